@@ -1,0 +1,262 @@
+/**
+ * The adapter contract, published as `stowage/adapter`. Everything that an adapter author needs is in this file.
+ *
+ * Words: a *provider* is one connected back end; an *adapter* is the code that speaks to back ends of one type; the
+ * *host* is the Stowage server. A method's presence is its capability; `traits` state the facts that are not methods.
+ */
+import type { FileHandle } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+
+/**
+ * A path inside the provider, `/`-separated, no leading or trailing `/`; the empty string is the root.
+ *
+ * Well-formed Unicode kept exactly as the client gave it (a back end may hold NFC and NFD names side by side); no
+ * segment is empty, `.`, `..` or holds NUL. At most 4,096 bytes of UTF-8. Only the host makes one.
+ */
+export type StoragePath = string & { readonly __storagePath: true }
+
+export interface Entry {
+  /** Leaf name, without `/`: adapters never build paths. The root's name is the empty string. */
+  name: string
+  kind: 'file' | 'directory'
+  /** Bytes; null for a directory, or where the back end cannot say (a Google Doc). */
+  size: number | null
+  modifiedAt: Date | null
+  /** Opaque, unquoted, printable ASCII without `"`; equal etags of one path mean equal bytes. */
+  etag: string | null
+  /** `type/subtype`; null where the back end keeps none, and the host goes by the name. */
+  mimeType: string | null
+  /** Lowercase hex that the back end already stores; never read the file to compute one. */
+  checksums?: Partial<Record<ChecksumAlgorithm, string>>
+}
+
+export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
+
+/** On abort, reject with `signal.reason` and free the connection. */
+export interface Call {
+  signal: AbortSignal
+}
+
+/** Facts that are not methods. */
+export interface Traits {
+  /** A directory can exist with nothing in it. */
+  emptyDirectories: boolean
+  caseSensitive: boolean
+  /** `overwrite: false` is one atomic step, not check-then-write. */
+  atomicCreate: boolean
+  /** Bytes. */
+  maxFileSize?: number
+}
+
+/** Bytes `offset` to `offset + length - 1`; without `length`, to the end. */
+export interface ByteRange {
+  offset: number
+  length?: number
+}
+
+/**
+ * One connected back end. Any method may reject with UNAUTHORIZED, NEEDS_RECONNECT, PERMISSION_DENIED, RATE_LIMITED,
+ * UNAVAILABLE or INVALID_PATH; what else it may reject with stands beside it.
+ */
+export interface StorageProvider {
+  readonly traits: Traits
+
+  /** @throws NOT_FOUND */
+  stat(path: StoragePath, options: Call): Promise<Entry>
+
+  /**
+   * One page of a directory: at most `limit` entries (1 to 1,000), perhaps none; no `cursor` in the answer means the end.
+   * A cursor (1,024 characters at most, no secrets) stays good while entries come and go: what is there during the whole
+   * walk is met exactly once.
+   * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY
+   */
+  list(path: StoragePath, options: Call & { cursor?: string; limit: number }): Promise<ListPage>
+
+  /**
+   * `entry` describes the whole file, whatever the range. An `offset` at or past the end is RANGE_NOT_SATISFIABLE; a
+   * range that reaches past the end is cut there. `ifMatch` is an etag.
+   * @throws NOT_FOUND, NOT_A_FILE, RANGE_NOT_SATISFIABLE, PRECONDITION_FAILED
+   */
+  read(path: StoragePath, options: Call & { range?: ByteRange; ifMatch?: string }): Promise<ReadResult>
+
+  /**
+   * Visible only once resolved, whole; after a failure or abort no trace is left and what was there before still is.
+   * Makes missing parents. `size` is a hint in bytes. The adapter destroys `body` when it fails.
+   * @throws ALREADY_EXISTS with `overwrite: false`; NOT_A_FILE over a directory; NOT_A_DIRECTORY where a parent is a
+   * file; QUOTA_EXCEEDED
+   */
+  write(
+    path: StoragePath,
+    body: Readable,
+    options: Call & { size?: number; mimeType?: string; overwrite: boolean },
+  ): Promise<Entry>
+
+  /** A file or an empty directory; a missing path resolves. @throws NOT_EMPTY */
+  delete(path: StoragePath, options: Call): Promise<void>
+
+  /**
+   * Makes missing parents; an existing directory resolves. @throws ALREADY_EXISTS over a file; NOT_A_DIRECTORY where a
+   * parent is a file
+   */
+  mkdir(path: StoragePath, options: Call): Promise<void>
+
+  /**
+   * Only where the back end removes a directory and all beneath it better than one by one, also what `list` leaves out.
+   * A missing path resolves. Without it the host walks the tree.
+   */
+  deleteTree?(path: StoragePath, options: Call): Promise<void>
+
+  /**
+   * Only where the bytes are a file on this machine: the host reads at positions with reused buffers, and closes the
+   * handle. @throws as `read`
+   */
+  openFile?(path: StoragePath, options: Call & { ifMatch?: string }): Promise<{ handle: FileHandle; entry: Entry }>
+
+  /**
+   * A file, only if server-side; otherwise the host streams. Makes missing parents.
+   * @throws NOT_FOUND, NOT_A_FILE, ALREADY_EXISTS, QUOTA_EXCEEDED
+   */
+  copy?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
+
+  /**
+   * A file or a directory with all beneath it, only if the back end does it as one step; otherwise the host copies and
+   * deletes. Makes missing parents. Never replaces a directory that is not empty, nor one kind by the other.
+   * @throws NOT_FOUND, ALREADY_EXISTS, NOT_EMPTY; NOT_A_FILE or NOT_A_DIRECTORY where the kinds differ
+   */
+  move?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
+
+  /** Bytes; null is unknown or unlimited. */
+  quota?(options: Call): Promise<{ used: number | null; total: number | null }>
+
+  /** Usable without credentials for `expiresIn` seconds. */
+  presign?(
+    path: StoragePath,
+    options: Call & { method: 'GET' | 'PUT'; expiresIn: number },
+  ): Promise<{ url: URL; headers: Record<string, string> }>
+
+  /** Only where the back end itself can hold an unfinished write across requests and across server replicas. */
+  resumable?: ResumableWrites
+
+  /** Frees what `open` took; no call is under way or follows. */
+  close?(): Promise<void>
+}
+
+export interface ListPage {
+  entries: Entry[]
+  cursor?: string
+}
+
+export interface ReadResult {
+  body: Readable
+  entry: Entry
+}
+
+/** S3 multipart uploads, Drive resumable sessions, a staging file. */
+export interface ResumableWrites {
+  /** Bytes; every append but the last is a multiple of this. */
+  readonly partSize: number
+  /** Resolves with opaque state: text the host stores and hands back, 8 KiB at most, no secrets in it. */
+  begin(path: StoragePath, options: Call & { size?: number; mimeType?: string }): Promise<string>
+  /** Adds `size` bytes at `offset`; resolves with the new state. Safe to repeat after a lost answer. */
+  append(
+    state: string,
+    body: Readable,
+    options: Call & { offset: number; size: number; last: boolean },
+  ): Promise<string>
+  /** Makes the file visible. @throws ALREADY_EXISTS, QUOTA_EXCEEDED */
+  complete(state: string, options: Call & { overwrite: boolean }): Promise<Entry>
+  /** Frees what begin and append took; an unknown state resolves. */
+  abort(state: string, options: Call): Promise<void>
+}
+
+/** What the host offers to an opened provider. */
+export interface Host {
+  /** A fresh OAuth access token. @throws NEEDS_RECONNECT; NEEDS_RECONNECT too where the definition has no `oauth` */
+  accessToken(): Promise<string>
+  /** A line for the operator's log: something odd on the back end that no caller can be told about. No secrets. */
+  warn(message: string, details?: Record<string, unknown>): void
+}
+
+export interface ConfigSchema {
+  type: 'object'
+  properties: Record<string, object>
+  required?: string[]
+}
+
+export interface AdapterDefinition<Config = Record<string, unknown>> {
+  /** `[a-z0-9-]+`; stored in the database, so never renamed. */
+  type: string
+  apiVersion: 1
+  /** For people: "Local disk". */
+  title: string
+  /**
+   * JSON Schema of Config (draft-07). It validates, fills defaults and draws the form: `title`, `description`, `default`,
+   * `enum`; `writeOnly: true` marks a secret, which is stored encrypted and never sent back. Properties it does not name
+   * are refused.
+   */
+  configSchema: ConfigSchema
+  oauth?: OAuthFlow<Config>
+  /** `config` has passed the schema. @throws INVALID_CONFIG with a sentence that says what to change */
+  open(config: Config, host: Host): Promise<StorageProvider>
+}
+
+/** The host owns state, PKCE, token storage and the callback route; the adapter only speaks to the vendor. */
+export interface OAuthFlow<Config> {
+  authorizeUrl(config: Config, query: { redirectUri: string; state: string; codeChallenge: string }): URL
+  exchange(config: Config, query: { redirectUri: string; code: string; codeVerifier: string }): Promise<Tokens>
+  /** @throws NEEDS_RECONNECT when the grant is gone */
+  refresh(config: Config, refreshToken: string): Promise<Tokens>
+}
+
+export interface Tokens {
+  accessToken: string
+  refreshToken?: string
+  expiresAt: Date
+}
+
+/** Act on `code`, never on the message or `instanceof`: two copies of this module may be loaded. */
+export class StorageError extends Error {
+  override name = 'StorageError'
+  readonly code: StorageErrorCode
+  /** Milliseconds to wait, with RATE_LIMITED or UNAVAILABLE, where the back end said. */
+  readonly retryAfterMs: number | undefined
+
+  /**
+   * @param message a sentence for the person who asked: what is wrong and what to do, without secrets or vendor text
+   * @param details `cause`: the vendor's own error, for the log only
+   */
+  constructor(
+    code: StorageErrorCode,
+    message: string,
+    details: { cause?: unknown; retryAfterMs?: number | undefined } = {},
+  ) {
+    super(message, { cause: details.cause })
+    this.code = code
+    this.retryAfterMs = details.retryAfterMs
+  }
+}
+
+export const storageErrorCodes = [
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'NOT_EMPTY',
+  'NOT_A_FILE',
+  'NOT_A_DIRECTORY',
+  /** The back end cannot hold such a name (too long, reserved, a character it refuses). */
+  'INVALID_PATH',
+  /** Only from `open`. */
+  'INVALID_CONFIG',
+  'PRECONDITION_FAILED',
+  'RANGE_NOT_SATISFIABLE',
+  /** The back end refuses this path to credentials that are good. */
+  'PERMISSION_DENIED',
+  /** The back end refuses the credentials in the configuration. */
+  'UNAUTHORIZED',
+  /** A person has to give consent again. */
+  'NEEDS_RECONNECT',
+  'QUOTA_EXCEEDED',
+  'RATE_LIMITED',
+  'UNAVAILABLE',
+] as const
+
+export type StorageErrorCode = (typeof storageErrorCodes)[number]
