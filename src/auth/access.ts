@@ -1,0 +1,56 @@
+import { isWithin, parsePath, root, type StoragePath } from './path.ts'
+
+/**
+ * Which providers, and where in them. With `all`, every provider of the workspace, also those connected later; else only
+ * the listed ones, each inside its base path.
+ */
+export type ProviderAccess = { all: true } | { all: false; basePaths: ReadonlyMap<string, StoragePath> }
+
+/** As stored in a `jsonb` column. */
+export type StoredAccess = { all: true } | { all: false; restrictions: { providerId: string; basePath: string }[] }
+
+export const allProviders: ProviderAccess = { all: true }
+export const noProviders: ProviderAccess = { all: false, basePaths: new Map() }
+
+/** The top of what the access reaches in a provider; null where it reaches nothing. */
+export function basePathIn(access: ProviderAccess, providerId: string): StoragePath | null {
+  return access.all ? root : (access.basePaths.get(providerId) ?? null)
+}
+
+/** What both reach. */
+export function intersectAccess(a: ProviderAccess, b: ProviderAccess): ProviderAccess {
+  if (a.all) return b
+  if (b.all) return a
+  const basePaths = new Map<string, StoragePath>()
+  for (const [providerId, base] of a.basePaths) {
+    const other = b.basePaths.get(providerId)
+    if (other === undefined) continue
+    if (isWithin(base, other)) basePaths.set(providerId, base)
+    else if (isWithin(other, base)) basePaths.set(providerId, other)
+  }
+  return { all: false, basePaths }
+}
+
+/** True where all that `inner` reaches, now and later, `outer` reaches too. */
+export function containsAccess(outer: ProviderAccess, inner: ProviderAccess): boolean {
+  if (outer.all) return true
+  if (inner.all) return false
+  return [...inner.basePaths].every(([providerId, base]) => {
+    const limit = outer.basePaths.get(providerId)
+    return limit !== undefined && isWithin(base, limit)
+  })
+}
+
+export function storeAccess(access: ProviderAccess): StoredAccess {
+  if (access.all) return { all: true }
+  return {
+    all: false,
+    restrictions: [...access.basePaths].map(([providerId, base]) => ({ providerId, basePath: `/${base}` })),
+  }
+}
+
+/** @throws INVALID_PATH where the column was altered by hand: a row that cannot be read grants nothing */
+export function restoreAccess(stored: StoredAccess): ProviderAccess {
+  if (stored.all === true) return allProviders
+  return { all: false, basePaths: new Map(stored.restrictions.map(r => [r.providerId, parsePath(r.basePath)])) }
+}

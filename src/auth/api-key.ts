@@ -1,0 +1,20 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+export const keyPrefix = 'stw_'
+const keyPattern = /^stw_[0-9a-f]{40}$/
+const displayLength = 12
+
+/** `stw_` and 160 random bits as 40 hexadecimal characters. */
+export function generateApiKey(): { key: string; hash: Buffer; displayPrefix: string } {
+  const key = keyPrefix + randomBytes(20).toString('hex')
+  return { key, hash: hashToken(key), displayPrefix: key.slice(0, displayLength) }
+}
+
+export function isApiKey(token: string): boolean {
+  return keyPattern.test(token)
+}
+
+/** A plain hash is enough for 160 random bits: there is nothing to guess. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}

@@ -1,0 +1,62 @@
+import { argon2id, hash, verify } from 'argon2'
+import { AppError } from '../errors.ts'
+
+/** Characters are Unicode code points. */
+const minLength = 12
+const maxLength = 256
+
+/** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, two passes, one lane. */
+const options = { type: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const
+
+/** Hashing fills cores and memory: more at once only makes all of them, and everybody's file I/O, wait. */
+const maxAtOnce = 2
+let running = 0
+const waiting: (() => void)[] = []
+
+/** @throws INVALID_INPUT */
+export function checkPassword(password: string): void {
+  const length = [...password].length
+  if (length < minLength || length > maxLength || !password.isWellFormed()) {
+    throw new AppError('INVALID_INPUT', `A password has ${minLength} to ${maxLength} characters.`)
+  }
+}
+
+export function hashPassword(password: string): Promise<string> {
+  return limited(() => hash(normalize(password), options))
+}
+
+/** Takes as long where `stored` is null (an unknown email) as where it is another password's. */
+export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
+  if ([...password].length > maxLength) return false
+  const matches = await limited(async () => verify(stored ?? (await decoy()), normalize(password)))
+  return stored !== null && matches
+}
+
+let decoyHash: Promise<string> | undefined
+
+function decoy(): Promise<string> {
+  decoyHash ??= hash('no account has this password', options)
+  return decoyHash
+}
+
+/** To be called at start, so that the first unknown email takes no longer than the next. */
+export async function preparePasswords(): Promise<void> {
+  await decoy()
+}
+
+/** One password typed on two systems can arrive in two normal forms: NIST SP 800-63B, 3.1.1.2. */
+function normalize(password: string): string {
+  return password.normalize('NFKC')
+}
+
+async function limited<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= maxAtOnce) await new Promise<void>(resolve => waiting.push(resolve))
+  else running++
+  try {
+    return await work()
+  } finally {
+    const next = waiting.shift()
+    if (next) next()
+    else running--
+  }
+}

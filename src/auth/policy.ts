@@ -1,0 +1,120 @@
+/**
+ * The one place where rights are decided: pure, on parsed values, before any lookup, so that an answer never tells
+ * whether something outside exists. What it hands out is what the layers below ask for: without a `Grant` no code can
+ * reach into a provider.
+ */
+import { AppError } from '../errors.ts'
+import { basePathIn, containsAccess } from './access.ts'
+import { formatPath, isWithin, root, type StoragePath } from './path.ts'
+import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
+import { type Member, memberReach, type Reach, requireViewer, type Viewer } from './viewer.ts'
+
+const decided = Symbol('decided')
+
+/** Proof that a credential may act with `scope` on a path of a provider and on everything below it. */
+export interface Grant<S extends Scope = Scope> {
+  readonly [decided]: true
+  readonly scope: S
+  readonly workspaceId: string
+  readonly providerId: string
+  readonly path: StoragePath
+}
+
+/** @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED */
+export function requireScope(viewer: Viewer | null, scope: Scope): Viewer {
+  const present = requireViewer(viewer)
+  if (!includesScope(present.scope, scope)) {
+    throw new AppError('SCOPE_REQUIRED', `This needs the scope "${scope}"; ${describeScope(present)}.`, {
+      facts: { requiredScope: scope },
+    })
+  }
+  return present
+}
+
+/** @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH */
+export function grant<S extends Scope>(
+  viewer: Viewer | null,
+  need: { scope: S; providerId: string; path: StoragePath },
+): Grant<S> {
+  const present = requireScope(viewer, need.scope)
+  const base = basePathIn(present.access, need.providerId)
+  if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
+  if (!isWithin(need.path, base)) {
+    throw new AppError('OUTSIDE_BASE_PATH', `This credential reaches only ${formatPath(base)} of the provider.`)
+  }
+  return { [decided]: true, ...need, workspaceId: present.member.workspaceId }
+}
+
+/** For what concerns a provider as a whole. @throws as `grant` */
+export function grantProvider<S extends Scope>(viewer: Viewer | null, scope: S, providerId: string): Grant<S> {
+  return grant(viewer, { scope, providerId, path: root })
+}
+
+/** The top of what the viewer reaches in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+export function grantReach(viewer: Viewer | null, providerId: string): Grant<'read'> {
+  const present = requireScope(viewer, 'read')
+  const base = basePathIn(present.access, providerId)
+  if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
+  return grant(present, { scope: 'read', providerId, path: base })
+}
+
+/** For what reaches providers that do not exist yet. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+export function requireEveryProvider(viewer: Viewer | null, scope: Scope): Viewer {
+  const present = requireScope(viewer, scope)
+  if (!present.access.all) {
+    throw new AppError('PROVIDER_NOT_ALLOWED', 'This needs access to all providers; this credential reaches only some.')
+  }
+  return present
+}
+
+/** @throws CREDENTIAL_REQUIRED, SESSION_REQUIRED */
+export function requireSession(viewer: Viewer | null): Viewer {
+  const present = requireViewer(viewer)
+  if (present.kind !== 'SESSION') {
+    throw new AppError('SESSION_REQUIRED', 'This needs a session: sign in with the login mutation and use its token.')
+  }
+  return present
+}
+
+/** Keys are made, listed and revoked by a session, or by a key that is as good as one. @throws SESSION_REQUIRED */
+export function requireKeyManager(viewer: Viewer | null): Viewer {
+  const present = requireViewer(viewer)
+  if (present.kind === 'API_KEY' && !(present.scope === 'admin' && present.access.all)) {
+    throw new AppError(
+      'SESSION_REQUIRED',
+      'API keys are managed by a session, or by an admin key without restrictions.',
+    )
+  }
+  return present
+}
+
+/** Nothing that a credential gives away reaches further than itself. @throws EXCEEDS_OWN_REACH */
+export function requireCovers(viewer: Viewer, given: Reach): void {
+  if (given.scope === null) return
+  if (!includesScope(viewer.scope, given.scope)) {
+    throw new AppError('EXCEEDS_OWN_REACH', `The scope "${given.scope}" is more than ${describeScope(viewer)}.`)
+  }
+  if (!containsAccess(viewer.access, given.access)) {
+    throw new AppError('EXCEEDS_OWN_REACH', 'The provider access reaches further than your own.')
+  }
+}
+
+/** Whether the viewer may give somebody this role and access. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH */
+export function requireMayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): void {
+  requireScope(viewer, 'admin')
+  requireRole(viewer, given.role)
+  requireCovers(viewer, memberReach(given))
+}
+
+function requireRole(viewer: Viewer, role: Role): void {
+  if (!includesRole(viewer.member.role, role)) {
+    throw new AppError('EXCEEDS_OWN_REACH', `The role ${role} is above your own, ${viewer.member.role}.`)
+  }
+}
+
+function describeScope(viewer: Viewer): string {
+  const who = viewer.kind === 'API_KEY' ? 'this key' : 'you'
+  if (viewer.scope === null)
+    return `${who} reach${viewer.kind === 'API_KEY' ? 'es' : ''} none: an administrator has to give you a role`
+  return `${who} reach${viewer.kind === 'API_KEY' ? 'es' : ''} "${viewer.scope}"`
+}

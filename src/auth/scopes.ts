@@ -1,0 +1,41 @@
+/** From the lowest to the highest; each includes those before it. */
+export const scopes = ['read', 'write', 'admin'] as const
+export type Scope = (typeof scopes)[number]
+
+export const roles = ['NONE', 'VIEWER', 'EDITOR', 'ADMIN', 'OWNER'] as const
+export type Role = (typeof roles)[number]
+
+const scopeOfRole: Record<Role, Scope | null> = {
+  NONE: null,
+  VIEWER: 'read',
+  EDITOR: 'write',
+  ADMIN: 'admin',
+  OWNER: 'admin',
+}
+
+/** The highest scope that a role reaches; null is none. */
+export function roleScope(role: Role): Scope | null {
+  return scopeOfRole[role]
+}
+
+/** True where `have`, the highest scope of a credential, includes `need`. */
+export function includesScope(have: Scope | null, need: Scope): boolean {
+  return have !== null && scopes.indexOf(have) >= scopes.indexOf(need)
+}
+
+export function highestScope(given: readonly Scope[]): Scope | null {
+  return scopes.findLast(scope => given.includes(scope)) ?? null
+}
+
+export function lowerScope(a: Scope | null, b: Scope | null): Scope | null {
+  return a === null || b === null ? null : includesScope(a, b) ? b : a
+}
+
+/** The scope and all that it includes. */
+export function includedScopes(highest: Scope | null): Scope[] {
+  return scopes.filter(scope => includesScope(highest, scope))
+}
+
+export function includesRole(have: Role, need: Role): boolean {
+  return roles.indexOf(have) >= roles.indexOf(need)
+}

@@ -1,0 +1,34 @@
+import { createSigner, createVerifier } from 'fast-jwt'
+import type { Secrets } from './secrets.ts'
+
+/** The claims of a session JWT (RFC 7519). `sub` is the user's id, `sid` the session's. */
+interface Claims {
+  sub: string
+  sid: string
+}
+
+export interface SessionTokens {
+  sign(claims: Claims, expiresAt: Date): string
+  /** The session's id, or null where the token is malformed, expired or not of this server. */
+  verify(token: string): string | null
+}
+
+const issuer = 'stowage'
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export function sessionTokens(secrets: Secrets): SessionTokens {
+  const key = secrets.key('session')
+  const sign = createSigner({ key, algorithm: 'HS256', iss: issuer })
+  const verify = createVerifier({ key, algorithms: ['HS256'], allowedIss: issuer, cache: 1000, requiredClaims: ['exp'] })
+  return {
+    sign: (claims, expiresAt) => sign({ ...claims, exp: Math.floor(expiresAt.getTime() / 1000) }),
+    verify(token) {
+      try {
+        const claims: Partial<Claims> = verify(token)
+        return typeof claims.sid === 'string' && uuid.test(claims.sid) ? claims.sid : null
+      } catch {
+        return null
+      }
+    },
+  }
+}

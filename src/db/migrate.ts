@@ -1,0 +1,68 @@
+import { readdir } from 'node:fs/promises'
+import { sql } from 'kysely'
+import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration'
+import type { Database } from './client.ts'
+
+/** The message is one sentence for the operator. */
+export class MigrationError extends Error {
+  override name = 'MigrationError'
+}
+
+const folder = new URL('../../migrations/', import.meta.url)
+const oldestServer = 14
+
+/** Named by date and time, so that their order is that of the names; frozen once released. */
+const provider: MigrationProvider = {
+  async getMigrations() {
+    const migrations: Record<string, Migration> = {}
+    for (const file of await readdir(folder)) {
+      const name = /^(.+)(?<!\.d)\.[jt]s$/.exec(file)?.[1]
+      if (name) migrations[name] = await import(new URL(file, folder).href)
+    }
+    return migrations
+  },
+}
+
+/**
+ * Brings the database to the newest version. Replicas that start at once wait for one another on an advisory lock
+ * (Kysely's PostgreSQL adapter takes it), and one of them migrates.
+ * @throws MigrationError where the server is too old or the database is newer than this program
+ */
+export async function migrate(db: Database): Promise<void> {
+  await checkServer(db)
+  const migrator = new Migrator({ db, provider })
+  const known = new Set((await migrator.getMigrations()).map(migration => migration.name))
+  const unknown = (await appliedMigrations(db)).filter(name => !known.has(name))
+  if (unknown.length > 0) {
+    throw new MigrationError(
+      `The database was migrated by a newer Stowage (it has "${unknown.join('", "')}"): run that version, or restore a backup.`,
+    )
+  }
+  const { error } = await migrator.migrateToLatest()
+  if (error) throw new MigrationError(`The database could not be migrated: ${describe(error)}.`, { cause: error })
+}
+
+/** True where nothing is left to migrate. */
+export async function isMigrated(db: Database): Promise<boolean> {
+  const applied = new Set(await appliedMigrations(db))
+  return Object.keys(await provider.getMigrations()).every(name => applied.has(name))
+}
+
+async function appliedMigrations(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ exists: boolean }>`select to_regclass('kysely_migration') is not null as exists`.execute(db)
+  if (!rows[0]?.exists) return []
+  return (await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db)).rows.map(r => r.name)
+}
+
+async function checkServer(db: Database): Promise<void> {
+  const { rows } = await sql<{ major: number }>`
+    select current_setting('server_version_num')::int / 10000 as major`.execute(db)
+  const major = rows[0]?.major ?? 0
+  if (major < oldestServer) {
+    throw new MigrationError(`The database server is PostgreSQL ${major}: Stowage needs ${oldestServer} or newer.`)
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,104 @@
+/** The tables as Kysely sees them; `test/schema.sql` is what PostgreSQL sees. */
+import type { ColumnType, Generated, JSONColumnType } from 'kysely'
+import type { StoredAccess } from '../auth/access.ts'
+import type { Role, Scope } from '../auth/scopes.ts'
+
+export const registrations = ['OPEN', 'INVITE', 'CLOSED'] as const
+export type Registration = (typeof registrations)[number]
+
+export const providerStatuses = ['CONNECTED', 'NEEDS_AUTHORIZATION', 'NEEDS_RECONNECT', 'UNAVAILABLE'] as const
+export type ProviderStatus = (typeof providerStatuses)[number]
+
+export interface Schema {
+  workspaces: WorkspaceTable
+  users: UserTable
+  members: MemberTable
+  sessions: SessionTable
+  api_keys: ApiKeyTable
+  invites: InviteTable
+  providers: ProviderTable
+}
+
+/** Made once, by the database, where nobody says otherwise. */
+type CreatedAt = ColumnType<Date, Date | undefined, never>
+type Json<T extends object> = JSONColumnType<T>
+
+interface WorkspaceTable {
+  id: Generated<string>
+  name: string
+  registration: Generated<Registration>
+  created_at: CreatedAt
+}
+
+interface UserTable {
+  id: Generated<string>
+  /** As typed; unique regardless of case. */
+  email: string
+  name: string | null
+  /** argon2id in PHC string format. */
+  password_hash: string
+  created_at: CreatedAt
+}
+
+interface MemberTable {
+  workspace_id: string
+  user_id: string
+  role: Role
+  provider_access: Json<StoredAccess>
+  created_at: CreatedAt
+}
+
+interface SessionTable {
+  id: Generated<string>
+  workspace_id: string
+  user_id: string
+  created_at: CreatedAt
+  expires_at: Date
+  revoked_at: Date | null
+}
+
+interface ApiKeyTable {
+  id: Generated<string>
+  workspace_id: string
+  user_id: string
+  name: string
+  /** SHA-256 of the key value. */
+  key_hash: Buffer
+  display_prefix: string
+  scopes: Scope[]
+  provider_access: Json<StoredAccess>
+  created_at: CreatedAt
+  expires_at: Date | null
+  revoked_at: Date | null
+  last_used_at: Date | null
+}
+
+interface InviteTable {
+  id: Generated<string>
+  workspace_id: string
+  /** SHA-256 of the invite. */
+  token_hash: Buffer
+  role: Role
+  provider_access: Json<StoredAccess>
+  created_by: string | null
+  created_at: CreatedAt
+  expires_at: Date
+  used_at: Date | null
+}
+
+interface ProviderTable {
+  id: Generated<string>
+  workspace_id: string
+  /** Of the adapter. */
+  type: string
+  name: string
+  /** Without secrets. */
+  config: Json<Record<string, unknown>>
+  /** The secret properties of the configuration as sealed JSON; null where there are none. */
+  secrets: Buffer | null
+  status: ProviderStatus
+  status_reason: string | null
+  /** Grows with each change of the configuration: an opened back end of an older one is not used again. */
+  version: Generated<number>
+  created_at: CreatedAt
+}

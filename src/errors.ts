@@ -1,0 +1,128 @@
+/**
+ * Every way in which Stowage says no. `reason` is stable and fine; `code` is one of the specification's codes;
+ * `status` is the HTTP status of the REST endpoints.
+ */
+export const reasons = {
+  CREDENTIAL_REQUIRED: reason('UNAUTHENTICATED', 401, 'The operation needs a credential and the request has none.'),
+  INVALID_CREDENTIAL: reason('UNAUTHENTICATED', 401, 'The credential is malformed or unknown.'),
+  KEY_EXPIRED: reason('UNAUTHENTICATED', 401, 'The API key has reached its expiry date.'),
+  KEY_REVOKED: reason('UNAUTHENTICATED', 401, 'The API key was revoked.'),
+  SESSION_ENDED: reason('UNAUTHENTICATED', 401, 'The session has expired or was ended.'),
+  WRONG_EMAIL_OR_PASSWORD: reason('UNAUTHENTICATED', 401, 'No account has this email and this password.'),
+  LINK_EXPIRED: reason(
+    'UNAUTHENTICATED',
+    401,
+    'The download link has expired, or what it was made with is no longer good.',
+  ),
+
+  SCOPE_REQUIRED: reason('FORBIDDEN', 403, 'The credential lacks the scope that the operation needs.'),
+  PROVIDER_NOT_ALLOWED: reason('FORBIDDEN', 403, 'The credential is not allowed to use this provider.'),
+  OUTSIDE_BASE_PATH: reason('FORBIDDEN', 403, "The path is outside the credential's base path."),
+  SESSION_REQUIRED: reason('FORBIDDEN', 403, 'The operation needs a session, or an unrestricted admin key.'),
+  EXCEEDS_OWN_REACH: reason('FORBIDDEN', 403, 'What was asked for reaches further than the credential that asks.'),
+  OWN_MEMBERSHIP: reason('FORBIDDEN', 403, 'Nobody can change their own role or access.'),
+  LAST_OWNER: reason('FORBIDDEN', 403, 'The workspace must keep at least one owner.'),
+  REGISTRATION_CLOSED: reason('FORBIDDEN', 403, 'The workspace takes no new members, or only with an invite.'),
+  BACK_END_REFUSED: reason('FORBIDDEN', 403, 'The back end refuses this path to the provider itself.'),
+  RATE_LIMITED: reason('FORBIDDEN', 429, 'Too many requests; try again later.', true),
+
+  NOT_FOUND: reason('NOT_FOUND', 404, 'There is nothing with this id, at this path or at this address.'),
+
+  INVALID_INPUT: reason('BAD_USER_INPUT', 400, 'An argument is missing, malformed or out of bounds.'),
+  INVALID_PATH: reason('BAD_USER_INPUT', 400, 'The path is malformed, or the back end cannot hold such a name.'),
+  INVALID_CURSOR: reason('BAD_USER_INPUT', 400, 'The cursor was not made by this list for this credential.'),
+  INVALID_CONFIG: reason('BAD_USER_INPUT', 400, "The provider's configuration does not fit its type."),
+  INVALID_INVITE: reason('BAD_USER_INPUT', 400, 'The invite is unknown, expired or used.'),
+  INVALID_QUERY: reason('BAD_USER_INPUT', 400, 'The GraphQL document is malformed or does not fit the schema.'),
+  QUERY_TOO_LARGE: reason(
+    'BAD_USER_INPUT',
+    400,
+    'The GraphQL document is too deep, too broad, too long or too costly.',
+  ),
+  INTO_ITSELF: reason('BAD_USER_INPUT', 400, 'A folder cannot be moved or copied into itself.'),
+  ROOT_IS_FIXED: reason('BAD_USER_INPUT', 400, "A provider's root cannot be moved, renamed, copied over or deleted."),
+  NOT_A_FILE: reason('BAD_USER_INPUT', 400, 'There is a folder where a file is needed.'),
+  NOT_A_FOLDER: reason('BAD_USER_INPUT', 400, 'There is a file where a folder is needed.'),
+  INCOMPLETE_BODY: reason('BAD_USER_INPUT', 400, 'The body ended before it was complete.', true),
+  METHOD_NOT_ALLOWED: reason('BAD_USER_INPUT', 405, 'The address does not take this HTTP method.'),
+  ALREADY_EXISTS: reason('BAD_USER_INPUT', 409, 'The name is taken.'),
+  NOT_EMPTY: reason('BAD_USER_INPUT', 409, 'The folder is not empty.'),
+  PRECONDITION_FAILED: reason('BAD_USER_INPUT', 412, 'The file is not the version that the request asks for.'),
+  TOO_LARGE: reason('BAD_USER_INPUT', 413, 'The body or the file is over the limit.'),
+  UNSUPPORTED_MEDIA_TYPE: reason('BAD_USER_INPUT', 415, 'The Content-Type is not one that the address takes.'),
+  RANGE_NOT_SATISFIABLE: reason('BAD_USER_INPUT', 416, 'No requested range lies inside the file.'),
+  DIGEST_MISMATCH: reason('BAD_USER_INPUT', 422, 'The bytes do not have the digest that was sent with them.', true),
+  QUOTA_EXCEEDED: reason('BAD_USER_INPUT', 507, 'The back end has no room for it.'),
+
+  INTERNAL: reason('INTERNAL_SERVER_ERROR', 500, 'A fault in the server; the log has it under the request id.'),
+  BACK_END_FAULT: reason('INTERNAL_SERVER_ERROR', 502, 'The back end or its adapter answered something impossible.'),
+  BACK_END_CREDENTIALS: reason('INTERNAL_SERVER_ERROR', 502, "The back end refuses the provider's credentials."),
+  NEEDS_RECONNECT: reason('INTERNAL_SERVER_ERROR', 502, 'An administrator has to connect the provider again.'),
+  UNAVAILABLE: reason('INTERNAL_SERVER_ERROR', 503, 'The back end or the database does not answer now.', true),
+  BACK_END_RATE_LIMITED: reason('INTERNAL_SERVER_ERROR', 503, 'The back end asks to wait.', true),
+} as const
+
+export type Reason = keyof typeof reasons
+
+export type ErrorCode = 'UNAUTHENTICATED' | 'FORBIDDEN' | 'NOT_FOUND' | 'BAD_USER_INPUT' | 'INTERNAL_SERVER_ERROR'
+
+function reason(code: ErrorCode, status: number, meaning: string, retryable = false) {
+  return { code, status, meaning, retryable }
+}
+
+/** An answer to the client. `message` is public: it says what is wrong and what to do; `cause` goes to the log only. */
+export class AppError extends Error {
+  override name = 'AppError'
+  readonly reason: Reason
+  /** Milliseconds to wait before trying again. */
+  readonly retryAfterMs: number | undefined
+  /** More facts for the client, added to the error's extensions. */
+  readonly facts: Readonly<Record<string, unknown>> | undefined
+
+  constructor(
+    why: Reason,
+    message: string = reasons[why].meaning,
+    details: { cause?: unknown; retryAfterMs?: number | undefined; facts?: Record<string, unknown> | undefined } = {},
+  ) {
+    super(message, { cause: details.cause })
+    this.reason = why
+    this.retryAfterMs = details.retryAfterMs
+    this.facts = details.facts
+  }
+
+  get code(): ErrorCode {
+    return reasons[this.reason].code
+  }
+
+  /** HTTP status. */
+  get status(): number {
+    return reasons[this.reason].status
+  }
+}
+
+export interface PublicError {
+  message: string
+  extensions: {
+    code: ErrorCode
+    reason: Reason
+    retryable: boolean
+    retryAfterMs?: number
+    requestId: string
+    [fact: string]: unknown
+  }
+}
+
+/** One shape on every entrance. */
+export function publicError(error: AppError, requestId: string): PublicError {
+  return {
+    message: error.message,
+    extensions: {
+      ...error.facts,
+      code: error.code,
+      reason: error.reason,
+      retryable: reasons[error.reason].retryable,
+      ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+      requestId,
+    },
+  }
+}
