@@ -7,6 +7,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 
+/** Of this contract; a server refuses adapters of another version. */
+export const apiVersion = 1
+
 /**
  * A path inside the provider, `/`-separated, no leading or trailing `/`; the empty string is the root.
  *
@@ -95,10 +98,10 @@ export interface StorageProvider {
   delete(path: StoragePath, options: Call): Promise<void>
 
   /**
-   * Makes missing parents; an existing directory resolves. @throws ALREADY_EXISTS over a file; NOT_A_DIRECTORY where a
-   * parent is a file
+   * Makes missing parents, too. An existing directory resolves, or with `exclusive: true` rejects, in one step where
+   * `traits.atomicCreate`. @throws ALREADY_EXISTS over a file, or with `exclusive`; NOT_A_DIRECTORY where a parent is a file
    */
-  mkdir(path: StoragePath, options: Call): Promise<void>
+  mkdir(path: StoragePath, options: Call & { exclusive: boolean }): Promise<void>
 
   /**
    * Only where the back end removes a directory and all beneath it better than one by one, also what `list` leaves out.
@@ -186,7 +189,7 @@ export interface ConfigSchema {
 export interface AdapterDefinition<Config = Record<string, unknown>> {
   /** `[a-z0-9-]+`; stored in the database, so never renamed. */
   type: string
-  apiVersion: 1
+  apiVersion: typeof apiVersion
   /** For people: "Local disk". */
   title: string
   /**

@@ -12,11 +12,11 @@ export async function up(db: Kysely<never>): Promise<void> {
     create table users (
       id uuid primary key default gen_random_uuid(),
       email text not null,
+      email_key text not null unique,
       name text,
       password_hash text not null,
       created_at timestamptz not null default now()
     );
-    create unique index users_email_key on users (lower(email));
 
     create table members (
       workspace_id uuid not null references workspaces on delete cascade,

@@ -19,7 +19,13 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export function sessionTokens(secrets: Secrets): SessionTokens {
   const key = secrets.key('session')
   const sign = createSigner({ key, algorithm: 'HS256', iss: issuer })
-  const verify = createVerifier({ key, algorithms: ['HS256'], allowedIss: issuer, cache: 1000, requiredClaims: ['exp'] })
+  const verify = createVerifier({
+    key,
+    algorithms: ['HS256'],
+    allowedIss: issuer,
+    cache: 1000,
+    requiredClaims: ['exp'],
+  })
   return {
     sign: (claims, expiresAt) => sign({ ...claims, exp: Math.floor(expiresAt.getTime() / 1000) }),
     verify(token) {

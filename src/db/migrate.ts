@@ -49,9 +49,13 @@ export async function isMigrated(db: Database): Promise<boolean> {
 }
 
 async function appliedMigrations(db: Database): Promise<string[]> {
-  const { rows } = await sql<{ exists: boolean }>`select to_regclass('kysely_migration') is not null as exists`.execute(db)
+  const { rows } = await sql<{ exists: boolean }>`select to_regclass('kysely_migration') is not null as exists`.execute(
+    db,
+  )
   if (!rows[0]?.exists) return []
-  return (await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db)).rows.map(r => r.name)
+  return (await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db)).rows.map(
+    r => r.name,
+  )
 }
 
 async function checkServer(db: Database): Promise<void> {

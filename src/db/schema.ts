@@ -32,8 +32,10 @@ interface WorkspaceTable {
 
 interface UserTable {
   id: Generated<string>
-  /** As typed; unique regardless of case. */
+  /** As typed. */
   email: string
+  /** What makes an email unique: see `emailKey`. */
+  email_key: string
   name: string | null
   /** argon2id in PHC string format. */
   password_hash: string

@@ -1,0 +1,143 @@
+import { type Selectable, sql } from 'kysely'
+import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
+import type { Scope } from '../auth/scopes.ts'
+import type { Member } from '../auth/viewer.ts'
+import type { Database } from './client.ts'
+import { memberColumns, toMember } from './members.ts'
+import type { Schema } from './schema.ts'
+
+export interface ApiKey {
+  id: string
+  userId: string
+  name: string
+  displayPrefix: string
+  /** As given at creation. */
+  scopes: Scope[]
+  /** As given at creation; what its owner reaches today may be less. */
+  access: ProviderAccess
+  createdAt: Date
+  expiresAt: Date | null
+  revokedAt: Date | null
+  lastUsedAt: Date | null
+}
+
+const keyColumns = [
+  'api_keys.id',
+  'api_keys.user_id',
+  'api_keys.name',
+  'api_keys.display_prefix',
+  'api_keys.scopes',
+  'api_keys.provider_access',
+  'api_keys.created_at',
+  'api_keys.expires_at',
+  'api_keys.revoked_at',
+  'api_keys.last_used_at',
+] as const
+
+type KeyRow = Omit<Selectable<Schema['api_keys']>, 'workspace_id' | 'key_hash'>
+
+function toApiKey(row: KeyRow): ApiKey {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    name: row.name,
+    displayPrefix: row.display_prefix,
+    scopes: row.scopes,
+    access: restoreAccess(row.provider_access),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
+  }
+}
+
+export async function insertApiKey(
+  db: Database,
+  values: Pick<ApiKey, 'userId' | 'name' | 'displayPrefix' | 'scopes' | 'access' | 'expiresAt'> & {
+    workspaceId: string
+    hash: Buffer
+  },
+): Promise<ApiKey> {
+  const row = await db
+    .insertInto('api_keys')
+    .values({
+      workspace_id: values.workspaceId,
+      user_id: values.userId,
+      name: values.name,
+      key_hash: values.hash,
+      display_prefix: values.displayPrefix,
+      scopes: values.scopes,
+      provider_access: JSON.stringify(storeAccess(values.access)),
+      expires_at: values.expiresAt,
+    })
+    .returning(keyColumns)
+    .executeTakeFirstOrThrow()
+  return toApiKey(row)
+}
+
+/** With their owners, in one query; `hash` in hexadecimal, to match the answer to the question. */
+export async function findApiKeysByHash(
+  db: Database,
+  hashes: readonly Buffer[],
+): Promise<{ hash: string; key: ApiKey; member: Member }[]> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .innerJoin('members', join =>
+      join
+        .onRef('members.workspace_id', '=', 'api_keys.workspace_id')
+        .onRef('members.user_id', '=', 'api_keys.user_id'),
+    )
+    .innerJoin('users', 'users.id', 'api_keys.user_id')
+    .select(memberColumns)
+    .select(keyColumns)
+    .select('api_keys.key_hash')
+    .where('api_keys.key_hash', 'in', hashes)
+    .execute()
+  return rows.map(row => ({ hash: row.key_hash.toString('hex'), key: toApiKey(row), member: toMember(row) }))
+}
+
+/** The newest first. */
+export async function listApiKeys(db: Database, workspaceId: string, userId: string): Promise<ApiKey[]> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .select(keyColumns)
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .execute()
+  return rows.map(toApiKey)
+}
+
+export async function findApiKey(db: Database, workspaceId: string, id: string): Promise<ApiKey | null> {
+  const row = await db
+    .selectFrom('api_keys')
+    .select(keyColumns)
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row ? toApiKey(row) : null
+}
+
+export async function renameApiKey(db: Database, id: string, name: string): Promise<ApiKey> {
+  const query = db.updateTable('api_keys').set({ name }).where('id', '=', id).returning(keyColumns)
+  return toApiKey(await query.executeTakeFirstOrThrow())
+}
+
+/** For good: a key that is revoked already keeps its time. */
+export async function revokeApiKey(db: Database, id: string): Promise<ApiKey> {
+  const query = db
+    .updateTable('api_keys')
+    .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })
+    .where('id', '=', id)
+    .returning(keyColumns)
+  return toApiKey(await query.executeTakeFirstOrThrow())
+}
+
+/** Never moves a time back. */
+export async function touchApiKeys(db: Database, uses: ReadonlyMap<string, Date>): Promise<void> {
+  await sql`
+    update api_keys set last_used_at = used.at
+    from unnest(${[...uses.keys()]}::uuid[], ${[...uses.values()]}::timestamptz[]) as used (id, at)
+    where api_keys.id = used.id and (last_used_at is null or last_used_at < used.at)`.execute(db)
+}

@@ -1,0 +1,57 @@
+import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
+import type { Role } from '../auth/scopes.ts'
+import type { Database } from './client.ts'
+
+export interface Invite {
+  id: string
+  workspaceId: string
+  role: Role
+  access: ProviderAccess
+  /** Null where that person is a member no more. */
+  createdBy: string | null
+}
+
+export async function insertInvite(
+  db: Database,
+  values: {
+    workspaceId: string
+    tokenHash: Buffer
+    role: Role
+    access: ProviderAccess
+    createdBy: string
+    expiresAt: Date
+  },
+): Promise<void> {
+  await db
+    .insertInto('invites')
+    .values({
+      workspace_id: values.workspaceId,
+      token_hash: values.tokenHash,
+      role: values.role,
+      provider_access: JSON.stringify(storeAccess(values.access)),
+      created_by: values.createdBy,
+      expires_at: values.expiresAt,
+    })
+    .execute()
+}
+
+/** Marks it used; null where it is unknown, expired or used already. */
+export async function useInvite(db: Database, tokenHash: Buffer): Promise<Invite | null> {
+  const now = new Date()
+  const row = await db
+    .updateTable('invites')
+    .set({ used_at: now })
+    .where('token_hash', '=', tokenHash)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now)
+    .returning(['id', 'workspace_id', 'role', 'provider_access', 'created_by'])
+    .executeTakeFirst()
+  if (!row) return null
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    role: row.role,
+    access: restoreAccess(row.provider_access),
+    createdBy: row.created_by,
+  }
+}

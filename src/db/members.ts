@@ -1,0 +1,130 @@
+import type { Selectable } from 'kysely'
+import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
+import type { Role } from '../auth/scopes.ts'
+import type { Member } from '../auth/viewer.ts'
+import type { Database } from './client.ts'
+import type { Schema } from './schema.ts'
+
+/** The columns of a member and the user behind it, for `toMember`. */
+export const memberColumns = [
+  'members.workspace_id',
+  'members.user_id',
+  'members.role',
+  'members.provider_access as member_access',
+  'users.email',
+  'users.name as user_name',
+  'users.created_at as user_created_at',
+] as const
+
+type MemberRow = Pick<Selectable<Schema['members']>, 'workspace_id' | 'user_id' | 'role'> &
+  Pick<Selectable<Schema['users']>, 'email'> & {
+    member_access: Selectable<Schema['members']>['provider_access']
+    user_name: string | null
+    user_created_at: Date
+  }
+
+export function toMember(row: MemberRow): Member {
+  return {
+    userId: row.user_id,
+    workspaceId: row.workspace_id,
+    email: row.email,
+    name: row.user_name,
+    role: row.role,
+    access: restoreAccess(row.member_access),
+    createdAt: row.user_created_at,
+  }
+}
+
+export async function insertMember(
+  db: Database,
+  values: { workspaceId: string; userId: string; role: Role; access: ProviderAccess },
+): Promise<void> {
+  await db
+    .insertInto('members')
+    .values({
+      workspace_id: values.workspaceId,
+      user_id: values.userId,
+      role: values.role,
+      provider_access: JSON.stringify(storeAccess(values.access)),
+    })
+    .execute()
+}
+
+export async function findMember(db: Database, workspaceId: string, userId: string): Promise<Member | null> {
+  return (await findMembers(db, workspaceId, [userId]))[0] ?? null
+}
+
+export async function findMembers(db: Database, workspaceId: string, userIds: readonly string[]): Promise<Member[]> {
+  const rows = await selectMembers(db)
+    .where('members.workspace_id', '=', workspaceId)
+    .where('members.user_id', 'in', userIds)
+    .execute()
+  return rows.map(toMember)
+}
+
+/** The workspaces that a user is in, the oldest membership first. */
+export async function findMemberships(db: Database, userId: string): Promise<Member[]> {
+  const rows = await selectMembers(db).where('members.user_id', '=', userId).orderBy('members.created_at').execute()
+  return rows.map(toMember)
+}
+
+/** In the order of joining. `after` is a user's id. */
+export async function listMembers(
+  db: Database,
+  workspaceId: string,
+  page: { limit: number; after?: string | undefined },
+): Promise<Member[]> {
+  let query = selectMembers(db)
+    .where('members.workspace_id', '=', workspaceId)
+    .orderBy('members.created_at')
+    .orderBy('members.user_id')
+    .limit(page.limit)
+  if (page.after !== undefined) {
+    const after = page.after
+    query = query.where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('members.created_at', 'members.user_id'),
+        '>',
+        selectFrom('members as last')
+          .select(['last.created_at', 'last.user_id'])
+          .where('last.workspace_id', '=', workspaceId)
+          .where('last.user_id', '=', after)
+          .$asTuple('created_at', 'user_id'),
+      ),
+    )
+  }
+  return (await query.execute()).map(toMember)
+}
+
+export async function updateMember(
+  db: Database,
+  workspaceId: string,
+  userId: string,
+  values: { role: Role; access: ProviderAccess },
+): Promise<void> {
+  await db
+    .updateTable('members')
+    .set({ role: values.role, provider_access: JSON.stringify(storeAccess(values.access)) })
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** Their sessions and keys go with the row. */
+export async function deleteMember(db: Database, workspaceId: string, userId: string): Promise<void> {
+  await db.deleteFrom('members').where('workspace_id', '=', workspaceId).where('user_id', '=', userId).execute()
+}
+
+export async function countOwners(db: Database, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('members')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('workspace_id', '=', workspaceId)
+    .where('role', '=', 'OWNER')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+function selectMembers(db: Database) {
+  return db.selectFrom('members').innerJoin('users', 'users.id', 'members.user_id').select(memberColumns)
+}

@@ -1,0 +1,116 @@
+import { type Selectable, sql } from 'kysely'
+import type { Database } from './client.ts'
+import type { ProviderStatus, Schema } from './schema.ts'
+
+/** A connected storage provider as stored. */
+export interface ProviderRecord {
+  id: string
+  workspaceId: string
+  /** Of the adapter. */
+  type: string
+  name: string
+  /** Without secrets. */
+  config: Record<string, unknown>
+  sealedSecrets: Buffer | null
+  status: ProviderStatus
+  statusReason: string | null
+  version: number
+  createdAt: Date
+}
+
+type ProviderValues = Pick<
+  ProviderRecord,
+  'workspaceId' | 'id' | 'type' | 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'
+>
+
+export async function insertProvider(db: Database, values: ProviderValues): Promise<ProviderRecord> {
+  const row = await db
+    .insertInto('providers')
+    .values({
+      id: values.id,
+      workspace_id: values.workspaceId,
+      type: values.type,
+      name: values.name,
+      config: JSON.stringify(values.config),
+      secrets: values.sealedSecrets,
+      status: values.status,
+      status_reason: values.statusReason,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toProvider(row)
+}
+
+/** The oldest first. */
+export async function listProviders(db: Database, workspaceId: string): Promise<ProviderRecord[]> {
+  const rows = await db
+    .selectFrom('providers')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(toProvider)
+}
+
+/** In no order, those that exist. */
+export async function findProviders(db: Database, ids: readonly string[]): Promise<ProviderRecord[]> {
+  return (await db.selectFrom('providers').selectAll().where('id', 'in', ids).execute()).map(toProvider)
+}
+
+/** Only where the row still is of `version`; null where it was changed or removed meanwhile. */
+export async function updateProvider(
+  db: Database,
+  id: string,
+  version: number,
+  values: Pick<ProviderValues, 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'>,
+): Promise<ProviderRecord | null> {
+  const row = await db
+    .updateTable('providers')
+    .set({
+      name: values.name,
+      config: JSON.stringify(values.config),
+      secrets: values.sealedSecrets,
+      status: values.status,
+      status_reason: values.statusReason,
+      version: sql<number>`version + 1`,
+    })
+    .where('id', '=', id)
+    .where('version', '=', version)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toProvider(row) : null
+}
+
+export async function setProviderStatus(
+  db: Database,
+  id: string,
+  values: Pick<ProviderRecord, 'status' | 'statusReason'>,
+): Promise<ProviderRecord | null> {
+  const row = await db
+    .updateTable('providers')
+    .set({ status: values.status, status_reason: values.statusReason })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toProvider(row) : null
+}
+
+export async function deleteProvider(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('providers').where('id', '=', id).execute()
+}
+
+function toProvider(row: Selectable<Schema['providers']>): ProviderRecord {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    type: row.type,
+    name: row.name,
+    config: row.config,
+    sealedSecrets: row.secrets,
+    status: row.status,
+    statusReason: row.status_reason,
+    version: row.version,
+    createdAt: row.created_at,
+  }
+}

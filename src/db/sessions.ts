@@ -1,0 +1,68 @@
+import type { Member } from '../auth/viewer.ts'
+import type { Database } from './client.ts'
+import { memberColumns, toMember } from './members.ts'
+
+export interface Session {
+  id: string
+  member: Member
+  expiresAt: Date
+  revokedAt: Date | null
+}
+
+export async function insertSession(
+  db: Database,
+  values: { workspaceId: string; userId: string; expiresAt: Date },
+): Promise<string> {
+  const { id } = await db
+    .insertInto('sessions')
+    .values({ workspace_id: values.workspaceId, user_id: values.userId, expires_at: values.expiresAt })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** With their members, in one query. */
+export async function findSessions(db: Database, ids: readonly string[]): Promise<Session[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .innerJoin('members', join =>
+      join
+        .onRef('members.workspace_id', '=', 'sessions.workspace_id')
+        .onRef('members.user_id', '=', 'sessions.user_id'),
+    )
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .select(memberColumns)
+    .select(['sessions.id', 'sessions.expires_at', 'sessions.revoked_at'])
+    .where('sessions.id', 'in', ids)
+    .execute()
+  return rows.map(row => ({
+    id: row.id,
+    member: toMember(row),
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  }))
+}
+
+export async function revokeSession(db: Database, id: string): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ revoked_at: new Date() })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+export async function revokeOtherSessions(db: Database, userId: string, keptId: string): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ revoked_at: new Date() })
+    .where('user_id', '=', userId)
+    .where('id', '!=', keptId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+/** Rows that no token can name any more. */
+export async function deleteSessionsExpiredBefore(db: Database, time: Date): Promise<void> {
+  await db.deleteFrom('sessions').where('expires_at', '<', time).execute()
+}

@@ -1,0 +1,65 @@
+import type { Database } from './client.ts'
+
+export interface UserPassword {
+  userId: string
+  passwordHash: string
+}
+
+/** Two emails are one person's where these are equal: case and Unicode normal form make no difference. */
+export function emailKey(email: string): string {
+  return email.normalize('NFKC').toLowerCase()
+}
+
+/** @throws a unique violation where the email is taken */
+export async function insertUser(
+  db: Database,
+  values: { email: string; name: string | null; passwordHash: string },
+): Promise<string> {
+  const { id } = await db
+    .insertInto('users')
+    .values({
+      email: values.email,
+      email_key: emailKey(values.email),
+      name: values.name,
+      password_hash: values.passwordHash,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+export async function findPasswordByEmail(db: Database, email: string): Promise<UserPassword | null> {
+  const row = await db
+    .selectFrom('users')
+    .select(['id', 'password_hash'])
+    .where('email_key', '=', emailKey(email))
+    .executeTakeFirst()
+  return row ? { userId: row.id, passwordHash: row.password_hash } : null
+}
+
+export async function findPassword(db: Database, userId: string): Promise<UserPassword | null> {
+  const row = await db.selectFrom('users').select(['id', 'password_hash']).where('id', '=', userId).executeTakeFirst()
+  return row ? { userId: row.id, passwordHash: row.password_hash } : null
+}
+
+/** Changes it only where it still is `from`, so that of two changes at once one wins. */
+export async function replacePassword(db: Database, userId: string, from: string, to: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('users')
+    .set({ password_hash: to })
+    .where('id', '=', userId)
+    .where('password_hash', '=', from)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** A person who is in no workspace any more can register again with the same email. */
+export async function deleteUserWithoutMembership(db: Database, userId: string): Promise<void> {
+  await db
+    .deleteFrom('users')
+    .where('id', '=', userId)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('members').select('user_id').whereRef('members.user_id', '=', 'users.id'))),
+    )
+    .execute()
+}

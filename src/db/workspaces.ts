@@ -1,0 +1,43 @@
+import type { Selectable } from 'kysely'
+import type { Database } from './client.ts'
+import type { Registration, Schema } from './schema.ts'
+
+export interface Workspace {
+  id: string
+  name: string
+  registration: Registration
+  createdAt: Date
+}
+
+/** An installation has one; null before the first person has registered. */
+export async function findTheWorkspace(db: Database): Promise<Workspace | null> {
+  const row = await db.selectFrom('workspaces').selectAll().orderBy('created_at').limit(1).executeTakeFirst()
+  return row ? toWorkspace(row) : null
+}
+
+export async function findWorkspace(db: Database, id: string): Promise<Workspace | null> {
+  const row = await db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst()
+  return row ? toWorkspace(row) : null
+}
+
+export async function insertWorkspace(db: Database, values: { name: string }): Promise<Workspace> {
+  return toWorkspace(await db.insertInto('workspaces').values(values).returningAll().executeTakeFirstOrThrow())
+}
+
+export async function updateWorkspace(
+  db: Database,
+  id: string,
+  values: { name?: string; registration?: Registration },
+): Promise<Workspace> {
+  const query = db.updateTable('workspaces').set(values).where('id', '=', id).returningAll()
+  return toWorkspace(await query.executeTakeFirstOrThrow())
+}
+
+/** Changes of membership in a workspace happen one after the other, so that an owner always remains. */
+export async function lockWorkspace(db: Database, id: string): Promise<void> {
+  await db.selectFrom('workspaces').select('id').where('id', '=', id).forUpdate().executeTakeFirstOrThrow()
+}
+
+function toWorkspace(row: Selectable<Schema['workspaces']>): Workspace {
+  return { id: row.id, name: row.name, registration: row.registration, createdAt: row.created_at }
+}

@@ -1,0 +1,194 @@
+/** The only reader of the environment. The README's table is checked against `definitions`. */
+import { isAbsolute, join, resolve } from 'node:path'
+
+/** The message is one sentence that names the setting. */
+export class SettingsError extends Error {
+  override name = 'SettingsError'
+}
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+interface Definition<T, Default extends string | null> {
+  description: string
+  /** As one would write it; null where there is none. */
+  default: Default
+  /** What stands in the README where `default` is null. */
+  otherwise?: string
+  /** @throws Error with the rest of the sentence "NAME must ..." */
+  parse(text: string): T
+}
+
+export const definitions = {
+  PORT: define('TCP port; 0 takes any free one', wholeNumber(0, 65535), '3000'),
+  HOST: define('Address to listen on; the image sets `0.0.0.0`', text => text, '127.0.0.1'),
+  STOWAGE_DATA: define(
+    'Folder for the embedded database, the generated secret and the default local files',
+    text => resolve(text),
+    './data',
+  ),
+  DATABASE_URL: define(
+    'A PostgreSQL of your own, 14 or newer (`postgres://...`)',
+    postgresUrl,
+    null,
+    'the embedded database',
+  ),
+  STOWAGE_SECRET: define(
+    'At least 32 bytes from which all keys are derived; required with `DATABASE_URL`, the same on every replica',
+    secret,
+    null,
+    'made on first start, kept in `<data>/secret`',
+  ),
+  STOWAGE_PUBLIC_URL: define('The address that clients use, for links', httpUrl, null, 'that of each request'),
+  STOWAGE_LOCAL_ROOTS: define(
+    'Absolute folders, separated by commas, inside which local providers may have their root',
+    folders,
+    null,
+    '`<data>/files`',
+  ),
+  STOWAGE_ADAPTERS: define('npm packages, separated by commas, that export more adapters', packages, null, 'none'),
+  STOWAGE_TRUST_PROXY: define(
+    'Addresses or networks, separated by commas, whose `X-Forwarded-*` headers are believed',
+    list,
+    null,
+    'none',
+  ),
+  STOWAGE_MAX_UPLOAD_BYTES: define(
+    'Largest file that an upload may bring, in bytes',
+    wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    null,
+    'no limit',
+  ),
+  LOG_LEVEL: define('One of `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`', logLevel, 'info'),
+}
+
+type Name = keyof typeof definitions
+type Value<N extends Name> =
+  | ReturnType<(typeof definitions)[N]['parse']>
+  | ((typeof definitions)[N]['default'] extends null ? null : never)
+
+export interface Settings {
+  readonly port: number
+  readonly host: string
+  readonly dataFolder: string
+  /** Null: the embedded database. */
+  readonly databaseUrl: string | null
+  /** Null: the one kept in the data folder. */
+  readonly secret: string | null
+  /** Without a `/` at its end. */
+  readonly publicUrl: string | null
+  readonly localRoots: readonly string[]
+  readonly adapterPackages: readonly string[]
+  readonly trustedProxies: readonly string[]
+  readonly maxUploadBytes: number
+  readonly logLevel: LogLevel
+}
+
+/** @throws SettingsError */
+export function readSettings(environment: Record<string, string | undefined>): Settings {
+  const read = <N extends Name>(name: N) => readOne(environment, name)
+  const dataFolder = read('STOWAGE_DATA')
+  const databaseUrl = read('DATABASE_URL')
+  const secret = read('STOWAGE_SECRET')
+  if (databaseUrl !== null && secret === null) {
+    throw new SettingsError(
+      'STOWAGE_SECRET must be set together with DATABASE_URL: make one with "openssl rand -hex 32" and keep it.',
+    )
+  }
+  return Object.freeze({
+    port: read('PORT'),
+    host: read('HOST'),
+    dataFolder,
+    databaseUrl,
+    secret,
+    publicUrl: read('STOWAGE_PUBLIC_URL'),
+    localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],
+    adapterPackages: read('STOWAGE_ADAPTERS') ?? [],
+    trustedProxies: read('STOWAGE_TRUST_PROXY') ?? [],
+    maxUploadBytes: read('STOWAGE_MAX_UPLOAD_BYTES') ?? Number.MAX_SAFE_INTEGER,
+    logLevel: read('LOG_LEVEL'),
+  })
+}
+
+/** An empty value counts as none: that is how compose files leave one out. */
+function readOne<N extends Name>(environment: Record<string, string | undefined>, name: N): Value<N> {
+  const definition: Definition<unknown, string | null> = definitions[name]
+  const text = environment[name]?.trim() || definition.default
+  if (text === null) return null as Value<N>
+  try {
+    return definition.parse(text) as Value<N>
+  } catch (error) {
+    throw new SettingsError(`${name} must ${error instanceof Error ? error.message : error}.`)
+  }
+}
+
+function define<T, Default extends string | null>(
+  description: string,
+  parse: (text: string) => T,
+  defaultText: Default,
+  otherwise?: string,
+): Definition<T, Default> {
+  return { description, parse, default: defaultText, ...(otherwise === undefined ? {} : { otherwise }) }
+}
+
+function wholeNumber(min: number, max: number) {
+  return (text: string): number => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new Error(`be a whole number from ${min} to ${max}, not "${text}"`)
+    }
+    return value
+  }
+}
+
+function postgresUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') {
+    throw new Error('be an address such as postgres://user:password@host:5432/database')
+  }
+  return text
+}
+
+function secret(text: string): string {
+  if (Buffer.byteLength(text) < 32) {
+    throw new Error('have at least 32 bytes: make one with "openssl rand -hex 32"')
+  }
+  return text
+}
+
+function httpUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
+    throw new Error(`be an address such as https://files.example.org, not "${text}"`)
+  }
+  return url.href.replace(/\/+$/, '')
+}
+
+function list(text: string): string[] {
+  return text
+    .split(',')
+    .map(item => item.trim())
+    .filter(item => item !== '')
+}
+
+function folders(text: string): string[] {
+  const items = list(text)
+  const wrong = items.find(item => !isAbsolute(item))
+  if (wrong !== undefined) throw new Error(`be absolute folders separated by commas, not "${wrong}"`)
+  return items.map(item => resolve(item))
+}
+
+const packageName = /^(?:@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*$/
+
+function packages(text: string): string[] {
+  const items = list(text)
+  const wrong = items.find(item => !packageName.test(item))
+  if (wrong !== undefined) throw new Error(`be names of npm packages separated by commas, not "${wrong}"`)
+  return items
+}
+
+function logLevel(text: string): LogLevel {
+  const level = logLevels.find(known => known === text)
+  if (!level) throw new Error(`be one of ${logLevels.join(', ')}, not "${text}"`)
+  return level
+}

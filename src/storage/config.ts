@@ -1,0 +1,64 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import formats from 'ajv-formats'
+import type { ConfigSchema } from '../../adapters/contract.ts'
+import { AppError } from '../errors.ts'
+
+export type Config = Record<string, unknown>
+
+/** A provider's configuration as the server keeps it: what clients may see, and what they may not. */
+export interface SplitConfig {
+  open: Config
+  secret: Config
+}
+
+export interface ConfigRules {
+  /** With defaults filled in. @throws INVALID_CONFIG naming each property that does not fit */
+  parse(config: unknown): Config
+  split(config: Config): SplitConfig
+}
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false })
+formats.default(ajv)
+
+/** @throws Error where the schema itself is malformed: a fault of the adapter */
+export function configRules(schema: ConfigSchema): ConfigRules {
+  const validate: ValidateFunction<Config> = ajv.compile({ ...schema, additionalProperties: false })
+  const isSecret = (name: string) =>
+    (schema.properties[name] as { writeOnly?: unknown } | undefined)?.writeOnly === true
+  const pick = (config: Config, wanted: (name: string) => boolean) =>
+    Object.fromEntries(Object.entries(config).filter(([name]) => wanted(name)))
+  return {
+    parse(config) {
+      if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+        throw new AppError('INVALID_CONFIG', 'The configuration is a JSON object.')
+      }
+      const copy = structuredClone(config)
+      if (!validate(copy)) {
+        const problems = (validate.errors ?? []).map(problem)
+        throw new AppError(
+          'INVALID_CONFIG',
+          `The configuration does not fit: ${problems.map(p => p.message).join('; ')}.`,
+          {
+            facts: { properties: [...new Set(problems.map(p => p.property))] },
+          },
+        )
+      }
+      return copy
+    },
+    split: config => ({ open: pick(config, name => !isSecret(name)), secret: pick(config, isSecret) }),
+  }
+}
+
+function problem(error: ErrorObject): { property: string; message: string } {
+  const inside = error.instancePath.slice(1).replaceAll('/', '.')
+  const { missingProperty, additionalProperty }: { missingProperty?: unknown; additionalProperty?: unknown } =
+    error.params
+  const named = missingProperty ?? additionalProperty
+  if (typeof named === 'string') {
+    const property = inside ? `${inside}.${named}` : named
+    return error.keyword === 'required'
+      ? { property, message: `"${property}" is missing` }
+      : { property, message: `"${property}" is not a property of this type` }
+  }
+  return { property: inside, message: `"${inside}" ${error.message}` }
+}

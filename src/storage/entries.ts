@@ -1,0 +1,74 @@
+import { Readable } from 'node:stream'
+import type { ChecksumAlgorithm, Entry, ListPage } from '../../adapters/contract.ts'
+import { isName } from '../auth/path.ts'
+import { AppError } from '../errors.ts'
+
+/** What an adapter says of an entry, found to be possible. */
+export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums'>>> & {
+  readonly checksums: Readonly<Partial<Record<ChecksumAlgorithm, string>>>
+}
+
+/** Characters; the contract's bound. */
+const maxCursorLength = 1024
+const etagPattern = /^[\x21\x23-\x7e]{1,256}$/
+const mimePattern = /^[\w.+-]{1,127}\/[\w.+-]{1,127}(?:;.{0,200})?$/
+const hexPattern = /^[0-9a-f]{8,128}$/
+const algorithms: readonly ChecksumAlgorithm[] = ['md5', 'sha1', 'sha256', 'crc32c']
+
+/**
+ * Holds an adapter's answer to the contract. What only describes (etag, type, checksums, time) is dropped where it is
+ * malformed; what bytes and paths hang on is refused.
+ * @throws BACK_END_FAULT
+ */
+export function checkEntry(entry: Entry, name: string): CheckedEntry {
+  const { kind, size, modifiedAt, etag, mimeType } = entry
+  if (kind !== 'file' && kind !== 'directory') throw fault('an entry of no known kind')
+  const isFile = kind === 'file'
+  if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an impossible size')
+  return {
+    name,
+    kind,
+    size: isFile ? size : null,
+    modifiedAt: modifiedAt instanceof Date && !Number.isNaN(modifiedAt.getTime()) ? modifiedAt : null,
+    etag: isFile && typeof etag === 'string' && etagPattern.test(etag) ? etag : null,
+    mimeType: isFile && typeof mimeType === 'string' && mimePattern.test(mimeType) ? mimeType : null,
+    checksums: Object.fromEntries(
+      algorithms.flatMap(algorithm => {
+        const hex = entry.checksums?.[algorithm]
+        return isFile && typeof hex === 'string' && hexPattern.test(hex) ? [[algorithm, hex]] : []
+      }),
+    ),
+  }
+}
+
+/**
+ * Entries whose names no path can hold are left out and reported: they could neither be opened nor trusted.
+ * @throws BACK_END_FAULT
+ */
+export function checkPage(
+  page: ListPage,
+  limit: number,
+  warn: (message: string) => void,
+): { entries: CheckedEntry[]; cursor: string | null } {
+  if (!Array.isArray(page.entries) || page.entries.length > limit) throw fault('a page that is too long')
+  const entries: CheckedEntry[] = []
+  for (const entry of page.entries) {
+    if (isName(entry.name)) entries.push(checkEntry(entry, entry.name))
+    else warn('An entry with a name that no path can hold is left out of a listing.')
+  }
+  const cursor = page.cursor ?? null
+  if (cursor !== null && (typeof cursor !== 'string' || cursor === '' || cursor.length > maxCursorLength)) {
+    throw fault('a malformed cursor')
+  }
+  return { entries, cursor }
+}
+
+/** @throws BACK_END_FAULT */
+export function checkBody(body: unknown): Readable {
+  if (!(body instanceof Readable)) throw fault('a body that is no stream')
+  return body
+}
+
+export function fault(what: string): AppError {
+  return new AppError('BACK_END_FAULT', undefined, { cause: new Error(`The adapter answered ${what}.`) })
+}

@@ -1,0 +1,49 @@
+import { StorageError, type StorageErrorCode, storageErrorCodes } from '../../adapters/contract.ts'
+import { AppError, type Reason } from '../errors.ts'
+
+const reasonOf: Record<StorageErrorCode, Reason> = {
+  NOT_FOUND: 'NOT_FOUND',
+  ALREADY_EXISTS: 'ALREADY_EXISTS',
+  NOT_EMPTY: 'NOT_EMPTY',
+  NOT_A_FILE: 'NOT_A_FILE',
+  NOT_A_DIRECTORY: 'NOT_A_FOLDER',
+  INVALID_PATH: 'INVALID_PATH',
+  INVALID_CONFIG: 'INVALID_CONFIG',
+  PRECONDITION_FAILED: 'PRECONDITION_FAILED',
+  RANGE_NOT_SATISFIABLE: 'RANGE_NOT_SATISFIABLE',
+  PERMISSION_DENIED: 'BACK_END_REFUSED',
+  UNAUTHORIZED: 'BACK_END_CREDENTIALS',
+  NEEDS_RECONNECT: 'NEEDS_RECONNECT',
+  QUOTA_EXCEEDED: 'QUOTA_EXCEEDED',
+  RATE_LIMITED: 'BACK_END_RATE_LIMITED',
+  UNAVAILABLE: 'UNAVAILABLE',
+}
+
+/** By `code`, since an adapter may come with its own copy of the contract's class. */
+export function isStorageError(error: unknown): error is StorageError {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    (error instanceof StorageError || error.name === 'StorageError') &&
+    storageErrorCodes.some(code => code === error.code)
+  )
+}
+
+/** The reason of an `AbortSignal.timeout`. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError'
+}
+
+/**
+ * What a client is told of a failure in an adapter. The caller's own abort passes through unchanged; what is not a
+ * StorageError is the adapter's fault, and its text is for the log.
+ */
+export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
+  if (error instanceof AppError) return error
+  if (isTimeout(error)) return new AppError('UNAVAILABLE', 'The back end does not answer in time.', { cause: error })
+  if (signal?.aborted) return signal.reason
+  if (isStorageError(error)) {
+    return new AppError(reasonOf[error.code], error.message, { cause: error, retryAfterMs: error.retryAfterMs })
+  }
+  return new AppError('BACK_END_FAULT', undefined, { cause: error })
+}

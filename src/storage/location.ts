@@ -1,0 +1,178 @@
+/**
+ * A place in a provider that a grant was given for. It reaches itself and what lies below, nothing else: whoever holds
+ * one cannot get at a path that the policy has not decided on. All that adapters answer is checked here.
+ */
+import type { FileHandle } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import type { ByteRange, Call, StorageProvider, Traits } from '../../adapters/contract.ts'
+import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
+import { type CheckedEntry, checkBody, checkEntry, checkPage } from './entries.ts'
+import { fromAdapter } from './errors.ts'
+
+export interface OpenedProvider {
+  id: string
+  /** Of the adapter. */
+  type: string
+  provider: StorageProvider
+  warn(message: string): void
+}
+
+/** Milliseconds for what moves no file content; a back end that takes longer counts as unavailable. */
+const metadataTimeout = 60_000
+
+/** Of one page of a listing. */
+export const maxPageSize = 1000
+
+export class ReadLocation {
+  protected readonly opened: OpenedProvider
+  readonly path: StoragePath
+
+  constructor(opened: OpenedProvider, path: StoragePath) {
+    this.opened = opened
+    this.path = path
+  }
+
+  get providerId(): string {
+    return this.opened.id
+  }
+
+  get traits(): Traits {
+    return this.opened.provider.traits
+  }
+
+  child(name: string): ReadLocation {
+    return new ReadLocation(this.opened, childOf(this.path, name))
+  }
+
+  stat(signal: AbortSignal): Promise<CheckedEntry> {
+    return this.metadata(signal, async call =>
+      checkEntry(await this.opened.provider.stat(this.path, call), nameOf(this.path)),
+    )
+  }
+
+  list(
+    signal: AbortSignal,
+    page: { cursor: string | null; limit: number },
+  ): Promise<{ entries: CheckedEntry[]; cursor: string | null }> {
+    const limit = Math.min(page.limit, maxPageSize)
+    const cursor = page.cursor === null ? {} : { cursor: page.cursor }
+    return this.metadata(signal, async call => {
+      const answer = await this.opened.provider.list(this.path, { ...call, ...cursor, limit })
+      return checkPage(answer, limit, this.opened.warn)
+    })
+  }
+
+  read(
+    signal: AbortSignal,
+    options: { range?: ByteRange; ifMatch?: string } = {},
+  ): Promise<{ body: Readable; entry: CheckedEntry }> {
+    return guarded(
+      signal,
+      async () => {
+        const { body, entry } = await this.opened.provider.read(this.path, { ...options, signal })
+        return { body: checkBody(body), entry: checkEntry(entry, nameOf(this.path)) }
+      },
+      late => late.body.destroy(),
+    )
+  }
+
+  /** Where the bytes are a file on this machine; else null. */
+  openFile(
+    signal: AbortSignal,
+    options: { ifMatch?: string } = {},
+  ): Promise<{ handle: FileHandle; entry: CheckedEntry }> | null {
+    const { provider } = this.opened
+    if (!provider.openFile) return null
+    return guarded(
+      signal,
+      async () => {
+        const opened = await provider.openFile?.(this.path, { ...options, signal })
+        if (!opened) throw new Error('openFile answered nothing')
+        return { handle: opened.handle, entry: checkEntry(opened.entry, nameOf(this.path)) }
+      },
+      late => void late.handle.close(),
+    )
+  }
+
+  protected metadata<T>(signal: AbortSignal, work: (call: Call) => Promise<T>): Promise<T> {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(metadataTimeout)])
+    return guarded(bounded, () => work({ signal: bounded }))
+  }
+}
+
+export class WriteLocation extends ReadLocation {
+  override child(name: string): WriteLocation {
+    return new WriteLocation(this.opened, childOf(this.path, name))
+  }
+
+  write(
+    signal: AbortSignal,
+    body: Readable,
+    options: { size?: number; mimeType?: string; overwrite: boolean },
+  ): Promise<CheckedEntry> {
+    return guarded(signal, async () =>
+      checkEntry(await this.opened.provider.write(this.path, body, { ...options, signal }), nameOf(this.path)),
+    )
+  }
+
+  mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
+    return this.metadata(signal, call => this.opened.provider.mkdir(this.path, { ...options, ...call }))
+  }
+
+  delete(signal: AbortSignal): Promise<void> {
+    return this.metadata(signal, call => this.opened.provider.delete(this.path, call))
+  }
+
+  /** A directory and all beneath it in one call, where the back end can; else null. */
+  deleteTree(signal: AbortSignal): Promise<void> | null {
+    const { provider } = this.opened
+    if (!provider.deleteTree) return null
+    return guarded(signal, async () => provider.deleteTree?.(this.path, { signal }))
+  }
+
+  /** One step at the back end; null where it cannot, and the bytes have to be copied. */
+  moveTo(target: WriteLocation, signal: AbortSignal, options: { overwrite: boolean }): Promise<CheckedEntry> | null {
+    const { provider } = this.opened
+    if (target.opened !== this.opened || !provider.move) return null
+    return guarded(signal, async () => {
+      const moved = await provider.move?.(this.path, target.path, { ...options, signal })
+      if (!moved) throw new Error('move answered nothing')
+      return checkEntry(moved, nameOf(target.path))
+    })
+  }
+
+  /** A file, inside the back end; null where it cannot. */
+  copyFrom(source: ReadLocation, signal: AbortSignal, options: { overwrite: boolean }): Promise<CheckedEntry> | null {
+    const { provider } = this.opened
+    if (!this.sharesBackEnd(source) || !provider.copy) return null
+    return guarded(signal, async () => {
+      const copied = await provider.copy?.(source.path, this.path, { ...options, signal })
+      if (!copied) throw new Error('copy answered nothing')
+      return checkEntry(copied, nameOf(this.path))
+    })
+  }
+
+  private sharesBackEnd(other: ReadLocation): boolean {
+    return other.providerId === this.providerId
+  }
+}
+
+/**
+ * Rejects when the signal aborts, whether or not the adapter minds it, and tells failures in the server's own words.
+ * What an adapter hands over too late is given to `discard`.
+ */
+async function guarded<T>(signal: AbortSignal, work: () => Promise<T>, discard?: (late: T) => void): Promise<T> {
+  signal.throwIfAborted()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  const working = work()
+  try {
+    return await Promise.race([working, aborted])
+  } catch (error) {
+    working.then(discard, () => {})
+    throw fromAdapter(error, signal)
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
