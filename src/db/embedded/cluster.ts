@@ -1,0 +1,90 @@
+/** Makes a new cluster. It is made under another name, so a kill midway never leaves a `data` that cannot start. */
+import { once } from 'node:events'
+import { chown, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { EmbeddedPostgresError, isErrno } from './errors.ts'
+import { processesIn, signalIfAlive } from './processes.ts'
+import { type Host, listen, program } from './programs.ts'
+import { spawnTethered } from './tether.ts'
+
+/** PostgreSQL's own superuser, for administration; Stowage itself runs as `stowage`, which is none. */
+export const SUPERUSER = 'postgres'
+/** The first major version with the built-in locale provider, which does not change with the system's C library. */
+const BUILTIN_LOCALES = 17
+
+/** Undefined when `folder` is not there. */
+export async function clusterVersion(folder: string): Promise<number | undefined> {
+  try {
+    return Number.parseInt(await readFile(join(folder, 'PG_VERSION'), 'utf8'), 10)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** Runs initdb in `Layout.fresh`; the caller renames it. */
+export async function initialiseFresh(host: Host): Promise<void> {
+  const { layout, user, log, signal } = host
+  if (user === undefined) assertNamed()
+  await discardFresh(host)
+  await mkdir(layout.fresh, { mode: 0o700 })
+  if (user !== undefined) await chown(layout.fresh, user.uid, user.gid)
+  log('creating the database', { folder: layout.data })
+  const locale =
+    host.binaries.major >= BUILTIN_LOCALES ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : ['--locale=C']
+  const args = [...locale, '--data-checksums', '-A', 'trust', '-E', 'UTF8', '-U', SUPERUSER, '--no-instructions']
+  if (host.settings.fsync === 'off') args.push('--no-sync')
+  const child = await spawnTethered(program(host, 'initdb', layout.fresh, args), host.useWatchdog)
+  const { complaint } = listen(child, log)
+  const abort = () => child.kill('SIGINT')
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  const [status] = await once(child, 'close')
+  signal.removeEventListener('abort', abort)
+  signal.throwIfAborted()
+  if (status === 0) return
+  throw new EmbeddedPostgresError(
+    `PostgreSQL could not create a database in ${layout.root} (${complaint()}): correct that and start again, or set DATABASE_URL to a PostgreSQL server.`,
+  )
+}
+
+export async function createCluster(host: Host): Promise<void> {
+  const { fresh, data, root } = host.layout
+  await initialiseFresh(host)
+  try {
+    await renameDurably(fresh, data, root)
+  } catch (error) {
+    if (!isErrno(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) throw error
+    throw new EmbeddedPostgresError(`${data} is there and holds no database: move it away, and start again.`, {
+      cause: error,
+    })
+  }
+}
+
+/** What a killed start left, and what still runs in it. */
+export async function discardFresh({ layout }: Host): Promise<void> {
+  for (const pid of await processesIn(layout.fresh)) signalIfAlive(pid, 'SIGKILL')
+  await rm(layout.fresh, { recursive: true, force: true, maxRetries: 5 })
+}
+
+export async function renameDurably(from: string, to: string, parent: string): Promise<void> {
+  await rename(from, to)
+  const folder = await open(parent)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+function assertNamed() {
+  try {
+    userInfo()
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `PostgreSQL needs a name for user id ${process.getuid?.()}: add it to /etc/passwd, start Stowage as another user, or set DATABASE_URL.`,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,12 @@
+/**
+ * The embedded PostgreSQL: a real server as a child process, on a unix socket in the data folder, that cannot outlive us.
+ *
+ * To restore a backup: stop Stowage, move `<data>/postgres/data` away, put a copy of the backup in its place (`cp -r`), and
+ * start Stowage. Owner and modes are put right by the start.
+ */
+export { type BackupOptions, backupEmbedded } from './backup.ts'
+export type { Connection } from './connection.ts'
+export { EmbeddedPostgresError } from './errors.ts'
+export type { Log } from './programs.ts'
+export { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from './start.ts'
+export type { Migrate } from './upgrade.ts'

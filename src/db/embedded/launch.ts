@@ -1,0 +1,102 @@
+/** Runs one postmaster on a cluster: start, readiness, orderly stop. */
+import type { ChildProcess } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PORT } from './connection.ts'
+import { EmbeddedPostgresError } from './errors.ts'
+import { type Host, listen, program } from './programs.ts'
+import { spawnTethered } from './tether.ts'
+
+export interface Postmaster {
+  pid: number
+  /** Resolves, with what it said last, once the process is gone, asked or not. */
+  exited: Promise<string>
+  /** The fast shutdown (SIGINT); after 8 s the immediate one (SIGQUIT), after which the next start replays the log. */
+  stop(): Promise<void>
+}
+
+const FAST_MS = 8_000
+const IMMEDIATE_MS = 6_000
+const READY_POLL_MS = 4
+/** Replaying the log of a killed server is most of it. */
+const READY_MS = 600_000
+
+const SETTINGS: Record<string, string> = {
+  listen_addresses: '',
+  unix_socket_directories: '.',
+  unix_socket_permissions: '0700',
+  // Parallel workers pass rows through /dev/shm, of which a container has 64 MB; our queries are small.
+  max_parallel_workers_per_gather: '0',
+  max_parallel_maintenance_workers: '0',
+  // Failed statements are the client's to log: their texts and details hold people's data.
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  log_checkpoints: 'off',
+  log_line_prefix: '',
+  log_destination: 'stderr',
+  logging_collector: 'off',
+}
+
+export async function launch(host: Host, folder: string): Promise<Postmaster> {
+  const args = Object.entries({ ...SETTINGS, ...host.settings, port: String(PORT) }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ])
+  const child = await spawnTethered(program(host, 'postgres', folder, args), host.useWatchdog)
+  const { complaint } = listen(child, host.log)
+  const exited = new Promise<string>(resolve => child.once('close', () => resolve(complaint())))
+  const postmaster = { pid: child.pid ?? 0, exited, stop: () => stop(child, exited) }
+  try {
+    await ready(postmaster, folder, host.signal)
+  } catch (error) {
+    await postmaster.stop()
+    throw error
+  }
+  return postmaster
+}
+
+/** `postmaster.pid` says so in its eighth line, and costs a server nothing to be asked. */
+async function ready(postmaster: Postmaster, folder: string, signal: AbortSignal): Promise<void> {
+  let last: string | undefined
+  void postmaster.exited.then(said => {
+    last = said
+  })
+  const end = performance.now() + READY_MS
+  for (;;) {
+    if (last !== undefined) {
+      throw new EmbeddedPostgresError(
+        `PostgreSQL could not start on ${folder} (${last}): correct that and start again, or set DATABASE_URL to a PostgreSQL server.`,
+      )
+    }
+    const lines = (await readFile(join(folder, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+    if (Number(lines[0]) === postmaster.pid && lines[7]?.trim() === 'ready') return
+    if (performance.now() > end) {
+      throw new EmbeddedPostgresError(
+        `PostgreSQL was not ready on ${folder} after ${READY_MS / 60_000} minutes: look at its messages in the log, then start again.`,
+      )
+    }
+    await sleep(READY_POLL_MS, undefined, { signal })
+  }
+}
+
+async function stop(child: ChildProcess, exited: Promise<string>): Promise<void> {
+  for (const [signal, milliseconds] of [
+    ['SIGINT', FAST_MS],
+    ['SIGQUIT', IMMEDIATE_MS],
+  ] as const) {
+    child.kill(signal)
+    if (await within(milliseconds, exited)) return
+  }
+  child.kill('SIGKILL')
+  await exited
+}
+
+async function within(milliseconds: number, event: Promise<unknown>): Promise<boolean> {
+  const timer = new AbortController()
+  const late = sleep(milliseconds, false, { signal: timer.signal }).catch(() => false)
+  const answer = await Promise.race([event.then(() => true), late])
+  timer.abort()
+  return answer
+}

