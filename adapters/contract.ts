@@ -128,8 +128,7 @@ export interface StorageProvider {
    */
   move?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
 
-  /** Bytes; null is unknown or unlimited. */
-  quota?(options: Call): Promise<{ used: number | null; total: number | null }>
+  quota?(options: Call): Promise<Quota>
 
   /** Usable without credentials for `expiresIn` seconds. */
   presign?(
@@ -142,6 +141,12 @@ export interface StorageProvider {
 
   /** Frees what `open` took; no call is under way or follows. */
   close?(): Promise<void>
+}
+
+/** Bytes; null is unknown or unlimited. */
+export interface Quota {
+  used: number | null
+  total: number | null
 }
 
 export interface ListPage {

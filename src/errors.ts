@@ -100,6 +100,26 @@ export class AppError extends Error {
   }
 }
 
+/** System and PostgreSQL error codes that mean: nobody answers now. */
+const unavailableCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ETIMEDOUT',
+  'EPIPE',
+  'ENOENT',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+])
+
+/** What a client is told of any error; the error itself is its cause, for the log. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return new AppError(unavailableCodes.has(String(code)) ? 'UNAVAILABLE' : 'INTERNAL', undefined, { cause: error })
+}
+
 export interface PublicError {
   message: string
   extensions: {

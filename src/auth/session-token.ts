@@ -1,4 +1,5 @@
 import { createSigner, createVerifier } from 'fast-jwt'
+import { isId } from './id.ts'
 import type { Secrets } from './secrets.ts'
 
 /** The claims of a session JWT (RFC 7519). `sub` is the user's id, `sid` the session's. */
@@ -14,7 +15,6 @@ export interface SessionTokens {
 }
 
 const issuer = 'stowage'
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function sessionTokens(secrets: Secrets): SessionTokens {
   const key = secrets.key('session')
@@ -31,7 +31,7 @@ export function sessionTokens(secrets: Secrets): SessionTokens {
     verify(token) {
       try {
         const claims: Partial<Claims> = verify(token)
-        return typeof claims.sid === 'string' && uuid.test(claims.sid) ? claims.sid : null
+        return typeof claims.sid === 'string' && isId(claims.sid) ? claims.sid : null
       } catch {
         return null
       }

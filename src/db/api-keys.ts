@@ -75,12 +75,18 @@ export async function insertApiKey(
   return toApiKey(row)
 }
 
-/** With their owners, in one query; `hash` in hexadecimal, to match the answer to the question. */
-export async function findApiKeysByHash(
+export interface OwnedApiKey {
+  key: ApiKey
+  hash: Buffer
+  owner: Member
+}
+
+/** With their owners, in one query. */
+export async function findOwnedApiKeys(
   db: Database,
-  hashes: readonly Buffer[],
-): Promise<{ hash: string; key: ApiKey; member: Member }[]> {
-  const rows = await db
+  by: { hashes: readonly Buffer[] } | { ids: readonly string[] },
+): Promise<OwnedApiKey[]> {
+  const query = db
     .selectFrom('api_keys')
     .innerJoin('members', join =>
       join
@@ -91,9 +97,11 @@ export async function findApiKeysByHash(
     .select(memberColumns)
     .select(keyColumns)
     .select('api_keys.key_hash')
-    .where('api_keys.key_hash', 'in', hashes)
-    .execute()
-  return rows.map(row => ({ hash: row.key_hash.toString('hex'), key: toApiKey(row), member: toMember(row) }))
+  const rows = await ('hashes' in by
+    ? query.where('api_keys.key_hash', 'in', by.hashes)
+    : query.where('api_keys.id', 'in', by.ids)
+  ).execute()
+  return rows.map(row => ({ key: toApiKey(row), hash: row.key_hash, owner: toMember(row) }))
 }
 
 /** The newest first. */

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Database } from './client.ts'
 import type { ProviderStatus, Schema } from './schema.ts'
 
@@ -63,7 +63,7 @@ export async function updateProvider(
   db: Database,
   id: string,
   version: number,
-  values: Pick<ProviderValues, 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'>,
+  values: Pick<ProviderRecord, 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason' | 'version'>,
 ): Promise<ProviderRecord | null> {
   const row = await db
     .updateTable('providers')
@@ -73,7 +73,7 @@ export async function updateProvider(
       secrets: values.sealedSecrets,
       status: values.status,
       status_reason: values.statusReason,
-      version: sql<number>`version + 1`,
+      version: values.version,
     })
     .where('id', '=', id)
     .where('version', '=', version)

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Database } from './client.ts'
 import type { Registration, Schema } from './schema.ts'
 
@@ -36,6 +36,11 @@ export async function updateWorkspace(
 /** Changes of membership in a workspace happen one after the other, so that an owner always remains. */
 export async function lockWorkspace(db: Database, id: string): Promise<void> {
   await db.selectFrom('workspaces').select('id').where('id', '=', id).forUpdate().executeTakeFirstOrThrow()
+}
+
+/** Of two who register first at once, the second waits and finds the first one's workspace. */
+export async function lockFounding(db: Database): Promise<void> {
+  await sql`lock table workspaces in share row exclusive mode`.execute(db)
 }
 
 function toWorkspace(row: Selectable<Schema['workspaces']>): Workspace {

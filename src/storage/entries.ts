@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { ChecksumAlgorithm, Entry, ListPage } from '../../adapters/contract.ts'
+import type { ChecksumAlgorithm, Entry, ListPage, Quota } from '../../adapters/contract.ts'
 import { isName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 
@@ -61,6 +61,11 @@ export function checkPage(
     throw fault('a malformed cursor')
   }
   return { entries, cursor }
+}
+
+export function checkQuota({ used, total }: Quota): Quota {
+  const bytes = (value: unknown) => (Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : null)
+  return { used: bytes(used), total: bytes(total) }
 }
 
 /** @throws BACK_END_FAULT */

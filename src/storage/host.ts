@@ -1,6 +1,7 @@
 /** Opens connected providers, once for each version of their configuration, and hands out locations in them. */
 import type { Host, StorageProvider } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
+import { isId } from '../auth/id.ts'
 import type { Grant } from '../auth/policy.ts'
 import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
 import { batched } from '../db/batched.ts'
@@ -26,6 +27,8 @@ export interface Storage {
   tryOut<T>(adapter: Adapter, config: Config, use: (provider: StorageProvider) => Promise<T>): Promise<T>
   /** With secrets. @throws UNAVAILABLE where they were stored under another secret */
   config(record: ProviderRecord): Config
+  /** Closes a provider that was disconnected. */
+  forget(providerId: string): Promise<void>
   /** Closes what was opened; nothing follows. */
   close(): Promise<void>
 }
@@ -116,7 +119,7 @@ export function createStorage({ db, secrets, adapters, warn }: StorageOptions): 
   }
 
   async function record(grant: Grant): Promise<ProviderRecord> {
-    const found = await find(grant.providerId)
+    const found = isId(grant.providerId) ? await find(grant.providerId) : null
     if (found?.workspaceId !== grant.workspaceId) throw new AppError('NOT_FOUND', 'There is no such provider.')
     return found
   }
@@ -137,6 +140,11 @@ export function createStorage({ db, secrets, adapters, warn }: StorageOptions): 
       } finally {
         await provider.close?.()
       }
+    },
+    async forget(providerId) {
+      const gone = opened.get(providerId)
+      opened.delete(providerId)
+      if (gone) await closeOne(gone)
     },
     async close() {
       const all = [...opened.values()]

@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { allProviders } from '../auth/access.ts'
+import { hashToken } from '../auth/api-key.ts'
+import { checkPassword, hashPassword, verifyPassword } from '../auth/passwords.ts'
+import { requireMayAssign, requireSession } from '../auth/policy.ts'
+import type { SessionTokens } from '../auth/session-token.ts'
+import { type Member, memberReach, type Viewer } from '../auth/viewer.ts'
+import { type Database, isUniqueViolation } from '../db/client.ts'
+import { useInvite } from '../db/invites.ts'
+import { findMember, findMemberships, insertMember } from '../db/members.ts'
+import { deleteSessionsExpiredBefore, insertSession, revokeOtherSessions, revokeSession } from '../db/sessions.ts'
+import { findPassword, findPasswordByEmail, insertUser, replacePassword } from '../db/users.ts'
+import { findTheWorkspace, insertWorkspace, lockFounding, type Workspace } from '../db/workspaces.ts'
+import { AppError } from '../errors.ts'
+import { parseEmail, parseName } from './input.ts'
+
+/** Milliseconds: a week. */
+const sessionLifetime = 7 * 24 * 60 * 60 * 1000
+
+export interface Registration {
+  email: string
+  password: string
+  name?: string | null | undefined
+  invite?: string | null | undefined
+}
+
+export interface SignedIn {
+  token: string
+  expiresAt: Date
+  member: Member
+}
+
+export type Accounts = ReturnType<typeof createAccounts>
+
+export function createInviteToken(): { invite: string; hash: Buffer } {
+  const invite = randomBytes(24).toString('base64url')
+  return { invite, hash: hashToken(invite) }
+}
+
+export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTokens }) {
+  async function signIn(database: Database, member: Member): Promise<SignedIn> {
+    const { userId, workspaceId } = member
+    const expiresAt = wholeSecond(Date.now() + sessionLifetime)
+    const sid = await insertSession(database, { workspaceId, userId, expiresAt })
+    return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }
+  }
+
+  /** What a newcomer gets: everything as the founder, what the invite says, or nothing yet. */
+  async function admit(trx: Database, workspace: Workspace | null, invite: string | null) {
+    if (!workspace) {
+      const founded = await insertWorkspace(trx, { name: 'Stowage' })
+      return { workspaceId: founded.id, role: 'OWNER', access: allProviders } as const
+    }
+    if (invite !== null) return acceptInvite(trx, invite)
+    if (workspace.registration !== 'OPEN') {
+      throw new AppError(
+        'REGISTRATION_CLOSED',
+        'This workspace takes new members only with an invite: ask an administrator.',
+      )
+    }
+    return { workspaceId: workspace.id, role: 'NONE', access: allProviders } as const
+  }
+
+  return {
+    /**
+     * The first person founds the workspace and owns it; of two at once, one does.
+     * @throws INVALID_INPUT, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS
+     */
+    async register(input: Registration): Promise<SignedIn> {
+      const email = parseEmail(input.email)
+      const name = input.name ? parseName(input.name, 'A name') : null
+      checkPassword(input.password)
+      const passwordHash = await hashPassword(input.password)
+      return db.transaction().execute(async trx => {
+        let workspace = await findTheWorkspace(trx)
+        if (!workspace) {
+          await lockFounding(trx)
+          workspace = await findTheWorkspace(trx)
+        }
+        if (workspace?.registration === 'CLOSED') {
+          throw new AppError('REGISTRATION_CLOSED', 'This workspace takes no new members.')
+        }
+        const membership = await admit(trx, workspace, input.invite ?? null)
+        const userId = await insertUser(trx, { email, name, passwordHash }).catch(error => {
+          if (!isUniqueViolation(error)) throw error
+          throw new AppError('ALREADY_EXISTS', 'An account with this email exists: log in instead.')
+        })
+        await insertMember(trx, { userId, ...membership })
+        const member = await findMember(trx, membership.workspaceId, userId)
+        if (!member) throw new Error('A member that was just inserted is missing')
+        return signIn(trx, member)
+      })
+    },
+
+    /** The same answer, after the same time, for an unknown email as for a wrong password. @throws WRONG_EMAIL_OR_PASSWORD */
+    async login(input: { email: string; password: string }): Promise<SignedIn> {
+      const account = await findPasswordByEmail(db, input.email.trim())
+      const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
+      const [member] = account && matches ? await findMemberships(db, account.userId) : []
+      if (!member) throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
+      return signIn(db, member)
+    },
+
+    /** @throws SESSION_REQUIRED */
+    async logout(viewer: Viewer | null): Promise<void> {
+      await revokeSession(db, requireSession(viewer).credentialId)
+    },
+
+    /** The session stays; all others of the person end. @throws SESSION_REQUIRED, WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT */
+    async changePassword(
+      viewer: Viewer | null,
+      input: { currentPassword: string; newPassword: string },
+    ): Promise<SignedIn> {
+      const { member, credentialId, expiresAt } = requireSession(viewer)
+      checkPassword(input.newPassword)
+      const account = await findPassword(db, member.userId)
+      if (!account || !(await verifyPassword(account.passwordHash, input.currentPassword))) {
+        throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The current password is wrong.')
+      }
+      const passwordHash = await hashPassword(input.newPassword)
+      await db.transaction().execute(async trx => {
+        if (!(await replacePassword(trx, member.userId, account.passwordHash, passwordHash))) {
+          throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password was changed by somebody else meanwhile.')
+        }
+        await revokeOtherSessions(trx, member.userId, credentialId)
+      })
+      const until = expiresAt ?? new Date()
+      return { token: tokens.sign({ sub: member.userId, sid: credentialId }, until), expiresAt: until, member }
+    },
+
+    /** Rows that say nothing any more; once a day is often enough. */
+    async sweep(): Promise<void> {
+      await deleteSessionsExpiredBefore(db, new Date())
+    },
+  }
+}
+
+/** @throws INVALID_INVITE */
+async function acceptInvite(trx: Database, token: string) {
+  const invite = await useInvite(trx, hashToken(token))
+  const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
+  if (!invite || !maker) throw new AppError('INVALID_INVITE')
+  requireStillCovers(maker, invite)
+  return { workspaceId: invite.workspaceId, role: invite.role, access: invite.access }
+}
+
+/** An invite gives no more than its maker could give today. @throws INVALID_INVITE */
+function requireStillCovers(maker: Member, given: Pick<Member, 'role' | 'access'>): void {
+  try {
+    const viewer: Viewer = {
+      kind: 'SESSION',
+      credentialId: maker.userId,
+      member: maker,
+      expiresAt: null,
+      ...memberReach(maker),
+    }
+    requireMayAssign(viewer, given)
+  } catch (cause) {
+    throw new AppError('INVALID_INVITE', 'Whoever made this invite may no longer give it: ask for a new one.', {
+      cause,
+    })
+  }
+}
+
+/** A JWT counts in seconds. */
+function wholeSecond(time: number): Date {
+  return new Date(Math.ceil(time / 1000) * 1000)
+}

@@ -1,0 +1,108 @@
+import { generateApiKey } from '../auth/api-key.ts'
+import { isId } from '../auth/id.ts'
+import { requireCovers, requireKeyManager, requireMayAssign, requireScope } from '../auth/policy.ts'
+import { highestScope, includesScope, type Scope, scopes } from '../auth/scopes.ts'
+import type { Viewer } from '../auth/viewer.ts'
+import { type ApiKey, findApiKey, insertApiKey, listApiKeys, renameApiKey, revokeApiKey } from '../db/api-keys.ts'
+import type { Database } from '../db/client.ts'
+import { findMember } from '../db/members.ts'
+import { AppError } from '../errors.ts'
+import { type AccessInput, parseAccess, requireProviders } from './access.ts'
+import { parseFuture, parseName } from './input.ts'
+
+export type ApiKeyState = 'active' | 'expired' | 'revoked'
+
+export interface CreateApiKey {
+  name: string
+  scopes: readonly Scope[]
+  providerAccess?: AccessInput | null | undefined
+  expiresAt?: Date | null | undefined
+}
+
+export type ApiKeys = ReturnType<typeof createApiKeys>
+
+export function apiKeyState(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now = new Date()): ApiKeyState {
+  if (key.revokedAt) return 'revoked'
+  return key.expiresAt && key.expiresAt <= now ? 'expired' : 'active'
+}
+
+export function createApiKeys({ db }: { db: Database }) {
+  /** The viewer's own, or one of a member whom the viewer manages. */
+  async function managed(viewer: Viewer, id: string): Promise<ApiKey> {
+    const key = isId(id) ? await findApiKey(db, viewer.member.workspaceId, id) : null
+    const visible = key?.userId === viewer.member.userId || includesScope(viewer.scope, 'admin')
+    if (!key || !visible) throw new AppError('NOT_FOUND', 'There is no such API key.')
+    if (key.userId !== viewer.member.userId) await requireManages(viewer, key.userId)
+    return key
+  }
+
+  async function requireManages(viewer: Viewer, userId: string): Promise<void> {
+    requireScope(viewer, 'admin')
+    const member = isId(userId) ? await findMember(db, viewer.member.workspaceId, userId) : null
+    if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
+    requireMayAssign(viewer, member)
+  }
+
+  return {
+    /** `key` is the full value, shown this once. @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND */
+    async create(viewer: Viewer | null, input: CreateApiKey): Promise<{ apiKey: ApiKey; key: string }> {
+      const maker = requireKeyManager(viewer)
+      const name = parseName(input.name, 'The name of a key')
+      const given = scopes.filter(scope => input.scopes.includes(scope))
+      if (given.length === 0) throw new AppError('INVALID_INPUT', 'A key has at least one scope: read, write or admin.')
+      const access = parseAccess(input.providerAccess)
+      const expiresAt = input.expiresAt ? parseFuture(input.expiresAt, 'The expiry of a key') : null
+      // "All providers" means all that the owner reaches, so it never exceeds them.
+      requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })
+      requireEarlierExpiry(maker, expiresAt)
+      await requireProviders(db, maker.member.workspaceId, access)
+      const { key, hash, displayPrefix } = generateApiKey()
+      const { userId, workspaceId } = maker.member
+      const values = { workspaceId, userId, name, hash, displayPrefix, scopes: given, access, expiresAt }
+      return { apiKey: await insertApiKey(db, values), key }
+    },
+
+    /** One's own, or those of a member whom the viewer manages. @throws SESSION_REQUIRED, SCOPE_REQUIRED, NOT_FOUND */
+    async list(
+      viewer: Viewer | null,
+      options: { ofUser?: string | null | undefined; includeInactive: boolean },
+    ): Promise<ApiKey[]> {
+      const manager = requireKeyManager(viewer)
+      const userId = options.ofUser ?? manager.member.userId
+      if (userId !== manager.member.userId) await requireManages(manager, userId)
+      const keys = await listApiKeys(db, manager.member.workspaceId, userId)
+      return options.includeInactive ? keys : keys.filter(key => apiKeyState(key) === 'active')
+    },
+
+    async get(viewer: Viewer | null, id: string): Promise<ApiKey> {
+      return managed(requireKeyManager(viewer), id)
+    },
+
+    async rename(viewer: Viewer | null, id: string, name: string): Promise<ApiKey> {
+      const manager = requireKeyManager(viewer)
+      const parsed = parseName(name, 'The name of a key')
+      return renameApiKey(db, (await managed(manager, id)).id, parsed)
+    },
+
+    /** At once and for good. */
+    async revoke(viewer: Viewer | null, id: string): Promise<ApiKey> {
+      return revokeApiKey(db, (await managed(requireKeyManager(viewer), id)).id)
+    },
+
+    /** The key that a request came with. */
+    async own(viewer: Viewer): Promise<ApiKey | null> {
+      return viewer.kind === 'API_KEY' ? findApiKey(db, viewer.member.workspaceId, viewer.credentialId) : null
+    },
+  }
+}
+
+/** What a key makes does not outlive it; a session's end says nothing about the keys made in it. */
+function requireEarlierExpiry(maker: Viewer, expiresAt: Date | null): void {
+  if (maker.kind !== 'API_KEY' || !maker.expiresAt) return
+  if (!expiresAt || expiresAt > maker.expiresAt) {
+    throw new AppError(
+      'EXCEEDS_OWN_REACH',
+      `A key made by this key expires with it at the latest: give an expiresAt up to ${maker.expiresAt.toISOString()}.`,
+    )
+  }
+}

@@ -1,0 +1,89 @@
+import { hashToken, isApiKey } from '../auth/api-key.ts'
+import type { SessionTokens } from '../auth/session-token.ts'
+import { keyReach, memberReach, type Viewer } from '../auth/viewer.ts'
+import { findOwnedApiKeys, type OwnedApiKey } from '../db/api-keys.ts'
+import { batched } from '../db/batched.ts'
+import type { Database } from '../db/client.ts'
+import { findSessions, type Session } from '../db/sessions.ts'
+import { AppError } from '../errors.ts'
+import type { KeyUsage } from './key-usage.ts'
+
+export interface Credentials {
+  /**
+   * Who a bearer token stands for. Looked up in the database each time, so that what was revoked is refused at once, on
+   * every replica. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED
+   */
+  authenticate(token: string): Promise<Viewer>
+  /** The same for a credential that was authenticated before, by its id. @throws as `authenticate` */
+  recall(credential: Pick<Viewer, 'kind' | 'credentialId'>): Promise<Viewer>
+}
+
+export function createCredentials({
+  db,
+  tokens,
+  usage,
+}: {
+  db: Database
+  tokens: SessionTokens
+  usage: KeyUsage
+}): Credentials {
+  const sessionById = batched(async (ids: readonly string[]) => {
+    return new Map((await findSessions(db, ids)).map(session => [session.id, session]))
+  })
+  const keyByHash = batched(async (hashes: readonly string[]) => {
+    const found = await findOwnedApiKeys(db, { hashes: hashes.map(hash => Buffer.from(hash, 'hex')) })
+    return new Map(found.map(owned => [owned.hash.toString('hex'), owned]))
+  })
+  const keyById = batched(async (ids: readonly string[]) => {
+    return new Map((await findOwnedApiKeys(db, { ids })).map(owned => [owned.key.id, owned]))
+  })
+
+  function keyViewer(found: OwnedApiKey | null): Viewer {
+    if (!found) throw new AppError('INVALID_CREDENTIAL', 'This API key is unknown.')
+    const { key, owner } = found
+    const now = new Date()
+    if (key.revokedAt) throw new AppError('KEY_REVOKED', 'This API key was revoked: create a new one.')
+    if (key.expiresAt && key.expiresAt <= now)
+      throw new AppError('KEY_EXPIRED', 'This API key has expired: create a new one.')
+    usage.note(key, now)
+    return {
+      kind: 'API_KEY',
+      credentialId: key.id,
+      member: owner,
+      expiresAt: key.expiresAt,
+      ...keyReach(owner, key),
+    }
+  }
+
+  return {
+    async authenticate(token) {
+      if (isApiKey(token)) return keyViewer(await keyByHash(hashToken(token).toString('hex')))
+      const sessionId = tokens.verify(token)
+      if (sessionId === null) {
+        throw new AppError(
+          'INVALID_CREDENTIAL',
+          'This token is malformed, expired or not from this server: sign in again.',
+        )
+      }
+      return sessionViewer(await sessionById(sessionId))
+    },
+    async recall({ kind, credentialId }) {
+      return kind === 'API_KEY'
+        ? keyViewer(await keyById(credentialId))
+        : sessionViewer(await sessionById(credentialId))
+    },
+  }
+}
+
+function sessionViewer(session: Session | null): Viewer {
+  if (!session || session.revokedAt || session.expiresAt <= new Date()) {
+    throw new AppError('SESSION_ENDED', 'This session has ended: sign in again.')
+  }
+  return {
+    kind: 'SESSION',
+    credentialId: session.id,
+    member: session.member,
+    expiresAt: session.expiresAt,
+    ...memberReach(session.member),
+  }
+}

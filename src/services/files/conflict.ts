@@ -1,0 +1,80 @@
+/** What happens where a name is taken. */
+import { childOf, nameOf, parentOf, type StoragePath } from '../../auth/path.ts'
+import { AppError } from '../../errors.ts'
+import type { CheckedEntry } from '../../storage/entries.ts'
+import type { ReadLocation } from '../../storage/location.ts'
+
+export const conflictBehaviors = ['FAIL', 'REPLACE', 'RENAME'] as const
+export type ConflictBehavior = (typeof conflictBehaviors)[number]
+
+/** Names that RENAME tries: "name (1).txt" to "name (999).txt". */
+const maxRenames = 999
+
+/** The path itself, then its numbered neighbours. */
+export function* candidates(path: StoragePath, kind: CheckedEntry['kind']): Generator<StoragePath> {
+  yield path
+  const name = nameOf(path)
+  const dot = kind === 'file' ? name.lastIndexOf('.') : -1
+  const [stem, ending] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
+  for (let number = 1; number <= maxRenames; number++) yield childOf(parentOf(path), `${stem} (${number})${ending}`)
+}
+
+/**
+ * Runs `attempt` on the path, or with RENAME on one candidate after the other until a name is free. `attempt` itself
+ * must never overwrite unless told to.
+ * @throws ALREADY_EXISTS
+ */
+export async function resolveConflict<T>(
+  path: StoragePath,
+  kind: CheckedEntry['kind'],
+  conflict: ConflictBehavior,
+  attempt: (path: StoragePath, overwrite: boolean) => Promise<T>,
+): Promise<T> {
+  if (conflict !== 'RENAME') return attempt(path, conflict === 'REPLACE')
+  for (const candidate of candidates(path, kind)) {
+    try {
+      return await attempt(candidate, false)
+    } catch (error) {
+      if (!isTaken(error)) throw error
+    }
+  }
+  throw nameTaken(path)
+}
+
+export function isTaken(error: unknown): boolean {
+  return error instanceof AppError && error.reason === 'ALREADY_EXISTS'
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof AppError && error.reason === 'NOT_FOUND'
+}
+
+export function nameTaken(path: StoragePath): AppError {
+  return new AppError('ALREADY_EXISTS', `"/${path}" exists: choose another name, or another conflict behavior.`)
+}
+
+/** Null where there is nothing. */
+export async function statOrNull(location: ReadLocation, signal: AbortSignal): Promise<CheckedEntry | null> {
+  try {
+    return await location.stat(signal)
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+/**
+ * Names that this server is writing to: two uploads that may not overwrite, or that look for a free name, do not choose
+ * the same one and find out only when all bytes have been sent.
+ */
+export class Reservations {
+  readonly #names = new Set<string>()
+
+  /** Null where somebody else holds it. */
+  take(providerId: string, path: StoragePath): Disposable | null {
+    const name = `${providerId}/${path}`
+    if (this.#names.has(name)) return null
+    this.#names.add(name)
+    return { [Symbol.dispose]: () => this.#names.delete(name) }
+  }
+}

@@ -1,0 +1,144 @@
+import { formatPath, nameOf, parseNewPath, parsePath } from '../../auth/path.ts'
+import { grant, grantReach } from '../../auth/policy.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import { requireViewer, type Viewer } from '../../auth/viewer.ts'
+import { AppError } from '../../errors.ts'
+import type { Storage } from '../../storage/host.ts'
+import type { ReadLocation } from '../../storage/location.ts'
+import type { Credentials } from '../credentials.ts'
+import { parsePageSize } from '../input.ts'
+import { Reservations } from './conflict.ts'
+import { entryAt, type FileEntry, type Place } from './entry.ts'
+import { openLink, sealLink } from './links.ts'
+import { cursorCodec, type EntryPage, listPage } from './list.ts'
+import * as transfer from './transfer.ts'
+import { deleteTree } from './tree.ts'
+import { type Upload, upload } from './upload.ts'
+
+export type { ConflictBehavior } from './conflict.ts'
+export { conflictBehaviors } from './conflict.ts'
+export { entryId, type FileEntry, type Place } from './entry.ts'
+export type { Upload } from './upload.ts'
+
+const maxPageSize = 1000
+
+/** A file that may be read; nothing of it has been read yet. */
+export interface Download {
+  entry: FileEntry
+  location: ReadLocation
+}
+
+export type Files = ReturnType<typeof createFiles>
+
+/** Every function authorises first; `signal` ends the work at the back end. */
+export function createFiles(options: {
+  storage: Storage
+  secrets: Secrets
+  credentials: Credentials
+  /** Bytes. */
+  maxUploadBytes: number
+}) {
+  const { storage, secrets, credentials } = options
+  const uploads = { storage, reservations: new Reservations(), maxBytes: options.maxUploadBytes }
+
+  async function download(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<Download> {
+    const path = parsePath(place.path)
+    const location = await storage.readAt(grant(viewer, { scope: 'read', providerId: place.providerId, path }))
+    const entry = entryAt(location, await location.stat(signal))
+    if (entry.kind !== 'file')
+      throw new AppError('NOT_A_FILE', `"${formatPath(path)}" is a folder: give a file's path.`)
+    return { entry, location }
+  }
+
+  return {
+    /** @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND */
+    async stat(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<FileEntry> {
+      const path = parsePath(place.path)
+      const location = await storage.readAt(grant(viewer, { scope: 'read', providerId: place.providerId, path }))
+      return entryAt(location, await location.stat(signal))
+    },
+
+    /** The top of what the viewer reaches in a provider; the back end is not asked whether it is there. */
+    top(viewer: Viewer | null, providerId: string): FileEntry {
+      const { path } = grantReach(viewer, providerId)
+      const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {} }
+      return { providerId, path, name: nameOf(path), kind: 'directory', ...nothing }
+    },
+
+    /** One page, in the back end's order. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT, INVALID_CURSOR */
+    async list(
+      viewer: Viewer | null,
+      place: Place,
+      page: { first: number; after?: string | null | undefined },
+      signal: AbortSignal,
+    ): Promise<EntryPage> {
+      const path = parsePath(place.path)
+      const granted = grant(viewer, { scope: 'read', providerId: place.providerId, path })
+      const first = parsePageSize(page.first, maxPageSize)
+      const codec = cursorCodec(secrets, [place.providerId, path, requireViewer(viewer).credentialId])
+      return listPage(await storage.readAt(granted), { first, after: page.after ?? null, codec }, signal)
+    },
+
+    /** With its parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
+    async createFolder(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<FileEntry> {
+      const path = parseNewPath(place.path)
+      const location = await storage.writeAt(grant(viewer, { scope: 'write', providerId: place.providerId, path }))
+      if (path === '') throw new AppError('ALREADY_EXISTS', 'The root is always there.')
+      await location.mkdir(signal, { exclusive: true })
+      return entryAt(location, await location.stat(signal))
+    },
+
+    /** @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder with something in it unless `recursive` */
+    async delete(
+      viewer: Viewer | null,
+      place: Place,
+      { recursive }: { recursive: boolean },
+      signal: AbortSignal,
+    ): Promise<string> {
+      const path = parsePath(place.path)
+      const location = await storage.writeAt(grant(viewer, { scope: 'write', providerId: place.providerId, path }))
+      transfer.requireNotRoot(path, 'deleted')
+      const entry = await location.stat(signal)
+      if (entry.kind === 'directory' && recursive) await deleteTree(location, signal)
+      else await location.delete(signal).catch(error => explainNotEmpty(error))
+      return formatPath(path)
+    },
+
+    rename: (viewer: Viewer | null, input: transfer.Rename, signal: AbortSignal) =>
+      transfer.rename(storage, viewer, input, signal),
+    move: (viewer: Viewer | null, input: transfer.Transfer, signal: AbortSignal) =>
+      transfer.move(storage, viewer, input, signal),
+    copy: (viewer: Viewer | null, input: transfer.Transfer, signal: AbortSignal) =>
+      transfer.copy(storage, viewer, input, signal),
+    upload: (viewer: Viewer | null, input: Upload, signal: AbortSignal) => upload(uploads, viewer, input, signal),
+
+    /** @throws as `stat`, NOT_A_FILE */
+    download,
+
+    /** Text for a link that downloads a file without a credential. @throws as `stat`, INVALID_INPUT */
+    link(viewer: Viewer | null, place: Place, link: { expiresIn: number; inline: boolean }): string {
+      const present = requireViewer(viewer)
+      grant(present, { scope: 'read', providerId: place.providerId, path: parsePath(place.path) })
+      return sealLink(secrets, present, place, link)
+    },
+
+    /** What a link downloads, as far as the credential that it was made with reaches today. @throws LINK_EXPIRED, as `download` */
+    async downloadLink(sealed: string, signal: AbortSignal): Promise<Download & { inline: boolean }> {
+      const { credential, inline, ...place } = openLink(secrets, sealed)
+      const viewer = await credentials.recall(credential).catch(cause => {
+        if (!(cause instanceof AppError)) throw cause
+        throw new AppError('LINK_EXPIRED', 'What this link was made with is no longer good: ask for a new one.', {
+          cause,
+        })
+      })
+      return { ...(await download(viewer, place, signal)), inline }
+    },
+  }
+}
+
+function explainNotEmpty(error: unknown): never {
+  if (error instanceof AppError && error.reason === 'NOT_EMPTY') {
+    throw new AppError('NOT_EMPTY', 'The folder is not empty: give "recursive: true" to delete all that is in it.')
+  }
+  throw error
+}

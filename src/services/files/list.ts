@@ -1,0 +1,79 @@
+import type { Secrets } from '../../auth/secrets.ts'
+import { AppError } from '../../errors.ts'
+import { fault } from '../../storage/entries.ts'
+import type { ReadLocation } from '../../storage/location.ts'
+import { entryIn, type FileEntry } from './entry.ts'
+
+export interface EntryPage {
+  items: { entry: FileEntry; cursor: string }[]
+  hasNext: boolean
+}
+
+/** Where a page goes on: in the back end's page that begins at `page`, behind its first `skip` entries. */
+interface Position {
+  /** Null is the first. */
+  page: string | null
+  skip: number
+  /** The last one to skip: found by name where others came or went before it. */
+  last: string | null
+}
+
+/** Pages without any entry that a back end may answer in a row. */
+const maxEmptyPages = 1000
+
+const start: Position = { page: null, skip: 0, last: null }
+
+/** Cursors are signed, and good for one folder and one credential only. */
+export interface CursorCodec {
+  encode(position: Position): string
+  /** @throws INVALID_CURSOR */
+  decode(cursor: string): Position
+}
+
+export function cursorCodec(secrets: Secrets, context: readonly string[]): CursorCodec {
+  const bound = JSON.stringify(['entries', ...context])
+  return {
+    encode: ({ page, skip, last }) => secrets.sign('cursor', JSON.stringify([page, skip, last]), bound),
+    decode(cursor) {
+      const payload = secrets.verify('cursor', cursor, bound)
+      if (payload === null)
+        throw new AppError('INVALID_CURSOR', 'The cursor was not made by this list: start without one.')
+      const [page, skip, last] = JSON.parse(payload)
+      return { page, skip, last }
+    },
+  }
+}
+
+export async function listPage(
+  folder: ReadLocation,
+  options: { first: number; after: string | null; codec: CursorCodec },
+  signal: AbortSignal,
+): Promise<EntryPage> {
+  const { first, after, codec } = options
+  let position = after === null ? start : codec.decode(after)
+  const items: EntryPage['items'] = []
+  for (let emptyPages = 0; emptyPages < maxEmptyPages; ) {
+    const wanted = first - items.length
+    const { entries, cursor } = await folder.list(signal, { cursor: position.page, limit: position.skip + wanted })
+    const skipped = countSkipped(entries, position)
+    for (const [index, entry] of entries.slice(0, skipped + wanted).entries()) {
+      if (index < skipped) continue
+      const endsPage = index === entries.length - 1 && cursor !== null
+      const next = endsPage
+        ? { page: cursor, skip: 0, last: null }
+        : { page: position.page, skip: index + 1, last: entry.name }
+      items.push({ entry: entryIn(folder, entry), cursor: codec.encode(next) })
+    }
+    const hasNext = cursor !== null || entries.length > skipped + wanted
+    if (!hasNext || items.length === first) return { items, hasNext }
+    if (cursor !== null) position = { page: cursor, skip: 0, last: null }
+    if (entries.length === skipped) emptyPages++
+  }
+  throw fault('nothing but empty pages')
+}
+
+function countSkipped(entries: readonly { name: string }[], { skip, last }: Position): number {
+  if (last === null) return 0
+  const index = entries.findIndex(entry => entry.name === last)
+  return index >= 0 ? index + 1 : Math.min(skip - 1, entries.length)
+}

@@ -1,0 +1,184 @@
+/** Rename, move and copy. Both ends are granted before either is looked at. */
+import {
+  childOf,
+  formatPath,
+  isWithin,
+  nameOf,
+  parentOf,
+  parseNewName,
+  parseNewPath,
+  parsePath,
+  root,
+  type StoragePath,
+} from '../../auth/path.ts'
+import { type Grant, grant } from '../../auth/policy.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import { AppError } from '../../errors.ts'
+import type { CheckedEntry } from '../../storage/entries.ts'
+import type { Storage } from '../../storage/host.ts'
+import type { ReadLocation, WriteLocation } from '../../storage/location.ts'
+import { type ConflictBehavior, nameTaken, resolveConflict, statOrNull } from './conflict.ts'
+import { entryAt, type FileEntry, type Place } from './entry.ts'
+import { copyChildren, copyFile, deleteCopied, deleteTree } from './tree.ts'
+
+export interface Rename extends Place {
+  name: string
+  conflict: ConflictBehavior
+}
+
+export interface Transfer extends Place {
+  /** The same provider where it is left out. */
+  toProviderId?: string | null | undefined
+  /** Of the entry itself, its name included. */
+  toPath: string
+  conflict: ConflictBehavior
+}
+
+interface Ends {
+  from: { providerId: string; path: StoragePath }
+  to: { providerId: string; path: StoragePath }
+}
+
+/** Milliseconds that undoing may take once the request itself was given up. */
+const undoTimeout = 60_000
+
+export function rename(storage: Storage, viewer: Viewer | null, input: Rename, signal: AbortSignal) {
+  const path = parsePath(input.path)
+  const name = parseNewName(input.name)
+  requireNotRoot(path, 'renamed')
+  const to = childOf(parentOf(path), name)
+  const { providerId, conflict } = input
+  return moveEntry(storage, viewer, { from: { providerId, path }, to: { providerId, path: to } }, conflict, signal)
+}
+
+export function move(storage: Storage, viewer: Viewer | null, input: Transfer, signal: AbortSignal) {
+  return moveEntry(storage, viewer, parseEnds(input, 'moved'), input.conflict, signal)
+}
+
+export async function copy(
+  storage: Storage,
+  viewer: Viewer | null,
+  input: Transfer,
+  signal: AbortSignal,
+): Promise<FileEntry> {
+  const { from, to } = parseEnds(input, 'copied')
+  const granted = { from: grant(viewer, { scope: 'read', ...from }), to: grant(viewer, { scope: 'write', ...to }) }
+  const [source, at] = [await storage.readAt(granted.from), await targets(storage, viewer, granted.to)]
+  const entry = await source.stat(signal)
+  requireNotInto(entry, { from, to })
+  return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
+    const target = await at(path)
+    if (isSame(source, target)) throw nameTaken(path)
+    return entryAt(target, await copyEntry(source, entry, target, overwrite, signal))
+  })
+}
+
+async function moveEntry(
+  storage: Storage,
+  viewer: Viewer | null,
+  { from, to }: Ends,
+  conflict: ConflictBehavior,
+  signal: AbortSignal,
+): Promise<FileEntry> {
+  const granted = { from: grant(viewer, { scope: 'write', ...from }), to: grant(viewer, { scope: 'write', ...to }) }
+  const [source, at] = [await storage.writeAt(granted.from), await targets(storage, viewer, granted.to)]
+  const entry = await source.stat(signal)
+  requireNotInto(entry, { from, to })
+  if (from.providerId === to.providerId && from.path === to.path) return entryAt(source, entry)
+  return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
+    const target = await at(path)
+    const moved = source.moveTo(target, signal, { overwrite })
+    return entryAt(target, moved ? await moved : await copyAndDelete(source, entry, target, overwrite, signal))
+  })
+}
+
+/** Where the granted path goes; other candidates of RENAME are granted as they come. */
+async function targets(storage: Storage, viewer: Viewer | null, granted: Grant<'write'>) {
+  const first = await storage.writeAt(granted)
+  return async (path: StoragePath): Promise<WriteLocation> =>
+    path === granted.path
+      ? first
+      : storage.writeAt(grant(viewer, { scope: 'write', providerId: granted.providerId, path }))
+}
+
+/** Nothing is left of a copy that fails. */
+async function copyEntry(
+  source: ReadLocation,
+  entry: CheckedEntry,
+  target: WriteLocation,
+  overwrite: boolean,
+  signal: AbortSignal,
+): Promise<CheckedEntry> {
+  if (entry.kind === 'file') return copyFile(source, target, overwrite, signal)
+  if (overwrite) await makeRoomForFolder(target, signal)
+  await target.mkdir(signal, { exclusive: true })
+  try {
+    await copyChildren(source, target, signal)
+    return await target.stat(signal)
+  } catch (error) {
+    await deleteTree(target, AbortSignal.timeout(undoTimeout))
+    throw error
+  }
+}
+
+/** REPLACE never throws away a folder's content: only an empty folder makes room. @throws NOT_EMPTY, NOT_A_FOLDER */
+async function makeRoomForFolder(target: WriteLocation, signal: AbortSignal): Promise<void> {
+  const existing = await statOrNull(target, signal)
+  if (existing?.kind === 'file') throw new AppError('NOT_A_FOLDER', 'A folder does not replace a file.')
+  if (existing) await target.delete(signal)
+}
+
+async function copyAndDelete(
+  source: WriteLocation,
+  entry: CheckedEntry,
+  target: WriteLocation,
+  overwrite: boolean,
+  signal: AbortSignal,
+): Promise<CheckedEntry> {
+  const since = new Date()
+  const copied = await copyEntry(source, entry, target, overwrite, signal)
+  const complete =
+    entry.kind === 'directory'
+      ? await deleteCopied(source, target, since, signal)
+      : await deleteUnchanged(source, entry, signal)
+  if (!complete) {
+    throw new AppError(
+      'PRECONDITION_FAILED',
+      `What was in "${formatPath(source.path)}" is copied, but some of it changed meanwhile and was left where it is.`,
+    )
+  }
+  return copied
+}
+
+async function deleteUnchanged(source: WriteLocation, seen: CheckedEntry, signal: AbortSignal): Promise<boolean> {
+  const now = await source.stat(signal)
+  if (now.etag !== seen.etag || now.size !== seen.size) return false
+  await source.delete(signal)
+  return true
+}
+
+function parseEnds(input: Transfer, what: string): Ends {
+  const path = parsePath(input.path)
+  const toPath = parseNewPath(input.toPath)
+  requireNotRoot(path, what)
+  requireNotRoot(toPath, 'replaced')
+  return {
+    from: { providerId: input.providerId, path },
+    to: { providerId: input.toProviderId ?? input.providerId, path: toPath },
+  }
+}
+
+export function requireNotRoot(path: StoragePath, what: string): void {
+  if (path === root) throw new AppError('ROOT_IS_FIXED', `The root of a provider cannot be ${what}.`)
+}
+
+function requireNotInto(entry: CheckedEntry, { from, to }: Ends): void {
+  const below = from.providerId === to.providerId && from.path !== to.path && isWithin(to.path, from.path)
+  if (entry.kind === 'directory' && below) {
+    throw new AppError('INTO_ITSELF', `The folder "${nameOf(from.path)}" cannot go into itself.`)
+  }
+}
+
+function isSame(a: ReadLocation, b: ReadLocation): boolean {
+  return a.providerId === b.providerId && a.path === b.path
+}

@@ -1,0 +1,40 @@
+import type { Secrets } from '../auth/secrets.ts'
+import { sessionTokens } from '../auth/session-token.ts'
+import type { Database } from '../db/client.ts'
+import type { Storage } from '../storage/host.ts'
+import { createAccounts } from './accounts.ts'
+import { createApiKeys } from './api-keys.ts'
+import { createCredentials } from './credentials.ts'
+import { createFiles } from './files/index.ts'
+import { createKeyUsage } from './key-usage.ts'
+import { createMembers } from './members.ts'
+import { createProviders } from './providers.ts'
+import { createWorkspaces } from './workspaces.ts'
+
+export type Services = ReturnType<typeof createServices>
+
+/** All that can be done, each function taking the viewer first and authorising it. */
+export function createServices(options: {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  /** Bytes. */
+  maxUploadBytes: number
+  onError: (error: unknown) => void
+}) {
+  const { db, secrets, storage, maxUploadBytes } = options
+  const tokens = sessionTokens(secrets)
+  const usage = createKeyUsage(db, options.onError)
+  const credentials = createCredentials({ db, tokens, usage })
+  return {
+    credentials,
+    accounts: createAccounts({ db, tokens }),
+    apiKeys: createApiKeys({ db }),
+    members: createMembers({ db }),
+    workspaces: createWorkspaces({ db }),
+    providers: createProviders({ db, secrets, storage }),
+    files: createFiles({ storage, secrets, credentials, maxUploadBytes }),
+    /** Writes what is still to be written; nothing follows. */
+    close: () => usage.close(),
+  }
+}

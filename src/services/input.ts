@@ -1,0 +1,42 @@
+/** Text that people type, parsed once. */
+import { AppError } from '../errors.ts'
+
+/** Characters are UTF-16 code units. */
+const maxNameLength = 200
+const maxEmailLength = 254
+// RFC 5321 leaves little out; what matters is one "@", no spaces, and that nothing can be smuggled into a header.
+const emailPattern = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+const controlCharacter = /[\u0000-\u001f\u007f]/
+
+/** The name of a key, a provider, a person or a workspace. @throws INVALID_INPUT */
+export function parseName(text: string, what: string): string {
+  const name = text.trim()
+  if (name === '' || name.length > maxNameLength || controlCharacter.test(name) || !name.isWellFormed()) {
+    throw new AppError('INVALID_INPUT', `${what} has 1 to ${maxNameLength} characters and no control characters.`)
+  }
+  return name
+}
+
+/** @throws INVALID_INPUT */
+export function parseEmail(text: string): string {
+  const email = text.trim()
+  if (email.length > maxEmailLength || !emailPattern.test(email)) {
+    throw new AppError('INVALID_INPUT', 'An email address looks like name@example.org.')
+  }
+  return email
+}
+
+/** @throws INVALID_INPUT */
+export function parseFuture(date: Date, what: string): Date {
+  if (Number.isNaN(date.getTime()) || date <= new Date()) {
+    throw new AppError('INVALID_INPUT', `${what} lies in the future.`)
+  }
+  return date
+}
+
+/** @throws INVALID_INPUT */
+export function parsePageSize(first: number, max: number): number {
+  if (first < 1 || first > max) throw new AppError('INVALID_INPUT', `"first" is a number from 1 to ${max}.`)
+  return first
+}

@@ -1,0 +1,119 @@
+import type { ProviderAccess } from '../auth/access.ts'
+import { isId } from '../auth/id.ts'
+import { requireMayAssign, requireScope } from '../auth/policy.ts'
+import type { Role } from '../auth/scopes.ts'
+import type { Member, Viewer } from '../auth/viewer.ts'
+import { batched } from '../db/batched.ts'
+import type { Database } from '../db/client.ts'
+import { insertInvite } from '../db/invites.ts'
+import { countOwners, deleteMember, findMember, findMembers, listMembers, updateMember } from '../db/members.ts'
+import { deleteUserWithoutMembership } from '../db/users.ts'
+import { lockWorkspace } from '../db/workspaces.ts'
+import { AppError } from '../errors.ts'
+import { type AccessInput, parseAccess, requireProviders } from './access.ts'
+import { createInviteToken } from './accounts.ts'
+import { parseFuture, parsePageSize } from './input.ts'
+
+/** Milliseconds that an invite is good for unless it says otherwise: a week. */
+const inviteLifetime = 7 * 24 * 60 * 60 * 1000
+const maxPage = 200
+
+export type Members = ReturnType<typeof createMembers>
+
+export function createMembers({ db }: { db: Database }) {
+  /** One membership at a time changes; both what is and what shall be must be within the viewer's reach. */
+  async function change<T>(
+    viewer: Viewer | null,
+    userId: string,
+    work: (trx: Database, admin: Viewer, target: Member) => Promise<T>,
+  ): Promise<T> {
+    const admin = requireScope(viewer, 'admin')
+    const { workspaceId } = admin.member
+    return db.transaction().execute(async trx => {
+      await lockWorkspace(trx, workspaceId)
+      const target = isId(userId) ? await findMember(trx, workspaceId, userId) : null
+      if (!target) throw new AppError('NOT_FOUND', 'There is no such member.')
+      requireMayAssign(admin, target)
+      return work(trx, admin, target)
+    })
+  }
+
+  async function requireOtherOwner(trx: Database, target: Member): Promise<void> {
+    if (target.role === 'OWNER' && (await countOwners(trx, target.workspaceId)) === 1) {
+      throw new AppError('LAST_OWNER', 'The workspace must keep an owner: make somebody else one first.')
+    }
+  }
+
+  const memberOf = batched(async (keys: readonly string[]) => {
+    const found = new Map<string, Member>()
+    for (const [workspaceId, group] of Map.groupBy(keys, key => key.slice(0, key.indexOf('/')))) {
+      const ids = group.map(key => key.slice(workspaceId.length + 1))
+      for (const member of await findMembers(db, workspaceId, ids)) found.set(`${workspaceId}/${member.userId}`, member)
+    }
+    return found
+  })
+
+  return {
+    /** In the order of joining. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
+    async list(viewer: Viewer | null, page: { first: number; after?: string | null | undefined }) {
+      const admin = requireScope(viewer, 'admin')
+      const limit = parsePageSize(page.first, maxPage)
+      if (page.after && !isId(page.after)) throw new AppError('INVALID_CURSOR')
+      const after = page.after ?? undefined
+      const members = await listMembers(db, admin.member.workspaceId, { limit: limit + 1, after })
+      return { members: members.slice(0, limit), hasNext: members.length > limit }
+    },
+
+    /** The member behind something that the viewer was found to be allowed to see. */
+    async owner(viewer: Viewer, userId: string): Promise<Member> {
+      if (userId === viewer.member.userId) return viewer.member
+      const member = await memberOf(`${requireScope(viewer, 'admin').member.workspaceId}/${userId}`)
+      if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
+      return member
+    },
+
+    /** @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, NOT_FOUND */
+    async update(
+      viewer: Viewer | null,
+      input: { userId: string; role?: Role | null | undefined; providerAccess?: AccessInput | null | undefined },
+    ): Promise<Member> {
+      const asked = input.providerAccess ? parseAccess(input.providerAccess) : null
+      return change(viewer, input.userId, async (trx, admin, target) => {
+        if (target.userId === admin.member.userId) throw new AppError('OWN_MEMBERSHIP')
+        const next = { role: input.role ?? target.role, access: asked ?? target.access }
+        requireMayAssign(admin, next)
+        if (asked) await requireProviders(trx, target.workspaceId, asked)
+        if (next.role !== 'OWNER') await requireOtherOwner(trx, target)
+        await updateMember(trx, target.workspaceId, target.userId, next)
+        return { ...target, ...next }
+      })
+    },
+
+    /** Their sessions and keys end with them. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, LAST_OWNER, NOT_FOUND */
+    async remove(viewer: Viewer | null, userId: string): Promise<void> {
+      await change(viewer, userId, async (trx, _admin, target) => {
+        await requireOtherOwner(trx, target)
+        await deleteMember(trx, target.workspaceId, target.userId)
+        await deleteUserWithoutMembership(trx, target.userId)
+      })
+    },
+
+    /** `invite` is shown this once. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
+    async invite(
+      viewer: Viewer | null,
+      input: { role: Role; providerAccess?: AccessInput | null | undefined; expiresAt?: Date | null | undefined },
+    ): Promise<{ invite: string; expiresAt: Date }> {
+      const admin = requireScope(viewer, 'admin')
+      const access: ProviderAccess = input.providerAccess ? parseAccess(input.providerAccess) : admin.access
+      requireMayAssign(admin, { role: input.role, access })
+      const { workspaceId, userId } = admin.member
+      await requireProviders(db, workspaceId, access)
+      const expiresAt = input.expiresAt
+        ? parseFuture(input.expiresAt, 'The expiry of an invite')
+        : new Date(Date.now() + inviteLifetime)
+      const { invite, hash } = createInviteToken()
+      await insertInvite(db, { workspaceId, tokenHash: hash, role: input.role, access, createdBy: userId, expiresAt })
+      return { invite, expiresAt }
+    },
+  }
+}

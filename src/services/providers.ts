@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto'
+import type { Quota, StorageProvider } from '../../adapters/contract.ts'
+import { basePathIn } from '../auth/access.ts'
+import { root } from '../auth/path.ts'
+import { grantProvider, grantReach, requireEveryProvider, requireScope } from '../auth/policy.ts'
+import { includesScope } from '../auth/scopes.ts'
+import type { Secrets } from '../auth/secrets.ts'
+import type { Viewer } from '../auth/viewer.ts'
+import type { Database } from '../db/client.ts'
+import {
+  deleteProvider,
+  insertProvider,
+  listProviders,
+  type ProviderRecord,
+  setProviderStatus,
+  updateProvider,
+} from '../db/providers.ts'
+import { AppError } from '../errors.ts'
+import type { Config } from '../storage/config.ts'
+import { checkQuota } from '../storage/entries.ts'
+import { fromAdapter } from '../storage/errors.ts'
+import type { Storage } from '../storage/host.ts'
+import type { Adapter } from '../storage/registry.ts'
+import { parseName } from './input.ts'
+
+export interface Capabilities {
+  serverSideCopy: boolean
+  serverSideMove: boolean
+  emptyFolders: boolean
+  resumableUpload: boolean
+  /** Bytes; null is no limit. */
+  maxFileSize: number | null
+}
+
+export type Providers = ReturnType<typeof createProviders>
+
+export function createProviders({ db, secrets, storage }: { db: Database; secrets: Secrets; storage: Storage }) {
+  function adapterOf(type: string): Adapter {
+    const adapter = storage.adapters.find(type)
+    if (adapter) return adapter
+    const known = storage.adapters.list().map(({ definition }) => definition.type)
+    throw new AppError('INVALID_INPUT', `There is no provider type "${type}"; this server has ${known.join(', ')}.`)
+  }
+
+  /** Asks the back end for its root. */
+  async function probe(provider: StorageProvider): Promise<void> {
+    await provider.list(root, { signal: AbortSignal.timeout(30_000), limit: 1 })
+  }
+
+  function seal(id: string, adapter: Adapter, config: Config) {
+    const { open, secret } = adapter.rules.split(config)
+    const sealedSecrets = Object.keys(secret).length > 0 ? secrets.seal(JSON.stringify(secret), id) : null
+    return { config: open, sealedSecrets }
+  }
+
+  return {
+    /** The adapters of this server. @throws SCOPE_REQUIRED */
+    types(viewer: Viewer | null): Adapter[] {
+      requireScope(viewer, 'read')
+      return storage.adapters.list()
+    },
+
+    /** Those that the viewer reaches, the oldest first. @throws SCOPE_REQUIRED */
+    async list(viewer: Viewer | null): Promise<ProviderRecord[]> {
+      const { access, member } = requireScope(viewer, 'read')
+      const all = await listProviders(db, member.workspaceId)
+      return all.filter(record => basePathIn(access, record.id) !== null)
+    },
+
+    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND */
+    async get(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
+      return storage.record(grantReach(viewer, id))
+    },
+
+    /** What those see who may change it; others see nothing of it. Secrets are never among it. */
+    visibleConfig(viewer: Viewer | null, record: ProviderRecord): Config {
+      const manages =
+        includesScope(viewer?.scope ?? null, 'admin') && viewer && basePathIn(viewer.access, record.id) === root
+      return manages ? record.config : {}
+    },
+
+    /** What it can do; nothing where it cannot be opened now. */
+    async capabilities(record: ProviderRecord): Promise<Capabilities> {
+      const provider = await storage.provider(record).catch(() => null)
+      return {
+        serverSideCopy: provider?.copy !== undefined,
+        serverSideMove: provider?.move !== undefined,
+        emptyFolders: provider?.traits.emptyDirectories ?? false,
+        resumableUpload: provider?.resumable !== undefined,
+        maxFileSize: provider?.traits.maxFileSize ?? null,
+      }
+    },
+
+    /** Null where the back end cannot say. @throws UNAVAILABLE, ... */
+    async quota(record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
+      const provider = await storage.provider(record)
+      if (!provider.quota) return null
+      try {
+        return checkQuota(await provider.quota({ signal }))
+      } catch (error) {
+        throw fromAdapter(error, signal)
+      }
+    },
+
+    /** Tries the back end before anything is stored. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CONFIG */
+    async connect(
+      viewer: Viewer | null,
+      input: { type: string; name: string; config: unknown },
+    ): Promise<ProviderRecord> {
+      const { workspaceId } = requireEveryProvider(viewer, 'admin').member
+      const name = parseName(input.name, 'The name of a provider')
+      const adapter = adapterOf(input.type)
+      const config = adapter.rules.parse(input.config)
+      await storage.tryOut(adapter, config, probe)
+      const id = randomUUID()
+      return insertProvider(db, {
+        id,
+        workspaceId,
+        type: input.type,
+        name,
+        ...seal(id, adapter, config),
+        status: 'CONNECTED',
+        statusReason: null,
+      })
+    },
+
+    /**
+     * Properties that `config` names are replaced, null takes one away, the rest stays, secrets too.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_CONFIG, PRECONDITION_FAILED
+     */
+    async update(
+      viewer: Viewer | null,
+      input: { id: string; name?: string | null | undefined; config?: unknown },
+    ): Promise<ProviderRecord> {
+      const record = await storage.record(grantProvider(viewer, 'admin', input.id))
+      const name = input.name == null ? record.name : parseName(input.name, 'The name of a provider')
+      const values = { ...record, name }
+      if (input.config != null) {
+        const adapter = adapterOf(record.type)
+        const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
+        await storage.tryOut(adapter, config, probe)
+        Object.assign(values, seal(record.id, adapter, config), {
+          status: 'CONNECTED',
+          statusReason: null,
+          version: record.version + 1,
+        })
+      }
+      const updated = await updateProvider(db, record.id, record.version, values)
+      if (!updated)
+        throw new AppError('PRECONDITION_FAILED', 'The provider was changed by somebody else meanwhile: try again.')
+      return updated
+    },
+
+    /** What is stored at the back end stays there. @throws as `update` */
+    async disconnect(viewer: Viewer | null, id: string): Promise<void> {
+      const record = await storage.record(grantProvider(viewer, 'admin', id))
+      await deleteProvider(db, record.id)
+      await storage.forget(record.id)
+    },
+
+    /** Asks the back end now and keeps what it says as the status. @throws as `update` */
+    async test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
+      const record = await storage.record(grantProvider(viewer, 'admin', id))
+      const outcome = await storage
+        .provider(record)
+        .then(probe)
+        .then(
+          () => ({ status: 'CONNECTED', statusReason: null }) as const,
+          error => statusOf(fromAdapter(error)),
+        )
+      const updated = await setProviderStatus(db, record.id, outcome)
+      if (!updated) throw new AppError('NOT_FOUND', 'There is no such provider.')
+      return updated
+    },
+
+    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT where its type needs no authorization */
+    async authorize(viewer: Viewer | null, id: string): Promise<never> {
+      const record = await storage.record(grantProvider(viewer, 'admin', id))
+      throw new AppError('INVALID_INPUT', `A provider of the type "${record.type}" needs no authorization.`)
+    },
+  }
+}
+
+function statusOf(error: unknown): Pick<ProviderRecord, 'status' | 'statusReason'> {
+  const known = error instanceof AppError ? error : new AppError('INTERNAL', undefined, { cause: error })
+  return {
+    status: known.reason === 'NEEDS_RECONNECT' ? 'NEEDS_RECONNECT' : 'UNAVAILABLE',
+    statusReason: known.message,
+  }
+}
+
+function mergeConfig(stored: Config, changes: unknown): Config {
+  if (typeof changes !== 'object' || changes === null || Array.isArray(changes)) {
+    throw new AppError('INVALID_CONFIG', 'The configuration is a JSON object.')
+  }
+  return Object.fromEntries(Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null))
+}

@@ -1,0 +1,35 @@
+import { requireScope } from '../auth/policy.ts'
+import { requireViewer, type Viewer } from '../auth/viewer.ts'
+import type { Database } from '../db/client.ts'
+import type { Registration } from '../db/schema.ts'
+import { findWorkspace, updateWorkspace, type Workspace } from '../db/workspaces.ts'
+import { AppError } from '../errors.ts'
+import { parseName } from './input.ts'
+
+export type Workspaces = ReturnType<typeof createWorkspaces>
+
+export function createWorkspaces({ db }: { db: Database }) {
+  return {
+    /** The one that the credential is in. @throws CREDENTIAL_REQUIRED */
+    async get(viewer: Viewer | null): Promise<Workspace> {
+      const workspace = await findWorkspace(db, requireViewer(viewer).member.workspaceId)
+      if (!workspace) throw new AppError('NOT_FOUND', 'The workspace is gone.')
+      return workspace
+    },
+
+    /** @throws SCOPE_REQUIRED, INVALID_INPUT */
+    async update(
+      viewer: Viewer | null,
+      input: { name?: string | null | undefined; registration?: Registration | null | undefined },
+    ): Promise<Workspace> {
+      const admin = requireScope(viewer, 'admin')
+      const values = {
+        ...(input.name != null && { name: parseName(input.name, 'The name of a workspace') }),
+        ...(input.registration != null && { registration: input.registration }),
+      }
+      if (Object.keys(values).length === 0)
+        throw new AppError('INVALID_INPUT', 'Give a name or a registration to change.')
+      return updateWorkspace(db, admin.member.workspaceId, values)
+    },
+  }
+}
