@@ -1,0 +1,31 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Viewer } from '../auth/viewer.ts'
+import { AppError } from '../errors.ts'
+import type { Services } from '../services/index.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null where the request has no credential. */
+    viewer: Viewer | null
+  }
+}
+
+const scheme = /^Bearer +(\S+)$/i
+
+/** A credential that is presented and not good is refused on every route, before the body is read. */
+export function authenticateRequests(app: FastifyInstance, { credentials }: Services): void {
+  app.decorateRequest('viewer', null)
+  app.addHook('onRequest', async request => {
+    const token = bearerToken(request)
+    if (token !== null) request.viewer = await credentials.authenticate(token)
+  })
+}
+
+/** RFC 6750, section 2.1: the header, and nowhere else. @throws INVALID_CREDENTIAL */
+function bearerToken(request: FastifyRequest): string | null {
+  const header = request.headers.authorization
+  if (header === undefined) return null
+  const token = scheme.exec(header)?.[1]
+  if (!token) throw new AppError('INVALID_CREDENTIAL', 'The Authorization header reads "Bearer <token or API key>".')
+  return token
+}
