@@ -1,8 +1,9 @@
 /** The only reader of the environment. The README's table is checked against `definitions`. */
 import { isAbsolute, join, resolve } from 'node:path'
+import { StartError } from './start-error.ts'
 
 /** The message is one sentence that names the setting. */
-export class SettingsError extends Error {
+export class SettingsError extends StartError {
   override name = 'SettingsError'
 }
 

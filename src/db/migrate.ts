@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { sql } from 'kysely'
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration'
+import { StartError } from '../start-error.ts'
 import type { Database } from './client.ts'
 
-/** The message is one sentence for the operator. */
-export class MigrationError extends Error {
+export class MigrationError extends StartError {
   override name = 'MigrationError'
 }
 

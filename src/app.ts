@@ -1,0 +1,71 @@
+/** The composition root: it alone imports every layer. */
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { builtInAdapters } from '../adapters/index.ts'
+import { deriveSecrets } from './auth/secrets.ts'
+import type { Database } from './db/client.ts'
+import { isMigrated } from './db/migrate.ts'
+import { registerGraphql } from './graphql/index.ts'
+import { requestSignal } from './http/abort.ts'
+import { closeGracefully } from './http/close.ts'
+import { createServer } from './http/server.ts'
+import { createServices, type Services } from './services/index.ts'
+import type { Settings } from './settings.ts'
+import { createStorage } from './storage/host.ts'
+import { loadAdapters } from './storage/registry.ts'
+
+export interface App {
+  server: FastifyInstance
+  services: Services
+  /** Lets running transfers finish, for ten seconds at most, then frees everything but the database. */
+  close(): Promise<void>
+}
+
+/** Milliseconds. */
+const drainTime = 10_000
+
+export async function buildApp(options: {
+  db: Database
+  /** From which all keys are derived. */
+  secret: string
+  settings: Settings
+  log: Logger
+}): Promise<App> {
+  const { db, settings, log } = options
+  const secrets = deriveSecrets(options.secret)
+  const adapters = await loadAdapters({
+    builtIn: builtInAdapters({ localRoots: settings.localRoots }),
+    packages: settings.adapterPackages,
+    warn: (message, err) => log.warn({ err }, message),
+  })
+  const storage = createStorage({ db, secrets, adapters, warn: (message, details) => log.warn(details, message) })
+  const services = createServices({
+    db,
+    secrets,
+    storage,
+    maxUploadBytes: settings.maxUploadBytes,
+    onError: err => log.error({ err }, 'Work in the background failed'),
+  })
+  const server = await createServer({ services, settings, log, ready: () => requireReady(db) })
+  await registerGraphql(server, {
+    services,
+    context: request => ({
+      viewer: request.viewer,
+      signal: requestSignal(request),
+      baseUrl: settings.publicUrl ?? `${request.protocol}://${request.host}`,
+    }),
+  })
+  return {
+    server,
+    services,
+    async close() {
+      await closeGracefully(server, drainTime)
+      await services.close()
+      await storage.close()
+    },
+  }
+}
+
+async function requireReady(db: Database): Promise<void> {
+  if (!(await isMigrated(db))) throw new Error('The database is not migrated yet.')
+}

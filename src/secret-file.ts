@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartError } from './start-error.ts'
+
+/** The secret of this data folder, made on first start; two servers that start at once agree on one. */
+export async function readOrMakeSecret(dataFolder: string): Promise<string> {
+  const file = join(dataFolder, 'secret')
+  return (await readSecret(file)) ?? makeSecret(file)
+}
+
+async function readSecret(file: string): Promise<string | null> {
+  try {
+    const secret = (await readFile(file, 'utf8')).trim()
+    if (Buffer.byteLength(secret) >= 32) return secret
+    throw new StartError(
+      `The secret in ${file} is damaged: restore it from a backup, or what is encrypted with it is lost.`,
+    )
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+async function makeSecret(file: string): Promise<string> {
+  await mkdir(join(file, '..'), { recursive: true })
+  const draft = `${file}.${process.pid}`
+  await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
+  try {
+    // Whole or not at all, and never over one that is there already.
+    await link(draft, file).catch(error => {
+      if (error.code !== 'EEXIST') throw error
+    })
+  } finally {
+    await rm(draft)
+  }
+  const secret = await readSecret(file)
+  if (secret === null) throw new StartError(`${file} was removed while the server started.`)
+  return secret
+}

@@ -1,0 +1,114 @@
+/** Brings everything up, waits for a signal, takes everything down in the opposite order. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import pino, { type Logger } from 'pino'
+import { buildApp } from './app.ts'
+import { preparePasswords } from './auth/passwords.ts'
+import { type Connection, connect, type Database } from './db/client.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './db/embedded/index.ts'
+import { migrate } from './db/migrate.ts'
+import { readOrMakeSecret } from './secret-file.ts'
+import type { Services } from './services/index.ts'
+import { type Settings, SettingsError } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+/** Milliseconds. */
+const sweepInterval = 24 * 60 * 60 * 1000
+
+/** Resolves with the exit status once the server has stopped. */
+export async function start(settings: Settings): Promise<number> {
+  const log = pino({ level: settings.logLevel })
+  const stopped = Promise.withResolvers<number>()
+  const onSignal = (signal: NodeJS.Signals) => {
+    log.info(`${signal}: stopping; running transfers may finish for ten seconds`)
+    stopped.resolve(0)
+  }
+  await using cleanup = new AsyncDisposableStack()
+  const embedded = settings.databaseUrl === null ? await startEmbedded(settings, log) : null
+  if (embedded) {
+    cleanup.defer(() => embedded.stop())
+    embedded.onExit(() => {
+      log.fatal('The embedded PostgreSQL has ended; its own log in the data folder says why')
+      stopped.resolve(1)
+    })
+  }
+  const db = await openDatabase(embedded?.connection ?? { connectionString: settings.databaseUrl ?? '' }, log)
+  cleanup.defer(() => db.destroy())
+  const secret = settings.secret ?? (await readOrMakeSecret(settings.dataFolder))
+  const app = await buildApp({ db, secret, settings, log })
+  cleanup.defer(() => app.close())
+  process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
+  await preparePasswords()
+  const stopSweeping = sweepDaily(app.services, log)
+  cleanup.defer(stopSweeping)
+  const address = await listen(app.server, settings)
+  process.stdout.write(banner(settings, address, await isEmpty(db)))
+  return await stopped.promise
+}
+
+async function startEmbedded(settings: Settings, log: Logger): Promise<EmbeddedPostgres> {
+  await mkdir(join(settings.dataFolder, 'files'), { recursive: true })
+  return startEmbeddedPostgres({
+    dataFolder: settings.dataFolder,
+    log: (message, details) => log.info(details ?? {}, message),
+  })
+}
+
+async function openDatabase(connection: Connection, log: Logger): Promise<Database> {
+  const db = connect(connection, { onError: err => log.warn({ err }, 'A connection to the database broke') })
+  try {
+    await migrate(db)
+    return db
+  } catch (error) {
+    await db.destroy()
+    if (error instanceof StartError) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    throw new StartError(`the database (see DATABASE_URL) cannot be used: ${why}.`, { cause: error })
+  }
+}
+
+async function listen(server: { listen(options: object): Promise<string> }, settings: Settings): Promise<string> {
+  try {
+    return await server.listen({ port: settings.port, host: settings.host })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : ''
+    if (code === 'EADDRINUSE') throw new SettingsError(`PORT ${settings.port} is in use: set PORT to another one.`)
+    if (code === 'EACCES')
+      throw new SettingsError(`PORT ${settings.port} may not be used by this user: set PORT to 1024 or higher.`)
+    if (code === 'EADDRNOTAVAIL') throw new SettingsError(`HOST "${settings.host}" is no address of this machine.`)
+    throw error
+  }
+}
+
+async function isEmpty(db: Database): Promise<boolean> {
+  return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) === undefined
+}
+
+function sweepDaily({ accounts }: Services, log: Logger): () => void {
+  const sweep = () => accounts.sweep().catch(err => log.error({ err }, 'Old sessions could not be removed'))
+  const timer = setInterval(sweep, sweepInterval).unref()
+  void sweep()
+  return () => clearInterval(timer)
+}
+
+function banner(settings: Settings, address: string, isFirstRun: boolean): string {
+  const base = settings.publicUrl ?? address
+  const where = settings.databaseUrl === null ? `data in ${settings.dataFolder}` : 'on the database of DATABASE_URL'
+  const next = isFirstRun
+    ? `Nobody has an account yet. The first one to register owns the workspace:
+
+  curl ${base}/graphql -H 'Content-Type: application/json' -d '{
+    "query": "mutation ($input: RegisterInput!) { register(input: $input) { token user { email role } } }",
+    "variables": { "input": { "email": "you@example.org", "password": "at least 12 characters" } }
+  }'
+`
+    : `Sign in with the login mutation, or send an API key.
+`
+  return `
+Stowage is ready at ${base} (${where})
+
+${next}
+Try the API in a browser: ${base}/graphiql
+
+`
+}

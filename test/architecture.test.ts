@@ -1,0 +1,106 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, normalize } from 'node:path'
+import t from 'tap'
+
+/**
+ * What each folder may import, beside itself, files at the foot of `src/` and the adapter contract. Data goes from the
+ * entrances to the right; app.ts composes, and start.ts, cli.ts and main.ts stand in front of it.
+ */
+const mayImport: Record<string, readonly string[]> = {
+  'src/http': ['src/services', 'src/storage', 'src/auth', 'src/db', 'src/settings.ts', 'src/errors.ts'],
+  'src/graphql': ['src/services', 'src/storage', 'src/auth', 'src/db', 'src/errors.ts'],
+  'src/services': ['src/storage', 'src/auth', 'src/db', 'src/errors.ts'],
+  'src/storage': ['src/auth', 'src/db', 'src/errors.ts'],
+  'src/db': ['src/auth', 'src/errors.ts', 'src/start-error.ts'],
+  'src/auth': ['src/errors.ts'],
+  'src/errors.ts': [],
+  'src/start-error.ts': [],
+  'src/settings.ts': ['src/start-error.ts'],
+  'src/secret-file.ts': ['src/start-error.ts'],
+  adapters: [],
+  migrations: [],
+}
+const composers = ['src/app.ts', 'src/start.ts', 'src/cli.ts', 'src/main.ts']
+const contract = 'adapters/contract.ts'
+
+/** The entrances see rows and records through the services; of `db` they may import types only. */
+const typesOnly = [
+  ['src/http', 'src/db'],
+  ['src/graphql', 'src/db'],
+] as const
+
+interface Import {
+  from: string
+  to: string
+  isType: boolean
+}
+
+const root = new URL('..', import.meta.url).pathname
+const pattern = /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/gm
+
+async function sources(folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { recursive: true })
+  return entries.filter(name => name.endsWith('.ts')).map(name => join(folder, name))
+}
+
+async function importsOf(file: string): Promise<Import[]> {
+  const text = await readFile(join(root, file), 'utf8')
+  return [...text.matchAll(pattern)].map(([, type, path, dynamic]) => ({
+    from: file,
+    to: normalize(join(dirname(file), path ?? dynamic ?? '')),
+    isType: type !== undefined,
+  }))
+}
+
+const layerOf = (file: string) =>
+  Object.keys(mayImport).find(layer => file === layer || file.startsWith(`${layer}/`)) ?? null
+
+const files = (await Promise.all(['src', 'adapters', 'migrations'].map(sources))).flat()
+const imports = (await Promise.all(files.map(importsOf))).flat()
+
+t.ok(imports.length > 100, 'the imports are found')
+
+t.test('data goes one way', async t => {
+  const wrong = imports.filter(({ from, to, isType }) => {
+    if (composers.includes(from) || to === contract) return false
+    const [layer, target] = [layerOf(from), layerOf(to)]
+    if (layer === null || target === null) return true
+    const allowed = mayImport[layer]?.includes(target) || layer === target
+    const needsType = typesOnly.some(([a, b]) => layer === a && target === b)
+    return !allowed || (needsType && !isType)
+  })
+  t.same(wrong, [])
+})
+
+t.test('no file imports itself, however far around', async t => {
+  const next = Map.groupBy(
+    imports.filter(({ isType }) => !isType),
+    ({ from }) => from,
+  )
+  const done = new Set<string>()
+  const cycles: string[][] = []
+  const visit = (file: string, path: string[]): void => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file])
+    if (done.has(file) || path.includes(file)) return
+    for (const { to } of next.get(file) ?? []) visit(to, [...path, file])
+    done.add(file)
+  }
+  for (const file of files) visit(file, [])
+  t.same(cycles, [])
+})
+
+t.test('only the settings read the environment', async t => {
+  const readers: string[] = []
+  for (const file of files) {
+    if (/process\.env/.test(await readFile(join(root, file), 'utf8'))) readers.push(file)
+  }
+  t.same(readers, ['src/cli.ts'], 'cli.ts hands it to readSettings')
+})
+
+t.test('migrations need nothing but kysely', async t => {
+  for (const file of files.filter(file => file.startsWith('migrations/'))) {
+    const text = await readFile(join(root, file), 'utf8')
+    const modules = [...text.matchAll(/from '([^']+)'/g)].map(([, name]) => name)
+    t.same([...new Set(modules)], ['kysely'], file)
+  }
+})

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises'
+import t from 'tap'
+import { definitions, readSettings, SettingsError } from '../src/settings.ts'
+
+t.test('everything has a default but what an own database needs', async t => {
+  const settings = readSettings({})
+  t.match(settings, { port: 3000, host: '127.0.0.1', databaseUrl: null, secret: null, logLevel: 'info' })
+  t.same(settings.localRoots, [`${settings.dataFolder}/files`])
+  t.ok(Object.isFrozen(settings))
+})
+
+t.test('an empty value counts as none', async t => {
+  t.same(readSettings(Object.fromEntries(Object.keys(definitions).map(name => [name, ' ']))), readSettings({}))
+})
+
+const bad: [string, string][] = [
+  ['PORT', 'http'],
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['PORT', '80.5'],
+  ['DATABASE_URL', 'mysql://localhost/x'],
+  ['DATABASE_URL', 'secret-that-is-no-address'],
+  ['STOWAGE_SECRET', 'too short'],
+  ['STOWAGE_PUBLIC_URL', 'files.example.org'],
+  ['STOWAGE_PUBLIC_URL', 'ftp://files.example.org'],
+  ['STOWAGE_LOCAL_ROOTS', '/srv/files,relative'],
+  ['STOWAGE_ADAPTERS', '../adapter.js'],
+  ['STOWAGE_MAX_UPLOAD_BYTES', '5GB'],
+  ['LOG_LEVEL', 'loud'],
+]
+for (const [name, value] of bad) {
+  t.test(`${name}=${value} is refused in one sentence that names it`, async t => {
+    const error = t.throws(() => readSettings({ [name]: value })) as SettingsError
+    t.type(error, SettingsError)
+    t.match(error.message, new RegExp(`^${name} must [^.\\n].*\\.$`))
+    if (name === 'DATABASE_URL' || name === 'STOWAGE_SECRET') t.notOk(error.message.includes(value), 'not repeated')
+  })
+}
+
+t.test('an own database needs an own secret', async t => {
+  t.throws(() => readSettings({ DATABASE_URL: 'postgres://localhost/x' }), /^STOWAGE_SECRET must be set/)
+  t.ok(readSettings({ DATABASE_URL: 'postgres://localhost/x', STOWAGE_SECRET: 'x'.repeat(32) }))
+})
+
+t.test('the README has a row for each, as described here', async t => {
+  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
+  const rows = readme.split('\n').filter(line => /^\| `[A-Z_]+` \|/.test(line))
+  t.same(
+    rows,
+    Object.entries(definitions).map(([name, { description, default: text, otherwise }]) => {
+      return `| \`${name}\` | ${description} | ${text === null ? otherwise : `\`${text}\``} |`
+    }),
+  )
+})
