@@ -1,0 +1,69 @@
+/** What kill -9 leaves behind, and that the next start mends it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
+import { cluster, nothingLeft, query, serverProcess, start, temporaryFolder } from './harness.ts'
+
+/** Milliseconds, different each time and the same in every run. */
+function moment(round: number, most: number): number {
+  return Math.round(((round * 0.618_034) % 1) * most)
+}
+
+for (const useWatchdog of [false, true]) {
+  t.test(useWatchdog ? 'by a watchdog' : 'by the parent death signal', async t => {
+    t.test('killed while it writes: what was committed stays, no process or socket is left', async t => {
+      const dataFolder = await temporaryFolder(t)
+      const committed: number[] = []
+      for (let round = 1; round <= 5; round++) {
+        const server = serverProcess(t, { dataFolder, useWatchdog, write: true, settings: {} })
+        await server.wait('committed')
+        await sleep(moment(round, 150))
+        await server.kill()
+        committed.push(...server.told.flatMap(told => ('committed' in told ? [told.committed] : [])))
+        // Every second time the next start meets the old server in its last moments.
+        if (round % 2 === 1) t.equal(await nothingLeft(dataFolder), true, `round ${round}`)
+      }
+      await allThere(t, dataFolder, committed)
+    })
+
+    t.test('killed together with the postmaster', async t => {
+      const dataFolder = await temporaryFolder(t)
+      const committed: number[] = []
+      for (let round = 1; round <= 3; round++) {
+        const server = serverProcess(t, { dataFolder, useWatchdog, write: true, settings: {} })
+        await server.wait('committed')
+        await sleep(moment(round, 150))
+        process.kill((await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN, 'SIGKILL')
+        await server.kill()
+        committed.push(...server.told.flatMap(told => ('committed' in told ? [told.committed] : [])))
+      }
+      await allThere(t, dataFolder, committed)
+    })
+
+    t.test('killed at any moment of the first start', async t => {
+      const dataFolder = await temporaryFolder(t)
+      for (let round = 1; round <= 4; round++) {
+        const server = serverProcess(t, { dataFolder, useWatchdog })
+        await server.wait('log')
+        await sleep(moment(round, 600))
+        await server.kill()
+        if (!useWatchdog) t.equal(await nothingLeft(dataFolder), true, `round ${round}`)
+      }
+      const server = await start(t, dataFolder)
+      t.same(await query(server.connection, 'SELECT 1 AS one'), [{ one: 1 }])
+      t.same(await processesIn(cluster(dataFolder, 'data.new')), [])
+    })
+  })
+}
+
+async function allThere(t: Test, dataFolder: string, committed: number[]): Promise<void> {
+  t.ok(committed.length > 20, `${committed.length} commits were acknowledged`)
+  const server = await start(t, dataFolder)
+  const rows = await query(server.connection, 'SELECT id FROM written')
+  const found = new Set(rows.map(row => Number(row.id)))
+  t.same(
+    committed.filter(id => !found.has(id)),
+    [],
+    'none is lost',
+  )
+}

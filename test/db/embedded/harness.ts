@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, chown, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import type { Test } from 'tap'
+import { type Connection, type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
+import { processesIn } from '../../../src/db/embedded/processes.ts'
+import type { EmbeddedPostgresOptions } from '../../../src/db/embedded/start.ts'
+import type { ServerProcessOptions, Told } from './server-process.ts'
+
+export const QUICK = { fsync: 'off', full_page_writes: 'off' }
+export const AS_ROOT = process.getuid?.() === 0
+/** Debian's, which is in every /etc/passwd and owns nothing. */
+export const NOBODY = { uid: 65534, gid: 65534 }
+
+/** Mode 0700, as every folder that mkdtemp makes: as root, PostgreSQL's user cannot walk into it. */
+export async function temporaryFolder(t: Test, owner?: { uid: number; gid: number }): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-embedded-'))
+  if (owner !== undefined) await chown(folder, owner.uid, owner.gid)
+  t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  return folder
+}
+
+export function cluster(dataFolder: string, name = 'data'): string {
+  return join(dataFolder, 'postgres', name)
+}
+
+export type Started = EmbeddedPostgres & { lines: string[] }
+
+/** Stopped at the latest when `t` ends. */
+export async function start(
+  t: Test,
+  dataFolder: string,
+  options: Partial<EmbeddedPostgresOptions> = {},
+): Promise<Started> {
+  const lines: string[] = []
+  const log = (message: string, details?: object) => lines.push(`${message} ${JSON.stringify(details)}`)
+  const server = await startEmbeddedPostgres({ dataFolder, settings: QUICK, log, ...options })
+  t.teardown(() => server.stop())
+  return { ...server, lines }
+}
+
+export async function query(connection: Connection, text: string, user = connection.user) {
+  const client = new pg.Client({ ...connection, user })
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+export interface ServerProcess {
+  child: ChildProcess
+  told: Told[]
+  /** Resolves with the first such line, past or future; rejects if the process ends without. */
+  wait<Key extends string>(key: Key): Promise<Extract<Told, Record<Key, unknown>>>
+  kill(): Promise<void>
+  /** Ends it in good order. */
+  stop(): Promise<void>
+}
+
+const SCRIPT = fileURLToPath(new URL('server-process.ts', import.meta.url))
+
+export function serverProcess(t: Test, options: ServerProcessOptions): ServerProcess {
+  // Without tap's loader, which would count these as test processes.
+  const child = spawn(process.execPath, [SCRIPT, JSON.stringify({ settings: QUICK, ...options })], {
+    env: { PATH: process.env.PATH },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const told: Told[] = []
+  const closed = once(child, 'close')
+  const lines = createInterface({ input: child.stdout ?? process.stdin })
+  lines.on('line', line => {
+    const message: Told = JSON.parse(line)
+    told.push(message)
+    lines.emit('told', message)
+  })
+  const wait = async <Key extends string>(key: Key) => {
+    const has = (message: Told): message is Extract<Told, Record<Key, unknown>> => key in message
+    const end = closed.then(() => 'closed' as const)
+    for (;;) {
+      const found = told.find(has)
+      if (found !== undefined) return found
+      const next = await Promise.race([once(lines, 'told'), end])
+      if (next === 'closed' && !told.some(has)) throw new Error(`it ended without "${key}": ${JSON.stringify(told)}`)
+    }
+  }
+  const finish = async (end: () => unknown) => {
+    end()
+    await closed
+  }
+  t.teardown(() => finish(() => child.kill('SIGKILL')))
+  return {
+    child,
+    told,
+    wait,
+    kill: () => finish(() => child.kill('SIGKILL')),
+    stop: () => finish(() => child.stdin?.end()),
+  }
+}
+
+/** Whether, soon, no PostgreSQL process and no socket is left in any cluster of the data folder. */
+export async function nothingLeft(dataFolder: string, milliseconds = 8_000): Promise<boolean> {
+  const end = performance.now() + milliseconds
+  for (;;) {
+    const left: unknown[] = []
+    for (const name of ['data', 'data.new']) {
+      const folder = cluster(dataFolder, name)
+      left.push(...(await processesIn(folder)))
+      left.push(...(await readdir(folder).catch(() => [])).filter(file => file.startsWith('.s.PGSQL')))
+    }
+    if (left.length === 0) return true
+    if (performance.now() > end) return false
+    await sleep(20)
+  }
+}
+
+/** Lets every user in, for what must be reached by one that we do not choose. */
+export async function openFolder(folder: string): Promise<string> {
+  await chmod(folder, 0o755)
+  return folder
+}

@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { access, chown, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
+import { cluster, query, serverProcess, start, temporaryFolder } from './harness.ts'
+
+t.test('a recorded process id that a stranger has now', async t => {
+  const { dataFolder, data, owner } = await stoppedCluster(t)
+  const stranger = spawn('sleep', ['60'], { ...owner, cwd: '/' })
+  t.teardown(() => stranger.kill('SIGKILL'))
+  await pretend(data, owner, stranger.pid)
+  await works(t, dataFolder)
+  t.equal(stranger.exitCode ?? stranger.signalCode, null, 'the stranger lives on')
+})
+
+t.test('a recorded process id that is a zombie', async t => {
+  const { dataFolder, data, owner } = await stoppedCluster(t)
+  const parent = spawn('sh', ['-c', 'sh -c "exit 0" & echo $!; exec sleep 60'], { ...owner, cwd: '/' })
+  t.teardown(() => parent.kill('SIGKILL'))
+  const zombie = Number(String((await once(parent.stdout, 'data'))[0]))
+  while (!/^State:\tZ/m.test(await readFile(`/proc/${zombie}/status`, 'utf8'))) await sleep(5)
+  await pretend(data, owner, zombie)
+  await works(t, dataFolder)
+})
+
+t.test('a recorded process id that nobody has', async t => {
+  const { dataFolder, data, owner } = await stoppedCluster(t)
+  const gone = spawn('true')
+  await once(gone, 'exit')
+  await pretend(data, owner, gone.pid)
+  await works(t, dataFolder)
+})
+
+t.test('backends that outlived their postmaster', async t => {
+  const dataFolder = await temporaryFolder(t)
+  const { busy, server } = await withBusyBackend(t, dataFolder)
+  process.kill((await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN, 'SIGKILL')
+  await server.kill()
+  t.ok((await processesIn(cluster(dataFolder))).includes(busy), 'it notices nothing, in its endless loop')
+  await works(t, dataFolder)
+  t.notOk((await processesIn(cluster(dataFolder))).includes(busy))
+})
+
+t.test('a postmaster that outlived its owner', async t => {
+  const dataFolder = await temporaryFolder(t)
+  const { server } = await withBusyBackend(t, dataFolder)
+  const postmaster = (await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN
+  // Stopped, it cannot act on the signal that its owner's death sends.
+  process.kill(postmaster, 'SIGSTOP')
+  await server.kill()
+  t.ok((await processesIn(cluster(dataFolder))).includes(postmaster))
+  setTimeout(() => process.kill(postmaster, 'SIGCONT'), 300)
+  await works(t, dataFolder)
+})
+
+t.test("somebody's program in the cluster's folder is left alone", async t => {
+  const { dataFolder, data, owner } = await stoppedCluster(t)
+  const visitor = spawn('sleep', ['60'], { ...owner, cwd: data })
+  t.teardown(() => visitor.kill('SIGKILL'))
+  await pretend(data, owner, visitor.pid)
+  await works(t, dataFolder)
+  t.equal(visitor.exitCode ?? visitor.signalCode, null)
+})
+
+interface Stopped {
+  dataFolder: string
+  data: string
+  /** For `spawn`: whom PostgreSQL runs as, whose living processes it takes for a postmaster. */
+  owner: { uid: number; gid: number }
+}
+
+async function stoppedCluster(t: Test): Promise<Stopped> {
+  const dataFolder = await temporaryFolder(t)
+  await (await start(t, dataFolder)).stop()
+  const { uid, gid } = await stat(cluster(dataFolder))
+  return { dataFolder, data: cluster(dataFolder), owner: { uid, gid } }
+}
+
+/** Leaves the files of a server that was killed, as process `pid`. */
+async function pretend(data: string, owner: Stopped['owner'], pid: ChildProcess['pid']): Promise<void> {
+  const files = {
+    'postmaster.pid': `${pid}\n${data}\n1795247511\n5432\n.\n\n  1        4\nready   \n`,
+    '.s.PGSQL.5432.lock': `${pid}\n${data}\n1795247511\n5432\n.\n`,
+    '.s.PGSQL.5432': '',
+  }
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(join(data, name), text)
+    await chown(join(data, name), owner.uid, owner.gid)
+  }
+}
+
+async function withBusyBackend(t: Test, dataFolder: string) {
+  const server = serverProcess(t, { dataFolder })
+  const { host } = (await server.wait('ready')).ready
+  const client = new pg.Client({ host, port: 5432, user: 'stowage', database: 'stowage' })
+  client.on('error', () => undefined)
+  await client.connect()
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+  client.query('DO $$ BEGIN LOOP END LOOP; END $$').catch(() => undefined)
+  await sleep(50)
+  return { server, busy: Number(rows[0].pid) }
+}
+
+async function works(t: Test, dataFolder: string): Promise<void> {
+  const server = await start(t, dataFolder)
+  t.same(await query(server.connection, 'SELECT 1 AS one'), [{ one: 1 }])
+  await access(join(server.connection.host, '.s.PGSQL.5432'))
+}
