@@ -1,15 +1,24 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { sql } from 'kysely'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { isMigrated, MigrationError, migrate } from '../../src/db/migrate.ts'
-import { emptyDatabase, testDatabase } from '../servers/postgres.ts'
+import { testDatabase } from '../servers/postgres.ts'
 import { printSchema } from '../support/print-schema.ts'
 
 const committed = new URL('../schema.sql', import.meta.url)
 const sums = new URL('../migrations.sha256', import.meta.url)
 const folder = new URL('../../migrations/', import.meta.url)
+
+async function emptyDatabase(t: Test): Promise<{ connectionString: string }> {
+  const connection = await testDatabase(t)
+  const db = connect(connection, { max: 1 })
+  await sql`drop schema public cascade`.execute(db)
+  await sql`create schema public`.execute(db)
+  await db.destroy()
+  return connection
+}
 
 t.test('the committed print of the tables is true', async t => {
   const db = connect(await testDatabase(t), { max: 1 })

@@ -28,7 +28,13 @@ export interface Client {
   connectProvider(token: string, type: string, config: object, name?: string): Promise<string>
   /** Resolves with the full key and its id. */
   createKey(token: string, input: object): Promise<{ key: string; id: string }>
-  upload(token: string, providerId: string, path: string, body: RequestInit['body'], query?: string): Promise<Response>
+  upload(
+    token: string,
+    providerId: string,
+    path: string,
+    body: NonNullable<RequestInit['body']>,
+    query?: string,
+  ): Promise<Response>
   download(token: string | null, providerId: string, path: string, headers?: RequestInit['headers']): Promise<Response>
 }
 

@@ -1,0 +1,90 @@
+api_keys.id uuid not null default gen_random_uuid()
+api_keys.workspace_id uuid not null
+api_keys.user_id uuid not null
+api_keys.name text not null
+api_keys.key_hash bytea not null
+api_keys.display_prefix text not null
+api_keys.scopes text[] not null
+api_keys.provider_access jsonb not null
+api_keys.created_at timestamp with time zone not null default now()
+api_keys.expires_at timestamp with time zone
+api_keys.revoked_at timestamp with time zone
+api_keys.last_used_at timestamp with time zone
+api_keys: api_keys_pkey PRIMARY KEY (id)
+api_keys: api_keys_scopes_check CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read'::text, 'write'::text, 'admin'::text])))
+api_keys: api_keys_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX api_keys_member ON public.api_keys USING btree (workspace_id, user_id)
+CREATE UNIQUE INDEX api_keys_key_hash ON public.api_keys USING btree (key_hash)
+CREATE UNIQUE INDEX api_keys_pkey ON public.api_keys USING btree (id)
+invites.id uuid not null default gen_random_uuid()
+invites.workspace_id uuid not null
+invites.token_hash bytea not null
+invites.role text not null
+invites.provider_access jsonb not null
+invites.created_by uuid
+invites.created_at timestamp with time zone not null default now()
+invites.expires_at timestamp with time zone not null
+invites.used_at timestamp with time zone
+invites: invites_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL
+invites: invites_pkey PRIMARY KEY (id)
+invites: invites_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
+invites: invites_token_hash_key UNIQUE (token_hash)
+invites: invites_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX invites_workspace_id ON public.invites USING btree (workspace_id)
+CREATE UNIQUE INDEX invites_pkey ON public.invites USING btree (id)
+CREATE UNIQUE INDEX invites_token_hash_key ON public.invites USING btree (token_hash)
+members.workspace_id uuid not null
+members.user_id uuid not null
+members.role text not null
+members.provider_access jsonb not null
+members.created_at timestamp with time zone not null default now()
+members: members_pkey PRIMARY KEY (workspace_id, user_id)
+members: members_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
+members: members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+members: members_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX members_page ON public.members USING btree (workspace_id, created_at, user_id)
+CREATE INDEX members_user_id ON public.members USING btree (user_id)
+CREATE UNIQUE INDEX members_pkey ON public.members USING btree (workspace_id, user_id)
+providers.id uuid not null default gen_random_uuid()
+providers.workspace_id uuid not null
+providers.type text not null
+providers.name text not null
+providers.config jsonb not null
+providers.secrets bytea
+providers.status text not null
+providers.status_reason text
+providers.version integer not null default 1
+providers.created_at timestamp with time zone not null default now()
+providers: providers_pkey PRIMARY KEY (id)
+providers: providers_status_check CHECK ((status = ANY (ARRAY['CONNECTED'::text, 'NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text, 'UNAVAILABLE'::text])))
+providers: providers_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX providers_workspace_id ON public.providers USING btree (workspace_id, created_at, id)
+CREATE UNIQUE INDEX providers_pkey ON public.providers USING btree (id)
+sessions.id uuid not null default gen_random_uuid()
+sessions.workspace_id uuid not null
+sessions.user_id uuid not null
+sessions.created_at timestamp with time zone not null default now()
+sessions.expires_at timestamp with time zone not null
+sessions.revoked_at timestamp with time zone
+sessions: sessions_pkey PRIMARY KEY (id)
+sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
+CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
+CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+users.id uuid not null default gen_random_uuid()
+users.email text not null
+users.email_key text not null
+users.name text
+users.password_hash text not null
+users.created_at timestamp with time zone not null default now()
+users: users_email_key_key UNIQUE (email_key)
+users: users_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX users_email_key_key ON public.users USING btree (email_key)
+CREATE UNIQUE INDEX users_pkey ON public.users USING btree (id)
+workspaces.id uuid not null default gen_random_uuid()
+workspaces.name text not null
+workspaces.registration text not null default 'OPEN'::text
+workspaces.created_at timestamp with time zone not null default now()
+workspaces: workspaces_pkey PRIMARY KEY (id)
+workspaces: workspaces_registration_check CHECK ((registration = ANY (ARRAY['OPEN'::text, 'INVITE'::text, 'CLOSED'::text])))
+CREATE UNIQUE INDEX workspaces_pkey ON public.workspaces USING btree (id)

@@ -1,0 +1,128 @@
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+
+const register =
+  'mutation ($input: RegisterInput!) { register(input: $input) { token expiresAt user { id email name role } } }'
+const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id } } }'
+const me = '{ me { id email role } }'
+
+t.test('of many who register first at once, one owns the workspace and the others get nothing yet', async t => {
+  const app = await startApp(t)
+  const people = Array.from({ length: 6 }, (_, index) => ({ email: `p${index}@example.org`, password }))
+  const answers = await Promise.all(people.map(input => app.ask(register, { input })))
+  const roles = answers.map(answer => answer.register.user.role).toSorted()
+  t.same(roles, ['NONE', 'NONE', 'NONE', 'NONE', 'NONE', 'OWNER'])
+  const workspaces = await app.db.selectFrom('workspaces').selectAll().execute()
+  t.equal(workspaces.length, 1)
+})
+
+t.test('an account', async t => {
+  const app = await startApp(t)
+  const first = await app.ask(register, { input: { email: 'Ada@Example.org', password, name: ' Ada ' } })
+  t.match(first.register.user, { email: 'Ada@Example.org', name: 'Ada', role: 'OWNER' })
+  t.ok(new Date(first.register.expiresAt) > new Date())
+
+  await t.test('an email is one person’s, whatever its case', async t => {
+    const { errors } = await app.graphql(register, { input: { email: 'ADA@example.ORG', password } })
+    t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'ALREADY_EXISTS' } }])
+    const { data } = await app.graphql(login, { input: { email: 'aDA@example.org', password } })
+    t.equal(data.login.user.id, first.register.user.id)
+  })
+
+  await t.test('passwords have 12 to 256 characters of any kind', async t => {
+    const attempt = async (secret: string, index: number) =>
+      (await app.graphql(register, { input: { email: `pw${index}@example.org`, password: secret } })).errors[0]
+        ?.extensions.reason
+    const bad = ['', 'short', 'x'.repeat(11), '🔑'.repeat(11), 'x'.repeat(257)]
+    t.same(
+      await Promise.all(bad.map(attempt)),
+      bad.map(() => 'INVALID_INPUT'),
+    )
+    const good = ['x'.repeat(12), '🔑'.repeat(12), 'é'.repeat(256), ' '.repeat(6) + '\u0000'.repeat(6)]
+    t.same(
+      await Promise.all(good.map((secret, index) => attempt(secret, 100 + index))),
+      good.map(() => undefined),
+    )
+    const typed = await app.graphql(login, { input: { email: 'pw102@example.org', password: 'e\u0301'.repeat(256) } })
+    t.same(typed.errors, [], 'the same characters in another normal form')
+  })
+
+  await t.test('emails that are none', async t => {
+    for (const email of ['', 'a', 'a@', '@b', 'a b@c', 'a@b\n', 'a@b@c', `${'x'.repeat(300)}@b`]) {
+      const { errors } = await app.graphql(register, { input: { email, password } })
+      t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INPUT' } }], JSON.stringify(email))
+    }
+  })
+
+  await t.test('an unknown email is answered as a wrong password is, in the same time', async t => {
+    const timed = async (input: object) => {
+      const times: number[] = []
+      let answer: unknown
+      for (let round = 0; round < 7; round++) {
+        const start = performance.now()
+        const { status, errors } = await app.graphql(login, { input })
+        times.push(performance.now() - start)
+        answer = {
+          status,
+          errors: errors.map(({ message, extensions: { requestId, ...rest } }) => ({ message, rest })),
+        }
+      }
+      return { answer, median: times.toSorted((a, b) => a - b)[3] ?? 0 }
+    }
+    const unknown = await timed({ email: 'nobody@example.org', password: 'a wrong password' })
+    const wrong = await timed({ email: 'ada@example.org', password: 'a wrong password' })
+    t.match(unknown.answer, { errors: [{ rest: { code: 'UNAUTHENTICATED', reason: 'WRONG_EMAIL_OR_PASSWORD' } }] })
+    t.same(unknown.answer, wrong.answer)
+    // A missing hash would answer in about a tenth of the time.
+    t.ok(unknown.median > wrong.median / 3, `${unknown.median} ms, ${wrong.median} ms`)
+  })
+
+  await t.test('logout ends the session at once, and only it', async t => {
+    const [one, two] = await Promise.all(
+      [1, 2].map(() => app.ask(login, { input: { email: 'ada@example.org', password } })),
+    )
+    t.equal((await app.ask('mutation { logout }', {}, one.login.token)).logout, true)
+    const refused = await app.graphql(me, {}, one.login.token)
+    t.equal(refused.status, 401)
+    t.match(refused.errors, [{ extensions: { code: 'UNAUTHENTICATED', reason: 'SESSION_ENDED' } }])
+    t.match(await app.ask(me, {}, two.login.token), { me: { role: 'OWNER' } })
+  })
+
+  await t.test('a changed password ends the other sessions and is the only one that works', async t => {
+    const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
+    const sessions = await Promise.all(
+      [1, 2, 3].map(() => app.ask(login, { input: { email: 'ada@example.org', password } })),
+    )
+    const [mine, ...others] = sessions.map(session => session.login.token)
+    const wrong = await app.graphql(
+      change,
+      { input: { currentPassword: 'not this one either', newPassword: 'a new long password' } },
+      mine,
+    )
+    t.match(wrong.errors, [{ extensions: { reason: 'WRONG_EMAIL_OR_PASSWORD' } }])
+    const input = { currentPassword: password, newPassword: 'a new long password' }
+    const changed = await app.ask(change, { input }, mine)
+    for (const token of others) t.equal((await app.graphql(me, {}, token)).status, 401)
+    for (const token of [mine, changed.changePassword.token]) t.equal((await app.graphql(me, {}, token)).status, 200)
+    t.equal((await app.graphql(login, { input: { email: 'ada@example.org', password } })).errors.length, 1)
+    t.same(
+      (await app.graphql(login, { input: { email: 'ada@example.org', password: 'a new long password' } })).errors,
+      [],
+    )
+  })
+
+  await t.test('a session that has run out is refused', async t => {
+    const { token } = first.register
+    await app.db
+      .updateTable('sessions')
+      .set({ expires_at: new Date(Date.now() - 1000) })
+      .execute()
+    t.equal((await app.graphql(me, {}, token)).status, 401)
+  })
+
+  await t.test('no password and no token is in the log', async t => {
+    t.notOk(app.logged().includes(password))
+    t.notOk(app.logged().includes(first.register.token))
+  })
+})

@@ -1,0 +1,186 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+
+const list =
+  'query ($inactive: Boolean) { apiKeys(includeInactive: $inactive) { id name displayPrefix scopes state lastUsedAt expiresAt revokedAt providerAccess { all restrictions { basePath provider { id } } } } }'
+const revoke = 'mutation ($id: ID!) { revokeApiKey(id: $id) { id state revokedAt } }'
+const create =
+  'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id state expiresAt } } }'
+
+t.test('API keys', async t => {
+  const queries: string[] = []
+  const app = await startApp(t, { onQuery: query => queries.push(query.sql) })
+  const owner = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(owner.token, 'local', { root: app.folder })
+  const reason = async (query: string, variables: object, token: string) =>
+    (await app.graphql(query, { ...variables }, token)).errors[0]?.extensions.reason
+
+  await t.test('a key has the form of the specification and is shown once', async t => {
+    const { key, id } = await app.createKey(owner.token, { name: 'backup', scopes: ['write'] })
+    t.match(key, /^stw_[0-9a-f]{40}$/)
+    const answer = await app.graphql(list, {}, owner.token)
+    const listed = answer.data.apiKeys.find((one: { id: string }) => one.id === id)
+    t.match(listed, {
+      name: 'backup',
+      displayPrefix: key.slice(0, 12),
+      scopes: ['write'],
+      state: 'active',
+      lastUsedAt: null,
+    })
+    t.notOk(JSON.stringify(answer).includes(key))
+    const row = await app.db.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    t.notOk(JSON.stringify(row).includes(key.slice(12)), 'not in the database')
+    t.notOk(app.logged().includes(key.slice(12)), 'not in the log')
+  })
+
+  await t.test('what cannot be a key', async t => {
+    const past = new Date(Date.now() - 1000).toISOString()
+    const inputs = [
+      { name: '', scopes: ['read'] },
+      { name: ' ', scopes: ['read'] },
+      { name: 'x'.repeat(201), scopes: ['read'] },
+      { name: 'x', scopes: [] },
+      { name: 'x', scopes: ['read'], expiresAt: past },
+      { name: 'x', scopes: ['read'], providerAccess: { all: false } },
+      { name: 'x', scopes: ['read'], providerAccess: { restrictions: [] } },
+      { name: 'x', scopes: ['read'], providerAccess: { all: true, restrictions: [{ providerId }] } },
+      {
+        name: 'x',
+        scopes: ['read'],
+        providerAccess: { restrictions: [{ providerId }, { providerId, basePath: '/a' }] },
+      },
+    ]
+    for (const input of inputs)
+      t.equal(await reason(create, { input }, owner.token), 'INVALID_INPUT', JSON.stringify(input))
+    const restricted = (restriction: object) => ({
+      input: { name: 'x', scopes: ['read'], providerAccess: { restrictions: [restriction] } },
+    })
+    t.equal(await reason(create, restricted({ providerId, basePath: 'a' }), owner.token), 'INVALID_PATH')
+    t.equal(await reason(create, restricted({ providerId, basePath: '/a/../b' }), owner.token), 'INVALID_PATH')
+    t.equal(await reason(create, restricted({ providerId: crypto.randomUUID() }), owner.token), 'NOT_FOUND')
+    t.equal(await reason(create, restricted({ providerId: 'no id' }), owner.token), 'NOT_FOUND')
+  })
+
+  await t.test('revoked: at once, on every replica, for good', async t => {
+    const replica = await app.replica()
+    const { key, id } = await app.createKey(owner.token, { name: 'short-lived', scopes: ['admin'] })
+    for (const server of [app, replica]) t.match(await server.ask('{ me { id } }', {}, key), { me: { id: owner.id } })
+    const { revokeApiKey } = await app.ask(revoke, { id }, owner.token)
+    t.match(revokeApiKey, { state: 'revoked' })
+    for (const server of [app, replica]) {
+      for (const answer of [
+        await server.graphql('{ me { id } }', {}, key),
+        await server.graphql('{ __typename }', {}, key),
+      ]) {
+        t.equal(answer.status, 401)
+        t.match(answer.errors, [{ extensions: { code: 'UNAUTHENTICATED', reason: 'KEY_REVOKED' } }])
+      }
+      t.equal((await server.download(key, providerId, '/x')).status, 401)
+      t.equal((await server.upload(key, providerId, '/x', 'x')).status, 401)
+    }
+    t.same((await app.ask(revoke, { id }, owner.token)).revokeApiKey, revokeApiKey, 'again changes nothing')
+  })
+
+  await t.test('expired: at once and for good', async t => {
+    const expiresAt = new Date(Date.now() + 1500).toISOString()
+    const { key, id } = await app.createKey(owner.token, { name: 'brief', scopes: ['read'], expiresAt })
+    t.equal((await app.graphql('{ me { id } }', {}, key)).status, 200)
+    await sleep(new Date(expiresAt).getTime() - Date.now() + 5)
+    const { status, errors } = await app.graphql('{ me { id } }', {}, key)
+    t.equal(status, 401)
+    t.match(errors, [{ extensions: { code: 'UNAUTHENTICATED', reason: 'KEY_EXPIRED' } }])
+    const states = async (inactive: boolean) =>
+      (await app.ask(list, { inactive }, owner.token)).apiKeys.filter((one: { id: string }) => one.id === id)
+    t.match(await states(true), [{ state: 'expired' }])
+    t.same(await states(false), [])
+    t.match(await app.ask(revoke, { id }, owner.token), { revokeApiKey: { state: 'revoked' } })
+  })
+
+  await t.test('lastUsedAt is kept to the minute, and a thousand requests write at most once', async t => {
+    const { key, id } = await app.createKey(owner.token, { name: 'busy', scopes: ['read'] })
+    queries.length = 0
+    const before = Date.now()
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(Array.from({ length: 50 }, () => app.ask('{ me { id } }', {}, key)))
+    }
+    await sleep(700)
+    const writes = queries.filter(query => /^\s*(insert|update|delete)/i.test(query))
+    t.equal(writes.length, 1, writes.join('\n'))
+    t.ok(queries.length < 700, `lookups that arrive together share a query: ${queries.length} for 1,000 requests`)
+    const row = await app.db
+      .selectFrom('api_keys')
+      .select('last_used_at')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    t.ok(row.last_used_at && Math.abs(row.last_used_at.getTime() - before) < 60_000)
+  })
+
+  await t.test('"all providers" includes those connected later; a list does not', async t => {
+    const all = await app.createKey(owner.token, { name: 'all', scopes: ['read'] })
+    const one = await app.createKey(owner.token, {
+      name: 'one',
+      scopes: ['read'],
+      providerAccess: { restrictions: [{ providerId }] },
+    })
+    const later = await app.connectProvider(owner.token, 'memory', {}, 'later')
+    const ids = async (key: string) =>
+      (await app.ask('{ providers { id } }', {}, key)).providers.map((p: { id: string }) => p.id)
+    t.same(await ids(all.key), [providerId, later])
+    t.same(await ids(one.key), [providerId])
+    await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: later }, owner.token)
+  })
+
+  await t.test('a key of a disconnected provider reaches nothing, not everything', async t => {
+    const gone = await app.connectProvider(owner.token, 'memory', {}, 'gone')
+    const { key } = await app.createKey(owner.token, {
+      name: 'k',
+      scopes: ['admin'],
+      providerAccess: { restrictions: [{ providerId: gone }] },
+    })
+    await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: gone }, owner.token)
+    t.same((await app.ask('{ providers { id } }', {}, key)).providers, [])
+    t.equal(
+      await reason('query ($id: ID!) { provider(id: $id) { id } }', { id: providerId }, key),
+      'PROVIDER_NOT_ALLOWED',
+    )
+  })
+
+  await t.test('what a key makes never exceeds it', async t => {
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const maker = await app.createKey(owner.token, { name: 'maker', scopes: ['admin'], expiresAt })
+    t.equal(await reason(create, { input: { name: 'x', scopes: ['read'] } }, maker.key), 'EXCEEDS_OWN_REACH')
+    const later = new Date(Date.now() + 7_200_000).toISOString()
+    t.equal(
+      await reason(create, { input: { name: 'x', scopes: ['read'], expiresAt: later } }, maker.key),
+      'EXCEEDS_OWN_REACH',
+    )
+    t.equal(await reason(create, { input: { name: 'x', scopes: ['admin'], expiresAt } }, maker.key), undefined)
+    for (const input of [
+      { name: 'w', scopes: ['write'] },
+      { name: 'r', scopes: ['admin'], providerAccess: { restrictions: [{ providerId }] } },
+    ]) {
+      const { key } = await app.createKey(owner.token, input)
+      t.equal(await reason(create, { input: { name: 'x', scopes: ['read'] } }, key), 'SESSION_REQUIRED')
+      t.equal(await reason(list, {}, key), 'SESSION_REQUIRED')
+    }
+  })
+
+  await t.test('a key shrinks with its owner', async t => {
+    const { createInvite } = await app.ask(
+      'mutation { createInvite(input: { role: ADMIN }) { invite } }',
+      {},
+      owner.token,
+    )
+    const member = await app.register('member@example.org', { invite: createInvite.invite })
+    const { key } = await app.createKey(member.token, { name: 'k', scopes: ['admin'] })
+    const viewer = async () => (await app.ask('{ viewer { kind scopes providerAccess { all } } }', {}, key)).viewer
+    t.same(await viewer(), { kind: 'API_KEY', scopes: ['read', 'write', 'admin'], providerAccess: { all: true } })
+    const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+    const providerAccess = { restrictions: [{ providerId, basePath: '/team' }] }
+    await app.ask(update, { input: { userId: member.id, role: 'VIEWER', providerAccess } }, owner.token)
+    t.same(await viewer(), { kind: 'API_KEY', scopes: ['read'], providerAccess: { all: false } })
+    await app.ask(update, { input: { userId: member.id, role: 'NONE' } }, owner.token)
+    t.same(await viewer(), { kind: 'API_KEY', scopes: [], providerAccess: { all: false } })
+  })
+})

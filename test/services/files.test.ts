@@ -1,0 +1,344 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { startApp, type TestApp } from '../support/app.ts'
+
+const entryFields = '{ __typename id path name modifiedAt ... on File { size mimeType etag } }'
+const operations = {
+  rename: `mutation ($input: RenameInput!) { rename(input: $input) ${entryFields} }`,
+  move: `mutation ($input: MoveInput!) { move(input: $input) ${entryFields} }`,
+  copy: `mutation ($input: CopyInput!) { copy(input: $input) ${entryFields} }`,
+  delete: 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }',
+  createFolder: 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { __typename path name } }',
+}
+
+const pageQuery = `query ($providerId: ID!, $path: String!, $first: Int, $after: String) {
+  folder(providerId: $providerId, path: $path) {
+    entries(first: $first, after: $after) { nodes { name path } edges { cursor node { name } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }
+  }
+}`
+
+interface Place {
+  app: TestApp
+  token: string
+  providerId: string
+  /** Runs a mutation on this provider and resolves with its result, or the reason why not. */
+  run(name: keyof typeof operations, input: object): Promise<unknown>
+  put(path: string, text: string): Promise<void>
+  /** Null where there is nothing. */
+  get(path: string): Promise<string | null>
+  names(path: string): Promise<string[]>
+}
+
+function place(app: TestApp, token: string, providerId: string): Place {
+  return {
+    app,
+    token,
+    providerId,
+    async run(name, input) {
+      const { data, errors } = await app.graphql(operations[name], { input: { providerId, ...input } }, token)
+      return errors[0]?.extensions.reason ?? data[name]
+    },
+    async put(path, text) {
+      const response = await app.upload(token, providerId, path, text, '&conflict=replace')
+      if (response.status !== 201) throw new Error(await response.text())
+    },
+    async get(path) {
+      const response = await app.download(token, providerId, path)
+      const text = await response.text()
+      return response.status === 200 ? text : null
+    },
+    async names(path) {
+      const { folder } = await app.ask(pageQuery, { providerId, path, first: 1000 }, token)
+      return folder.entries.nodes.map((node: { name: string }) => node.name)
+    },
+  }
+}
+
+/** What holds at every provider, and between two of them. */
+async function transfers(t: Test, from: Place, to: Place): Promise<void> {
+  const toProviderId = to.providerId
+  await t.test('a file', async t => {
+    await from.put('/a/file.txt', 'one')
+    t.match(await from.run('copy', { path: '/a/file.txt', toProviderId, toPath: '/b/copy.txt' }), {
+      __typename: 'File',
+      path: '/b/copy.txt',
+      size: 3,
+      mimeType: 'text/plain',
+    })
+    t.equal(await to.get('/b/copy.txt'), 'one')
+    t.equal(await from.get('/a/file.txt'), 'one')
+    t.match(await from.run('move', { path: '/a/file.txt', toProviderId, toPath: '/b/moved.txt' }), {
+      path: '/b/moved.txt',
+    })
+    t.equal(await to.get('/b/moved.txt'), 'one')
+    t.equal(await from.get('/a/file.txt'), null)
+  })
+
+  await t.test('conflicts are settled as asked', async t => {
+    for (const operation of ['copy', 'move'] as const) {
+      await from.put('/c/new.txt', 'new')
+      await to.put(`/${operation}/taken.txt`, 'old')
+      const input = { path: '/c/new.txt', toProviderId, toPath: `/${operation}/taken.txt` }
+      t.equal(await from.run(operation, input), 'ALREADY_EXISTS')
+      t.equal(await from.run(operation, { ...input, conflict: 'FAIL' }), 'ALREADY_EXISTS')
+      t.equal(await to.get(`/${operation}/taken.txt`), 'old')
+      t.match(await from.run(operation, { ...input, conflict: 'RENAME' }), { path: `/${operation}/taken (1).txt` })
+      await from.put('/c/new.txt', 'newer')
+      t.match(await from.run(operation, { ...input, conflict: 'RENAME' }), { path: `/${operation}/taken (2).txt` })
+      t.equal(await to.get(`/${operation}/taken (1).txt`), 'new')
+      await from.put('/c/new.txt', 'newest')
+      t.match(await from.run(operation, { ...input, conflict: 'REPLACE' }), {
+        path: `/${operation}/taken.txt`,
+        size: 6,
+      })
+      t.equal(await to.get(`/${operation}/taken.txt`), 'newest')
+    }
+  })
+
+  await t.test('a folder with all that is in it', async t => {
+    for (const operation of ['copy', 'move'] as const) {
+      const source = `/tree-${operation}`
+      await from.put(`${source}/one.txt`, '1')
+      await from.put(`${source}/deep/er/two.txt`, '2')
+      await from.run('createFolder', { path: `${source}/empty` })
+      const target = `/target-${operation}`
+      t.match(await from.run(operation, { path: source, toProviderId, toPath: target }), {
+        __typename: 'Folder',
+        path: target,
+      })
+      t.same((await to.names(target)).toSorted(), ['deep', 'empty', 'one.txt'])
+      t.equal(await to.get(`${target}/deep/er/two.txt`), '2')
+      t.equal(await from.get(`${source}/one.txt`), operation === 'copy' ? '1' : null)
+      await from.put(`${source}/one.txt`, '1')
+      t.equal(await from.run(operation, { path: source, toProviderId, toPath: target }), 'ALREADY_EXISTS')
+      t.equal(
+        await from.run(operation, { path: source, toProviderId, toPath: target, conflict: 'REPLACE' }),
+        'NOT_EMPTY',
+      )
+      t.match(await from.run(operation, { path: source, toProviderId, toPath: target, conflict: 'RENAME' }), {
+        path: `${target} (1)`,
+      })
+    }
+  })
+
+  await t.test('many at once to one name that may not be overwritten: one wins', async t => {
+    const racers = Array.from({ length: 8 }, (_, index) => index)
+    for (const operation of ['copy', 'move'] as const) {
+      await Promise.all(racers.map(index => from.put(`/race/${operation}-${index}`, String(index))))
+      const answers = await Promise.all(
+        racers.map(index =>
+          from.run(operation, { path: `/race/${operation}-${index}`, toProviderId, toPath: `/won-${operation}` }),
+        ),
+      )
+      const winners = answers.flatMap((answer, index) => (typeof answer === 'object' ? [index] : []))
+      t.equal(winners.length, 1, JSON.stringify(answers))
+      t.equal(await to.get(`/won-${operation}`), String(winners[0]))
+      t.equal(answers.filter(answer => answer === 'ALREADY_EXISTS').length, 7)
+      const left = (await from.names('/race')).filter(name => name.startsWith(operation))
+      t.equal(left.length, operation === 'copy' ? 8 : 7, 'who lost has lost nothing')
+    }
+  })
+}
+
+async function withinOne(t: Test, here: Place): Promise<void> {
+  await t.test('rename', async t => {
+    await here.put('/r/old.txt', 'x')
+    t.match(await here.run('rename', { path: '/r/old.txt', name: 'new.txt' }), { path: '/r/new.txt', name: 'new.txt' })
+    await here.put('/r/other.txt', 'y')
+    t.equal(await here.run('rename', { path: '/r/new.txt', name: 'other.txt' }), 'ALREADY_EXISTS')
+    t.match(await here.run('rename', { path: '/r/new.txt', name: 'other.txt', conflict: 'RENAME' }), {
+      name: 'other (1).txt',
+    })
+    t.match(await here.run('rename', { path: '/r/other (1).txt', name: 'other.txt', conflict: 'REPLACE' }), {
+      name: 'other.txt',
+    })
+    t.same(await here.names('/r'), ['other.txt'])
+    t.equal(await here.get('/r/other.txt'), 'x')
+    t.match(
+      await here.run('rename', { path: '/r/other.txt', name: 'other.txt' }),
+      { name: 'other.txt' },
+      'to its own name',
+    )
+    for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\u0000', '%2e%2e', 'x'.repeat(2000)]) {
+      t.equal(await here.run('rename', { path: '/r/other.txt', name }), 'INVALID_PATH', name.slice(0, 9))
+    }
+    t.equal(await here.run('rename', { path: '/r/missing', name: 'x' }), 'NOT_FOUND')
+    t.match(await here.run('rename', { path: '/r', name: 'renamed' }), { __typename: 'Folder', path: '/renamed' })
+    t.equal(await here.get('/renamed/other.txt'), 'x')
+  })
+
+  await t.test('the root is fixed, and a folder does not go into itself', async t => {
+    await here.put('/self/inner/x', 'x')
+    t.equal(await here.run('rename', { path: '/', name: 'x' }), 'ROOT_IS_FIXED')
+    t.equal(await here.run('delete', { path: '/', recursive: true }), 'ROOT_IS_FIXED')
+    for (const operation of ['move', 'copy'] as const) {
+      t.equal(await here.run(operation, { path: '/', toPath: '/x' }), 'ROOT_IS_FIXED')
+      t.equal(await here.run(operation, { path: '/self', toPath: '/' }), 'ROOT_IS_FIXED')
+      t.equal(await here.run(operation, { path: '/self', toPath: '/self/inner/self' }), 'INTO_ITSELF')
+      t.match(await here.run(operation, { path: '/self/inner', toPath: '/self' }), /ALREADY_EXISTS/)
+    }
+    t.match(
+      await here.run('move', { path: '/self', toPath: '/selfish' }),
+      { path: '/selfish' },
+      'a sibling with its prefix',
+    )
+    t.match(await here.run('copy', { path: '/selfish', toPath: '/selfish2' }), { path: '/selfish2' })
+    t.equal(await here.run('copy', { path: '/selfish', toPath: '/selfish', conflict: 'REPLACE' }), 'ALREADY_EXISTS')
+  })
+
+  await t.test('delete', async t => {
+    await here.put('/d/full/x', 'x')
+    t.equal(await here.run('delete', { path: '/d/full' }), 'NOT_EMPTY')
+    t.equal(await here.get('/d/full/x'), 'x')
+    t.same(await here.run('delete', { path: '/d/full', recursive: true }), { deletedPath: '/d/full' })
+    t.equal(await here.run('delete', { path: '/d/full', recursive: true }), 'NOT_FOUND')
+    await here.run('createFolder', { path: '/d/empty' })
+    t.same(await here.run('delete', { path: '/d/empty' }), { deletedPath: '/d/empty' })
+  })
+
+  await t.test('create a folder', async t => {
+    t.match(await here.run('createFolder', { path: '/new/deep/er' }), {
+      __typename: 'Folder',
+      path: '/new/deep/er',
+      name: 'er',
+    })
+    t.equal(await here.run('createFolder', { path: '/new/deep' }), 'ALREADY_EXISTS')
+    t.equal(await here.run('createFolder', { path: '/' }), 'ALREADY_EXISTS')
+    await here.put('/new/file', 'x')
+    t.equal(await here.run('createFolder', { path: '/new/file' }), 'ALREADY_EXISTS')
+    t.equal(await here.run('createFolder', { path: '/new/file/below' }), 'NOT_A_FOLDER')
+  })
+
+  await t.test('uploads race: FAIL never overwrites, RENAME finds a name for each', async t => {
+    const upload = (text: string, conflict: string) =>
+      here.app.upload(here.token, here.providerId, '/up/file.bin', text, `&conflict=${conflict}`)
+    const failing = await Promise.all(Array.from({ length: 10 }, (_, index) => upload(`fail ${index}`, 'fail')))
+    t.same(failing.map(({ status }) => status).toSorted(), [201, ...Array.from({ length: 9 }, () => 409)])
+    const renaming = await Promise.all(Array.from({ length: 10 }, (_, index) => upload(`rename ${index}`, 'rename')))
+    t.same(new Set(renaming.map(({ status }) => status)), new Set([201]))
+    const names = await here.names('/up')
+    t.equal(names.length, 11, names.join(', '))
+    const texts = await Promise.all(names.map(name => here.get(`/up/${name}`)))
+    t.equal(texts.filter(text => text?.startsWith('rename')).length, 10)
+  })
+
+  await t.test('a folder is paged through while files come and go', async t => {
+    const kept = Array.from({ length: 60 }, (_, index) => `kept-${String(index * 7).padStart(4, '0')}`)
+    await Promise.all(kept.map(name => here.put(`/pages/${name}`, '')))
+    const seen: string[] = []
+    let after: string | null = null
+    for (let page = 0, more = true; more; page++) {
+      const { folder } = await here.app.ask(
+        pageQuery,
+        { providerId: here.providerId, path: '/pages', first: 7, after },
+        here.token,
+      )
+      t.equal(folder.entries.pageInfo.hasPreviousPage, after !== null)
+      seen.push(...folder.entries.nodes.map((node: { name: string }) => node.name))
+      after = folder.entries.pageInfo.endCursor
+      more = folder.entries.pageInfo.hasNextPage
+      await here.put(`/pages/came-${page}`, '')
+      await here.put(`/pages/zcame-${page}`, '')
+      if (page > 0) await here.run('delete', { path: `/pages/came-${page - 1}` })
+      if (page > 40) throw new Error('It does not end')
+    }
+    t.same(seen.filter(name => name.startsWith('kept')).toSorted(), kept)
+    t.equal(new Set(seen).size, seen.length, 'none twice')
+  })
+
+  await t.test('each edge has a cursor that goes on behind it', async t => {
+    const ask = async (after?: string) =>
+      (await here.app.ask(pageQuery, { providerId: here.providerId, path: '/pages', first: 5, after }, here.token))
+        .folder.entries
+    const first = await ask()
+    const names = (page: { edges: { node: { name: string } }[] }) => page.edges.map(edge => edge.node.name)
+    const next = await ask(first.edges[1].cursor)
+    t.same(names(next).slice(0, 3), names(first).slice(2))
+    await here.run('delete', { path: `/pages/${names(first)[1]}` })
+    t.same(names(await ask(first.edges[1].cursor)), names(next), 'also when that entry is gone')
+    const { errors } = await here.app.graphql(
+      pageQuery,
+      { providerId: here.providerId, path: '/pages', first: 5, after: `${first.edges[1].cursor}x` },
+      here.token,
+    )
+    t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_CURSOR' } }])
+    for (const first of [0, -1, 1001]) {
+      const answer = await here.app.graphql(
+        pageQuery,
+        { providerId: here.providerId, path: '/pages', first },
+        here.token,
+      )
+      t.match(answer.errors, [{ extensions: { code: 'BAD_USER_INPUT' } }])
+    }
+  })
+}
+
+t.test('files', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const local = place(app, token, await app.connectProvider(token, 'local', { root: app.folder }))
+  const memory = place(app, token, await app.connectProvider(token, 'memory', {}))
+  const other = place(app, token, await app.connectProvider(token, 'memory', {}, 'other'))
+
+  await t.test('local', t => withinOne(t, local))
+  await t.test('memory', t => withinOne(t, memory))
+  for (const [name, from, to] of [
+    ['local to local', local, local],
+    ['memory to memory', memory, memory],
+    ['one memory to another', memory, other],
+    ['local to memory', local, memory],
+    ['memory to local', memory, local],
+  ] as const) {
+    for (const path of ['/a', '/b', '/c', '/copy', '/move', '/race', '/won-copy', '/won-move']) {
+      for (const one of [from, to]) await one.run('delete', { path, recursive: true })
+    }
+    for (const operation of ['copy', 'move']) {
+      for (const path of [`/tree-${operation}`, `/target-${operation}`, `/target-${operation} (1)`]) {
+        for (const one of [from, to]) await one.run('delete', { path, recursive: true })
+      }
+    }
+    await t.test(name, t => transfers(t, from, to))
+  }
+
+  await t.test('what came into a folder while it was moved away is left where it is', async t => {
+    await mkdir(join(app.folder, 'moving'))
+    await Promise.all(
+      Array.from({ length: 300 }, (_, index) => writeFile(join(app.folder, 'moving', `f${index}`), 'x'.repeat(1000))),
+    )
+    const moving = local.run('move', { path: '/moving', toProviderId: other.providerId, toPath: '/moving' })
+    for (let index = 0; (await readdir(join(app.folder, 'moving')).catch(() => [])).length > 0 && index < 40; index++) {
+      await writeFile(join(app.folder, 'moving', `late${index}`), 'late').catch(() => {})
+    }
+    const outcome = await moving
+    const left = await readdir(join(app.folder, 'moving')).catch(() => [])
+    const there = await other.names('/moving').catch(() => [])
+    for (let index = 0; index < 300; index++) {
+      if (!left.includes(`f${index}`) && !there.includes(`f${index}`)) t.fail(`f${index} is lost`)
+    }
+    t.ok(typeof outcome === 'object' || outcome === 'PRECONDITION_FAILED', JSON.stringify(outcome))
+  })
+
+  await t.test('a local folder that vanishes says what is wrong', async t => {
+    const root = join(app.folder, 'mounted')
+    await mkdir(root)
+    const providerId = await app.connectProvider(token, 'local', { root }, 'mounted')
+    await rm(root, { recursive: true })
+    const { testProvider } = await app.ask(
+      'mutation ($id: ID!) { testProvider(id: $id) { status statusReason } }',
+      { id: providerId },
+      token,
+    )
+    t.equal(testProvider.status, 'UNAVAILABLE')
+    t.match(testProvider.statusReason, /\S/)
+    await mkdir(root)
+    t.match(
+      await app.ask('mutation ($id: ID!) { testProvider(id: $id) { status statusReason } }', { id: providerId }, token),
+      {
+        testProvider: { status: 'CONNECTED', statusReason: null },
+      },
+    )
+  })
+
+  t.equal(await readFile(join(app.folder, 'won-copy'), 'utf8').catch(() => ''), await local.get('/won-copy'))
+})

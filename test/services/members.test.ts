@@ -1,0 +1,157 @@
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+
+const me = '{ me { role providerAccess { all restrictions { basePath } } } }'
+const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite expiresAt } }'
+const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id role } }'
+const remove = 'mutation ($id: ID!) { removeMember(userId: $id) }'
+const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token user { role } } }'
+
+t.test('members', async t => {
+  const app = await startApp(t)
+  const owner = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(owner.token, 'local', { root: app.folder })
+  const join = async (email: string, role: string, providerAccess?: object) => {
+    const { createInvite } = await app.ask(invite, { input: { role, providerAccess } }, owner.token)
+    return app.register(email, { invite: createInvite.invite })
+  }
+  const reason = async (query: string, variables: object, token: string) =>
+    (await app.graphql(query, { ...variables }, token)).errors[0]?.extensions.reason
+  const admin = await join('admin@example.org', 'ADMIN')
+  const editor = await join('editor@example.org', 'EDITOR', { restrictions: [{ providerId, basePath: '/team' }] })
+
+  await t.test('an invite gives its role and access, once', async t => {
+    t.match(await app.ask(me, {}, editor.token), {
+      me: { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ basePath: '/team' }] } },
+    })
+    const { createInvite } = await app.ask(invite, { input: { role: 'VIEWER' } }, owner.token)
+    const attempts = await Promise.all(
+      [1, 2, 3].map(index =>
+        app.graphql(register, { input: { email: `guest${index}@example.org`, password, invite: createInvite.invite } }),
+      ),
+    )
+    t.equal(attempts.filter(({ errors }) => errors.length === 0).length, 1)
+    t.match(
+      attempts.flatMap(({ errors }) => errors).map(error => error.extensions.reason),
+      ['INVALID_INVITE', 'INVALID_INVITE'],
+    )
+  })
+
+  await t.test('an invite that has expired, or whose maker may no longer give it, gives nothing', async t => {
+    const expired = await app.ask(invite, { input: { role: 'VIEWER' } }, owner.token)
+    await app.db
+      .updateTable('invites')
+      .set({ expires_at: new Date(0) })
+      .where('used_at', 'is', null)
+      .execute()
+    const lateAdmin = await join('late-admin@example.org', 'ADMIN')
+    const stale = await app.ask(invite, { input: { role: 'ADMIN' } }, lateAdmin.token)
+    await app.ask(update, { input: { userId: lateAdmin.id, role: 'EDITOR' } }, owner.token)
+    for (const given of [expired.createInvite.invite, stale.createInvite.invite, 'made up']) {
+      const { errors } = await app.graphql(register, {
+        input: { email: 'nobody@example.org', password, invite: given },
+      })
+      t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INVITE' } }])
+    }
+    const users = await app.db.selectFrom('users').select('id').where('email_key', '=', 'nobody@example.org').execute()
+    t.same(users, [], 'nothing half done')
+  })
+
+  await t.test('registration can be closed, or need an invite', async t => {
+    const set = (registration: string) =>
+      app.ask(
+        'mutation ($input: UpdateWorkspaceInput!) { updateWorkspace(input: $input) { registration } }',
+        { input: { registration } },
+        owner.token,
+      )
+    await set('INVITE')
+    t.equal(await reason(register, { input: { email: 'x@example.org', password } }, ''), 'REGISTRATION_CLOSED')
+    t.ok(await join('invited@example.org', 'VIEWER'))
+    const pending = await app.ask(invite, { input: { role: 'VIEWER' } }, owner.token)
+    await set('CLOSED')
+    const input = { email: 'y@example.org', password, invite: pending.createInvite.invite }
+    t.equal(await reason(register, { input }, ''), 'REGISTRATION_CLOSED')
+    await set('OPEN')
+    t.match(await app.ask(register, { input: { email: 'z@example.org', password } }), {
+      register: { user: { role: 'NONE' } },
+    })
+  })
+
+  await t.test('nobody changes their own role, and nobody gives more than they have', async t => {
+    t.equal(await reason(update, { input: { userId: owner.id, role: 'ADMIN' } }, owner.token), 'OWN_MEMBERSHIP')
+    t.equal(await reason(update, { input: { userId: admin.id, role: 'OWNER' } }, admin.token), 'OWN_MEMBERSHIP')
+    t.equal(await reason(update, { input: { userId: editor.id, role: 'OWNER' } }, admin.token), 'EXCEEDS_OWN_REACH')
+    t.equal(await reason(update, { input: { userId: owner.id, role: 'VIEWER' } }, admin.token), 'EXCEEDS_OWN_REACH')
+    t.equal(await reason(remove, { id: owner.id }, admin.token), 'EXCEEDS_OWN_REACH')
+    t.equal(await reason(invite, { input: { role: 'OWNER' } }, admin.token), 'EXCEEDS_OWN_REACH')
+    t.equal(await reason(update, { input: { userId: editor.id, role: 'ADMIN' } }, editor.token), 'SCOPE_REQUIRED')
+    const limited = await join('limited@example.org', 'ADMIN', { restrictions: [{ providerId, basePath: '/team' }] })
+    t.equal(
+      await reason(invite, { input: { role: 'VIEWER', providerAccess: { all: true } } }, limited.token),
+      'EXCEEDS_OWN_REACH',
+    )
+    const wider = { restrictions: [{ providerId, basePath: '/' }] }
+    t.equal(
+      await reason(update, { input: { userId: editor.id, providerAccess: wider } }, limited.token),
+      'EXCEEDS_OWN_REACH',
+    )
+    t.equal(await reason(update, { input: { userId: admin.id, role: 'NONE' } }, limited.token), 'EXCEEDS_OWN_REACH')
+    const narrower = { restrictions: [{ providerId, basePath: '/team/a' }] }
+    t.equal(await reason(update, { input: { userId: editor.id, providerAccess: narrower } }, limited.token), undefined)
+  })
+
+  await t.test('the last owner stays, also when two owners remove each other at once', async t => {
+    t.equal(await reason(remove, { id: owner.id }, owner.token), 'LAST_OWNER')
+    const second = await join('second-owner@example.org', 'OWNER')
+    await Promise.all([
+      app.graphql(remove, { id: second.id }, owner.token),
+      app.graphql(remove, { id: owner.id }, second.token),
+    ])
+    const owners = await app.db.selectFrom('members').selectAll().where('role', '=', 'OWNER').execute()
+    t.equal(owners.length, 1)
+  })
+
+  await t.test('a removed member is out at once, keys too, and can come again', async t => {
+    const boss = (
+      await app.db.selectFrom('members').select('user_id').where('role', '=', 'OWNER').executeTakeFirstOrThrow()
+    ).user_id
+    const token =
+      boss === owner.id
+        ? owner.token
+        : (
+            await app.ask(
+              'mutation { login(input: { email: "second-owner@example.org", password: "' +
+                password +
+                '" }) { token } }',
+            )
+          ).login.token
+    const { createInvite } = await app.ask(invite, { input: { role: 'EDITOR' } }, token)
+    const guest = await app.register('guest@example.org', { invite: createInvite.invite })
+    const { key } = await app.createKey(guest.token, { name: 'k', scopes: ['read'] })
+    t.equal((await app.graphql(me, {}, key)).status, 200)
+    t.match(await app.ask(remove, { id: guest.id }, token), { removeMember: true })
+    for (const credential of [guest.token, key]) t.equal((await app.graphql(me, {}, credential)).status, 401)
+    t.ok(await app.register('guest@example.org'))
+  })
+
+  await t.test('pages of members', async t => {
+    const query =
+      'query ($after: String) { users(first: 3, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }'
+    const seen: string[] = []
+    const token =
+      (await app.db.selectFrom('members').select('user_id').where('role', '=', 'OWNER').executeTakeFirstOrThrow())
+        .user_id === owner.id
+        ? owner.token
+        : admin.token
+    for (let after: string | null = null, more = true; more; ) {
+      const { users } = await app.ask(query, { after }, token)
+      seen.push(...users.nodes.map((node: { id: string }) => node.id))
+      after = users.pageInfo.endCursor
+      more = users.pageInfo.hasNextPage
+    }
+    const all = await app.db.selectFrom('members').select('user_id').execute()
+    t.same(seen.toSorted(), all.map(row => row.user_id).toSorted())
+    t.equal(await reason('{ users(after: "made up") { nodes { id } } }', {}, token), 'INVALID_CURSOR')
+  })
+})

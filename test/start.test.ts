@@ -1,0 +1,160 @@
+/** The program itself: started, used, stopped and killed as an operator does it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { testDatabase } from './servers/postgres.ts'
+import { client, password } from './support/client.ts'
+
+const main = new URL('../src/main.ts', import.meta.url).pathname
+
+interface Running {
+  process: ChildProcess
+  url: string
+  output(): string
+  /** Resolves with the exit status. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+async function folder(t: Test): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'stowage-start-'))
+  t.teardown(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+function launch(t: Test, environment: Record<string, string>) {
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env['PATH'], PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  return { child, exited, output: () => output }
+}
+
+async function start(t: Test, environment: Record<string, string>): Promise<Running> {
+  const { child, exited, output } = launch(t, environment)
+  const until = Date.now() + 30_000
+  for (;;) {
+    const url = /ready at (http\S+)/.exec(output())?.[1]
+    if (url) {
+      const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
+        child.kill(signal)
+        return exited
+      }
+      return { process: child, url, output, stop }
+    }
+    if (child.exitCode !== null || Date.now() > until) throw new Error(`It did not start: ${output()}`)
+    await sleep(20)
+  }
+}
+
+t.test('on the embedded database', async t => {
+  const data = await folder(t)
+  const environment = { STOWAGE_DATA: data }
+  const first = await start(t, environment)
+  t.ok(first.output().includes(data), 'the data folder')
+  t.ok(first.output().includes(`curl ${first.url}/graphql`), 'a call to paste')
+  t.ok(first.output().includes(`${first.url}/graphiql`))
+  const { token } = await client(first.url).register('owner@example.org')
+  const providerId = await client(first.url).connectProvider(token, 'local', { root: join(data, 'files') })
+  t.equal((await client(first.url).upload(token, providerId, '/kept.txt', 'kept')).status, 201)
+  t.equal((await stat(join(data, 'secret'))).mode & 0o777, 0o600)
+  t.equal(await first.stop('SIGINT'), 0)
+
+  const started = performance.now()
+  const second = await start(t, environment)
+  t.comment(`warm start: ${Math.round(performance.now() - started)} ms`)
+  t.notOk(second.output().includes('RegisterInput'), 'there is an owner already')
+  const kept = await client(second.url).download(token, providerId, '/kept.txt')
+  t.equal(await kept.text(), 'kept', 'the session and the data are still good')
+
+  await t.test('a second server on the same folder works with the first one’s database', async t => {
+    const guest = await start(t, environment)
+    t.equal((await client(guest.url).graphql('{ me { id } }', {}, token)).status, 200)
+    t.equal(await guest.stop(), 0)
+    t.equal((await client(second.url).graphql('{ me { id } }', {}, token)).status, 200)
+  })
+
+  await t.test('killed, it starts again with what it had acknowledged', async t => {
+    await client(second.url).upload(token, providerId, '/last.txt', 'last')
+    await second.stop('SIGKILL')
+    const third = await start(t, environment)
+    t.equal(await (await client(third.url).download(token, providerId, '/last.txt')).text(), 'last')
+    t.equal(await third.stop(), 0)
+  })
+})
+
+t.test('on a database of its own', async t => {
+  const { connectionString } = await testDatabase(t)
+  const secret = 'a secret of at least thirty-two bytes'
+  const environment = { DATABASE_URL: connectionString, STOWAGE_SECRET: secret, STOWAGE_LOCAL_ROOTS: await folder(t) }
+  const server = await start(t, environment)
+  t.ok(await client(server.url).register('owner@example.org'))
+  for (const path of ['/healthz', '/readyz']) t.equal((await fetch(server.url + path)).status, 200, path)
+  t.equal(await server.stop(), 0)
+  t.notOk(server.output().includes(secret))
+  t.notOk(server.output().includes(password))
+})
+
+t.test('a running transfer may finish while the server stops', async t => {
+  const data = await folder(t)
+  const server = await start(t, { STOWAGE_DATA: data })
+  const api = client(server.url)
+  const { token } = await api.register('owner@example.org')
+  const providerId = await api.connectProvider(token, 'local', { root: join(data, 'files') })
+  const chunks = async function* () {
+    for (let index = 0; index < 10; index++) {
+      yield Buffer.alloc(100_000, index)
+      await sleep(150)
+    }
+  }
+  const uploading = api.upload(
+    token,
+    providerId,
+    '/slow.bin',
+    Readable.toWeb(Readable.from(chunks())) as ReadableStream,
+  )
+  await sleep(400)
+  const stopping = server.stop()
+  t.equal((await uploading).status, 201)
+  t.equal(await stopping, 0)
+  t.equal((await readFile(join(data, 'files', 'slow.bin'))).length, 1_000_000)
+})
+
+t.test('what keeps it from starting is said in one sentence', async t => {
+  const busy = createServer().listen(0, '127.0.0.1')
+  await once(busy, 'listening')
+  t.teardown(() => busy.close())
+  const address = busy.address()
+  const port = typeof address === 'object' ? String(address?.port) : ''
+  const { connectionString } = await testDatabase(t)
+  const own = { DATABASE_URL: connectionString, STOWAGE_SECRET: 'x'.repeat(32) }
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ PORT: 'x' }, /PORT must be a whole number/],
+    [{ DATABASE_URL: 'postgres://127.0.0.1/x' }, /STOWAGE_SECRET must be set/],
+    [{ ...own, DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /DATABASE_URL.*ECONNREFUSED/],
+    [{ ...own, PORT: port }, new RegExp(`PORT ${port} is in use`)],
+    [{ ...own, HOST: '203.0.113.1' }, /HOST "203.0.113.1" is no address of this machine/],
+  ]
+  for (const [environment, sentence] of cases) {
+    const { exited, output } = launch(t, environment)
+    t.equal(await exited, 1)
+    const lines = output()
+      .trim()
+      .split('\n')
+      .filter(line => !line.startsWith('{'))
+    t.equal(lines.length, 1, output())
+    t.match(lines[0], sentence)
+  }
+})
