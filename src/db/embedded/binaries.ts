@@ -6,7 +6,7 @@
  * folder of ours: node_modules may be read-only.
  */
 import { execFile } from 'node:child_process'
-import { access, mkdir, readFile, rm, symlink } from 'node:fs/promises'
+import { access, chown, mkdir, readFile, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -94,7 +94,7 @@ async function prepare(bin: string, layout: Layout, user: RunUser | undefined): 
   const present = await Promise.all(links.map(link => exists(join(native, link.target))))
   if (present.every(Boolean)) return { bin, major, libraries: undefined }
   const libraries = String(major)
-  await makeLinks(join(layout.libraries, libraries), native, links)
+  await makeLinks(layout, libraries, native, links)
   return { bin, major, libraries }
 }
 
@@ -125,9 +125,11 @@ async function readableBy(user: RunUser, bin: string, native: string): Promise<b
   return true
 }
 
-async function makeLinks(folder: string, native: string, links: LibraryLink[]): Promise<void> {
+async function makeLinks(layout: Layout, name: string, native: string, links: LibraryLink[]): Promise<void> {
+  const folder = join(layout.libraries, name)
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o755 })
+  for (const made of [layout.libraries, folder]) await chown(made, layout.owner.uid, layout.owner.gid)
   for (const { source, target } of links) {
     await symlink(join(native, source), join(folder, target.replace(/^.*\//, '')))
   }

@@ -50,6 +50,7 @@ export async function makeLayout(dataFolder: string): Promise<Layout> {
 export async function layoutIn(dataFolder: string): Promise<Layout> {
   const root = join(await realpath(dataFolder), 'postgres')
   const { uid, gid } = await stat(root)
+  assertUsable(root, { uid, gid })
   return {
     root,
     owner: { uid, gid },
@@ -61,4 +62,13 @@ export async function layoutIn(dataFolder: string): Promise<Layout> {
     upgraded: join(root, 'data.upgraded'),
     exchange: join(root, 'exchange'),
   }
+}
+
+/** PostgreSQL serves a cluster only as its owner, whom only root can become. */
+export function assertUsable(path: string, owner: Owner): void {
+  const own = process.getuid?.()
+  if (own === undefined || own === 0 || own === owner.uid) return
+  throw new EmbeddedPostgresError(
+    `${path} belongs to user id ${owner.uid} and this is user id ${own}: start Stowage as that user or as root, or choose another data folder.`,
+  )
 }

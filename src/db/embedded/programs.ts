@@ -24,22 +24,24 @@ export interface Host {
 
 /**
  * An unprivileged user that root chose may be unable to walk to the data folder (below /root, say). This path leads there
- * for any process that was started in it.
+ * for any process that was started in it. (From PostgreSQL 16 on: older ones change directory to resolve their own path,
+ * and then cannot walk back.)
  */
 const HERE = '/proc/self/cwd'
+
+const LIBRARY_PATH = process.platform === 'darwin' ? 'DYLD_LIBRARY_PATH' : 'LD_LIBRARY_PATH'
 
 /** @param folder a cluster; must lie directly in `Layout.root` */
 export function program(host: Host, name: 'initdb' | 'postgres', folder: string, args: string[]): Program {
   const { binaries, layout, user } = host
   const here = seenByServer(host, folder)
-  const libraries =
-    binaries.libraries === undefined
-      ? undefined
-      : user === undefined
-        ? join(layout.libraries, binaries.libraries)
-        : `${here}/../lib/${binaries.libraries}`
   const env: Record<string, string> = { PATH: SYSTEM_PATH, LC_ALL: 'C', TZ: 'UTC' }
-  if (libraries !== undefined) env[process.platform === 'darwin' ? 'DYLD_LIBRARY_PATH' : 'LD_LIBRARY_PATH'] = libraries
+  if (binaries.libraries !== undefined) {
+    const links =
+      user === undefined ? join(layout.libraries, binaries.libraries) : `${here}/../lib/${binaries.libraries}`
+    // A library that was found through a link looks for those that it needs itself beside the link.
+    env[LIBRARY_PATH] = `${links}:${join(binaries.bin, '../lib')}`
+  }
   return { file: join(binaries.bin, name), args: ['-D', here, ...args], cwd: folder, env, user }
 }
 

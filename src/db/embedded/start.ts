@@ -48,7 +48,6 @@ const GUEST_POLL = 25
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const signal = options.signal ?? new AbortController().signal
   const layout = await makeLayout(options.dataFolder)
-  await chooseRunUser(layout.data) // turns the wrong user away before the lock has to, with the better sentence
   const end = performance.now() + GUEST_WAIT
   for (;;) {
     signal.throwIfAborted()

@@ -5,7 +5,7 @@
 import { chmod, lchown, readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { EmbeddedPostgresError, isErrno } from './errors.ts'
-import type { Owner } from './layout.ts'
+import { assertUsable, type Owner } from './layout.ts'
 
 export interface RunUser extends Owner {
   name: string
@@ -16,14 +16,9 @@ export interface RunUser extends Owner {
  * that an unprivileged user already owns goes on under that user.
  */
 export async function chooseRunUser(cluster: string): Promise<RunUser | undefined> {
-  const own = process.getuid?.()
   const owner = await ownerOf(cluster)
-  if (own !== 0) {
-    if (own === undefined || owner === undefined || owner.uid === own) return undefined
-    throw new EmbeddedPostgresError(
-      `The database in ${cluster} belongs to user id ${owner.uid} and this is user id ${own}: start Stowage as that user, or as root.`,
-    )
-  }
+  if (owner !== undefined) assertUsable(cluster, owner)
+  if (process.getuid?.() !== 0) return undefined
   if (owner !== undefined && owner.uid !== 0) return { ...owner, name: `user id ${owner.uid}` }
   const users = await passwd()
   const chosen = users.get('postgres') ?? users.get('nobody')

