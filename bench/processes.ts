@@ -1,0 +1,116 @@
+/** The servers that are compared, each a process of its own on loopback, in a folder that goes when they go. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { access, constants, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+export const run = promisify(execFile)
+
+export interface Peer extends AsyncDisposable {
+  url: string
+  pid: number
+}
+
+/** Null where the program is not on PATH. */
+export async function findProgram(name: string): Promise<string | null> {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
+  for (const path of folders.map(folder => join(folder, name))) {
+    if (
+      await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path
+  }
+  return null
+}
+
+/** In memory where there is a tmpfs: write-back of a disk is noise. */
+export async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
+  const parent = await access('/dev/shm', constants.W_OK).then(
+    () => '/dev/shm',
+    () => tmpdir(),
+  )
+  const path = await mkdtemp(join(parent, 'stowage-bench-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  if (address === null || typeof address === 'string') throw new Error('No port is free')
+  return address.port
+}
+
+export async function startPeer(command: string, args: string[], port: number, environment = {}): Promise<Peer> {
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, ...environment },
+  })
+  const url = `http://127.0.0.1:${port}`
+  await answering(url, child)
+  return {
+    url,
+    pid: child.pid ?? 0,
+    async [Symbol.asyncDispose]() {
+      const gone = once(child, 'exit')
+      child.kill('SIGTERM')
+      await gone
+    },
+  }
+}
+
+async function answering(url: string, child: ChildProcess): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt++) {
+    if (child.exitCode !== null) throw new Error(`${url} ended with status ${child.exitCode}`)
+    if (
+      await fetch(url).then(
+        () => true,
+        () => false,
+      )
+    )
+      return
+    await sleep(50)
+  }
+  throw new Error(`${url} does not answer`)
+}
+
+export async function startBare(): Promise<Peer> {
+  const port = await freePort()
+  return startPeer(process.execPath, [fileURLToPath(new URL('bare-server.ts', import.meta.url)), String(port)], port)
+}
+
+export async function startStowage(folder: string): Promise<Peer> {
+  const port = await freePort()
+  return startPeer(process.execPath, [fileURLToPath(new URL('../src/main.ts', import.meta.url))], port, {
+    PORT: String(port),
+    STOWAGE_DATA: join(folder, 'data'),
+    LOG_LEVEL: 'warn',
+  })
+}
+
+/** Serves `<folder>/nginx`, takes PUT there. */
+export async function startNginx(program: string, folder: string): Promise<Peer> {
+  const port = await freePort()
+  const root = join(folder, 'nginx')
+  await mkdir(join(root, 'tmp'), { recursive: true })
+  const configuration = `
+    daemon off; worker_processes 1; pid ${root}/tmp/pid; error_log stderr crit; ${process.getuid?.() === 0 ? 'user root;' : ''}
+    events {}
+    http {
+      access_log off; sendfile on; client_max_body_size 0; default_type application/octet-stream;
+      client_body_temp_path ${root}/tmp/body; proxy_temp_path ${root}/tmp/p; fastcgi_temp_path ${root}/tmp/f;
+      uwsgi_temp_path ${root}/tmp/u; scgi_temp_path ${root}/tmp/s;
+      server { listen 127.0.0.1:${port}; root ${root}; dav_methods PUT; create_full_put_path on; }
+    }`
+  await writeFile(join(root, 'tmp', 'nginx.conf'), configuration)
+  return startPeer(program, ['-c', join(root, 'tmp', 'nginx.conf'), '-p', root], port)
+}

@@ -1,0 +1,26 @@
+export interface Row {
+  what: string
+  /** One figure for each round. */
+  figures: number[]
+  unit: string
+  /** What it is held against, in the same round. */
+  against?: { what: string; figures: number[] } | undefined
+}
+
+export function median(figures: readonly number[]): number {
+  const sorted = figures.toSorted((a, b) => a - b)
+  const middle = Math.floor(sorted.length / 2)
+  const [low = Number.NaN, high = Number.NaN] = [sorted[sorted.length % 2 === 0 ? middle - 1 : middle], sorted[middle]]
+  return (low + high) / 2
+}
+
+/** Markdown: medians, and ratios taken round by round. */
+export function table(rows: readonly Row[]): string {
+  const lines = rows.map(({ what, figures, unit, against }) => {
+    const ratios = against?.figures.map((figure, round) => (figures[round] ?? Number.NaN) / figure) ?? []
+    const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
+    const ratio = against ? `**${median(ratios).toFixed(2)}** of ${against.what} (${range})` : ''
+    return `| ${what} | ${Math.round(median(figures)).toLocaleString('en')} ${unit} | ${ratio} |`
+  })
+  return ['| | median | ratio, median (lowest to highest round) |', '|---|---|---|', ...lines].join('\n')
+}
