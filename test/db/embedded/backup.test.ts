@@ -30,6 +30,7 @@ t.test('a backup under load, from another process, restores every commit made be
   await rename(cluster(dataFolder), `${cluster(dataFolder)}.away`)
   await cp(destination, cluster(dataFolder), { recursive: true })
   const restored = await start(t, dataFolder)
+  t.match(restored.lines.join(), /starting backup recovery.*completed backup recovery/, 'the label went along')
   t.same(await query(restored.connection, 'SELECT count(*)::int AS n, count(DISTINCT n)::int AS d FROM bulk'), [
     { n: 50_000, d: 50_000 },
   ])

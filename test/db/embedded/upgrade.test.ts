@@ -37,6 +37,9 @@ async function migrate(connection: Connection): Promise<void> {
 
 const CONTENTS = `SELECT md5(string_agg(t::text, E'\\n' ORDER BY id)) AS digest, count(*)::int AS count FROM "odd Näme" t`
 
+const PEOPLE = `SELECT w.*, u.*, m.* FROM members m
+  JOIN users u ON u.id = m.user_id JOIN workspaces w ON w.id = m.workspace_id`
+
 t.test('every row, sequence and generated value arrives, and the old cluster is kept', needsOlder, async t => {
   const dataFolder = await walkable(await temporaryFolder(t))
   const old = await start(t, dataFolder, { binaries: OLDER })
@@ -48,15 +51,22 @@ t.test('every row, sequence and generated value arrives, and the old cluster is 
             n / 3.0, jsonb_build_object('n', n, 'ü', null), array['a,b', '"', n::text, null]
      FROM generate_series(1, 20000) n`,
   )
-  await query(old.connection, "INSERT INTO workspaces (name) VALUES ('Ünïcode')")
+  // `members` comes before the tables that it refers to.
+  await query(
+    old.connection,
+    `WITH w AS (INSERT INTO workspaces (name) VALUES ('Ünïcode') RETURNING id),
+          u AS (INSERT INTO users (email, email_key, password_hash) VALUES ('a@b', 'a@b', '-') RETURNING id)
+     INSERT INTO members (workspace_id, user_id, role, provider_access) SELECT w.id, u.id, 'OWNER', '{}' FROM w, u`,
+  )
   const contents = await query(old.connection, CONTENTS)
-  const workspaces = await query(old.connection, 'SELECT * FROM workspaces')
+  const people = await query(old.connection, PEOPLE)
   await old.stop()
 
   const upgraded = await start(t, dataFolder, { olderBinaries: OLDER, migrate })
   t.equal((await readFile(join(cluster(dataFolder), 'PG_VERSION'), 'utf8')).trim(), '18')
   t.same(await query(upgraded.connection, CONTENTS), contents)
-  t.same(await query(upgraded.connection, 'SELECT * FROM workspaces'), workspaces)
+  t.same(await query(upgraded.connection, PEOPLE), people)
+  t.equal(people.length, 1)
   t.same(await query(upgraded.connection, 'INSERT INTO "odd Näme" (parent) VALUES (1) RETURNING id'), [{ id: 20_001 }])
   await t.rejects(query(upgraded.connection, 'INSERT INTO "odd Näme" (parent) VALUES (-1)'), { code: '23503' })
   await upgraded.stop()
