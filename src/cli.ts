@@ -1,25 +1,44 @@
+import { backUp } from './backup.ts'
 import { EmbeddedPostgresError } from './db/embedded/index.ts'
 import { readSettings } from './settings.ts'
 import { start } from './start.ts'
 import { StartError } from './start-error.ts'
 
-const usage = `Usage: stowage            start the server (settings come from the environment)
-       stowage --help     this text
+const usage = `Usage: stowage                    start the server
+       stowage backup <folder>   copy the embedded database and the secret into a new folder, beside a server or not
+       stowage --help            this text
+
+Settings come from the environment.
 `
 
 /** The exit status. */
 export async function run(args: readonly string[]): Promise<number> {
-  if (args.length > 0) {
-    const asked = args.length === 1 && (args[0] === '--help' || args[0] === '-h')
-    const stream = asked ? process.stdout : process.stderr
-    stream.write(usage)
-    return asked ? 0 : 2
+  const [command, operand, ...rest] = args
+  if (command === undefined) return attempt('start', () => start(readSettings(process.env)))
+  if (command === 'backup' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
+    return attempt('back up', () => runBackup(operand))
   }
+  const asked = args.length === 1 && (command === '--help' || command === '-h')
+  const stream = asked ? process.stdout : process.stderr
+  stream.write(usage)
+  return asked ? 0 : 2
+}
+
+async function runBackup(folder: string): Promise<number> {
+  const interrupted = new AbortController()
+  const onSignal = (signal: NodeJS.Signals) => interrupted.abort(new StartError(`${signal} came first.`))
+  process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
+  const path = await backUp(readSettings(process.env), folder, interrupted.signal)
+  process.stdout.write(`The database and the secret are in ${path}; copy the files of local providers yourself.\n`)
+  return 0
+}
+
+async function attempt(what: string, work: () => Promise<number>): Promise<number> {
   try {
-    return await start(readSettings(process.env))
+    return await work()
   } catch (error) {
     if (!isExpected(error)) throw error
-    process.stderr.write(`Stowage cannot start: ${error.message}\n`)
+    process.stderr.write(`Stowage cannot ${what}: ${error.message}\n`)
     return 1
   }
 }

@@ -1,0 +1,88 @@
+/** What `stowage backup` does: a copy of the embedded database and of the generated secret, in use or not. */
+import { access, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { backupEmbedded, startEmbeddedPostgres } from './db/embedded/index.ts'
+import type { Settings } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+/**
+ * Makes a folder laid out as a data folder, without the files; it appears whole or not at all. Beside a running server
+ * it reads that one's database, otherwise it starts the database for as long as it takes.
+ * @returns the folder's absolute path
+ * @throws StartError, EmbeddedPostgresError, or the signal's reason
+ */
+export async function backUp(settings: Settings, folder: string, signal: AbortSignal): Promise<string> {
+  const { dataFolder } = settings
+  if (settings.databaseUrl !== null) {
+    throw new StartError(
+      'DATABASE_URL names a PostgreSQL of your own: back it up with pg_dump, and keep STOWAGE_SECRET.',
+    )
+  }
+  if (!(await exists(join(dataFolder, 'postgres', 'data')))) {
+    throw new StartError(`there is no database in ${dataFolder}: set STOWAGE_DATA to the data folder of the server.`)
+  }
+  const destination = resolve(folder)
+  await requireFree(destination)
+  const draft = await makeDraft(destination)
+  try {
+    await copyDatabase(dataFolder, join(draft, 'postgres'), signal)
+    await copySecret(dataFolder, draft)
+    await rename(draft, destination)
+    await sync(dirname(destination))
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    throw error
+  }
+  return destination
+}
+
+async function copyDatabase(dataFolder: string, target: string, signal: AbortSignal): Promise<void> {
+  await mkdir(target, { mode: 0o700 })
+  const database = await startEmbeddedPostgres({ dataFolder, signal, log: () => {} })
+  try {
+    await backupEmbedded({ dataFolder, destination: join(target, 'data'), signal })
+  } finally {
+    await database.stop()
+  }
+}
+
+/** There is none where STOWAGE_SECRET is set. */
+async function copySecret(dataFolder: string, target: string): Promise<void> {
+  const secret = await readFile(join(dataFolder, 'secret')).catch(error => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (secret) await writeFile(join(target, 'secret'), secret, { mode: 0o600, flush: true })
+  await sync(target)
+}
+
+async function makeDraft(destination: string): Promise<string> {
+  try {
+    return await mkdtemp(`${destination}.partial-`)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new StartError(`no folder can be made in ${dirname(destination)} (${why}): choose another place.`, { cause })
+  }
+}
+
+async function requireFree(destination: string): Promise<void> {
+  const content = await readdir(destination).catch(error => (error.code === 'ENOENT' ? [] : null))
+  if (content?.length === 0) return
+  throw new StartError(`${destination} is there already: choose a new name for the backup.`)
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function sync(folder: string): Promise<void> {
+  const handle = await open(folder)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
