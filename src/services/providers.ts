@@ -47,6 +47,15 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
     await provider.list(root, { signal: AbortSignal.timeout(30_000), limit: 1 })
   }
 
+  /** An opened back end may be stuck with what is gone (a disk that was mounted anew): then it is opened again. */
+  async function reopen(record: ProviderRecord): Promise<void> {
+    await storage.tryOut(adapterOf(record.type), storage.config(record), probe)
+    await storage
+      .provider(record)
+      .then(probe)
+      .catch(() => storage.forget(record.id))
+  }
+
   function seal(id: string, adapter: Adapter, config: Config) {
     const { open, secret } = adapter.rules.split(config)
     const sealedSecrets = Object.keys(secret).length > 0 ? secrets.seal(JSON.stringify(secret), id) : null
@@ -161,13 +170,10 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
     /** Asks the back end now and keeps what it says as the status. @throws as `update` */
     async test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
       const record = await storage.record(grantProvider(viewer, 'admin', id))
-      const outcome = await storage
-        .provider(record)
-        .then(probe)
-        .then(
-          () => ({ status: 'CONNECTED', statusReason: null }) as const,
-          error => statusOf(fromAdapter(error)),
-        )
+      const outcome = await reopen(record).then(
+        () => ({ status: 'CONNECTED', statusReason: null }) as const,
+        error => statusOf(fromAdapter(error)),
+      )
       const updated = await setProviderStatus(db, record.id, outcome)
       if (!updated) throw new AppError('NOT_FOUND', 'There is no such provider.')
       return updated

@@ -311,8 +311,8 @@ t.test('files', async t => {
       await writeFile(join(app.folder, 'moving', `late${index}`), 'late').catch(() => {})
     }
     const outcome = await moving
-    const left = await readdir(join(app.folder, 'moving')).catch(() => [])
-    const there = await other.names('/moving').catch(() => [])
+    const left: string[] = await readdir(join(app.folder, 'moving')).catch(() => [])
+    const there: string[] = await other.names('/moving').catch(() => [])
     for (let index = 0; index < 300; index++) {
       if (!left.includes(`f${index}`) && !there.includes(`f${index}`)) t.fail(`f${index} is lost`)
     }
