@@ -1,21 +1,49 @@
-import type { FastifyRequest } from 'fastify'
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /** The client went away before its answer was complete. */
 export class ClientGone extends Error {
   override name = 'ClientGone'
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What `requestSignal` watches. */
+    response: ServerResponse | null
+  }
+}
+
 const signals = new WeakMap<FastifyRequest, AbortSignal>()
 
-/** Aborts when the client goes away: all work for a request runs under it. */
+/** To be called before any route, so that `requestSignal` works in all of them. */
+export function watchClients(app: FastifyInstance): void {
+  app.decorateRequest('response', null)
+  // One listener for each request that waits in a pipeline: Node's warning at eleven would be a false alarm.
+  app.server.on('connection', socket => socket.setMaxListeners(0))
+  app.addHook('onRequest', (request, reply, done) => {
+    request.response = reply.raw
+    done()
+  })
+}
+
+/** Aborts when the client goes away before it has the whole answer: all work for a request runs under it. */
 export function requestSignal(request: FastifyRequest): AbortSignal {
   const known = signals.get(request)
   if (known) return known
   const controller = new AbortController()
+  signals.set(request, controller.signal)
+  const { response } = request
   const { socket } = request.raw
   const abort = () => controller.abort(new ClientGone('The client closed the connection'))
-  if (socket.destroyed) abort()
-  else socket.once('close', abort)
-  signals.set(request, controller.signal)
+  if (!response || socket.destroyed) {
+    abort()
+    return controller.signal
+  }
+  // A response that waits behind others in a pipeline has no socket yet and never hears of its end.
+  socket.once('close', abort)
+  response.once('close', () => {
+    socket.off('close', abort)
+    if (!response.writableFinished) abort()
+  })
   return controller.signal
 }

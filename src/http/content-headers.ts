@@ -1,0 +1,22 @@
+import { create } from 'content-disposition'
+
+const generic = 'application/octet-stream'
+const safeToShow = /^(?:image\/(?!svg)[\w.-]+|audio\/[\w.-]+|video\/[\w.-]+|text\/plain|application\/pdf)$/
+const headerValue = /^[\x20-\x7e]+$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/g
+
+export function contentType(mimeType: string | null): string {
+  return mimeType !== null && headerValue.test(mimeType) ? mimeType : generic
+}
+
+/** RFC 6266. Inline only for types that cannot run script. */
+export function contentDisposition(file: { name: string; mimeType: string | null }, inline: boolean): string {
+  const type = inline && isSafeToShow(file.mimeType) ? 'inline' : 'attachment'
+  return create(file.name.replace(controlCharacter, '_'), { type })
+}
+
+function isSafeToShow(mimeType: string | null): boolean {
+  const essence = contentType(mimeType).split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return safeToShow.test(essence)
+}

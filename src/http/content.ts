@@ -1,0 +1,91 @@
+/** The bytes of a file, wherever they come from. */
+import type { FileHandle } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { addAbortSignal, type Readable } from 'node:stream'
+import { AppError } from '../errors.ts'
+import type { Download } from '../services/files/index.ts'
+import type { Span } from './range.ts'
+import { Shortened, sendFile, write } from './send-file.ts'
+
+export interface Content {
+  /** Null is all of a file whose size is unknown. */
+  send(response: ServerResponse, span: Span | null, signal: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Opens the version that the entry describes.
+ * @param spans what will be sent; at a back end the first is asked for at once, so that its refusal is still an answer
+ * @throws PRECONDITION_FAILED where it has changed since
+ */
+export async function openContent(
+  download: Download,
+  spans: readonly [Span | null, ...(Span | null)[]],
+  signal: AbortSignal,
+): Promise<Content> {
+  const { entry, location } = download
+  const version = entry.etag === null ? {} : { ifMatch: entry.etag }
+  const file = await location.openFile(signal, version)
+  if (!file) return openStream(download, spans[0], signal)
+  if (!isSame(file.entry, entry)) {
+    await file.handle.close()
+    throw changed()
+  }
+  return fileContent(file.handle)
+}
+
+function fileContent(handle: FileHandle): Content {
+  return {
+    async send(response, span, signal) {
+      if (!span) throw new Error('A file on disk has a size')
+      await sendFile(response, handle, span, signal)
+    },
+    close: () => handle.close(),
+  }
+}
+
+async function openStream({ entry, location }: Download, first: Span | null, signal: AbortSignal): Promise<Content> {
+  const read = async (span: Span | null) => {
+    const version = entry.etag === null ? {} : { ifMatch: entry.etag }
+    const range = span && { range: { offset: span.first, length: span.last - span.first + 1 } }
+    const result = await location.read(signal, { ...version, ...range })
+    if (isSame(result.entry, entry)) return result.body
+    result.body.destroy()
+    throw changed()
+  }
+  let opened: Readable | null = await read(first)
+  return {
+    async send(response, span, signal) {
+      const body = opened ?? (await read(span))
+      opened = null
+      await sendStream(response, body, span && span.last - span.first + 1, signal)
+    },
+    async close() {
+      opened?.destroy()
+    },
+  }
+}
+
+/** `length` bytes, no more, no fewer. @throws Shortened, the signal's reason */
+async function sendStream(
+  response: ServerResponse,
+  body: Readable,
+  length: number | null,
+  signal: AbortSignal,
+): Promise<void> {
+  let sent = 0
+  for await (const chunk of addAbortSignal(signal, body)) {
+    sent += chunk.length
+    if (length !== null && sent > length) break
+    await write(response, chunk, signal)
+  }
+  if (length !== null && sent !== length) throw new Shortened(`The back end sent ${sent} bytes instead of ${length}`)
+}
+
+function isSame(a: Download['entry'] | { etag: string | null; size: number | null }, b: Download['entry']): boolean {
+  return a.etag === b.etag && a.size === b.size
+}
+
+function changed(): AppError {
+  return new AppError('PRECONDITION_FAILED', 'The file was changed meanwhile.')
+}

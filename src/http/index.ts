@@ -1,0 +1,17 @@
+/** All routes but GraphQL's. */
+import type { FastifyInstance } from 'fastify'
+import type { Services } from '../services/index.ts'
+import { downloadRoute } from './download.ts'
+import { healthRoutes } from './health.ts'
+import { oauthCallbackRoute } from './oauth-callback.ts'
+import { uploadRoute } from './upload.ts'
+
+export async function registerRoutes(
+  app: FastifyInstance,
+  { services, ready }: { services: Services; ready: () => Promise<void> },
+): Promise<void> {
+  healthRoutes(app, ready)
+  oauthCallbackRoute(app)
+  downloadRoute(app, services)
+  await app.register(scope => uploadRoute(scope, services))
+}

@@ -1,0 +1,41 @@
+import { AppError } from '../errors.ts'
+
+/**
+ * The query of a URL, as `application/x-www-form-urlencoded` writes it: percent-encoded UTF-8, "+" for a space.
+ * @throws INVALID_INPUT for a parameter that is unknown, repeated or cannot be decoded
+ */
+export function parseQuery<Name extends string>(url: string, names: readonly Name[]): { [N in Name]?: string } {
+  const query: { [N in Name]?: string } = {}
+  const start = url.indexOf('?')
+  if (start < 0) return query
+  for (const pair of url.slice(start + 1).split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const [rawName, rawValue] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
+    const given = decode(rawName)
+    const name = names.find(known => known === given)
+    if (name === undefined)
+      throw invalid(`There is no query parameter "${given.slice(0, 50)}" here, only ${names.join(', ')}.`)
+    if (query[name] !== undefined) throw invalid(`The query parameter "${name}" is given more than once.`)
+    query[name] = decode(rawValue)
+  }
+  return query
+}
+
+/** @throws INVALID_INPUT */
+export function requireParameter(value: string | undefined, name: string): string {
+  if (value === undefined || value === '') throw invalid(`The query parameter "${name}" is missing.`)
+  return value
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw invalid('The query is malformed: its percent-encoding is not UTF-8.')
+  }
+}
+
+function invalid(message: string): AppError {
+  return new AppError('INVALID_INPUT', message)
+}

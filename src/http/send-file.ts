@@ -1,0 +1,66 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import type { Span } from './range.ts'
+import { leaseBuffers } from './read-buffers.ts'
+
+/** The back end has fewer bytes than it said: all that can still be done is to cut the connection. */
+export class Shortened extends Error {
+  override name = 'Shortened'
+}
+
+/** Reads ahead into one buffer while the other is written. @throws Shortened, the signal's reason */
+export async function sendFile(
+  response: ServerResponse,
+  handle: FileHandle,
+  { first, last }: Span,
+  signal: AbortSignal,
+): Promise<void> {
+  const end = last + 1
+  const lease = leaseBuffers(end - first)
+  let [current, other] = lease.buffers
+  let written = true
+  const readAt = async (buffer: Buffer, position: number) => {
+    const length = Math.min(buffer.length, end - position)
+    return (await handle.read(buffer, 0, length, position)).bytesRead
+  }
+  let position = first
+  let reading = readAt(current, position)
+  try {
+    while (position < end) {
+      const bytes = await reading
+      if (bytes === 0) throw new Shortened(`The file ends at ${position} instead of ${end}`)
+      position += bytes
+      const chunk = current.subarray(0, bytes)
+      ;[current, other] = [other, current]
+      if (position < end) {
+        reading = readAt(current, position)
+        // Awaited once the write is done; until then nobody would see it fail.
+        reading.catch(() => {})
+      }
+      written = false
+      await write(response, chunk, signal)
+      written = true
+    }
+  } finally {
+    // The descriptor is closed next, and the buffers go to others.
+    await reading.catch(() => {})
+    lease.release({ reusable: written })
+  }
+}
+
+/** Resolves when the bytes have left the buffer. */
+export function write(response: ServerResponse, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason)
+      return
+    }
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    response.write(chunk, error => {
+      signal.removeEventListener('abort', onAbort)
+      if (error) reject(error)
+      else resolve()
+    })
+  })
+}

@@ -1,0 +1,61 @@
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import type { Services } from '../services/index.ts'
+import type { Settings } from '../settings.ts'
+import { watchClients } from './abort.ts'
+import { authenticateRequests } from './authenticate.ts'
+import { createClientErrorHandler } from './client-error.ts'
+import { refuseWhenClosing } from './close.ts'
+import { handleError, handleFrameworkError } from './error-handler.ts'
+import { handleExpectations } from './expect.ts'
+import { sendStandardHeaders } from './headers.ts'
+import { registerRoutes } from './index.ts'
+import { RequestLogController, requestLog } from './log.ts'
+import { refuseUnknownRoutes } from './not-found.ts'
+import { requestId } from './request-id.ts'
+
+export interface ServerOptions {
+  services: Services
+  settings: Pick<Settings, 'trustedProxies'>
+  log: FastifyBaseLogger
+  /** Rejects with a sentence where the server cannot do its work. */
+  ready: () => Promise<void>
+}
+
+/** Bytes of the address and all headers together: a path of 4,096 bytes can take three times that in a URL. */
+const maxHeaderSize = 32 * 1024
+/** Bytes of a body that is held whole; uploads are not. */
+const bodyLimit = 1024 * 1024
+/** Milliseconds until all headers have arrived. A body may take as long as it comes in. */
+const headersTimeout = 30_000
+const keepAliveTimeout = 72_000
+
+/** The HTTP server with all routes but GraphQL's, which come into it next; it does not listen yet. */
+export async function createServer({ services, settings, log, ready }: ServerOptions): Promise<FastifyInstance> {
+  const clientErrors = createClientErrorHandler(log)
+  const app: FastifyInstance = fastify({
+    loggerInstance: requestLog(log),
+    logController: new RequestLogController(),
+    genReqId: requestId,
+    trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
+    bodyLimit,
+    keepAliveTimeout,
+    requestTimeout: 0,
+    http: { maxHeaderSize, headersTimeout },
+    forceCloseConnections: 'idle',
+    // Its body would not be in our shape: see refuseWhenClosing.
+    return503OnClosing: false,
+    exposeHeadRoutes: true,
+    frameworkErrors: handleFrameworkError,
+    clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
+  })
+  clientErrors.watch(app.server)
+  app.setErrorHandler(handleError)
+  watchClients(app)
+  sendStandardHeaders(app)
+  refuseWhenClosing(app)
+  authenticateRequests(app, services)
+  refuseUnknownRoutes(app)
+  handleExpectations(app)
+  await registerRoutes(app, { services, ready })
+  return app
+}

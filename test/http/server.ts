@@ -1,0 +1,116 @@
+/** The HTTP entrance on a loopback port, with a local and a memory provider, without GraphQL. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { builtInAdapters } from '../../adapters/index.ts'
+import { deriveSecrets } from '../../src/auth/secrets.ts'
+import { connect } from '../../src/db/client.ts'
+import { closeGracefully } from '../../src/http/close.ts'
+import { createServer } from '../../src/http/server.ts'
+import { createServices, type Services } from '../../src/services/index.ts'
+import { createStorage } from '../../src/storage/host.ts'
+import { loadAdapters } from '../../src/storage/registry.ts'
+import { testDatabase } from '../servers/postgres.ts'
+
+export interface HttpServer {
+  app: FastifyInstance
+  services: Services
+  /** http://127.0.0.1:<port> */
+  url: string
+  port: number
+  /** The local provider's root. */
+  folder: string
+  /** Ids of providers. */
+  local: string
+  memory: string
+  /** A session of the owner. */
+  token: string
+  authorization: { authorization: string }
+  /** What the server has logged, line by line. */
+  logs: string[]
+  /** Rejects from then on: what `/readyz` asks. */
+  breakReady(sentence: string): void
+  /** Address of an upload. */
+  uploadUrl(path: string, more?: Record<string, string>): string
+  downloadUrl(path: string, more?: Record<string, string>): string
+  close(): Promise<void>
+}
+
+export async function startHttp(t: Test, options: { maxUploadBytes?: number } = {}): Promise<HttpServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-http-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const server = await serve(await testDatabase(t), folder, options)
+  t.teardown(server.close)
+  return server
+}
+
+export async function serve(
+  { connectionString }: { connectionString: string },
+  folder: string,
+  options: { maxUploadBytes?: number; grace?: number } = {},
+): Promise<HttpServer> {
+  const logs: string[] = []
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      logs.push(String(chunk))
+      done()
+    },
+  })
+  const db = connect({ connectionString }, { max: 4 })
+  const secrets = deriveSecrets('a secret that only these tests have')
+  const builtIn = builtInAdapters({ localRoots: [folder] })
+  const adapters = await loadAdapters({ builtIn, packages: [], warn: () => {} })
+  const storage = createStorage({ db, secrets, adapters, warn: () => {} })
+  const maxUploadBytes = options.maxUploadBytes ?? Number.MAX_SAFE_INTEGER
+  const services = createServices({ db, secrets, storage, maxUploadBytes, onError: () => {} })
+  let ready = async () => {}
+  const app = await createServer({
+    services,
+    settings: { trustedProxies: [] },
+    log: pino({ level: 'debug' }, sink),
+    ready: () => ready(),
+  })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const email = `owner@example.org`
+  const { token } = await services.accounts.register({ email, password: 'correct horse battery staple' })
+  const viewer = await services.credentials.authenticate(token)
+  const connectProvider = async (type: string, config: object) =>
+    (await services.providers.connect(viewer, { type, name: type, config })).id
+  const local = await connectProvider('local', { root: folder })
+  const memory = await connectProvider('memory', {})
+  const search = (path: string, more: Record<string, string> = {}) =>
+    new URLSearchParams({ providerId: local, path, ...more })
+  let closing: Promise<void> | undefined
+  return {
+    app,
+    services,
+    url,
+    port: Number(new URL(url).port),
+    folder,
+    local,
+    memory,
+    token,
+    authorization: { authorization: `Bearer ${token}` },
+    logs,
+    breakReady(sentence) {
+      ready = async () => {
+        throw new Error(sentence)
+      }
+    },
+    uploadUrl: (path, more) => `${url}/api/upload/proxy?${search(path, more)}`,
+    downloadUrl: (path, more) => `${url}/api/download/proxy?${search(path, more)}`,
+    close() {
+      closing ??= (async () => {
+        await closeGracefully(app, options.grace ?? 1000)
+        await services.close()
+        await storage.close()
+        await db.destroy()
+      })()
+      return closing
+    },
+  }
+}
