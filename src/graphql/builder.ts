@@ -1,0 +1,56 @@
+import SchemaBuilder from '@pothos/core'
+import ComplexityPlugin from '@pothos/plugin-complexity'
+import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
+import { requireScope, requireSession } from '../auth/policy.ts'
+import type { Scope } from '../auth/scopes.ts'
+import { requireViewer } from '../auth/viewer.ts'
+import type { GraphqlContext } from './context.ts'
+
+/**
+ * What a field needs, as its `authScopes`. The services authorise again, path by path; this refuses early and makes the
+ * schema show it. Every field of Query and Mutation has one, and every other field whose resolver uses the context.
+ */
+export interface Rules {
+  /** Nothing: anybody may ask. */
+  public: true
+  /** Any credential. */
+  credential: true
+  /** A session; an API key does not do. */
+  session: true
+  /** A credential that reaches at least this. */
+  scope: Scope
+}
+
+export const builder = new SchemaBuilder<{
+  Context: GraphqlContext
+  DefaultFieldNullability: false
+  DefaultAuthStrategy: 'all'
+  AuthScopes: Rules
+  Scalars: {
+    DateTime: { Input: Date; Output: Date }
+    SafeInt: { Input: number; Output: number }
+    JSON: { Input: unknown; Output: unknown }
+  }
+}>({
+  plugins: [ComplexityPlugin, ScopeAuthPlugin],
+  defaultFieldNullability: false,
+  // A limit is checked before execution (see cost.ts), not while it is under way.
+  complexity: { disabled: true },
+  scopeAuth: {
+    defaultStrategy: 'all',
+    // What the policy throws reaches the client as it is.
+    treatErrorsAsUnauthorized: false,
+    authScopes: ({ viewer }) => ({
+      public: true,
+      credential: () => Boolean(requireViewer(viewer)),
+      session: () => Boolean(requireSession(viewer)),
+      scope: scope => Boolean(requireScope(viewer, scope)),
+    }),
+  },
+})
+
+builder.queryType({ description: 'What can be read.' })
+builder.mutationType({
+  description:
+    'What can be changed. Several in one document run one after the other, and stop at the first that fails.',
+})

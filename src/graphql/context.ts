@@ -1,0 +1,57 @@
+import type { Viewer } from '../auth/viewer.ts'
+import type { ProviderRecord } from '../db/providers.ts'
+import type { Services } from '../services/index.ts'
+
+/** What a request brings along. */
+export interface RequestFacts {
+  viewer: Viewer | null
+  /** Aborts when the client goes away. */
+  signal: AbortSignal
+  /** Where clients reach the server, without a `/` at its end. */
+  baseUrl: string
+}
+
+/** What the resolvers of one request share. */
+export class GraphqlContext {
+  readonly services: Services
+  readonly viewer: Viewer | null
+  readonly signal: AbortSignal
+  readonly baseUrl: string
+  readonly requestId: string
+  readonly #providers = new Map<string, Promise<ProviderRecord>>()
+  readonly #reachable = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
+
+  constructor(services: Services, facts: RequestFacts, requestId: string) {
+    this.services = services
+    this.viewer = facts.viewer
+    this.signal = facts.signal
+    this.baseUrl = facts.baseUrl
+    this.requestId = requestId
+  }
+
+  /** Looked up once, however many entries of a page ask. @throws as `services.providers.get` */
+  provider(id: string): Promise<ProviderRecord> {
+    return remember(this.#providers, id, () => this.services.providers.get(this.viewer, id))
+  }
+
+  /** All that somebody reaches, by id, in one query; none without the scope `read`. */
+  reachableProviders(viewer: Viewer | null): Promise<ReadonlyMap<string, ProviderRecord>> {
+    if (!viewer || viewer.scope === null) return Promise.resolve(new Map())
+    return remember(this.#reachable, viewer, async () => {
+      const records = await this.services.providers.list(viewer)
+      return new Map(records.map(record => [record.id, record]))
+    })
+  }
+
+  /** To be called once a mutation has changed one: the next mutation of the document sees it as it is now. */
+  forgetProviders(): void {
+    this.#providers.clear()
+    this.#reachable.clear()
+  }
+}
+
+function remember<Key, Value>(known: Map<Key, Value>, key: Key, find: () => Value): Value {
+  const value = known.get(key) ?? find()
+  known.set(key, value)
+  return value
+}

@@ -1,0 +1,73 @@
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  validate,
+} from 'graphql'
+import { maxErrors, RequestRefused } from './error-formatter.ts'
+import { maxCharacters, maxTokens, requireSmall, tooLarge } from './limits.ts'
+
+/** A document that is small enough and valid. */
+export interface KnownDocument {
+  document: DocumentNode
+  operations: readonly OperationDefinitionNode[]
+}
+
+export interface Documents {
+  /** @throws INVALID_QUERY, QUERY_TOO_LARGE as `RequestRefused` or `AppError` */
+  get(source: string): KnownDocument
+}
+
+/** Of each cache; a document takes 0.6 MB at most. */
+export const cacheSize = 100
+
+/** Those that were asked for last are not looked at again. */
+export function createDocuments(schema: GraphQLSchema): Documents {
+  const known = new Map<string, KnownDocument>()
+  return {
+    get(source) {
+      const found = known.get(source) ?? check(schema, source)
+      // Moved to the end; the one at the front was not asked for the longest.
+      known.delete(source)
+      known.set(source, found)
+      const [oldest] = known.keys()
+      if (known.size > cacheSize && oldest !== undefined) known.delete(oldest)
+      return found
+    },
+  }
+}
+
+function check(schema: GraphQLSchema, source: string): KnownDocument {
+  if (source.length > maxCharacters) throw tooLarge(`has ${source.length} characters, the limit is ${maxCharacters}`)
+  const document = parseBounded(source)
+  requireSmall(document)
+  const errors = validate(schema, document, undefined, { maxErrors })
+  if (errors.length > 0) throw new RequestRefused('INVALID_QUERY', errors)
+  return { document, operations: document.definitions.filter(node => node.kind === Kind.OPERATION_DEFINITION) }
+}
+
+function parseBounded(source: string): DocumentNode {
+  try {
+    return parse(source, { maxTokens })
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error
+    // There is nothing but its message to tell it by.
+    if (/ more tha[nt] \d+ tokens/.test(error.message)) throw tooLarge(`has more than ${maxTokens} tokens`)
+    throw new RequestRefused('INVALID_QUERY', [error])
+  }
+}
+
+/** The operation that a request names, or the only one. @throws INVALID_INPUT as `RequestRefused` */
+export function findOperation({ operations }: KnownDocument, name: string | null): OperationDefinitionNode {
+  const found = name === null ? operations : operations.filter(operation => operation.name?.value === name)
+  const [only, another] = found
+  if (only && !another) return only
+  const message =
+    name === null
+      ? 'The document has several operations, or none: give the name of one as "operationName".'
+      : `The document has no operation named "${name}".`
+  throw new RequestRefused('INVALID_INPUT', [new GraphQLError(message)])
+}

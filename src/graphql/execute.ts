@@ -1,0 +1,62 @@
+import type { FastifyInstance } from 'fastify'
+import { type ExecutionResult, type GraphQLSchema, getVariableValues, type OperationDefinitionNode } from 'graphql'
+import { AppError } from '../errors.ts'
+import type { GraphqlContext } from './context.ts'
+import { requireAffordable } from './cost.ts'
+import { createDocuments, findOperation } from './documents.ts'
+import { type FormattedError, formatExecution, formatRefusal, maxErrors, RequestRefused } from './error-formatter.ts'
+import type { Parameters } from './parameters.ts'
+
+/** Without `data` the request was refused, and nothing was executed. */
+export interface Answer {
+  errors?: FormattedError[]
+  data?: ExecutionResult['data']
+}
+
+export interface Execution {
+  parameters: Parameters
+  context: GraphqlContext
+  /** True where only a query will do. */
+  safe: boolean
+  /** Called with what is not the client's doing. */
+  report(error: AppError, path: string): void
+}
+
+export type Execute = (execution: Execution) => Promise<Answer>
+
+/** @throws METHOD_NOT_ALLOWED where a query is needed and the operation is another */
+export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Execute {
+  const documents = createDocuments(schema)
+  /** Operations without variables, whose cost is always the same. */
+  const affordable = new WeakSet<OperationDefinitionNode>()
+
+  /** @throws RequestRefused, QUERY_TOO_LARGE */
+  function prepare({ query, operationName, variables }: Parameters): OperationDefinitionNode {
+    const known = documents.get(query)
+    const operation = findOperation(known, operationName)
+    if (affordable.has(operation)) return operation
+    const definitions = operation.variableDefinitions ?? []
+    const values = getVariableValues(schema, definitions, variables ?? {}, { maxErrors })
+    if (values.errors) throw new RequestRefused('INVALID_INPUT', values.errors)
+    requireAffordable(schema, known.document, operation, values.coerced)
+    if (definitions.length === 0) affordable.add(operation)
+    return operation
+  }
+
+  return async ({ parameters, context, safe, report }) => {
+    const { requestId } = context
+    let operation: OperationDefinitionNode
+    try {
+      operation = prepare(parameters)
+    } catch (error) {
+      return { errors: formatRefusal(error, requestId) }
+    }
+    if (safe && operation.operation !== 'query') {
+      throw new AppError('METHOD_NOT_ALLOWED', 'A GET only reads: send a mutation with POST.')
+    }
+    const { query, variables, operationName } = parameters
+    const { data, errors } = await app.graphql(query, context, variables ?? undefined, operationName ?? undefined)
+    if (!errors) return { data }
+    return { errors: formatExecution(errors, requestId, report), data: data ?? null }
+  }
+}

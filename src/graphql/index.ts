@@ -1,0 +1,32 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { mercurius } from 'mercurius'
+import type { Services } from '../services/index.ts'
+import type { RequestFacts } from './context.ts'
+import { cacheSize } from './documents.ts'
+import { createExecute } from './execute.ts'
+import { graphiqlRoute } from './graphiql.ts'
+import { graphqlRoute } from './route.ts'
+import { schema } from './schema.ts'
+
+/** Adds `/graphql` and `/graphiql`. What is wrong with a request as HTTP is thrown to the app's error handler. */
+export async function registerGraphql(
+  app: FastifyInstance,
+  options: { services: Services; context(request: FastifyRequest): RequestFacts },
+): Promise<void> {
+  await app.register(mercurius, {
+    schema,
+    routes: false,
+    graphiql: false,
+    cache: cacheSize,
+    // Errors are formatted where the request is known: see error-formatter.ts.
+    errorFormatter: ({ data, errors }) => ({ statusCode: 200, response: { data: data ?? null, errors: errors ?? [] } }),
+  })
+  await app.register(async scope => {
+    graphqlRoute(scope, {
+      services: options.services,
+      execute: createExecute(app, schema),
+      facts: options.context,
+    })
+  })
+  await app.register(async scope => graphiqlRoute(scope))
+}

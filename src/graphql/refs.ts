@@ -1,0 +1,34 @@
+/** The object types and what their resolvers are given, so that types can name one another without importing in a circle. */
+import type { ProviderAccess } from '../auth/access.ts'
+import type { Member, Viewer } from '../auth/viewer.ts'
+import type { ApiKey } from '../db/api-keys.ts'
+import type { ProviderRecord } from '../db/providers.ts'
+import type { Workspace } from '../db/workspaces.ts'
+import type { FileEntry } from '../services/files/index.ts'
+import type { Adapter } from '../storage/registry.ts'
+import { builder } from './builder.ts'
+
+/** `seenBy` is who looks: with `login` that is the person themselves, though the request has no credential. */
+export interface SeenMember {
+  member: Member
+  seenBy: Viewer | null
+}
+
+export interface SeenAccess {
+  access: ProviderAccess
+  seenBy: Viewer | null
+}
+
+export const UserRef = builder.objectRef<SeenMember>('User')
+export const ProviderAccessRef = builder.objectRef<SeenAccess>('ProviderAccess')
+export const ViewerRef = builder.objectRef<Viewer>('Viewer')
+export const WorkspaceRef = builder.objectRef<Workspace>('Workspace')
+export const ApiKeyRef = builder.objectRef<ApiKey>('ApiKey')
+export const ProviderTypeRef = builder.objectRef<ProviderTypeShape>('ProviderType')
+export const StorageProviderRef = builder.objectRef<ProviderRecord>('StorageProvider')
+export const EntryRef = builder.interfaceRef<FileEntry>('Entry')
+export const FileRef = builder.objectRef<FileEntry>('File')
+export const FolderRef = builder.objectRef<FileEntry>('Folder')
+
+/** Of a provider whose adapter this server does not have (any more), only the type is known. */
+export type ProviderTypeShape = Adapter | { type: string }

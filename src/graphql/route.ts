@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError } from '../errors.ts'
+import type { Services } from '../services/index.ts'
+import { GraphqlContext, type RequestFacts } from './context.ts'
+import type { Answer, Execute } from './execute.ts'
+import { negotiate, responseMediaType } from './media-type.ts'
+import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
+
+/** Bytes of a POST body. */
+const maxBody = 1024 * 1024
+
+/**
+ * `/graphql`, as GraphQL over HTTP has it (https://graphql.github.io/graphql-over-http/draft/).
+ *
+ * A request that is not well-formed is an HTTP error: 400, 405, 413 or 415, and 401 for a credential that is presented
+ * and not good. Every well-formed one is answered in the media type that the client prefers:
+ * - `application/json`: with 200, whatever the answer holds (section 6.4.1);
+ * - `application/graphql-response+json`: with 400 where it has no `data`, as the document or its variables were refused;
+ *   else with 200, also where `data` is null since a field was refused: that no credential came is such a refusal, as
+ *   other fields of the document may need none (section 6.4.2).
+ *
+ * Only `application/json` bodies are taken, and GET only reads, so no other site's form can make a browser act.
+ */
+export function graphqlRoute(
+  app: FastifyInstance,
+  options: { services: Services; execute: Execute; facts(request: FastifyRequest): RequestFacts },
+): void {
+  const { services, execute, facts } = options
+
+  async function answer(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, safe: boolean) {
+    const mediaType = negotiate(request.headers.accept)
+    const context = new GraphqlContext(services, facts(request), request.id)
+    const body = await execute({
+      parameters,
+      context,
+      safe,
+      report(error, path) {
+        if (context.signal.aborted) return
+        const level = error.reason === 'INTERNAL' ? 'error' : 'warn'
+        request.log[level]({ err: error.cause ?? error, reason: error.reason, path }, 'A GraphQL field failed')
+      },
+    })
+    reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
+    reply.header('content-type', `${mediaType}; charset=utf-8`)
+    return JSON.stringify(body)
+  }
+
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: maxBody }, (_request, body, done) => {
+    try {
+      done(null, parseBody(Buffer.isBuffer(body) ? body : Buffer.from(body)))
+    } catch (error) {
+      done(error instanceof Error ? error : new Error(String(error)))
+    }
+  })
+
+  app.post<{ Body: Parameters | undefined }>('/graphql', (request, reply) => {
+    if (!request.body) throw new AppError('INVALID_INPUT', 'The body is a JSON object with a "query".')
+    return answer(request, reply, request.body, false)
+  })
+
+  app.get('/graphql', (request, reply) => {
+    reply.header('allow', 'GET, HEAD, POST').header('cache-control', 'no-store').header('vary', 'accept')
+    const { searchParams } = new URL(request.url, 'http://localhost')
+    return answer(request, reply, parseQueryString(searchParams), true)
+  })
+}
+
+function isRefusal(body: Answer): boolean {
+  return body.data === undefined
+}

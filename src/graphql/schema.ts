@@ -1,0 +1,17 @@
+import { builder } from './builder.ts'
+import './types/account.ts'
+import './types/api-key.ts'
+import './types/change-entry.ts'
+import './types/connect-provider.ts'
+import './types/entry.ts'
+import './types/file.ts'
+import './types/folder.ts'
+import './types/invite.ts'
+import './types/provider-type.ts'
+import './types/scalars.ts'
+import './types/storage-provider.ts'
+import './types/user.ts'
+import './types/viewer.ts'
+import './types/workspace.ts'
+
+export const schema = builder.toSchema()

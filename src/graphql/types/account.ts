@@ -1,0 +1,85 @@
+import type { SignedIn } from '../../services/accounts.ts'
+import { builder } from '../builder.ts'
+import { passwordCost } from '../cost.ts'
+import { UserRef } from '../refs.ts'
+
+const AuthPayload = builder.objectRef<SignedIn>('AuthPayload').implement({
+  description: 'A session.',
+  fields: t => ({
+    token: t.exposeString('token', {
+      description: 'A session JWT, to be sent as `Authorization: Bearer <token>`. Nobody can be shown it again.',
+    }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the session ends by itself.' }),
+    user: t.field({
+      type: UserRef,
+      description: 'Whose session it is.',
+      authScopes: { public: true },
+      resolve: async ({ member, token }, _args, { services }) => ({
+        member,
+        seenBy: await services.credentials.authenticate(token),
+      }),
+    }),
+  }),
+})
+
+const RegisterInput = builder.inputType('RegisterInput', {
+  description: 'A new account.',
+  fields: t => ({
+    email: t.string({ required: true, description: 'One account for each; case makes no difference.' }),
+    password: t.string({ required: true, description: '12 to 256 characters of any script.' }),
+    name: t.string({ description: 'As people write it.' }),
+    invite: t.string({ description: 'From `createInvite`; without one, the workspace must be open to registration.' }),
+  }),
+})
+
+const LoginInput = builder.inputType('LoginInput', {
+  description: 'Who somebody is.',
+  fields: t => ({
+    email: t.string({ required: true, description: 'Of the account; case makes no difference.' }),
+    password: t.string({ required: true, description: 'Of the account.' }),
+  }),
+})
+
+const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
+  description: 'The old password and the new one.',
+  fields: t => ({
+    currentPassword: t.string({ required: true, description: 'As it is now.' }),
+    newPassword: t.string({ required: true, description: '12 to 256 characters of any script.' }),
+  }),
+})
+
+builder.mutationFields(t => ({
+  register: t.field({
+    type: AuthPayload,
+    description:
+      'Makes an account and signs in. The first person founds the workspace and owns it; later ones reach nothing until an administrator gives them a role. Needs no credential.',
+    authScopes: { public: true },
+    complexity: passwordCost,
+    args: { input: t.arg({ type: RegisterInput, required: true, description: 'The new account.' }) },
+    resolve: (_root, { input }, { services }) => services.accounts.register(input),
+  }),
+  login: t.field({
+    type: AuthPayload,
+    description: 'Signs in. Needs no credential.',
+    authScopes: { public: true },
+    complexity: passwordCost,
+    args: { input: t.arg({ type: LoginInput, required: true, description: 'Who signs in.' }) },
+    resolve: (_root, { input }, { services }) => services.accounts.login(input),
+  }),
+  logout: t.boolean({
+    description: 'Ends the session of this request, at once and everywhere. True once it has ended. Needs a session.',
+    authScopes: { session: true },
+    resolve: async (_root, _args, { services, viewer }) => {
+      await services.accounts.logout(viewer)
+      return true
+    },
+  }),
+  changePassword: t.field({
+    type: AuthPayload,
+    description: 'This session stays, all others of the person end. Needs a session.',
+    authScopes: { session: true },
+    complexity: passwordCost,
+    args: { input: t.arg({ type: ChangePasswordInput, required: true, description: 'Both passwords.' }) },
+    resolve: (_root, { input }, { services, viewer }) => services.accounts.changePassword(viewer, input),
+  }),
+}))

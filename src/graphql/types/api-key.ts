@@ -1,0 +1,140 @@
+import { requireViewer } from '../../auth/viewer.ts'
+import type { ApiKey } from '../../db/api-keys.ts'
+import { apiKeyState } from '../../services/api-keys.ts'
+import { builder } from '../builder.ts'
+import { keysCost } from '../cost.ts'
+import { ApiKeyRef, ProviderAccessRef, UserRef } from '../refs.ts'
+import { ProviderAccessInput } from './provider-access.ts'
+import { ScopeEnum } from './scope.ts'
+
+const ApiKeyStateEnum = builder.enumType('ApiKeyState', {
+  description: 'A key that is not active is refused with HTTP 401, and never becomes active again.',
+  values: {
+    active: { description: 'It can be used.' },
+    expired: { description: 'It has reached its expiry date.' },
+    revoked: { description: 'It was revoked.' },
+  } as const,
+})
+
+ApiKeyRef.implement({
+  description: 'A long-lived credential for scripts and integrations. The key value itself is never shown again.',
+  fields: t => ({
+    id: t.exposeID('id', { description: 'Stays the same for good; not the key value.' }),
+    name: t.exposeString('name', { description: 'For people.' }),
+    displayPrefix: t.exposeString('displayPrefix', { description: 'The first 12 characters of the key value.' }),
+    scopes: t.expose('scopes', {
+      type: [ScopeEnum],
+      description: 'As given at creation; its owner may reach less today.',
+    }),
+    providerAccess: t.field({
+      type: ProviderAccessRef,
+      description: 'As given at creation; its owner may reach less today.',
+      authScopes: { credential: true },
+      resolve: (key, _args, { viewer }) => ({ access: key.access, seenBy: viewer }),
+    }),
+    state: t.field({ type: ApiKeyStateEnum, description: 'Whether it can be used.', resolve: key => apiKeyState(key) }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it expires; null is never.',
+    }),
+    revokedAt: t.expose('revokedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was revoked; null where it was not.',
+    }),
+    lastUsedAt: t.expose('lastUsedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When a request last came with it, kept to the minute; null is never.',
+    }),
+    owner: t.field({
+      type: UserRef,
+      description: 'Whose key it is.',
+      authScopes: { credential: true },
+      resolve: async (key, _args, { services, viewer }) => ({
+        member: await services.members.owner(requireViewer(viewer), key.userId),
+        seenBy: viewer,
+      }),
+    }),
+  }),
+})
+
+const CreateApiKeyPayload = builder.objectRef<{ apiKey: ApiKey; key: string }>('CreateApiKeyPayload').implement({
+  description: 'A new key.',
+  fields: t => ({
+    apiKey: t.expose('apiKey', { type: ApiKeyRef, description: 'What is kept of it.' }),
+    key: t.exposeString('key', {
+      description: 'The key value, `stw_` and 40 hexadecimal characters. Shown this once.',
+    }),
+  }),
+})
+
+const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
+  description: 'What a new key may do.',
+  fields: t => ({
+    name: t.string({ required: true, description: 'For people, 1 to 200 characters.' }),
+    scopes: t.field({
+      type: [ScopeEnum],
+      required: true,
+      description: 'At least one; the highest is enough, as each includes those below it.',
+    }),
+    providerAccess: t.field({ type: ProviderAccessInput, description: 'All that you reach, unless it is given.' }),
+    expiresAt: t.field({ type: 'DateTime', description: 'In the future; without it, valid until revoked.' }),
+  }),
+})
+
+const keyManagers = 'Needs a session, or an `admin` key without restrictions.'
+
+builder.queryFields(t => ({
+  apiKeys: t.field({
+    type: [ApiKeyRef],
+    description: `The keys of one person, the newest first. ${keyManagers}`,
+    authScopes: { credential: true },
+    args: {
+      ofUser: t.arg.id({ description: 'Of another member, with the scope `admin`; your own unless it is given.' }),
+      includeInactive: t.arg.boolean({
+        defaultValue: true,
+        description: 'Whether expired and revoked ones are listed.',
+      }),
+    },
+    complexity: keysCost,
+    resolve: (_root, { ofUser, includeInactive }, { services, viewer }) =>
+      services.apiKeys.list(viewer, { ofUser, includeInactive: includeInactive ?? true }),
+  }),
+  apiKey: t.field({
+    type: ApiKeyRef,
+    description: `One key: your own, or with the scope \`admin\` that of a member. ${keyManagers}`,
+    authScopes: { credential: true },
+    args: { id: t.arg.id({ required: true, description: 'Of the key.' }) },
+    resolve: (_root, { id }, { services, viewer }) => services.apiKeys.get(viewer, id),
+  }),
+}))
+
+builder.mutationFields(t => ({
+  createApiKey: t.field({
+    type: CreateApiKeyPayload,
+    description: `Makes a key of your own, which never exceeds you. ${keyManagers}`,
+    authScopes: { credential: true },
+    args: { input: t.arg({ type: CreateApiKeyInput, required: true, description: 'What the key may do.' }) },
+    resolve: (_root, { input }, { services, viewer }) => services.apiKeys.create(viewer, input),
+  }),
+  renameApiKey: t.field({
+    type: ApiKeyRef,
+    description: `Changes the name of a key, and nothing else. ${keyManagers}`,
+    authScopes: { credential: true },
+    args: {
+      id: t.arg.id({ required: true, description: 'Of the key.' }),
+      name: t.arg.string({ required: true, description: '1 to 200 characters.' }),
+    },
+    resolve: (_root, { id, name }, { services, viewer }) => services.apiKeys.rename(viewer, id, name),
+  }),
+  revokeApiKey: t.field({
+    type: ApiKeyRef,
+    description: `Ends a key, at once and for good. ${keyManagers}`,
+    authScopes: { credential: true },
+    args: { id: t.arg.id({ required: true, description: 'Of the key.' }) },
+    resolve: (_root, { id }, { services, viewer }) => services.apiKeys.revoke(viewer, id),
+  }),
+}))

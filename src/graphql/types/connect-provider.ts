@@ -1,0 +1,108 @@
+import type { ProviderRecord } from '../../db/providers.ts'
+import { builder } from '../builder.ts'
+import { backEndCost } from '../cost.ts'
+import { StorageProviderRef } from '../refs.ts'
+
+/** Connecting, changing and disconnecting providers. */
+
+const ConnectProviderPayload = builder
+  .objectRef<{ provider: ProviderRecord; authorizationUrl: string | null }>('ConnectProviderPayload')
+  .implement({
+    description: 'A newly connected provider.',
+    fields: t => ({
+      provider: t.expose('provider', { type: StorageProviderRef, description: 'The provider.' }),
+      authorizationUrl: t.exposeString('authorizationUrl', {
+        nullable: true,
+        description: 'Where a person gives consent, for a type that needs it; null where nothing is left to do.',
+      }),
+    }),
+  })
+
+const AuthorizeProviderPayload = builder.objectRef<{ authorizationUrl: string }>('AuthorizeProviderPayload').implement({
+  description: 'The beginning of an OAuth consent.',
+  fields: t => ({
+    authorizationUrl: t.exposeString('authorizationUrl', {
+      description: 'Where a person gives consent, within ten minutes.',
+    }),
+  }),
+})
+
+const ConnectProviderInput = builder.inputType('ConnectProviderInput', {
+  description: 'A back end.',
+  fields: t => ({
+    type: t.string({ required: true, description: 'One of `providerTypes`.' }),
+    name: t.string({ required: true, description: 'For people, 1 to 200 characters.' }),
+    config: t.field({ type: 'JSON', required: true, description: "As the type's `configSchema` says." }),
+  }),
+})
+
+const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
+  description: 'What is left out stays as it is.',
+  fields: t => ({
+    id: t.id({ required: true, description: 'Of the provider.' }),
+    name: t.string({ description: '1 to 200 characters.' }),
+    config: t.field({
+      type: 'JSON',
+      description: 'Properties it names are replaced, null takes one away, the rest stays, secrets too.',
+    }),
+  }),
+})
+
+const needs = 'Needs the scope `admin` and the entire provider.'
+
+builder.mutationFields(t => ({
+  connectProvider: t.field({
+    type: ConnectProviderPayload,
+    description: 'Connects a back end, once it has been found to work. Needs the scope `admin` on all providers.',
+    authScopes: { scope: 'admin' },
+    complexity: backEndCost,
+    args: { input: t.arg({ type: ConnectProviderInput, required: true, description: 'The back end.' }) },
+    resolve: async (_root, { input }, context) => {
+      const provider = await context.services.providers.connect(context.viewer, { ...input, config: input.config })
+      context.forgetProviders()
+      return { provider, authorizationUrl: null }
+    },
+  }),
+  updateProvider: t.field({
+    type: StorageProviderRef,
+    description: `Changes the name or the configuration, which is tried first. ${needs}`,
+    authScopes: { scope: 'admin' },
+    complexity: backEndCost,
+    args: { input: t.arg({ type: UpdateProviderInput, required: true, description: 'What to change.' }) },
+    resolve: async (_root, { input }, context) => {
+      const provider = await context.services.providers.update(context.viewer, input)
+      context.forgetProviders()
+      return provider
+    },
+  }),
+  disconnectProvider: t.boolean({
+    description: `Forgets a provider; what is stored at the back end stays there. True once it is gone. ${needs}`,
+    authScopes: { scope: 'admin' },
+    args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
+    resolve: async (_root, { id }, context) => {
+      await context.services.providers.disconnect(context.viewer, id)
+      context.forgetProviders()
+      return true
+    },
+  }),
+  authorizeProvider: t.field({
+    type: AuthorizeProviderPayload,
+    description: `Starts (or starts again) the OAuth consent of a provider that needs one. ${needs}`,
+    authScopes: { scope: 'admin' },
+    complexity: backEndCost,
+    args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
+    resolve: (_root, { id }, { services, viewer }) => services.providers.authorize(viewer, id),
+  }),
+  testProvider: t.field({
+    type: StorageProviderRef,
+    description: `Asks the back end now, and keeps what it says as the status. ${needs}`,
+    authScopes: { scope: 'admin' },
+    complexity: backEndCost,
+    args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
+    resolve: async (_root, { id }, context) => {
+      const provider = await context.services.providers.test(context.viewer, id)
+      context.forgetProviders()
+      return provider
+    },
+  }),
+}))

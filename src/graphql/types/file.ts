@@ -1,0 +1,54 @@
+import { formatPath } from '../../auth/path.ts'
+import { builder } from '../builder.ts'
+import { EntryRef, FileRef } from '../refs.ts'
+
+const Checksum = builder.objectRef<{ algorithm: string; hex: string }>('Checksum').implement({
+  description: 'A checksum that the back end keeps; the server never reads a file to make one.',
+  fields: t => ({
+    algorithm: t.exposeString('algorithm', { description: 'md5, sha1, sha256 or crc32c.' }),
+    hex: t.exposeString('hex', { description: 'Lowercase hexadecimal.' }),
+  }),
+})
+
+FileRef.implement({
+  description: 'A file.',
+  interfaces: [EntryRef],
+  fields: t => ({
+    size: t.expose('size', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'Bytes; null where the back end cannot say.',
+    }),
+    mimeType: t.exposeString('mimeType', {
+      nullable: true,
+      description: 'As the back end keeps it, else by the name; null where neither tells.',
+    }),
+    etag: t.exposeString('etag', {
+      nullable: true,
+      description: 'Opaque; equal etags of one path mean equal bytes. Null where the back end has none.',
+    }),
+    checksums: t.field({
+      type: [Checksum],
+      description: 'Those that the back end keeps, perhaps none.',
+      complexity: { field: 1, multiplier: 1 },
+      resolve: ({ checksums }) => Object.entries(checksums).map(([algorithm, hex]) => ({ algorithm, hex })),
+    }),
+    downloadUrl: t.string({
+      description:
+        'A link that works without a header until it expires, as long as the credential that asks for it is good and still reaches the file.',
+      authScopes: { scope: 'read' },
+      args: {
+        expiresIn: t.arg.int({ defaultValue: 300, description: 'Seconds, at most a week.' }),
+        inline: t.arg.boolean({
+          defaultValue: false,
+          description: 'Whether a browser may show the file, where its type cannot run script, instead of saving it.',
+        }),
+      },
+      resolve: ({ providerId, path }, { expiresIn, inline }, { services, viewer, baseUrl }) => {
+        const place = { providerId, path: formatPath(path) }
+        const ticket = services.files.link(viewer, place, { expiresIn: expiresIn ?? 300, inline: inline ?? false })
+        return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
+      },
+    }),
+  }),
+})

@@ -1,0 +1,36 @@
+import { formatPath } from '../../auth/path.ts'
+import type { FileEntry } from '../../services/files/index.ts'
+import { backEndCost, connectionCost } from '../cost.ts'
+import { EntryRef, FolderRef } from '../refs.ts'
+import { definePage } from './page.ts'
+
+const EntryConnection = definePage<FileEntry>('Entry', EntryRef, 'files and folders in a folder')
+const maxPage = 1000
+
+FolderRef.implement({
+  description: 'A folder.',
+  interfaces: [EntryRef],
+  fields: t => ({
+    entries: t.field({
+      type: EntryConnection,
+      description: "What is in it, in the back end's order. A cursor stays good while entries come and go.",
+      authScopes: { scope: 'read' },
+      args: {
+        first: t.arg.int({ defaultValue: 100, description: `How many at most, 1 to ${maxPage}.` }),
+        after: t.arg.string({
+          description: 'The cursor after which the page begins; good for this folder and credential.',
+        }),
+      },
+      complexity: ({ first }) => connectionCost(first, maxPage, backEndCost),
+      resolve: async ({ providerId, path }, { first, after }, { services, viewer, signal }) => {
+        const place = { providerId, path: formatPath(path) }
+        const page = await services.files.list(viewer, place, { first: first ?? 100, after }, signal)
+        return {
+          edges: page.items.map(({ entry, cursor }) => ({ node: entry, cursor })),
+          hasNext: page.hasNext,
+          hasPrevious: after != null,
+        }
+      },
+    }),
+  }),
+})
