@@ -1,9 +1,11 @@
 import { argon2id, hash, verify } from 'argon2'
 import { AppError } from '../errors.ts'
 
-/** Characters are Unicode code points. */
+/** Characters are Unicode code points of the normalised password. */
 const minLength = 12
 const maxLength = 256
+/** UTF-16 code units before normalisation: more need not be looked at. */
+const maxUnits = 4096
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, two passes, one lane. */
 const options = { type: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const
@@ -15,8 +17,7 @@ const waiting: (() => void)[] = []
 
 /** @throws INVALID_INPUT */
 export function checkPassword(password: string): void {
-  const length = [...password].length
-  if (length < minLength || length > maxLength || !password.isWellFormed()) {
+  if (!password.isWellFormed() || isTooLong(password) || [...normalize(password)].length < minLength) {
     throw new AppError('INVALID_INPUT', `A password has ${minLength} to ${maxLength} characters.`)
   }
 }
@@ -27,7 +28,7 @@ export function hashPassword(password: string): Promise<string> {
 
 /** Takes as long where `stored` is null (an unknown email) as where it is another password's. */
 export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
-  if ([...password].length > maxLength) return false
+  if (isTooLong(password)) return false
   const matches = await limited(async () => verify(stored ?? (await decoy()), normalize(password)))
   return stored !== null && matches
 }
@@ -42,6 +43,10 @@ function decoy(): Promise<string> {
 /** To be called at start, so that the first unknown email takes no longer than the next. */
 export async function preparePasswords(): Promise<void> {
   await decoy()
+}
+
+function isTooLong(password: string): boolean {
+  return password.length > maxUnits || [...normalize(password)].length > maxLength
 }
 
 /** One password typed on two systems can arrive in two normal forms: NIST SP 800-63B, 3.1.1.2. */

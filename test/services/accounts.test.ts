@@ -49,7 +49,7 @@ t.test('an account', async t => {
   })
 
   await t.test('emails that are none', async t => {
-    for (const email of ['', 'a', 'a@', '@b', 'a b@c', 'a@b\n', 'a@b@c', `${'x'.repeat(300)}@b`]) {
+    for (const email of ['', 'a', 'a@', '@b', 'a b@c', 'a@b\nc', 'a@b@c', `${'x'.repeat(300)}@b`]) {
       const { errors } = await app.graphql(register, { input: { email, password } })
       t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INPUT' } }], JSON.stringify(email))
     }
