@@ -1,0 +1,84 @@
+/** Stowage as a process of its own, started as an operator starts it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+
+export const main = new URL('../../src/main.ts', import.meta.url).pathname
+
+export interface ProgramOptions {
+  /** Nothing else is in its environment, but PATH. */
+  environment: Record<string, string>
+  /** The program and its arguments; the server from its sources unless given. */
+  command?: readonly [string, ...string[]]
+  cwd?: string
+  uid?: number
+  gid?: number
+}
+
+export interface Program {
+  process: ChildProcess
+  /** As it prints it. */
+  url: string
+  output(): string
+  /** Resolves with the exit status; null after a signal that it did not handle. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Milliseconds; a first start makes a database, on a machine where other tests run. */
+const startTimeout = 60_000
+
+export async function temporaryFolder(t: Test): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'stowage-program-'))
+  t.teardown(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+/** Resolves once the server is ready; it ends with the test at the latest. */
+export async function startProgram(t: Test, options: ProgramOptions): Promise<Program> {
+  const child = launch(options)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
+  const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
+    child.kill(signal)
+    return exited
+  }
+  t.teardown(() => stop())
+  const until = Date.now() + startTimeout
+  for (;;) {
+    const url = /ready at (http\S+)/.exec(output)?.[1]
+    if (url) return { process: child, url, output: () => output, stop }
+    if (child.exitCode !== null || Date.now() > until) throw new Error(`It did not start: ${output}`)
+    await sleep(20)
+  }
+}
+
+export interface Result {
+  status: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs a program to its end. */
+export async function runProgram(options: ProgramOptions & { input?: string }): Promise<Result> {
+  const child = launch(options)
+  child.stdin.end(options.input ?? '')
+  const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  return { status, stdout, stderr }
+}
+
+function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
+  const [program, ...args] = command
+  return spawn(program, args, {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: 'pipe',
+    ...(cwd !== undefined && { cwd }),
+    ...(uid !== undefined && { uid }),
+    ...(gid !== undefined && { gid }),
+  })
+}
