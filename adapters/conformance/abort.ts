@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import type { StorageProvider } from '../contract.ts'
+import { at, bodyOf, type Case, has, isMissing, namesIn, pattern, put, stalledBody } from './kit.ts'
+
+const mib = 1024 * 1024
+const reason = new Error('the client went away')
+
+export const abortCases: Case[] = [
+  {
+    name: 'every call with a signal that is aborted already rejects with its reason and changes nothing',
+    async run(provider) {
+      await put(provider, 'file', 'kept')
+      const options = { signal: AbortSignal.abort(reason) }
+      const calls: Promise<unknown>[] = [
+        provider.stat(at('file'), options),
+        provider.list(at(''), { ...options, limit: 10 }),
+        provider.read(at('file'), options),
+        provider.write(at('file'), bodyOf('no'), { ...options, overwrite: true }),
+        provider.write(at('new/file'), bodyOf('no'), { ...options, overwrite: false }),
+        provider.delete(at('file'), options),
+        provider.mkdir(at('folder'), { ...options, exclusive: false }),
+        ...optionalCalls(provider, options),
+      ]
+      for (const result of await Promise.allSettled(calls)) {
+        assert.equal(result.status, 'rejected')
+        assert.equal(result.reason, reason)
+      }
+      await has(provider, 'file', 'kept')
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+    },
+  },
+  {
+    name: 'a write that is aborted half way leaves nothing, not even the parents it would have made',
+    async run(provider) {
+      await put(provider, 'file', 'kept')
+      for (const path of ['new', 'made/up/new', 'file']) {
+        const controller = new AbortController()
+        const body = stalledBody(pattern(3 * mib))
+        const write = provider.write(at(path), body, { signal: controller.signal, overwrite: true })
+        await settle()
+        controller.abort(reason)
+        await assert.rejects(write, error => error === reason)
+        assert.ok(body.destroyed, 'the body was not destroyed')
+      }
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+      await has(provider, 'file', 'kept')
+    },
+  },
+  {
+    name: 'a write whose body fails half way rejects with the error of the body and leaves nothing',
+    async run(provider) {
+      await put(provider, 'file', 'kept')
+      // It looks like an error of the file system, as those of a socket may.
+      const broken = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' })
+      for (const path of ['new', 'made/up/new', 'file']) {
+        function* pieces() {
+          yield pattern(2 * mib)
+          throw broken
+        }
+        const write = provider.write(at(path), Readable.from(pieces()), {
+          signal: new AbortController().signal,
+          overwrite: true,
+        })
+        await assert.rejects(write, error => error === broken)
+      }
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+      await has(provider, 'file', 'kept')
+    },
+  },
+  {
+    name: 'a body that is destroyed without an error does not pass for a whole one',
+    async run(provider) {
+      const body = stalledBody(pattern(mib))
+      const write = provider.write(at('cut'), body, { signal: new AbortController().signal, overwrite: false })
+      setTimeout(() => body.destroy(), 20)
+      await assert.rejects(write)
+      await isMissing(provider, 'cut')
+    },
+  },
+  {
+    name: 'an unfinished write is not visible',
+    async run(provider) {
+      await put(provider, 'file', 'old')
+      const controller = new AbortController()
+      const options = { signal: controller.signal, overwrite: true }
+      const writes = [
+        provider.write(at('file'), stalledBody(pattern(3 * mib)), options),
+        provider.write(at('new'), stalledBody(pattern(3 * mib)), options),
+      ]
+      await settle()
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+      await has(provider, 'file', 'old')
+      controller.abort(reason)
+      await Promise.allSettled(writes)
+    },
+  },
+  {
+    name: 'a read that is aborted half way ends with an error',
+    async run(provider) {
+      await put(provider, 'file', pattern(8 * mib))
+      const controller = new AbortController()
+      const { body } = await provider.read(at('file'), { signal: controller.signal })
+      await once(body, 'readable')
+      body.read(1)
+      controller.abort(reason)
+      await assert.rejects(async () => {
+        for await (const _ of body);
+      })
+      assert.ok(body.destroyed)
+    },
+  },
+  {
+    name: 'a slow reader of 48 MiB holds little of it in memory, and one that leaves holds nothing',
+    async run(provider) {
+      const piece = pattern(mib)
+      function* pieces() {
+        for (let i = 0; i < 48; i += 1) yield piece
+      }
+      const signal = new AbortController().signal
+      await provider.write(at('big'), Readable.from(pieces()), { signal, overwrite: false })
+      const before = process.memoryUsage().arrayBuffers
+      const { body } = await provider.read(at('big'), { signal })
+      await once(body, 'readable')
+      body.read(1000)
+      await new Promise(resolve => setTimeout(resolve, 250))
+      const grown = process.memoryUsage().arrayBuffers - before
+      body.destroy()
+      await once(body, 'close')
+      assert.ok(grown < 16 * mib, `${(grown / mib).toFixed(1)} MiB were read ahead`)
+    },
+  },
+]
+
+function optionalCalls(provider: StorageProvider, options: { signal: AbortSignal }): Promise<unknown>[] {
+  return [
+    provider.deleteTree?.(at('file'), options),
+    provider.openFile?.(at('file'), options),
+    provider.copy?.(at('file'), at('copied'), { ...options, overwrite: true }),
+    provider.move?.(at('file'), at('moved'), { ...options, overwrite: true }),
+    provider.quota?.(options),
+  ].filter(promise => promise !== undefined)
+}
+
+/** Long enough for what was sent to have reached a disk or a local server. */
+function settle(): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, 60))
+}

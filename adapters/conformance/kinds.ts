@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { at, type Case, call, get, has, isMissing, makeFolder, namesIn, put, rejectsWith } from './kit.ts'
+
+const emptyDirectories: NonNullable<Case['needs']> = ({ traits }) =>
+  traits.emptyDirectories ? undefined : 'directories that can be empty'
+
+export const kindCases: Case[] = [
+  {
+    name: 'what is not there is NOT_FOUND, also below a file, and deleting it is no error',
+    async run(provider) {
+      await put(provider, 'file', 'content')
+      for (const path of ['missing', 'missing/below', 'file/below']) {
+        await isMissing(provider, path)
+        await rejectsWith('NOT_FOUND', get(provider, path))
+        await provider.delete(at(path), call())
+      }
+      await has(provider, 'file', 'content')
+    },
+  },
+  {
+    name: 'reading a directory is NOT_A_FILE',
+    async run(provider) {
+      await put(provider, 'folder/file', '')
+      await rejectsWith('NOT_A_FILE', get(provider, 'folder'))
+      await rejectsWith('NOT_A_FILE', get(provider, ''))
+    },
+  },
+  {
+    name: 'a directory that is not empty is not deleted',
+    async run(provider) {
+      await put(provider, 'folder/file', 'kept')
+      await rejectsWith('NOT_EMPTY', provider.delete(at('folder'), call()))
+      await has(provider, 'folder/file', 'kept')
+    },
+  },
+  {
+    name: 'mkdir makes missing parents, and an existing directory is no error',
+    needs: emptyDirectories,
+    async run(provider) {
+      await makeFolder(provider, 'a/b/c')
+      assert.equal((await provider.stat(at('a/b/c'), call())).kind, 'directory')
+      assert.deepEqual(await namesIn(provider, 'a/b/c'), [])
+      await put(provider, 'a/b/c/file', 'kept')
+      await makeFolder(provider, 'a/b/c')
+      await makeFolder(provider, 'a')
+      await has(provider, 'a/b/c/file', 'kept')
+    },
+  },
+  {
+    name: 'mkdir with exclusive: true is refused where anything is, and makes parents',
+    needs: emptyDirectories,
+    async run(provider) {
+      await put(provider, 'file', '')
+      await rejectsWith('ALREADY_EXISTS', makeFolder(provider, 'file', true))
+      await makeFolder(provider, 'a/b', true)
+      await rejectsWith('ALREADY_EXISTS', makeFolder(provider, 'a/b', true))
+      await rejectsWith('ALREADY_EXISTS', makeFolder(provider, 'a', true))
+      assert.deepEqual(await namesIn(provider, 'a'), ['b'])
+    },
+  },
+  {
+    name: 'of 20 that race to make a directory with exclusive: true, exactly one wins',
+    needs: provider => emptyDirectories(provider) ?? (provider.traits.atomicCreate ? undefined : 'an atomic create'),
+    async run(provider) {
+      const races = Array.from({ length: 20 }, () => makeFolder(provider, 'new/folder', true))
+      const results = await Promise.allSettled(races)
+      assert.equal(results.filter(result => result.status === 'fulfilled').length, 1)
+      for (const result of results) {
+        if (result.status === 'rejected') assert.equal(result.reason.code, 'ALREADY_EXISTS')
+      }
+    },
+  },
+  {
+    name: 'mkdir over a file is ALREADY_EXISTS, below one NOT_A_DIRECTORY',
+    async run(provider) {
+      await put(provider, 'file', 'kept')
+      await rejectsWith('ALREADY_EXISTS', makeFolder(provider, 'file'))
+      await rejectsWith('NOT_A_DIRECTORY', makeFolder(provider, 'file/below'))
+      await rejectsWith('NOT_A_DIRECTORY', makeFolder(provider, 'file/far/below'))
+      await has(provider, 'file', 'kept')
+    },
+  },
+  {
+    name: 'an empty directory is deleted, its parents stay',
+    needs: emptyDirectories,
+    async run(provider) {
+      await makeFolder(provider, 'a/b')
+      await provider.delete(at('a/b'), call())
+      await isMissing(provider, 'a/b')
+      assert.deepEqual(await namesIn(provider, 'a'), [])
+      await put(provider, 'a/file', '')
+      await provider.delete(at('a/file'), call())
+      assert.equal((await provider.stat(at('a'), call())).kind, 'directory')
+    },
+  },
+]

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import type { ByteRange, Call, Entry, StorageErrorCode, StoragePath, StorageProvider } from '../contract.ts'
+
+export interface Case {
+  name: string
+  /** What the adapter lacks for this case, or undefined where it lacks nothing. */
+  needs?(provider: StorageProvider): string | undefined
+  run(provider: StorageProvider): Promise<void>
+}
+
+/** Stands in for the host, which alone makes paths: give it good ones. */
+export function at(path: string): StoragePath {
+  return path as StoragePath
+}
+
+export function call(): Call {
+  return { signal: new AbortController().signal }
+}
+
+/** Bytes that tell where they are: every one depends on its position. */
+export function pattern(size: number, seed = 0): Buffer {
+  const bytes = Buffer.allocUnsafe(size)
+  for (let i = 0; i < size; i += 1) bytes[i] = (i * 31 + (i >>> 8) * 17 + (i >>> 16) * 7 + seed) & 0xff
+  return bytes
+}
+
+/** A body in pieces of `chunkSize` bytes. */
+export function bodyOf(bytes: Buffer | string, chunkSize = 64 * 1024): Readable {
+  const whole = Buffer.from(bytes)
+  function* pieces() {
+    for (let start = 0; start < whole.length; start += chunkSize) yield whole.subarray(start, start + chunkSize)
+  }
+  return Readable.from(pieces(), { objectMode: false })
+}
+
+/** Gives its bytes and then neither ends nor fails. */
+export function stalledBody(bytes: Buffer): Readable {
+  const rest = [bytes]
+  return new Readable({
+    read() {
+      const chunk = rest.pop()
+      if (chunk) this.push(chunk)
+    },
+  })
+}
+
+export function put(
+  provider: StorageProvider,
+  path: string,
+  bytes: Buffer | string,
+  overwrite = false,
+): Promise<Entry> {
+  return provider.write(at(path), bodyOf(bytes), { ...call(), overwrite })
+}
+
+export function makeFolder(provider: StorageProvider, path: string, exclusive = false): Promise<void> {
+  return provider.mkdir(at(path), { ...call(), exclusive })
+}
+
+export async function get(provider: StorageProvider, path: string, range?: ByteRange): Promise<Buffer> {
+  const { body } = await provider.read(at(path), range ? { ...call(), range } : call())
+  return await buffer(body)
+}
+
+/** Every entry, page by page; a cursor must come to an end. */
+export async function listAll(provider: StorageProvider, path: string, limit = 1000): Promise<Entry[]> {
+  const entries: Entry[] = []
+  let cursor: string | undefined
+  for (let pages = 0; pages < 10_000; pages += 1) {
+    const page = await provider.list(at(path), { ...call(), limit, ...(cursor === undefined ? {} : { cursor }) })
+    assert.ok(
+      page.entries.length <= limit,
+      `a page has ${page.entries.length} entries where at most ${limit} were asked for`,
+    )
+    entries.push(...page.entries)
+    cursor = page.cursor
+    if (cursor === undefined) return entries
+    assert.ok(cursor.length <= 1024, `a cursor has ${cursor.length} characters`)
+  }
+  throw new assert.AssertionError({ message: 'the listing does not end' })
+}
+
+export async function namesIn(provider: StorageProvider, path: string): Promise<string[]> {
+  return (await listAll(provider, path)).map(entry => entry.name).sort()
+}
+
+export async function rejectsWith(code: StorageErrorCode, promise: Promise<unknown>): Promise<void> {
+  await assert.rejects(promise, (error: Error & { code?: unknown }) => {
+    assert.equal(error.code, code, `rejected with ${String(error.code)} (${error.message}) instead of ${code}`)
+    assert.ok(error.message.length > 0, `the ${code} has no sentence for the person who asked`)
+    return true
+  })
+}
+
+export async function isMissing(provider: StorageProvider, path: string): Promise<void> {
+  await rejectsWith('NOT_FOUND', provider.stat(at(path), call()))
+}
+
+export async function has(provider: StorageProvider, path: string, bytes: Buffer | string): Promise<void> {
+  assertSameBytes(await get(provider, path), Buffer.from(bytes), path)
+}
+
+/** `assert.deepEqual` of large buffers takes minutes to say where they differ. */
+export function assertSameBytes(actual: Buffer, expected: Buffer, what: string): void {
+  assert.equal(actual.length, expected.length, `${what}: length`)
+  assert.ok(actual.equals(expected), `${what}: the bytes differ (${sha256(actual)} instead of ${sha256(expected)})`)
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

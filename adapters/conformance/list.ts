@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import type { StorageProvider } from '../contract.ts'
+import { at, type Case, call, isMissing, listAll, namesIn, put, rejectsWith } from './kit.ts'
+
+const stable = Array.from({ length: 2000 }, (_, i) => `entry ${String((i * 7919) % 2000).padStart(4, '0')}`)
+
+export const listCases: Case[] = [
+  {
+    name: 'a fresh provider is an empty directory',
+    async run(provider) {
+      assert.deepEqual(await listAll(provider, ''), [])
+      const root = await provider.stat(at(''), call())
+      assert.equal(root.kind, 'directory')
+      assert.equal(root.name, '')
+    },
+  },
+  {
+    name: 'entries of a listing are those of stat',
+    async run(provider) {
+      await put(provider, 'folder/file', 'content')
+      await put(provider, 'folder/sub/file', 'deeper')
+      const entries = await listAll(provider, 'folder')
+      assert.deepEqual(entries.map(entry => entry.name).sort(), ['file', 'sub'])
+      const file = entries.find(entry => entry.name === 'file')
+      assert.deepEqual(file, await provider.stat(at('folder/file'), call()))
+      const sub = entries.find(entry => entry.name === 'sub')
+      assert.equal(sub?.kind, 'directory')
+      assert.equal(sub.size, null)
+    },
+  },
+  {
+    name: 'two entries in pages of one',
+    async run(provider) {
+      await put(provider, 'b', '')
+      await put(provider, 'a', '')
+      assert.deepEqual((await listAll(provider, '', 1)).map(entry => entry.name).sort(), ['a', 'b'])
+    },
+  },
+  {
+    name: 'what is there during the whole walk of 2,000 entries is met exactly once, while others come and go',
+    async run(provider) {
+      await inParallel(stable, name => put(provider, `folder/${name}`, ''))
+      await inParallel(passing(0), name => put(provider, `folder/${name}`, ''))
+      const met: string[] = []
+      let cursor: string | undefined
+      let pages = 0
+      do {
+        const page = await provider.list(at('folder'), { ...call(), limit: 90, ...(cursor ? { cursor } : {}) })
+        met.push(...page.entries.map(entry => entry.name))
+        cursor = page.cursor
+        // In a part of the order that is behind, in one that is ahead, and beside the cursor itself.
+        await inParallel(passing(pages), name => provider.delete(at(`folder/${name}`), call()))
+        await inParallel(passing(pages + 1), name => put(provider, `folder/${name}`, ''))
+        pages += 1
+        assert.ok(pages < 2000, 'the listing does not end')
+      } while (cursor !== undefined)
+      const times = new Map<string, number>()
+      for (const name of met) times.set(name, (times.get(name) ?? 0) + 1)
+      const wrong = stable.filter(name => times.get(name) !== 1).map(name => `${name}: ${times.get(name) ?? 0} times`)
+      assert.equal(wrong.length, 0, `not met exactly once: ${wrong.slice(0, 5).join(', ')}`)
+    },
+  },
+  {
+    name: 'a cursor stays good when its own entry is deleted',
+    async run(provider) {
+      for (const name of ['a', 'b', 'c', 'd']) await put(provider, name, '')
+      const first = await provider.list(at(''), { ...call(), limit: 2 })
+      for (const { name } of first.entries) await provider.delete(at(name), call())
+      assert.ok(first.cursor !== undefined)
+      const second = await provider.list(at(''), { ...call(), limit: 1000, cursor: first.cursor })
+      const names = [...first.entries, ...second.entries].map(entry => entry.name)
+      assert.deepEqual(names.sort(), ['a', 'b', 'c', 'd'])
+    },
+  },
+  {
+    name: 'a listing shows a write at once, and a delete',
+    async run(provider) {
+      await put(provider, 'file', '')
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+      await provider.delete(at('file'), call())
+      assert.deepEqual(await namesIn(provider, ''), [])
+      await isMissing(provider, 'file')
+    },
+  },
+  {
+    name: 'listing a file is NOT_A_DIRECTORY',
+    async run(provider) {
+      await put(provider, 'file', '')
+      await rejectsWith('NOT_A_DIRECTORY', provider.list(at('file'), { ...call(), limit: 10 }))
+    },
+  },
+  {
+    name: 'listing what is not there is NOT_FOUND',
+    needs: ({ traits }) => (traits.emptyDirectories ? undefined : 'a back end whose directories exist by themselves'),
+    run: provider => rejectsWith('NOT_FOUND', provider.list(at('missing'), { ...call(), limit: 10 })),
+  },
+]
+
+function passing(round: number): string[] {
+  return [`aaa ${round}`, `entry ${String(round * 90).padStart(4, '0')} passing`, `zzz ${round}`]
+}
+
+async function inParallel<T>(items: readonly T[], work: (item: T) => ReturnType<StorageProvider['delete' | 'write']>) {
+  const rest = [...items]
+  const worker = async () => {
+    for (let item = rest.pop(); item !== undefined; item = rest.pop()) await work(item)
+  }
+  await Promise.all(Array.from({ length: 8 }, worker))
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { at, bodyOf, type Case, call, get, has, isMissing, namesIn, put, rejectsWith } from './kit.ts'
+
+export const overwriteCases: Case[] = [
+  {
+    name: 'overwrite: false keeps what is there, overwrite: true replaces it',
+    async run(provider) {
+      await put(provider, 'file', 'first')
+      await rejectsWith('ALREADY_EXISTS', put(provider, 'file', 'second'))
+      await has(provider, 'file', 'first')
+      await put(provider, 'file', 'third', true)
+      await has(provider, 'file', 'third')
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+    },
+  },
+  {
+    name: 'a write never replaces a directory',
+    async run(provider) {
+      await put(provider, 'folder/file', 'kept')
+      await rejectsWith('ALREADY_EXISTS', put(provider, 'folder', 'no'))
+      await rejectsWith('NOT_A_FILE', put(provider, 'folder', 'no', true))
+      await has(provider, 'folder/file', 'kept')
+    },
+  },
+  {
+    name: 'a write makes missing parents, and never under a file',
+    async run(provider) {
+      await put(provider, 'a/b/c/file', 'deep')
+      await has(provider, 'a/b/c/file', 'deep')
+      await rejectsWith('NOT_A_DIRECTORY', put(provider, 'a/b/c/file/below', 'no', true))
+      await rejectsWith('NOT_A_DIRECTORY', put(provider, 'a/b/c/file/far/below', 'no'))
+      await has(provider, 'a/b/c/file', 'deep')
+    },
+  },
+  {
+    name: 'of 40 writers that race with overwrite: false, exactly one wins, and its bytes are there',
+    needs: ({ traits }) => (traits.atomicCreate ? undefined : 'an atomic create'),
+    async run(provider) {
+      // All are under way before the first one may end.
+      const { promise: go, resolve: start } = Promise.withResolvers<void>()
+      const races = Array.from({ length: 40 }, (_, i) => {
+        async function* pieces() {
+          yield Buffer.from(`writer ${i} `)
+          await go
+          yield Buffer.alloc(70_000, i)
+        }
+        return provider.write(at('new/folder/file'), Readable.from(pieces()), { ...call(), overwrite: false })
+      })
+      setImmediate(start)
+      const results = await Promise.allSettled(races)
+      const winners = results.flatMap((result, i) => (result.status === 'fulfilled' ? [i] : []))
+      assert.equal(winners.length, 1, `${winners.length} writers won`)
+      for (const result of results) {
+        if (result.status === 'rejected') assert.equal(result.reason.code, 'ALREADY_EXISTS')
+      }
+      const bytes = await get(provider, 'new/folder/file')
+      const winner = winners[0] ?? -1
+      assert.equal(bytes.subarray(0, 20).toString('latin1').split(' ')[1], String(winner))
+      assert.ok(
+        bytes.subarray(-70_000).every(byte => byte === winner),
+        'the bytes of two writers are mixed',
+      )
+      assert.deepEqual(await namesIn(provider, 'new/folder'), ['file'])
+    },
+  },
+  {
+    name: 'of 20 writers that race with overwrite: true, every one succeeds, and a reader meets only whole files',
+    async run(provider) {
+      await put(provider, 'file', Buffer.alloc(200_000, 255))
+      const writes = Array.from({ length: 20 }, (_, i) => put(provider, 'file', Buffer.alloc(200_000, i), true))
+      const reads = Array.from({ length: 20 }, () => get(provider, 'file'))
+      for (const bytes of await Promise.all(reads)) {
+        assert.equal(bytes.length, 200_000)
+        assert.ok(
+          bytes.every(byte => byte === bytes[0]),
+          'a reader met the bytes of two writers',
+        )
+      }
+      await Promise.all(writes)
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+    },
+  },
+  {
+    name: 'a write that is refused destroys its body',
+    async run(provider) {
+      await put(provider, 'file', 'first')
+      const body = bodyOf('second')
+      await rejectsWith('ALREADY_EXISTS', provider.write(at('file'), body, { ...call(), overwrite: false }))
+      assert.ok(body.destroyed)
+      await isMissing(provider, 'second')
+    },
+  },
+]

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { buffer } from 'node:stream/consumers'
+import { assertSameBytes, at, type Case, call, get, pattern, put, rejectsWith } from './kit.ts'
+
+const size = 200_000
+const offsets = [0, 1, 65_535, 65_536, 65_537, size - 2, size - 1]
+const lengths = [undefined, 1, 2, 65_536, size, size + 10, Number.MAX_SAFE_INTEGER]
+
+export const rangeCases: Case[] = [
+  {
+    name: 'ranges around every edge give exactly those bytes',
+    async run(provider) {
+      const bytes = pattern(size)
+      const whole = await put(provider, 'file', bytes)
+      for (const offset of offsets) {
+        for (const length of lengths) {
+          const range = length === undefined ? { offset } : { offset, length }
+          const { body, entry } = await provider.read(at('file'), { ...call(), range })
+          const expected = bytes.subarray(offset, length === undefined ? size : offset + length)
+          assertSameBytes(await buffer(body), expected, `offset ${offset}, length ${length}`)
+          assert.deepEqual(entry, whole, 'the entry does not describe the whole file')
+        }
+      }
+    },
+  },
+  {
+    name: 'a range that begins at or past the end cannot be satisfied',
+    async run(provider) {
+      await put(provider, 'file', pattern(10))
+      await put(provider, 'empty', '')
+      await rejectsWith('RANGE_NOT_SATISFIABLE', get(provider, 'file', { offset: 10 }))
+      await rejectsWith('RANGE_NOT_SATISFIABLE', get(provider, 'file', { offset: 11, length: 1 }))
+      await rejectsWith('RANGE_NOT_SATISFIABLE', get(provider, 'empty', { offset: 0 }))
+    },
+  },
+  {
+    name: 'ifMatch reads the file it names and no other',
+    async run(provider) {
+      const { etag } = await put(provider, 'file', 'first')
+      if (etag === null) return
+      const { body } = await provider.read(at('file'), { ...call(), ifMatch: etag })
+      assert.equal((await buffer(body)).toString(), 'first')
+      await put(provider, 'file', 'other', true)
+      await rejectsWith('PRECONDITION_FAILED', provider.read(at('file'), { ...call(), ifMatch: etag }))
+    },
+  },
+]

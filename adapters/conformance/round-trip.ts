@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { Entry, StorageProvider } from '../contract.ts'
+import { at, bodyOf, type Case, call, get, has, pattern, put } from './kit.ts'
+
+const kib = 1024
+const mib = 1024 * kib
+
+const sizes = [0, 1, 64 * kib - 1, 64 * kib, 64 * kib + 1, mib - 1, mib, mib + 1, 3 * mib + 7]
+
+export const roundTripCases: Case[] = [
+  ...sizes.map(size => ({
+    name: `round trip of ${size} bytes`,
+    async run(provider: StorageProvider) {
+      const bytes = pattern(size)
+      const written = await put(provider, 'file.bin', bytes)
+      assertEntry(written, 'file.bin', size)
+      await has(provider, 'file.bin', bytes)
+      const seen = await provider.stat(at('file.bin'), call())
+      assert.deepEqual(seen, written, 'stat and write answer differently')
+    },
+  })),
+  {
+    name: 'round trip of 20 MB in pieces of odd sizes, without a size hint',
+    async run(provider) {
+      const piece = pattern(99_991)
+      const sent = createHash('sha256')
+      function* pieces() {
+        for (let i = 0; i < 201; i += 1) {
+          const bytes = piece.subarray(i)
+          sent.update(bytes)
+          yield bytes
+        }
+      }
+      await provider.write(at('big'), Readable.from(pieces()), { ...call(), overwrite: false })
+      const received = createHash('sha256')
+      const { body } = await provider.read(at('big'), call())
+      for await (const bytes of body) received.update(bytes)
+      assert.equal(received.digest('hex'), sent.digest('hex'))
+    },
+  },
+  {
+    name: 'a body in 5,000 pieces of one byte',
+    async run(provider) {
+      const bytes = pattern(5000)
+      await provider.write(at('drops'), bodyOf(bytes, 1), { ...call(), size: 5000, overwrite: false })
+      await has(provider, 'drops', bytes)
+    },
+  },
+  {
+    name: 'a shorter file over a longer one leaves nothing of it, and the etag changes',
+    async run(provider) {
+      const before = await put(provider, 'file', pattern(100_000))
+      const after = await put(provider, 'file', 'short', true)
+      assert.equal((await get(provider, 'file')).toString(), 'short')
+      assertEntry(after, 'file', 5)
+      if (before.etag !== null) assert.notEqual(after.etag, before.etag)
+    },
+  },
+  {
+    name: 'no two contents of one path ever share an etag, however fast they replace each other',
+    async run(provider) {
+      const etags: (string | null)[] = []
+      for (let i = 0; i < 60; i += 1) etags.push((await put(provider, 'file', String(i % 10), true)).etag)
+      const known = etags.filter(etag => etag !== null)
+      assert.equal(new Set(known).size, known.length, 'an etag came again')
+    },
+  },
+]
+
+function assertEntry(entry: Entry, name: string, size: number): void {
+  assert.equal(entry.name, name)
+  assert.equal(entry.kind, 'file')
+  assert.equal(entry.size, size)
+  if (entry.etag !== null)
+    assert.match(entry.etag, /^[\x20\x21\x23-\x7e]+$/, 'the etag is not printable ASCII without "')
+  if (entry.modifiedAt) {
+    const age = Math.abs(Date.now() - entry.modifiedAt.getTime())
+    assert.ok(age < 5 * 60_000, `modifiedAt is ${age} ms from now`)
+  }
+}

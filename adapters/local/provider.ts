@@ -1,0 +1,243 @@
+import { type FileHandle, lstat, statfs } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import {
+  type ByteRange,
+  type Call,
+  type Entry,
+  type Host,
+  type ListPage,
+  type Quota,
+  type ReadResult,
+  StorageError,
+  type StoragePath,
+  type StorageProvider,
+  type Traits,
+} from '../contract.ts'
+import { toEntry } from './entry.ts'
+import { hasErrno, notFound, toStorageError, translated } from './errors.ts'
+import { listPage } from './list.ts'
+import { inside, segmentsOf, self, splitPath } from './names.ts'
+import { FileBody, openFile, positionsOf } from './read.ts'
+import { removeEntry, removeTree } from './remove.ts'
+import { identityOf, type Root } from './root.ts'
+import { sweepStaging } from './staging.ts'
+import { store } from './store.ts'
+import { copyBytes, moveEntry, unlinkIfSame } from './transfer.ts'
+import { makeDirectory, withDirectory, withMadeDirectory } from './walk.ts'
+import { writeBody } from './write.ts'
+
+type Overwrite = { overwrite: boolean }
+
+/** Every call opens its way from the root anew and keeps nothing open afterwards but the body or handle it answers. */
+export class LocalProvider implements StorageProvider {
+  readonly traits: Traits
+  readonly #root: Root
+  readonly #host: Host
+  readonly #closing = new AbortController()
+  readonly #sweeping: Promise<void>
+
+  constructor(root: Root, traits: Traits, host: Host) {
+    this.#root = root
+    this.traits = traits
+    this.#host = host
+    this.#sweeping = this.#sweep()
+  }
+
+  stat(path: StoragePath, { signal }: Call): Promise<Entry> {
+    return translated(async () => {
+      if (path === '') return await this.#inDirectory([], signal, rootEntry)
+      return await this.#inParent(path, signal, entryAt)
+    })
+  }
+
+  list(path: StoragePath, { signal, cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
+    const onInvalidNames = (names: readonly Buffer[]) => {
+      const example = names[0]?.toString('latin1')
+      this.#host.warn('Names that are not UTF-8 were left out of a listing', { path, count: names.length, example })
+    }
+    return translated(async () => {
+      try {
+        const selection = { cursor, limit, signal, onInvalidNames }
+        return await this.#inDirectory(segmentsOf(path), signal, directory => listPage(directory, selection))
+      } catch (error) {
+        if (!(error instanceof StorageError && hasErrno(error.cause, 'ENOTDIR'))) throw error
+        // A file, unless it is not there or a link, which says so here.
+        await this.stat(path, { signal })
+        throw new StorageError('NOT_A_DIRECTORY', 'There is a file at this path, not a folder.', { cause: error })
+      }
+    })
+  }
+
+  openFile(path: StoragePath, { signal, ifMatch }: Call & { ifMatch?: string }) {
+    return translated(() => this.#open(path, signal, ifMatch))
+  }
+
+  read(
+    path: StoragePath,
+    { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
+  ): Promise<ReadResult> {
+    return translated(async () => {
+      const { handle, entry } = await this.#open(path, signal, ifMatch)
+      try {
+        return { body: new FileBody(handle, positionsOf(entry.size ?? 0, range), signal), entry }
+      } catch (error) {
+        await handle.close()
+        throw error
+      }
+    })
+  }
+
+  async write(
+    path: StoragePath,
+    body: Readable,
+    { signal, overwrite }: Call & Overwrite & { size?: number; mimeType?: string },
+  ): Promise<Entry> {
+    try {
+      return await this.#store(path, overwrite, signal, handle => writeBody(handle, body, signal))
+    } catch (error) {
+      body.destroy()
+      // An error of the body is the host's own, even where it looks like one of the disk.
+      throw error === body.errored ? error : toStorageError(error)
+    }
+  }
+
+  copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
+    return translated(async () => {
+      const { handle, entry } = await this.#open(from, signal)
+      try {
+        const { size } = entry
+        return await this.#store(to, overwrite, signal, target => copyBytes(handle, size ?? 0, target, signal))
+      } finally {
+        await handle.close()
+      }
+    })
+  }
+
+  move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
+    return translated(async () => {
+      const target = splitPath(to)
+      if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
+      return await this.#inParent(from, signal, async (parent, name) => {
+        const entry = await entryAt(parent, name)
+        if (to === from && overwrite) return entry
+        try {
+          return await withMadeDirectory(this.#root, target.parents, signal, async targetParent => {
+            signal.throwIfAborted()
+            return await moveEntry({ parent, name }, { parent: targetParent, name: target.name }, overwrite)
+          })
+        } catch (error) {
+          if (entry.kind === 'directory' || !hasErrno(error, 'EXDEV')) throw error
+        }
+        return await this.#moveAcross(parent, name, to, { signal, overwrite })
+      })
+    })
+  }
+
+  /** A file goes to another disk as a copy, staged and published like any write. */
+  async #moveAcross(parent: FileHandle, name: string, to: StoragePath, { signal, overwrite }: Call & Overwrite) {
+    const { handle, entry } = await openFile(parent, name)
+    try {
+      const identity = await identityOf(handle)
+      const fill = (target: FileHandle) => copyBytes(handle, entry.size ?? 0, target, signal)
+      const moved = await this.#store(to, overwrite, signal, fill)
+      await unlinkIfSame(inside(parent, name), identity)
+      return moved
+    } finally {
+      await handle.close()
+    }
+  }
+
+  mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
+    const make = (name: string) => async (parent: FileHandle) => {
+      if (await makeDirectory(parent, name)) return
+      if (!exclusive && (await lstat(inside(parent, name))).isDirectory()) return
+      throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
+    }
+    return translated(async () => {
+      signal.throwIfAborted()
+      if (path === '' && !exclusive) return
+      if (path === '') throw new StorageError('ALREADY_EXISTS', 'The root folder is there already.')
+      const { parents, name } = splitPath(path)
+      await withMadeDirectory(this.#root, parents, signal, make(name))
+    })
+  }
+
+  delete(path: StoragePath, { signal }: Call): Promise<void> {
+    return translated(() => this.#inParent(path, signal, removeEntry).catch(resolveMissing))
+  }
+
+  deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
+    const remove = (parent: FileHandle, name: string) => removeTree(parent, name, signal)
+    return translated(() => this.#inParent(path, signal, remove).catch(resolveMissing))
+  }
+
+  quota({ signal }: Call): Promise<Quota> {
+    return translated(() =>
+      this.#inDirectory([], signal, async directory => {
+        const { bsize, blocks, bfree, bavail } = await statfs(self(directory))
+        // As df(1): what is kept for root counts as neither.
+        return { used: (blocks - bfree) * bsize, total: (blocks - bfree + bavail) * bsize }
+      }),
+    )
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#sweeping
+  }
+
+  async #sweep(): Promise<void> {
+    const { signal } = this.#closing
+    try {
+      const removed = await this.#inDirectory([], signal, directory => sweepStaging(directory, signal))
+      if (removed > 0) this.#host.warn('Unfinished uploads of a server that was killed were removed', { removed })
+    } catch (error) {
+      if (!signal.aborted) this.#host.warn('The folder of unfinished uploads could not be swept', { error })
+    }
+  }
+
+  #inDirectory<T>(segments: string[], signal: AbortSignal, use: (directory: FileHandle) => Promise<T>): Promise<T> {
+    signal.throwIfAborted()
+    return withDirectory(this.#root, segments, signal, use)
+  }
+
+  #inParent<T>(
+    path: StoragePath,
+    signal: AbortSignal,
+    use: (parent: FileHandle, name: string) => Promise<T>,
+  ): Promise<T> {
+    const { parents, name } = splitPath(path)
+    return this.#inDirectory(parents, signal, parent => use(parent, name))
+  }
+
+  async #open(path: StoragePath, signal: AbortSignal, ifMatch?: string) {
+    if (path === '') throw new StorageError('NOT_A_FILE', 'The root is a folder, not a file.')
+    return await this.#inParent(path, signal, (parent, name) => openFile(parent, name, ifMatch))
+  }
+
+  async #store(
+    path: StoragePath,
+    overwrite: boolean,
+    signal: AbortSignal,
+    fill: (handle: FileHandle) => Promise<void>,
+  ): Promise<Entry> {
+    signal.throwIfAborted()
+    return await store({ root: this.#root, ...splitPath(path), overwrite, signal }, fill)
+  }
+}
+
+async function entryAt(parent: FileHandle, name: string): Promise<Entry> {
+  const entry = toEntry(name, await lstat(inside(parent, name), { bigint: true }))
+  if (!entry) throw notFound()
+  return entry
+}
+
+async function rootEntry(directory: FileHandle): Promise<Entry> {
+  const entry = toEntry('', await directory.stat({ bigint: true }))
+  if (!entry) throw notFound()
+  return entry
+}
+
+function resolveMissing(error: unknown): void {
+  if (!hasErrno(error, 'ENOENT', 'NOT_FOUND')) throw error
+}

@@ -1,0 +1,103 @@
+import { constants, type FileHandle, open } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { type ByteRange, type Entry, StorageError } from '../contract.ts'
+import { toEntry } from './entry.ts'
+import { hasErrno, notFound, toStorageError } from './errors.ts'
+import { inside } from './names.ts'
+
+const chunkBytes = 1024 * 1024
+
+/** The caller closes the handle. @throws NOT_FOUND for what is neither file nor directory */
+export async function openFile(
+  parent: FileHandle,
+  name: string,
+  ifMatch?: string,
+): Promise<{ handle: FileHandle; entry: Entry }> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants
+  // Without O_NONBLOCK, open(2) of a FIFO waits for a writer, and with it one of the few threads of the pool.
+  const handle = await open(inside(parent, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).catch(error => {
+    // A symbolic link; a socket or a device without a driver.
+    throw hasErrno(error, 'ELOOP', 'ENXIO', 'ENODEV') ? notFound(error) : error
+  })
+  try {
+    const entry = toEntry(name, await handle.stat({ bigint: true }))
+    if (!entry) throw notFound()
+    if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
+    if (ifMatch !== undefined && entry.etag !== ifMatch) {
+      throw new StorageError('PRECONDITION_FAILED', 'The file is no longer the one that was asked for.')
+    }
+    return { handle, entry }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** @throws RANGE_NOT_SATISFIABLE */
+export function positionsOf(size: number, range: ByteRange | undefined): { start: number; end: number } {
+  if (!range) return { start: 0, end: size }
+  if (range.offset >= size) {
+    throw new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${size} bytes.`)
+  }
+  return { start: range.offset, end: Math.min(size, range.offset + (range.length ?? size)) }
+}
+
+/**
+ * The bytes from `start` up to `end`; owns the handle. `fs.createReadStream` would end without an error where the file
+ * has become shorter meanwhile, and its reader would take the part for the whole.
+ */
+export class FileBody extends Readable {
+  readonly #handle: FileHandle
+  readonly #end: number
+  readonly #signal: AbortSignal
+  #position: number
+  #reading: Promise<void> = Promise.resolve()
+
+  constructor(handle: FileHandle, { start, end }: { start: number; end: number }, signal: AbortSignal) {
+    super({ highWaterMark: chunkBytes })
+    this.#handle = handle
+    this.#position = start
+    this.#end = end
+    this.#signal = signal
+    signal.addEventListener('abort', this.#abort, { once: true })
+    if (signal.aborted) this.#abort()
+  }
+
+  override _read(): void {
+    this.#reading = this.#readChunk().catch(error => {
+      this.destroy(toStorageError(error) as Error)
+    })
+  }
+
+  async #readChunk(): Promise<void> {
+    const length = Math.min(chunkBytes, this.#end - this.#position)
+    if (length === 0) {
+      this.push(null)
+      return
+    }
+    const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafeSlow(length), 0, length, this.#position)
+    if (bytesRead === 0) {
+      throw new StorageError('UNAVAILABLE', 'The file became shorter while it was read. Read it again.')
+    }
+    this.#position += bytesRead
+    this.push(buffer.subarray(0, bytesRead))
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#signal.removeEventListener('abort', this.#abort)
+    void this.#close().then(closing => process.nextTick(callback, error ?? closing))
+  }
+
+  /** A read that is under way must not meet another file under the same descriptor number. */
+  async #close(): Promise<Error | null> {
+    await this.#reading
+    return await this.#handle.close().then(
+      () => null,
+      error => error,
+    )
+  }
+
+  readonly #abort = () => {
+    this.destroy(this.#signal.reason)
+  }
+}

@@ -1,0 +1,145 @@
+import { constants, type FileHandle, mkdir, open, rmdir } from 'node:fs/promises'
+import { hasErrno, notFound } from './errors.ts'
+import { inside } from './names.ts'
+import { openRoot, type Root } from './root.ts'
+
+/** Another client may remove a directory between our making and entering it. */
+const attempts = 8
+
+export function openChild(directory: FileHandle, name: string | Buffer): Promise<FileHandle> {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+  return open(inside(directory, name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+}
+
+interface Deepest {
+  /** The caller closes it. */
+  directory: FileHandle
+  /** How many segments lead to it. */
+  depth: number
+}
+
+/** Opens the deepest directory on the way that exists. */
+export async function openDeepest(root: Root, segments: readonly string[], signal: AbortSignal): Promise<Deepest> {
+  const start = await openRoot(root)
+  if (segments.length === 0) return { directory: start, depth: 0 }
+  try {
+    return await openDeepestFrom(start, segments, signal)
+  } finally {
+    await start.close()
+  }
+}
+
+/** Step by step, as nothing that Node has refuses a symbolic link in the middle of a path. Leaves `start` open. */
+export async function openDeepestFrom(
+  start: FileHandle,
+  segments: readonly string[],
+  signal: AbortSignal,
+): Promise<Deepest> {
+  let directory: FileHandle | undefined
+  let closing: Promise<unknown> = Promise.resolve()
+  let depth = 0
+  try {
+    for (const segment of segments) {
+      signal.throwIfAborted()
+      const child = await openChild(directory ?? start, segment)
+      closing = Promise.all([closing, directory?.close()])
+      directory = child
+      depth += 1
+    }
+  } catch (error) {
+    if (!hasErrno(error, 'ENOENT')) {
+      await directory?.close()
+      throw error
+    }
+  } finally {
+    await closing
+  }
+  return { directory: directory ?? (await openChild(start, '.')), depth }
+}
+
+/** @throws NOT_FOUND also where a file or a symbolic link is in the way */
+export async function withDirectory<T>(
+  root: Root,
+  segments: readonly string[],
+  signal: AbortSignal,
+  use: (directory: FileHandle) => Promise<T>,
+): Promise<T> {
+  const { directory, depth } = await openDeepest(root, segments, signal).catch(error => {
+    throw hasErrno(error, 'ENOTDIR', 'ELOOP') ? notFound(error) : error
+  })
+  try {
+    if (depth < segments.length) throw notFound()
+    return await use(directory)
+  } finally {
+    await directory.close()
+  }
+}
+
+/** Makes what is missing on the way, and takes it away again where it or `use` fails. */
+export async function withMadeDirectory<T>(
+  root: Root,
+  segments: readonly string[],
+  signal: AbortSignal,
+  use: (directory: FileHandle) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await tryInMadeDirectory(root, segments, signal, use)
+    } catch (error) {
+      if (!hasErrno(error, 'ENOENT') || attempt === attempts) throw error
+    }
+  }
+}
+
+async function tryInMadeDirectory<T>(
+  root: Root,
+  segments: readonly string[],
+  signal: AbortSignal,
+  use: (directory: FileHandle) => Promise<T>,
+): Promise<T> {
+  const deepest = await openDeepest(root, segments, signal)
+  let directory = deepest.directory
+  let depth = deepest.depth
+  let made = 0
+  try {
+    for (const segment of segments.slice(depth)) {
+      signal.throwIfAborted()
+      const isNew = await makeDirectory(directory, segment)
+      depth += 1
+      made = isNew ? made + 1 : 0
+      const child = await openChild(directory, segment)
+      await directory.close()
+      directory = child
+    }
+    return await use(directory)
+  } catch (error) {
+    await removeEmpty(root, segments.slice(0, depth), made)
+    throw error
+  } finally {
+    await directory.close()
+  }
+}
+
+/** False where something has the name already. */
+export async function makeDirectory(directory: FileHandle, name: string): Promise<boolean> {
+  try {
+    await mkdir(inside(directory, name))
+    return true
+  } catch (error) {
+    if (hasErrno(error, 'EEXIST')) return false
+    throw error
+  }
+}
+
+/** The last `count` directories of the path, deepest first; stops at one that others use by now. */
+async function removeEmpty(root: Root, segments: readonly string[], count: number): Promise<void> {
+  const anyway = new AbortController().signal
+  try {
+    for (let end = segments.length; end > segments.length - count; end -= 1) {
+      const name = segments[end - 1] ?? ''
+      await withDirectory(root, segments.slice(0, end - 1), anyway, parent => rmdir(inside(parent, name)))
+    }
+  } catch {
+    // What made the call fail says more than an empty folder that stays.
+  }
+}

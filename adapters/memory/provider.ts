@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto'
+import { addAbortSignal, Readable } from 'node:stream'
+import {
+  type ByteRange,
+  type Call,
+  type Entry,
+  type ListPage,
+  type ReadResult,
+  StorageError,
+  type StoragePath,
+  type StorageProvider,
+} from '../contract.ts'
+import { type File, nameOf, nodeBytes, put, segmentsOf, Tree, toEntry } from './tree.ts'
+
+/**
+ * The smallest provider that keeps the whole contract. It has the methods that every provider has and leaves out the
+ * optional ones, so the host copies, moves and deletes trees by means of these.
+ */
+export class MemoryProvider implements StorageProvider {
+  readonly traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: true }
+  readonly #tree: Tree
+  /** An etag must not come again after a restart, when other bytes may lie at its path. */
+  readonly #etagPrefix = randomUUID()
+  #writes = 0
+
+  constructor(maxBytes: number) {
+    this.#tree = new Tree(maxBytes)
+  }
+
+  async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
+    signal.throwIfAborted()
+    return toEntry(nameOf(path), this.#tree.find(path))
+  }
+
+  async list(
+    path: StoragePath,
+    { signal, cursor, limit }: Call & { cursor?: string; limit: number },
+  ): Promise<ListPage> {
+    signal.throwIfAborted()
+    const directory = this.#tree.find(path)
+    if (directory.kind === 'file') throw new StorageError('NOT_A_DIRECTORY', 'This is a file, not a folder.')
+    // A name as the cursor stays good while others come and go; an offset would skip or repeat.
+    const rest = [...directory.children].filter(([name]) => cursor === undefined || name > cursor)
+    const page = rest.sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, limit)
+    const entries = page.map(([name, node]) => toEntry(name, node))
+    const last = entries.at(-1)
+    return rest.length > limit && last ? { entries, cursor: last.name } : { entries }
+  }
+
+  async read(
+    path: StoragePath,
+    { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
+  ): Promise<ReadResult> {
+    signal.throwIfAborted()
+    const file = this.#tree.find(path)
+    if (file.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
+    if (ifMatch !== undefined && ifMatch !== file.etag) {
+      throw new StorageError('PRECONDITION_FAILED', 'The file is no longer the one that was asked for.')
+    }
+    if (range && range.offset >= file.size) {
+      throw new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${file.size} bytes.`)
+    }
+    const body = Readable.from(slice(file.chunks, range ?? { offset: 0 }), { objectMode: false })
+    return { body: addAbortSignal(signal, body), entry: toEntry(nameOf(path), file) }
+  }
+
+  async write(
+    path: StoragePath,
+    body: Readable,
+    { signal, mimeType, overwrite }: Call & { size?: number; mimeType?: string; overwrite: boolean },
+  ): Promise<Entry> {
+    let reserved = 0
+    const reserve = (bytes: number) => {
+      this.#tree.reserve(bytes)
+      reserved += bytes
+    }
+    try {
+      this.#refuseTaken(path, overwrite)
+      reserve(nodeBytes)
+      const chunks: Buffer[] = []
+      for await (const chunk of addAbortSignal(signal, body)) {
+        reserve(Buffer.byteLength(chunk))
+        chunks.push(Buffer.from(chunk))
+      }
+      signal.throwIfAborted()
+      // Again, as others were served while the body came in. Nothing awaits from here on, so look and set are one step.
+      const replaced = this.#refuseTaken(path, overwrite)
+      const parent = this.#tree.makeDirectory(segmentsOf(path).slice(0, -1), 'NOT_A_DIRECTORY')
+      const size = reserved - nodeBytes
+      const etag = `${this.#etagPrefix}-${++this.#writes}`
+      const file: File = { kind: 'file', chunks, size, modifiedAt: new Date(), etag, mimeType: mimeType ?? null }
+      put(parent, nameOf(path), file)
+      reserved = replaced ? nodeBytes + replaced.size : 0
+      return toEntry(nameOf(path), file)
+    } catch (error) {
+      body.destroy()
+      // On abort the body was destroyed with an error of the stream's own making.
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      this.#tree.used -= reserved
+    }
+  }
+
+  async delete(path: StoragePath, { signal }: Call): Promise<void> {
+    signal.throwIfAborted()
+    if (path === '') throw new StorageError('INVALID_PATH', 'The root folder cannot be deleted.')
+    const parent = this.#tree.lookUp(segmentsOf(path).slice(0, -1))
+    const node = this.#tree.lookUp(segmentsOf(path))
+    if (parent?.kind !== 'directory' || !node) return
+    if (node.kind === 'directory' && node.children.size > 0) {
+      throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+    }
+    parent.children.delete(nameOf(path))
+    parent.modifiedAt = new Date()
+    this.#tree.used -= nodeBytes + (node.kind === 'file' ? node.size : 0)
+  }
+
+  async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
+    signal.throwIfAborted()
+    if (exclusive) this.#refuseTaken(path, false)
+    this.#tree.makeDirectory(segmentsOf(path), 'ALREADY_EXISTS')
+  }
+
+  async quota({ signal }: Call): Promise<{ used: number; total: number }> {
+    signal.throwIfAborted()
+    return { used: this.#tree.used, total: this.#tree.maxBytes }
+  }
+
+  /** Returns the file that a write to `path` replaces. */
+  #refuseTaken(path: StoragePath, overwrite: boolean): File | undefined {
+    const node = this.#tree.lookUp(segmentsOf(path))
+    if (node && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
+    if (node?.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
+    return node
+  }
+}
+
+function* slice(chunks: Iterable<Buffer>, { offset, length = Number.POSITIVE_INFINITY }: ByteRange) {
+  let [skip, left] = [offset, length]
+  for (const chunk of chunks) {
+    const part = chunk.subarray(skip, skip + left)
+    skip = Math.max(0, skip - chunk.length)
+    left -= part.length
+    if (part.length > 0) yield part
+    if (left <= 0) return
+  }
+}

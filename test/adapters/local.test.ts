@@ -1,0 +1,236 @@
+import { once } from 'node:events'
+import { readdirSync, statSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, symlink, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import {
+  at,
+  bodyOf,
+  call,
+  get,
+  has,
+  makeFolder,
+  namesIn,
+  pattern,
+  put,
+  rejectsWith,
+  stalledBody,
+} from '../../adapters/conformance/kit.ts'
+import { oddNames } from '../../adapters/conformance/names.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
+import { builtInAdapters } from '../../adapters/index.ts'
+import { smallestAfter } from '../../adapters/local/list.ts'
+import { claim } from '../../adapters/local/store.ts'
+import { runConformance } from './conformance.ts'
+import { silentHost } from './host.ts'
+import { openTemporary } from './temporary.ts'
+
+const mib = 1024 * 1024
+
+runConformance({ open: async () => (await openTemporary(t)).provider })
+
+t.test('no odd name is refused, and each is the name on the disk', async t => {
+  const { provider, root } = await openTemporary(t)
+  for (const name of oddNames) await put(provider, `folder/${name}`, name)
+  t.strictSame((await readdir(join(root, 'folder'))).sort(), [...oddNames].sort())
+  for (const name of oddNames) t.equal(await readFile(join(root, 'folder', name), 'utf8'), name)
+})
+
+t.test('the configuration', async t => {
+  const { root, outside } = await openTemporary(t)
+  const [local] = builtInAdapters({ localRoots: [root, '/nowhere/at/all'] })
+  const open = (folder: string) => Promise.resolve(local?.open({ root: folder }, silentHost))
+  t.match(local?.configSchema.properties, { root: { default: root } })
+  await mkdir(join(root, 'inside'))
+  await writeFile(join(root, 'file'), '')
+  await symlink(outside, join(root, 'out'))
+  await symlink(root, join(outside, 'in'))
+  const reject = async (folder: string, problem: RegExp) => {
+    await t.rejects(open(folder), { code: 'INVALID_CONFIG', message: problem }, folder)
+    await t.rejects(open(folder), { message: new RegExp(`^${folder} .*STOWAGE_LOCAL_ROOTS \\(now: ${root}`) }, folder)
+  }
+  await reject(join(root, 'missing'), /cannot be found/)
+  await reject(join(root, 'file'), /is not a folder/)
+  await reject(outside, /outside of the folders/)
+  await reject(join(root, 'out'), /outside of the folders/)
+  await reject(`${root}-sibling`, /cannot be found/)
+  await reject('/', /outside of the folders/)
+  await t.resolves(open(root))
+  await t.resolves(open(join(root, 'inside')))
+  await t.resolves(open(join(outside, 'in', 'inside')), 'a link on the way to the root is the choice of the operator')
+})
+
+t.test('a root that was replaced or is gone is UNAVAILABLE, and nothing is written into what stands there', async t => {
+  const { provider, root, outside } = await openTemporary(t)
+  await put(provider, 'file', 'content')
+  const attempts = () => [
+    put(provider, 'new', 'no'),
+    provider.stat(at('file'), call()),
+    provider.list(at(''), { ...call(), limit: 10 }),
+    provider.delete(at('file'), call()),
+    makeFolder(provider, 'folder'),
+  ]
+  await rename(root, `${root}-away`)
+  for (const attempt of attempts()) await rejectsWith('UNAVAILABLE', attempt)
+  await mkdir(root)
+  for (const attempt of attempts()) await rejectsWith('UNAVAILABLE', attempt)
+  t.strictSame(await readdir(root), [])
+  await rename(root, `${root}-empty`)
+  await symlink(outside, root)
+  for (const attempt of attempts()) await rejectsWith('UNAVAILABLE', attempt)
+  t.strictSame(await readdir(outside), [])
+})
+
+t.test('a sender that is faster than the disk is held back', async t => {
+  const { provider, root } = await openTemporary(t)
+  const staging = join(root, '.stowage-staging')
+  let mostAhead = 0
+  function* pieces() {
+    const piece = Buffer.alloc(mib)
+    for (let sent = 0; sent < 96 * mib; sent += mib) {
+      const [name] = readdirSync(staging)
+      mostAhead = Math.max(mostAhead, sent - (name === undefined ? 0 : statSync(join(staging, name)).size))
+      yield piece
+    }
+  }
+  await provider.write(at('big'), Readable.from(pieces()), { ...call(), overwrite: false })
+  t.ok(mostAhead <= 5 * mib, `${mostAhead / mib} MiB had been taken and were not on the disk, at most`)
+})
+
+t.test('no call keeps a descriptor, however it ends', async t => {
+  const { provider, outside, root } = await openTemporary(t)
+  await symlink(outside, join(root, 'link'))
+  await put(provider, 'file', pattern(3 * mib))
+  await put(provider, 'folder/file', '')
+  const before = await descriptors()
+  for (let round = 0; round < 5; round += 1) {
+    const { body } = await provider.read(at('file'), call())
+    body.destroy()
+    const started = await provider.read(at('file'), call())
+    await once(started.body, 'readable')
+    started.body.destroy()
+    await get(provider, 'file')
+    const controller = new AbortController()
+    const write = provider.write(at('cut'), stalledBody(pattern(2 * mib)), {
+      signal: controller.signal,
+      overwrite: true,
+    })
+    await delay(10)
+    controller.abort()
+    const calls: (Promise<unknown> | undefined)[] = [
+      write,
+      ...['file', 'folder', 'missing', 'missing/below', 'file/below', 'link', 'link/below', '.stowage-staging'].flatMap(
+        path => [
+          provider.stat(at(path), call()),
+          provider.list(at(path), { ...call(), limit: 10 }),
+          provider.read(at(path), { ...call(), range: { offset: 9e9 } }),
+          provider.openFile?.(at(path), { ...call(), ifMatch: 'other' }),
+          provider.write(at(path), bodyOf('x'), { ...call(), overwrite: false }),
+          provider.copy?.(at(path), at('folder'), { ...call(), overwrite: true }),
+          provider.move?.(at(path), at('folder/file/below'), { ...call(), overwrite: true }),
+          provider.mkdir(at(`${path}/below`), { ...call(), exclusive: true }),
+        ],
+      ),
+      provider.quota?.(call()),
+      provider.deleteTree?.(at('missing'), call()),
+    ]
+    await Promise.allSettled(calls)
+  }
+  await delay(50)
+  t.equal(await descriptors(), before)
+})
+
+t.test('a file that becomes shorter while it is read ends with an error, never as if it were whole', async t => {
+  const { provider, root } = await openTemporary(t)
+  await put(provider, 'file', pattern(8 * mib))
+  const { body } = await provider.read(at('file'), call())
+  await once(body, 'readable')
+  await truncate(join(root, 'file'), 3 * mib)
+  await rejectsWith('UNAVAILABLE', buffer(body))
+  t.pass()
+})
+
+t.test('a file that is replaced or deleted while it is read is still read whole', async t => {
+  const { provider } = await openTemporary(t)
+  const bytes = pattern(8 * mib)
+  await put(provider, 'file', bytes)
+  const { body } = await provider.read(at('file'), call())
+  await put(provider, 'file', 'other', true)
+  await provider.delete(at('file'), call())
+  t.ok((await buffer(body)).equals(bytes))
+})
+
+t.test('a tree 800 folders deep and one 3,000 files wide are deleted', async t => {
+  const { provider, root } = await openTemporary(t)
+  await makeDeep(provider)
+  await mkdir(join(root, 'tree/wide'))
+  await Promise.all(Array.from({ length: 3000 }, (_, i) => writeFile(join(root, 'tree/wide', `file ${i}`), '')))
+  await provider.deleteTree?.(at('tree'), call())
+  t.strictSame(await namesIn(provider, ''), [])
+})
+
+t.test('an aborted deleteTree stops, and what is left stays visible', async t => {
+  const { provider } = await openTemporary(t)
+  for (let i = 0; i < 300; i += 1) await put(provider, `tree/folder ${i}/file`, '')
+  const controller = new AbortController()
+  const removal = provider.deleteTree?.(at('tree'), { signal: controller.signal })
+  setTimeout(() => controller.abort(new Error('stop')), 3)
+  await t.rejects(Promise.resolve(removal), { message: 'stop' })
+  const left = await namesIn(provider, 'tree')
+  t.ok(left.length > 0 && left.length <= 300, `${left.length} of 300 are left`)
+})
+
+t.test('a claim, for disks without hard links: one wins, and a failure takes it back', async t => {
+  const { root } = await openTemporary(t)
+  const names = Array.from({ length: 8 }, (_, i) => join(root, `staged ${i}`))
+  await Promise.all(names.map(name => writeFile(name, name)))
+  const results = await Promise.allSettled(names.map(name => claim(name, join(root, 'file'))))
+  const winner = results.findIndex(result => result.status === 'fulfilled')
+  t.equal(results.filter(result => result.status === 'fulfilled').length, 1)
+  t.equal(await readFile(join(root, 'file'), 'utf8'), names[winner])
+  await t.rejects(claim(join(root, 'missing'), join(root, 'never')), { code: 'ENOENT' })
+  t.notOk((await readdir(root)).includes('never'))
+})
+
+t.test('the smallest names are found in whatever order the disk gives them', async t => {
+  const names = Array.from({ length: 5000 }, (_, i) => `n${(i * 7919) % 5000}`)
+  const sorted = [...names].sort()
+  for (const input of [names, sorted, [...sorted].reverse()]) {
+    for (const [after, count] of [
+      ['', 10],
+      ['n42', 100],
+      ['n4999', 3],
+      ['n5', 5000],
+    ] as const) {
+      const expected = sorted.filter(name => name > after)
+      const found = smallestAfter(input, after, count)
+      t.strictSame(found, { names: expected.slice(0, count), more: expected.length > count })
+    }
+  }
+})
+
+t.test('a page of what is mostly not served is short, not slow, and the walk goes on', async t => {
+  const { provider, root } = await openTemporary(t)
+  await Promise.all(Array.from({ length: 600 }, (_, i) => symlink('nowhere', join(root, `link ${i}`))))
+  await put(provider, 'zzz', 'content')
+  const first = await provider.list(at(''), { ...call(), limit: 100 })
+  t.strictSame(first.entries, [])
+  t.type(first.cursor, 'string')
+  t.strictSame(await namesIn(provider, ''), ['zzz'])
+  await has(provider, 'zzz', 'content')
+})
+
+async function descriptors(): Promise<number> {
+  return (await readdir('/proc/self/fd')).length
+}
+
+/** Deeper than one path of the system or the contract can say: 800 folders, 7,200 bytes. */
+async function makeDeep(provider: StorageProvider): Promise<void> {
+  const chain = Array.from({ length: 400 }, () => 'a folder').join('/')
+  await makeFolder(provider, `lower/${chain}`)
+  await makeFolder(provider, `tree/${chain}`)
+  await provider.move?.(at('lower'), at(`tree/${chain}/lower`), { ...call(), overwrite: false })
+}
