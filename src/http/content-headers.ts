@@ -3,8 +3,7 @@ import { create } from 'content-disposition'
 const generic = 'application/octet-stream'
 const safeToShow = /^(?:image\/(?!svg)[\w.-]+|audio\/[\w.-]+|video\/[\w.-]+|text\/plain|application\/pdf)$/
 const headerValue = /^[\x20-\x7e]+$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/g
+const controlCharacter = /\p{Cc}/gu
 
 export function contentType(mimeType: string | null): string {
   return mimeType !== null && headerValue.test(mimeType) ? mimeType : generic

@@ -9,7 +9,7 @@ const tagPattern = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?:,[ \t]*|$)/
 const days = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)'
 const months = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)'
 const fixdate = new RegExp(`^${days}, \\d{2} ${months} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$`)
-const rfc850 = new RegExp(`^${days.slice(0, -1)})[a-z]*day, \\d{2}-${months}-\\d{2} \\d{2}:\\d{2}:\\d{2} GMT$`)
+const rfc850 = new RegExp(`^${days}[a-z]*day, \\d{2}-${months}-\\d{2} \\d{2}:\\d{2}:\\d{2} GMT$`)
 const asctime = new RegExp(`^${days} ${months} [ \\d]\\d \\d{2}:\\d{2}:\\d{2} \\d{4}$`)
 
 export function formatTag(etag: string): string {

@@ -1,0 +1,60 @@
+/** A client that says exactly what it is told to, byte by byte. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Talk {
+  socket: Socket
+  send(data: string | Buffer): Promise<void>
+  /** All that came, as Latin-1. */
+  received(): string
+  /** Resolves once what came matches. */
+  until(pattern: RegExp): Promise<RegExpExecArray>
+  /** Resolves once the server has closed its side; true where the connection was reset. */
+  ended: Promise<boolean>
+}
+
+export async function talk(port: number): Promise<Talk> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  await once(socket, 'connect')
+  const chunks: Buffer[] = []
+  let wasReset = false
+  socket.on('data', chunk => chunks.push(chunk))
+  socket.on('error', () => {
+    wasReset = true
+  })
+  const end = Promise.withResolvers<boolean>()
+  socket.once('end', () => end.resolve(wasReset)).once('close', () => end.resolve(wasReset))
+  const received = () => Buffer.concat(chunks).toString('latin1')
+  return {
+    socket,
+    received,
+    send: data => new Promise((resolve, reject) => socket.write(data, error => (error ? reject(error) : resolve()))),
+    async until(pattern) {
+      for (let waited = 0; waited < 5000; waited += 5) {
+        const match = pattern.exec(received())
+        if (match) return match
+        await sleep(5)
+      }
+      throw new Error(`Nothing like ${pattern} came within 5 s, only ${JSON.stringify(received().slice(-500))}`)
+    },
+    ended: end.promise,
+  }
+}
+
+export function head(method: string, url: string, headers: Record<string, string | number> = {}): string {
+  const { host, pathname, search } = new URL(url)
+  const lines = Object.entries({ Host: host, ...headers }).map(([name, value]) => `${name}: ${value}`)
+  return `${method} ${pathname}${search} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
+}
+
+/** Polls until `check` answers without throwing. */
+export async function eventually(check: () => Promise<void> | void, within = 5000): Promise<void> {
+  for (const end = performance.now() + within; ; await sleep(10)) {
+    try {
+      return await check()
+    } catch (error) {
+      if (performance.now() > end) throw error
+    }
+  }
+}
