@@ -111,6 +111,8 @@ function checkedBody({ body, size, sha256 }: Upload, maxBytes: number): Readable
       } else done()
     },
   })
+  // It may fail before the back end has begun to read it, who then finds it failed; nobody listens until then.
+  check.on('error', () => {})
   body.once('error', error => check.destroy(error))
   body.once('close', () => {
     if (!body.readableEnded) check.destroy(new AppError('INCOMPLETE_BODY'))
