@@ -46,7 +46,13 @@ function check(schema: GraphQLSchema, source: string): KnownDocument {
   requireSmall(document)
   const errors = validate(schema, document, undefined, { maxErrors })
   if (errors.length > 0) throw new RequestRefused('INVALID_QUERY', errors)
-  return { document, operations: document.definitions.filter(node => node.kind === Kind.OPERATION_DEFINITION) }
+  const operations = document.definitions.filter(node => node.kind === Kind.OPERATION_DEFINITION)
+  const missing = operations.find(node => !schema.getRootType(node.operation))
+  if (missing) {
+    const message = `This server has no ${missing.operation}s.`
+    throw new RequestRefused('INVALID_QUERY', [new GraphQLError(message, { nodes: missing })])
+  }
+  return { document, operations }
 }
 
 function parseBounded(source: string): DocumentNode {

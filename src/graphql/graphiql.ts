@@ -38,8 +38,6 @@ export function graphiqlRoute(app: FastifyInstance): void {
     const { html, policy } = await page
     return reply
       .header('content-security-policy', policy)
-      .header('x-content-type-options', 'nosniff')
-      .header('referrer-policy', 'no-referrer')
       .header('cache-control', 'no-cache')
       .type('text/html; charset=utf-8')
       .send(html)

@@ -9,7 +9,7 @@ export type MediaType = typeof responseMediaType | typeof legacyMediaType
  * only others: the body says more than 406 would.
  */
 export function negotiate(accept: string | undefined): MediaType {
-  if (!accept?.includes(responseMediaType)) return legacyMediaType
+  if (accept === undefined || accept === '*/*') return legacyMediaType
   const weight = quality(accept, responseMediaType)
   return weight > 0 && weight >= quality(accept, legacyMediaType) ? responseMediaType : legacyMediaType
 }

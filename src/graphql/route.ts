@@ -60,7 +60,7 @@ export function graphqlRoute(
   })
 
   app.get('/graphql', (request, reply) => {
-    reply.header('allow', 'GET, HEAD, POST').header('cache-control', 'no-store').header('vary', 'accept')
+    reply.header('allow', 'GET, HEAD, POST').header('vary', 'accept')
     const { searchParams } = new URL(request.url, 'http://localhost')
     return answer(request, reply, parseQueryString(searchParams), true)
   })

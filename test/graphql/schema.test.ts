@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises'
+import {
+  type GraphQLField,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isIntrospectionType,
+  isObjectType,
+  isSpecifiedScalarType,
+  printSchema,
+} from 'graphql'
+import t from 'tap'
+import { schema } from '../../src/graphql/schema.ts'
+
+const types = Object.values(schema.getTypeMap()).filter(
+  type => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
+)
+
+t.test('the committed print is that of the schema', async t => {
+  const committed = await readFile(new URL('../schema.graphql', import.meta.url), 'utf8')
+  t.equal(`${printSchema(schema)}\n`, committed, 'else run: node scripts/print-schema.ts')
+})
+
+t.test('everything has a description', async t => {
+  const described = new Map<string, string | null | undefined>()
+  for (const type of types) {
+    described.set(type.name, type.description)
+    if (isEnumType(type))
+      for (const value of type.getValues()) described.set(`${type}.${value.name}`, value.description)
+    if (isInputObjectType(type))
+      for (const field of Object.values(type.getFields())) described.set(`${type}.${field.name}`, field.description)
+    if (!isObjectType(type) && !isInterfaceType(type)) continue
+    for (const field of Object.values(type.getFields())) {
+      described.set(`${type}.${field.name}`, field.description)
+      for (const arg of field.args) described.set(`${type}.${field.name}(${arg.name})`, arg.description)
+    }
+  }
+  t.ok(described.size > 200, 'the schema is walked')
+  const wanting = [...described].filter(([, text]) => !/^\S.*[.:\w`]$/su.test(text ?? ''))
+  t.same(wanting, [])
+})
+
+interface Options {
+  authScopes?: object
+  resolve?: (...args: unknown[]) => unknown
+}
+
+const options = (field: GraphQLField<unknown, unknown>) => field.extensions.pothosOptions as Options
+
+t.test('every field that can be asked for first states its rule', async t => {
+  const roots = [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
+    Object.values(type?.getFields() ?? {}),
+  )
+  t.ok(roots.length > 30)
+  t.same(
+    roots.filter(field => options(field).authScopes === undefined).map(field => field.name),
+    [],
+  )
+  t.same(
+    roots.filter(field => JSON.stringify(options(field).authScopes) === '{"public":true}').map(field => field.name),
+    ['login', 'register'],
+    'only these two need nothing',
+  )
+})
+
+t.test('every field whose resolver reaches further than its parent states its rule', async t => {
+  const reaching = types
+    .filter(type => isObjectType(type) || isInterfaceType(type))
+    .flatMap(type => Object.values(type.getFields()).map(field => ({ name: `${type}.${field.name}`, field })))
+    // The third parameter of a resolver is the context, the only way to anything else.
+    .filter(({ field }) => (options(field).resolve?.length ?? 0) > 2)
+  t.ok(reaching.some(({ name }) => name === 'Folder.entries'))
+  t.same(
+    reaching.filter(({ field }) => options(field).authScopes === undefined).map(({ name }) => name),
+    [],
+  )
+})

@@ -1,0 +1,271 @@
+import { isInterfaceType, isIntrospectionType, isObjectType, parse, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
+import t from 'tap'
+import { schema } from '../../src/graphql/schema.ts'
+import { startApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+
+/** Names of fields and arguments that a document uses. */
+function usedIn(document: string): string[] {
+  const used: string[] = []
+  const info = new TypeInfo(schema)
+  const visitor = {
+    Field() {
+      const [parent, field] = [info.getParentType(), info.getFieldDef()]
+      if (!parent || !field) throw new Error('Not a valid document')
+      used.push(`${parent}.${field.name}`)
+    },
+    Argument() {
+      used.push(`${info.getParentType()}.${info.getFieldDef()?.name}(${info.getArgument()?.name})`)
+    },
+  }
+  visit(parse(document), visitWithTypeInfo(info, visitor))
+  return used
+}
+
+function allFields(): string[] {
+  return Object.values(schema.getTypeMap())
+    .filter(type => isObjectType(type) || isInterfaceType(type))
+    .filter(type => !isIntrospectionType(type))
+    .flatMap(type =>
+      Object.values(type.getFields()).flatMap(field => [
+        `${type}.${field.name}`,
+        ...field.args.map(arg => `${type}.${field.name}(${arg.name})`),
+      ]),
+    )
+}
+
+const access = 'providerAccess { all restrictions { basePath provider { id } } }'
+const user = `{ id email name role createdAt ${access} }`
+const key = `{ id name displayPrefix scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
+const provider = `{
+  id name status statusReason config createdAt quota { used total } root { path }
+  type { type title configSchema needsAuthorization builtIn }
+  capabilities { serverSideCopy serverSideMove emptyFolders resumableUpload maxFileSize }
+}`
+const common = 'id path name modifiedAt provider { id }'
+const entry = `{ __typename ${common} ... on File { ${common} size mimeType etag checksums { algorithm hex } } ... on Folder { ${common} } }`
+const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
+
+t.test('every field of the schema, used as people use it', async t => {
+  const app = await startApp(t)
+  const used = new Set<string>()
+  let token: string | null = null
+  const ask = async (query: string, variables = {}, as = token) => {
+    for (const name of usedIn(query)) used.add(name)
+    return app.ask(query, variables, as)
+  }
+  const isTime = (text: string | null, what: string) =>
+    t.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, `${what} is ISO 8601`)
+
+  const registered = await ask(
+    `mutation { register(input: { email: "owner@example.org", password: "${password}", name: "Olga" }) { token expiresAt user ${user} } }`,
+  )
+  const owner = registered.register.user
+  t.match(owner, {
+    email: 'owner@example.org',
+    name: 'Olga',
+    role: 'OWNER',
+    providerAccess: { all: true, restrictions: [] },
+  })
+  isTime(registered.register.expiresAt, 'expiresAt')
+  isTime(owner.createdAt, 'createdAt')
+
+  const login = await ask('mutation ($input: LoginInput!) { login(input: $input) { token expiresAt user { id } } }', {
+    input: { email: 'OWNER@example.org', password },
+  })
+  token = login.login.token
+  t.equal(login.login.user.id, owner.id)
+  const changed = await ask(
+    'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token user { email } } }',
+    { input: { currentPassword: password, newPassword: `${password}!` } },
+  )
+  token = changed.changePassword.token
+
+  t.match(
+    await ask(`{ me ${user} viewer { kind user { id } workspace { id } scopes ${access} expiresAt apiKey { id } } }`),
+    {
+      me: owner,
+      viewer: { kind: 'SESSION', user: { id: owner.id }, scopes: ['read', 'write', 'admin'], apiKey: null },
+    },
+  )
+  const { updateWorkspace } = await ask(
+    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE }) { id name registration createdAt } }',
+  )
+  t.same(await ask('{ workspace { id name registration createdAt } }'), { workspace: updateWorkspace })
+
+  const { providerTypes } = await ask('{ providerTypes { type title configSchema needsAuthorization builtIn } }')
+  t.match(
+    providerTypes.find(({ type }: { type: string }) => type === 'memory'),
+    { builtIn: true, needsAuthorization: false, configSchema: { type: 'object' } },
+  )
+  const connected = await ask(
+    `mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { authorizationUrl provider ${provider} } }`,
+    { input: { type: 'memory', name: 'Scratch', config: { maxBytes: 100_000 } } },
+  )
+  t.equal(connected.connectProvider.authorizationUrl, null)
+  t.match(connected.connectProvider.provider, {
+    name: 'Scratch',
+    status: 'CONNECTED',
+    statusReason: null,
+    config: { maxBytes: 100_000 },
+    quota: { used: 0, total: 100_000 },
+    root: { path: '/' },
+    type: { type: 'memory' },
+    capabilities: { serverSideCopy: false, emptyFolders: true, maxFileSize: null },
+  })
+  const providerId = connected.connectProvider.provider.id
+  const { updateProvider } = await ask(
+    'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { name config } }',
+    { input: { id: providerId, name: 'Memory', config: { maxBytes: 200_000 } } },
+  )
+  t.same(updateProvider, { name: 'Memory', config: { maxBytes: 200_000 } })
+  t.match(await ask(`mutation ($id: ID!) { testProvider(id: $id) ${provider} }`, { id: providerId }), {
+    testProvider: { status: 'CONNECTED' },
+  })
+  for (const name of usedIn('mutation { authorizeProvider(id: "") { authorizationUrl } }')) used.add(name)
+  const refused = await app.graphql(
+    'mutation ($id: ID!) { authorizeProvider(id: $id) { authorizationUrl } }',
+    { id: providerId },
+    token,
+  )
+  t.equal(refused.errors[0]?.extensions.reason, 'INVALID_INPUT', 'this type needs no authorization')
+  t.match(await ask(`query ($id: ID!) { providers ${provider} provider(id: $id) ${provider} }`, { id: providerId }), {
+    providers: [{ id: providerId }],
+    provider: { id: providerId, name: 'Memory' },
+  })
+
+  t.equal((await app.upload(token ?? '', providerId, '/team/note.txt', 'hello')).status, 201)
+  const change = (name: string, type: string, selection: string, input: object) =>
+    ask(`mutation ($input: ${type}!) { ${name}(input: $input) ${selection} }`, { input: { providerId, ...input } })
+  t.match(
+    await change('createFolder', 'CreateFolderInput', `{ ${common} entries { nodes { id } } }`, {
+      path: '/team/empty',
+    }),
+    { createFolder: { path: '/team/empty', name: 'empty', entries: { nodes: [] }, provider: { id: providerId } } },
+  )
+  t.match(await change('rename', 'RenameInput', entry, { path: '/team/note.txt', name: 'a.txt' }), {
+    rename: { __typename: 'File', path: '/team/a.txt', size: 5, mimeType: 'text/plain', checksums: [] },
+  })
+  t.match(
+    await change('copy', 'CopyInput', entry, { path: '/team/a.txt', toPath: '/team/b.txt', conflict: 'RENAME' }),
+    {
+      copy: { path: '/team/b.txt' },
+    },
+  )
+  t.match(await change('move', 'MoveInput', entry, { path: '/team/empty', toPath: '/team/moved', conflict: null }), {
+    move: { __typename: 'Folder', path: '/team/moved' },
+  })
+  const listed = await ask(
+    `query ($id: ID!, $after: String) {
+      folder(providerId: $id, path: "/team") {
+        ${common} entries(first: 2, after: $after) { nodes ${entry} edges { cursor node { id } } ${pageInfo} }
+      }
+    }`,
+    { id: providerId },
+  )
+  const page = listed.folder.entries
+  t.same(
+    page.nodes.map((node: { path: string }) => node.path),
+    ['/team/a.txt', '/team/b.txt'],
+  )
+  t.match(page.pageInfo, { hasNextPage: true, hasPreviousPage: false, startCursor: page.edges[0].cursor })
+  t.equal(page.pageInfo.endCursor, page.edges[1].cursor)
+  const found = await ask(
+    `query ($id: ID!) {
+      entry(providerId: $id, path: "/team/a.txt") ${entry}
+      file(providerId: $id, path: "/team/a.txt") { ${common} size mimeType etag checksums { algorithm hex } downloadUrl(expiresIn: 60, inline: true) }
+      folder(providerId: $id) { entries(first: 1) { nodes { path } } }
+    }`,
+    { id: providerId },
+  )
+  t.equal(found.entry.id, found.file.id)
+  isTime(found.file.modifiedAt, 'modifiedAt')
+  t.equal(found.folder.entries.nodes[0].path, '/team')
+  t.ok(found.file.downloadUrl.startsWith(`${app.url}/api/download/proxy?ticket=`), found.file.downloadUrl)
+  t.equal(await (await fetch(found.file.downloadUrl)).text(), 'hello', 'without a header')
+  t.same(await change('delete', 'DeleteInput', '{ deletedPath }', { path: '/team', recursive: true }), {
+    delete: { deletedPath: '/team' },
+  })
+
+  const restrictions = { restrictions: [{ providerId, basePath: '/backups' }] }
+  const created = await ask(
+    `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey ${key} } }`,
+    {
+      input: {
+        name: 'Backup',
+        scopes: ['write'],
+        providerAccess: restrictions,
+        expiresAt: '2999-01-01T00:00:00+01:00',
+      },
+    },
+  )
+  const made = created.createApiKey.apiKey
+  t.match(created.createApiKey.key, /^stw_[0-9a-f]{40}$/)
+  t.match(made, {
+    displayPrefix: created.createApiKey.key.slice(0, 12),
+    scopes: ['write'],
+    state: 'active',
+    expiresAt: '2998-12-31T23:00:00.000Z',
+    revokedAt: null,
+    lastUsedAt: null,
+    owner: { id: owner.id },
+    providerAccess: { all: false, restrictions: [{ basePath: '/backups', provider: { id: providerId } }] },
+  })
+  const asKey = await ask(`{ viewer { kind scopes ${access} expiresAt apiKey ${key} } }`, {}, created.createApiKey.key)
+  t.match(asKey.viewer, {
+    kind: 'API_KEY',
+    scopes: ['read', 'write'],
+    apiKey: { id: made.id },
+    providerAccess: made.providerAccess,
+  })
+  await ask('mutation ($id: ID!) { renameApiKey(id: $id, name: "Nightly") { name } }', { id: made.id })
+  t.match(await ask(`query ($id: ID!) { apiKey(id: $id) ${key} }`, { id: made.id }), { apiKey: { name: 'Nightly' } })
+  const { revokeApiKey } = await ask('mutation ($id: ID!) { revokeApiKey(id: $id) { state revokedAt } }', {
+    id: made.id,
+  })
+  t.equal(revokeApiKey.state, 'revoked')
+  isTime(revokeApiKey.revokedAt, 'revokedAt')
+
+  const { createInvite } = await ask(
+    'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite expiresAt } }',
+    { input: { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ providerId }] } } },
+  )
+  isTime(createInvite.expiresAt, 'expiresAt')
+  const joined = await ask(
+    `mutation ($input: RegisterInput!) { register(input: $input) { token user ${user} } }`,
+    { input: { email: 'new@example.org', password, invite: createInvite.invite } },
+    null,
+  )
+  t.match(
+    joined.register.user,
+    { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ basePath: '/', provider: { id: providerId } }] } },
+    'newcomers see what they reach in the same answer',
+  )
+  const userId = joined.register.user.id
+  const { updateMember } = await ask(`mutation ($input: UpdateMemberInput!) { updateMember(input: $input) ${user} }`, {
+    input: { userId, role: 'VIEWER' },
+  })
+  t.equal(updateMember.role, 'VIEWER')
+  const users = `query ($after: String) { users(first: 1, after: $after) { nodes ${user} edges { cursor node { id } } ${pageInfo} } }`
+  const first = (await ask(users)).users
+  t.match(first, { nodes: [owner], pageInfo: { hasNextPage: true, hasPreviousPage: false } })
+  const second = (await ask(users, { after: first.pageInfo.endCursor })).users
+  t.match(second, { nodes: [{ id: userId }], pageInfo: { hasNextPage: false, hasPreviousPage: true } })
+  t.match(await ask(`query ($id: ID!) { apiKeys(ofUser: $id, includeInactive: false) ${key} }`, { id: userId }), {
+    apiKeys: [],
+  })
+  t.match(await ask('{ apiKeys { id state } }'), { apiKeys: [{ id: made.id, state: 'revoked' }] })
+  t.same(await ask('mutation ($userId: ID!) { removeMember(userId: $userId) }', { userId }), { removeMember: true })
+
+  t.same(await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }), {
+    disconnectProvider: true,
+  })
+  t.same(await ask('mutation { logout }'), { logout: true })
+  t.equal((await app.graphql('{ me { id } }', {}, token)).status, 401, 'the session has ended')
+
+  t.same(
+    allFields().filter(name => !used.has(name)),
+    [],
+    'nothing was left out',
+  )
+})
