@@ -1,0 +1,161 @@
+/** Speaks to the running server over keep-alive connections; reads its schema and its routes from itself. */
+import { Agent, request } from 'node:http'
+
+export interface Call {
+  method: string
+  path: string
+  headers?: Record<string, string>
+  body?: string | Buffer
+}
+
+export interface Answer {
+  status: number
+  /** JSON, or the bytes as text. */
+  body: unknown
+  text: string
+  errors: { message: string; path?: (string | number)[]; extensions?: { code?: string; reason?: string } }[]
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 24 })
+
+/** @param authorization the whole header; null sends none */
+export function send(url: string, authorization: string | null, call: Call): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const headers = {
+    ...call.headers,
+    ...(authorization !== null && { authorization }),
+    ...(call.body !== undefined && { 'content-length': String(Buffer.byteLength(call.body)) }),
+  }
+  const sent = request(url + call.path, { agent, method: call.method, headers }, response => {
+    const chunks: Buffer[] = []
+    response.on('data', (chunk: Buffer) => chunks.push(chunk))
+    response.on('error', reject)
+    response.on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      const isJson = /json/.test(response.headers['content-type'] ?? '')
+      const body = isJson && text !== '' ? JSON.parse(text) : text
+      resolve({ status: response.statusCode ?? 0, body, text, errors: body.errors ?? [] })
+    })
+  })
+  sent.on('error', reject)
+  sent.end(call.body)
+  return promise
+}
+
+export function hangUp(): void {
+  agent.destroy()
+}
+
+export function post(query: string, variables: Record<string, unknown> = {}): Call {
+  const body = JSON.stringify({ query, variables })
+  return { method: 'POST', path: '/graphql', headers: { 'content-type': 'application/json' }, body }
+}
+
+/** As introspection tells it. */
+export interface TypeRef {
+  kind: string
+  name: string | null
+  ofType: TypeRef | null
+}
+interface Argument {
+  name: string
+  type: TypeRef
+}
+export interface Field {
+  name: string
+  args: Argument[]
+  type: TypeRef
+}
+interface Type {
+  kind: string
+  name: string
+  fields: Field[] | null
+  inputFields: Argument[] | null
+  possibleTypes: { name: string }[] | null
+}
+
+export interface Schema {
+  types: ReadonlyMap<string, Type>
+}
+
+const typeRef = 'kind name ofType { kind name ofType { kind name ofType { kind name } } }'
+const introspection = `{ __schema { types { kind name possibleTypes { name } inputFields { name type { ${typeRef} } }
+  fields(includeDeprecated: true) { name args { name type { ${typeRef} } } type { ${typeRef} } } } } }`
+
+export async function readSchema(url: string): Promise<Schema> {
+  const answer = await send(url, null, post(introspection))
+  const { data } = answer.body as { data: { __schema: { types: Type[] } } }
+  return { types: new Map(data.__schema.types.map(type => [type.name, type])) }
+}
+
+export function named(type: TypeRef): string {
+  return type.ofType ? named(type.ofType) : (type.name ?? '')
+}
+
+export function fieldsOf(schema: Schema, type: string): Field[] {
+  return schema.types.get(type)?.fields ?? []
+}
+
+/** Objects and interfaces that clients can be answered with, without those of introspection. */
+export function outputTypes(schema: Schema): Type[] {
+  return [...schema.types.values()].filter(type => type.fields && !type.name.startsWith('__'))
+}
+
+/** All scalars of a type, and those of its objects where it has none itself; empty for a scalar. */
+export function selection(schema: Schema, type: string): string {
+  const fields = fieldsOf(schema, type)
+  if (fields.length === 0) return ''
+  const [leaves, objects] = [
+    fields.filter(field => isLeaf(schema, field)),
+    fields.filter(field => !isLeaf(schema, field)),
+  ]
+  const inner = leaves.length > 0 ? [] : objects.map(field => `${field.name} ${selection(schema, named(field.type))}`)
+  return `{ __typename ${[...leaves.map(field => field.name), ...inner].join(' ')} }`
+}
+
+export function isLeaf(schema: Schema, field: Field): boolean {
+  return fieldsOf(schema, named(field.type)).length === 0
+}
+
+/** A call of one field of Query or Mutation, `name` reading "Query.file". */
+export function operation(schema: Schema, name: string, args: Record<string, unknown>, select?: string): Call {
+  const [root = '', fieldName = ''] = name.split('.')
+  const field = fieldsOf(schema, root).find(field => field.name === fieldName)
+  if (!field) throw new Error(`The schema has no ${name}`)
+  const given = field.args.filter(argument => argument.name in args)
+  const list = (items: string[]) => (items.length > 0 ? `(${items.join(', ')})` : '')
+  const variables = list(given.map(argument => `$${argument.name}: ${print(argument.type)}`))
+  const values = list(given.map(argument => `${argument.name}: $${argument.name}`))
+  const wanted = select ?? selection(schema, named(field.type))
+  return post(`${root.toLowerCase()} ${variables} { ${fieldName}${values} ${wanted} }`, args)
+}
+
+/** Every argument of a field, those of its input object too, as "input.path". */
+export function argumentsOf(schema: Schema, field: Field): string[] {
+  return field.args.flatMap(argument => {
+    const inner = schema.types.get(named(argument.type))?.inputFields
+    return inner ? inner.map(({ name }) => `${argument.name}.${name}`) : [argument.name]
+  })
+}
+
+/** "GET /healthz" and so on, from what Fastify prints of itself. */
+export function parseRoutes(printed: string): string[] {
+  const routes: string[] = []
+  const open: { indent: number; path: string }[] = []
+  for (const line of printed.split('\n')) {
+    const match = /^([│ ]*)[├└]── (\S*) ?(?:\(([A-Z, -]+)\))?/.exec(line)
+    if (!match) continue
+    const [, indent = '', path = '', methods] = match
+    while ((open.at(-1)?.indent ?? -1) >= indent.length) open.pop()
+    const whole = (open.at(-1)?.path ?? '') + path
+    open.push({ indent: indent.length, path: whole })
+    for (const method of methods?.split(', ') ?? []) if (method !== '-') routes.push(`${method} ${whole}`)
+  }
+  return routes
+}
+
+function print(type: TypeRef): string {
+  if (type.kind === 'NON_NULL' && type.ofType) return `${print(type.ofType)}!`
+  if (type.kind === 'LIST' && type.ofType) return `[${print(type.ofType)}]`
+  return type.name ?? ''
+}

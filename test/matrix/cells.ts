@@ -1,0 +1,205 @@
+/** One call of one row with one credential at one place: what is expected, what came, and whether it is true. */
+import { access, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { password } from '../support/client.ts'
+import { type Answer, type Call, operation, type Schema, send } from './api.ts'
+import { fields } from './fields.ts'
+import { isBelow, isSpelled, judge, judgeGift, judgeNewKey, type Verdict } from './model.ts'
+import { routes, uploaded } from './routes.ts'
+import type { FieldRow, Purpose, RouteRow, Target } from './row.ts'
+import { type Aim, aim, beside, defaultSpot, type Spot } from './spots.ts'
+import { contentOf, type Holder, putFile, seedFile, type World } from './world.ts'
+
+export interface Cell {
+  row: string
+  holder: Holder
+  spots: readonly Spot[]
+  verdict: Verdict
+  aims: readonly Aim[]
+  n: number
+}
+
+const rowOf = (name: string): FieldRow | RouteRow => {
+  const row = fields[name] ?? routes[name]
+  if (!row) throw new Error(`There is no row ${name}`)
+  return row
+}
+
+/** @param given one for each place of the row; what is left out is inside */
+export function makeCell(world: World, row: string, holder: Holder, given: readonly Spot[] = []): Cell {
+  const n = world.next()
+  const { takes = [], needs, gives } = rowOf(row)
+  const spots = takes.map((_, index) => given[index] ?? defaultSpot)
+  const aims: Aim[] = []
+  for (const [index, purpose] of takes.entries()) {
+    const first = aims[0]
+    const spot = spots[index] ?? defaultSpot
+    aims.push(purpose === 'same folder' && first ? beside(first, n) : aim(world, spot, purpose, n))
+  }
+  let verdict = judge(holder, needs, aims)
+  if (verdict.may && gives === 'a key that reads') verdict = judgeNewKey(holder, { scopes: ['read'], access: 'all' })
+  if (verdict.may && gives === 'what the bystander has') verdict = judgeGift(holder, world.bystander)
+  const settled = verdict.may ? aims : aims.map((at, index) => seeded(at, takes[index], spots[index]))
+  return { row, holder, spots, verdict, aims: settled, n }
+}
+
+/** What is refused is tried on what is there for good: nothing of it may change. */
+function seeded(at: Aim, purpose: Purpose | undefined, spot: Spot | undefined): Aim {
+  return isTaken(purpose) && spot?.kind === 'folder' ? { ...at, path: `${spot.path}/${seedFile}` } : at
+}
+
+function isTaken(purpose: Purpose | undefined): boolean {
+  return purpose === 'doomed' || purpose === 'replaced'
+}
+
+/** True where a success would take away what other cells stand on. */
+export function isDestructive({ row, verdict, spots, aims }: Cell): boolean {
+  const [spot, targetSpot] = spots
+  const [from, to] = aims
+  if (!verdict.may || !spot || !from) return false
+  if (row === 'Mutation.disconnectProvider') return spot.kind !== 'missing'
+  // A folder of all cells goes nowhere: into itself, or where something is already, it cannot.
+  const stays = targetSpot?.kind === 'exact' || !to || (from.provider === to.provider && isBelow(to.path, from.path))
+  return spot.kind === 'exact' && rowOf(row).takes?.[1] === 'new' && !stays
+}
+
+/** Resolves with what is wrong; null where all is as expected. */
+export async function runCell(world: World, schema: Schema, cell: Cell): Promise<string | null> {
+  const row = rowOf(cell.row)
+  const { holder, ids } = await prepare(world, cell)
+  const target: Target = { places: cell.aims, n: cell.n, ids }
+  const call = 'call' in row ? row.call(target) : operation(schema, cell.row, row.args?.(target) ?? {})
+  const answer = await send(world.url, holder.header, call)
+  const wrong = cell.verdict.may ? await checkPermitted(world, cell, answer) : checkRefused(cell, call, answer)
+  return (
+    wrong &&
+    `${cell.row} with ${holder.label} at ${cell.aims.map(({ path }, i) => `${cell.spots[i]?.name} (${path.slice(0, 80)})`).join(' -> ') || 'no place'}: ${wrong}`
+  )
+}
+
+async function prepare(
+  world: World,
+  { row, holder, verdict, aims }: Cell,
+): Promise<{ holder: Holder; ids: Target['ids'] }> {
+  const { takes, spends } = rowOf(row)
+  const ids = {
+    ownKey: world.ownKeys.get(holder.userId ?? '') ?? world.ownKeys.values().next().value ?? '',
+    login: { email: world.founder.email ?? '', password },
+    bystander: world.bystander.id,
+    spare: world.bystander.id,
+  }
+  if (!verdict.may) return { holder, ids }
+  for (const [index, { provider, path, sure }] of aims.entries()) {
+    const root = world.roots.get(provider)
+    if (isTaken(takes?.[index]) && sure && root) await putFile(root, path)
+  }
+  if (spends === 'member')
+    return { holder, ids: { ...ids, spare: await world.insertMember({ role: 'NONE', access: 'all' }) } }
+  if (spends !== 'session') return { holder, ids }
+  const query = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+  const { login } = await world.app.ask(query, { input: { email: holder.email, password } })
+  return { holder: { ...holder, header: `Bearer ${login.token}` }, ids }
+}
+
+const statuses: Record<string, number> = { UNAUTHENTICATED: 401, FORBIDDEN: 403, BAD_USER_INPUT: 400, NOT_FOUND: 404 }
+
+function checkRefused({ row, holder, verdict, aims }: Cell, call: Call, answer: Answer): string | null {
+  if (verdict.may) return null
+  const { takes = [] } = rowOf(row)
+  const { code = '', reason = '' } = answer.errors[0]?.extensions ?? {}
+  const came = `${answer.status} ${code} ${reason}`
+  // That a root stays where it is may be said to everybody, before or after where the root is.
+  const isFixed = aims.some(
+    ({ path, makes }, index) => path === '/' && (makes || isTaken(takes[index]) || takes[index] === 'source'),
+  )
+  const saysFixed = isFixed && reason === 'ROOT_IS_FIXED' && code === 'BAD_USER_INPUT'
+  const expected = `${verdict.code} ${verdict.reasons.join(' or ')}`
+  const isGraphql = call.path.startsWith('/graphql')
+  const status = isGraphql && !holder.faults ? 200 : statuses[saysFixed ? code : verdict.code]
+  if (answer.status !== status) return `expected ${status} ${expected}, came ${came}`
+  if (call.method === 'HEAD') return answer.text === '' ? null : 'a body in the answer to HEAD'
+  if (!saysFixed && (code !== verdict.code || !verdict.reasons.includes(reason)))
+    return `expected ${expected}, came ${came}`
+  if (answer.errors.length !== 1) return `${answer.errors.length} errors instead of one`
+  const { data = null } = answer.body as { data?: Record<string, unknown> | null }
+  if (data !== null && Object.values(data).some(value => value !== null)) return `data in a refusal: ${answer.text}`
+  if (answer.text.includes('canary-content')) return `content in a refusal: ${answer.text}`
+  return null
+}
+
+async function checkPermitted(world: World, { row, aims, n }: Cell, answer: Answer): Promise<string | null> {
+  const { bounces, takes = [], effect } = rowOf(row)
+  const { code, reason } = answer.errors[0]?.extensions ?? {}
+  const came = `${answer.status} ${code} ${reason} ${answer.errors[0]?.message}`
+  if ([401, 403].includes(answer.status) || code === 'UNAUTHENTICATED' || code === 'FORBIDDEN') {
+    return `expected to be let through, came ${came}`
+  }
+  if (answer.status >= 500 || (code !== undefined && code !== 'BAD_USER_INPUT' && code !== 'NOT_FOUND'))
+    return `came ${came}`
+  if (bounces || !aims.every(({ sure }) => sure)) {
+    const isRead = answer.errors.length === 0 && answer.text.includes('canary-content')
+    const [at] = aims
+    return isRead && at && !answer.text.includes(contentOf(at.path)) ? 'content of another file' : null
+  }
+  if (answer.errors.length > 0 || answer.status >= 300) return `expected success, came ${came}`
+  return effect ? checkEffect(world, effect, aims, takes, answer, n) : null
+}
+
+async function checkEffect(
+  world: World,
+  effect: NonNullable<FieldRow['effect']>,
+  aims: readonly Aim[],
+  takes: readonly Purpose[],
+  answer: Answer,
+  n: number,
+): Promise<string | null> {
+  const [from, to = from] = aims
+  if (!from || !to) return 'no place'
+  const onDisk = ({ provider, path }: Aim) => join(world.roots.get(provider) ?? '', path)
+  const exists = (at: Aim) =>
+    access(onDisk(at)).then(
+      () => true,
+      () => false,
+    )
+  const holds = async (at: Aim, text: string) => (await readFile(onDisk(at), 'utf8').catch(() => null)) === text
+  const said = (yes: boolean, what: string) => (yes ? null : `${what}: ${answer.text.slice(0, 200)}`)
+  switch (effect) {
+    case 'names its path':
+      return said(answer.text.includes(`"path":${JSON.stringify(from.path)}`), 'another path')
+    case 'sent':
+      return said(answer.text === contentOf(from.path), 'other bytes')
+    case 'stored':
+      return said(await holds(from, uploaded({ n })), 'not stored')
+    case 'folder made':
+      return said(await exists(from), 'not made')
+    case 'gone':
+      return said(!(await exists(from)), 'still there')
+    case 'moved':
+      return said(!(await exists(from)) && (await holds(to, contentOf(from.path))), 'not moved')
+    case 'copied':
+      return said((await holds(to, contentOf(from.path))) && (await exists(from)), `not copied as ${takes}`)
+  }
+}
+
+/** Runs many at once, in the order given as far as that goes. */
+export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<string | null>): Promise<string[]> {
+  const wrong: string[] = []
+  const iterator = items.values()
+  const worker = async () => {
+    for (const item of iterator) {
+      const found = await run(item).catch(error => `threw ${error instanceof Error ? error.stack : error}`)
+      if (found) wrong.push(found)
+    }
+  }
+  await Promise.all(Array.from({ length: 24 }, worker))
+  return wrong
+}
+
+/** True for paths that a form or an address can carry as they are: a form names a folder and a file in it. */
+export function canCarry(row: string, spot: Spot): boolean {
+  if (!spot.path.isWellFormed()) return row in fields
+  if (row !== 'POST /api/upload/proxy as a form') return spot.path !== '' || row in fields
+  const name = spot.path.slice(spot.path.lastIndexOf('/') + 1)
+  const isPlain = name !== '' && !/["\\\p{Cc}]/u.test(name)
+  return isPlain && isSpelled({ provider: '', path: `${spot.path.slice(0, -name.length)}x` })
+}

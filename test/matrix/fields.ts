@@ -1,0 +1,216 @@
+/** One row for each field of the schema: what it needs, what it touches, how to call it. */
+import type { Need } from './model.ts'
+import type { FieldRow, Target } from './row.ts'
+
+const anyone: Need = { who: 'anyone' }
+const signedIn: Need = { who: 'anybody signed in' }
+const session: Need = { who: 'session' }
+const keyManager: Need = { who: 'key manager' }
+const admin: Need = { who: 'anybody signed in', scope: 'admin' }
+const everyProvider: Need = { ...admin, where: 'every' }
+const wholeProvider: Need = { ...admin, where: 'whole' }
+const read: Need = { who: 'anybody signed in', scope: 'read' }
+const readPaths: Need = { ...read, where: 'paths' }
+const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
+
+const at = ({ places: [place] }: Target) => ({ providerId: place?.provider ?? '', path: place?.path ?? '' })
+const ends = (target: Target) => ({
+  ...at(target),
+  toProviderId: target.places[1]?.provider ?? '',
+  toPath: target.places[1]?.path ?? '',
+  conflict: 'FAIL',
+})
+const password = 'a password of this test'
+
+/** `args` names every argument, also those that stay at their default: a new one is to be thought about. */
+export const fields: Readonly<Record<string, FieldRow>> = {
+  'Query.me': { needs: signedIn },
+  'Query.viewer': { needs: signedIn },
+  'Query.workspace': { needs: signedIn },
+  'Query.users': { needs: admin, args: () => ({ first: 3, after: null }) },
+  'Query.apiKeys': { needs: keyManager, args: () => ({ ofUser: null, includeInactive: true }) },
+  'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
+  'Query.providerTypes': { needs: read },
+  'Query.providers': { needs: read },
+  'Query.provider': {
+    needs: { ...read, where: 'reach' },
+    takes: ['provider'],
+    args: target => ({ id: at(target).providerId }),
+  },
+  'Query.entry': { needs: readPaths, takes: ['entry'], args: at, effect: 'names its path' },
+  'Query.file': { needs: readPaths, takes: ['file'], args: at, effect: 'names its path' },
+  'Query.folder': { needs: readPaths, takes: ['folder'], args: at, effect: 'names its path' },
+
+  'Mutation.register': {
+    needs: anyone,
+    args: ({ n }) => ({ input: { email: `new-${n}@example.org`, password: 'short', name: null, invite: null } }),
+    bounces: true,
+  },
+  'Mutation.login': { needs: anyone, args: ({ ids }) => ({ input: ids.login }) },
+  'Mutation.logout': { needs: session, spends: 'session' },
+  'Mutation.changePassword': {
+    needs: session,
+    args: () => ({ input: { currentPassword: password, newPassword: 'short' } }),
+    bounces: true,
+  },
+  'Mutation.createInvite': {
+    needs: admin,
+    args: () => ({ input: { role: 'NONE', providerAccess: null, expiresAt: null } }),
+  },
+  'Mutation.updateMember': {
+    needs: admin,
+    gives: 'what the bystander has',
+    args: ({ ids }) => ({ input: { userId: ids.bystander, role: 'VIEWER', providerAccess: null } }),
+  },
+  'Mutation.removeMember': { needs: admin, spends: 'member', args: ({ ids }) => ({ userId: ids.spare }) },
+
+  'Mutation.createApiKey': {
+    needs: keyManager,
+    gives: 'a key that reads',
+    args: ({ n }) => ({ input: { name: `made ${n}`, scopes: ['read'], providerAccess: null, expiresAt: null } }),
+  },
+  'Mutation.renameApiKey': { needs: keyManager, args: ({ ids, n }) => ({ id: ids.ownKey, name: `renamed ${n}` }) },
+  'Mutation.revokeApiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
+
+  'Mutation.connectProvider': {
+    needs: everyProvider,
+    args: ({ n }) => ({ input: { type: 'local', name: `new ${n}`, config: { root: 'not absolute' } } }),
+    bounces: true,
+  },
+  'Mutation.updateProvider': {
+    needs: wholeProvider,
+    takes: ['provider'],
+    args: target => ({ input: { id: at(target).providerId, name: 'main', config: null } }),
+  },
+  'Mutation.disconnectProvider': {
+    needs: wholeProvider,
+    takes: ['provider'],
+    spends: 'provider',
+    args: target => ({ id: at(target).providerId }),
+  },
+  'Mutation.authorizeProvider': {
+    needs: wholeProvider,
+    takes: ['provider'],
+    args: target => ({ id: at(target).providerId }),
+    bounces: true,
+  },
+  'Mutation.testProvider': {
+    needs: wholeProvider,
+    takes: ['provider'],
+    args: target => ({ id: at(target).providerId }),
+  },
+
+  'Mutation.createFolder': {
+    needs: writePaths,
+    takes: ['new'],
+    args: target => ({ input: at(target) }),
+    effect: 'folder made',
+  },
+  'Mutation.rename': {
+    needs: writePaths,
+    takes: ['doomed', 'same folder'],
+    args: target => {
+      const { conflict, toPath } = ends(target)
+      return { input: { ...at(target), name: toPath.slice(toPath.lastIndexOf('/') + 1), conflict } }
+    },
+    effect: 'moved',
+  },
+  'Mutation.move': {
+    needs: writePaths,
+    takes: ['doomed', 'new'],
+    args: target => ({ input: ends(target) }),
+    effect: 'moved',
+  },
+  'Mutation.copy': {
+    needs: writePaths,
+    takes: ['source', 'new'],
+    args: target => ({ input: ends(target) }),
+    effect: 'copied',
+  },
+  'Mutation.delete': {
+    needs: writePaths,
+    takes: ['doomed'],
+    args: target => ({ input: { ...at(target), recursive: false } }),
+    effect: 'gone',
+  },
+  'Mutation.updateWorkspace': {
+    needs: admin,
+    args: () => ({ input: { name: 'Stowage', registration: 'OPEN' } }),
+  },
+}
+
+/**
+ * Fields of what those answer. `as its parent`: whoever was answered the object may read it. `what is reached`: only
+ * providers that the credential reaches are named. `managed`: empty unless the credential may change the provider.
+ */
+export type NestedNeed = 'as its parent' | 'what is reached' | 'managed'
+
+const own = 'as its parent' as const
+
+export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
+  AuthPayload: { token: own, expiresAt: own, user: own },
+  CreateInvitePayload: { invite: own, expiresAt: own },
+  CreateApiKeyPayload: { apiKey: own, key: own },
+  ConnectProviderPayload: { provider: own, authorizationUrl: own },
+  AuthorizeProviderPayload: { authorizationUrl: own },
+  DeletePayload: { deletedPath: own },
+  User: { id: own, email: own, name: own, role: own, providerAccess: own, createdAt: own },
+  UserConnection: { nodes: own, edges: own, pageInfo: own },
+  UserEdge: { node: own, cursor: own },
+  PageInfo: { hasNextPage: own, hasPreviousPage: own, startCursor: own, endCursor: own },
+  Viewer: { kind: own, user: own, workspace: own, scopes: own, providerAccess: own, expiresAt: own, apiKey: own },
+  Workspace: { id: own, name: own, registration: own, createdAt: own },
+  ApiKey: {
+    id: own,
+    name: own,
+    displayPrefix: own,
+    scopes: own,
+    providerAccess: own,
+    state: own,
+    createdAt: own,
+    expiresAt: own,
+    revokedAt: own,
+    lastUsedAt: own,
+    owner: own,
+  },
+  ProviderAccess: { all: own, restrictions: 'what is reached' },
+  ProviderRestriction: { provider: 'what is reached', basePath: 'what is reached' },
+  ProviderType: { type: own, title: own, configSchema: own, needsAuthorization: own, builtIn: own },
+  StorageProvider: {
+    id: own,
+    name: own,
+    type: own,
+    status: own,
+    statusReason: own,
+    config: 'managed',
+    capabilities: own,
+    quota: own,
+    root: 'what is reached',
+    createdAt: own,
+  },
+  ProviderCapabilities: {
+    serverSideCopy: own,
+    serverSideMove: own,
+    emptyFolders: own,
+    resumableUpload: own,
+    maxFileSize: own,
+  },
+  Quota: { used: own, total: own },
+  Entry: { id: own, provider: own, path: own, name: own, modifiedAt: own },
+  File: {
+    id: own,
+    provider: own,
+    path: own,
+    name: own,
+    modifiedAt: own,
+    size: own,
+    mimeType: own,
+    etag: own,
+    checksums: own,
+    downloadUrl: own,
+  },
+  Checksum: { algorithm: own, hex: own },
+  Folder: { id: own, provider: own, path: own, name: own, modifiedAt: own, entries: own },
+  EntryConnection: { nodes: own, edges: own, pageInfo: own },
+  EntryEdge: { node: own, cursor: own },
+}

@@ -1,0 +1,204 @@
+import t, { type Test } from 'tap'
+import { argumentsOf, fieldsOf, operation, outputTypes, parseRoutes, readSchema, type Schema, send } from './api.ts'
+import { type Cell, canCarry, isDestructive, makeCell, runAll, runCell } from './cells.ts'
+import { fields, nestedFields } from './fields.ts'
+import { baseIn, isBelow } from './model.ts'
+import { routes } from './routes.ts'
+import { hostileSpots, providerSpots, type Spot, spots } from './spots.ts'
+import { compareTrees, readTree } from './tree.ts'
+import { createWorld, type Holder, type World } from './world.ts'
+
+const allRows = { ...fields, ...routes }
+const rowNames = Object.keys(allRows)
+const placed = rowNames.filter(name => allRows[name]?.takes)
+const onPaths = placed.filter(name => allRows[name]?.takes?.[0] !== 'provider')
+const twoEnded = rowNames.filter(name => allRows[name]?.takes?.[1] === 'new')
+
+t.setTimeout(300_000)
+
+t.test('everybody everywhere', async t => {
+  const world = await createWorld(t, { people: true })
+  const schema = await readSchema(world.url)
+  t.comment(`${world.good.length} good credentials, ${world.dead.length} others`)
+
+  t.test('every field, argument and route has a row, and every row has one', async t => {
+    const isRoot = (name: string) => name === 'Query' || name === 'Mutation'
+    const types = outputTypes(schema)
+    const live = types
+      .filter(type => isRoot(type.name))
+      .flatMap(({ name, fields }) => fields?.map(field => `${name}.${field.name}`))
+    t.same(Object.keys(fields).toSorted(), live.toSorted(), 'fields of Query and Mutation')
+    const nested = types
+      .filter(type => !isRoot(type.name))
+      .map(({ name, fields }) => [name, fields?.map(field => field.name).toSorted()])
+    const rows = Object.entries(nestedFields).map(([type, known]) => [type, Object.keys(known).toSorted()])
+    t.same(Object.fromEntries(rows), Object.fromEntries(nested), 'nested fields')
+    for (const [name, row] of Object.entries(fields)) {
+      const [root = '', own = ''] = name.split('.')
+      const field = fieldsOf(schema, root).find(field => field.name === own)
+      if (!field) continue
+      const cell = makeCell(world, name, world.founder)
+      const ids = { ownKey: '', login: { email: '', password: '' }, spare: '', bystander: '' }
+      const args = row.args?.({ places: cell.aims, n: 0, ids }) ?? {}
+      const given = Object.entries(args).flatMap(([key, value]) =>
+        key === 'input' ? Object.keys(value as object).map(inner => `input.${inner}`) : [key],
+      )
+      t.same(given.toSorted(), argumentsOf(schema, field).toSorted(), `arguments of ${name}`)
+    }
+    const liveRoutes = parseRoutes(world.app.app.server.printRoutes())
+    t.ok(liveRoutes.length > 5)
+    const known = new Set(Object.keys(routes).map(name => name.split(' ').slice(0, 2).join(' ')))
+    t.same([...known].toSorted(), liveRoutes.toSorted(), 'routes')
+  })
+
+  t.test('a credential that is no good, and none at all', async t => {
+    const cells = rowNames.flatMap(row => world.dead.map(holder => makeCell(world, row, holder)))
+    const hostile = onPaths.flatMap(row =>
+      hostileSpots.filter(spot => canCarry(row, spot)).map(spot => makeCell(world, row, world.none, [spot])),
+    )
+    await runGroups(t, world, schema, [...cells, ...hostile])
+    const lost = world.dead.filter(({ faults }) => faults)
+    const wrong = await runAll(lost, async ({ header, label }) => {
+      const calls = [
+        { method: 'GET', path: '/nowhere' },
+        { method: 'PUT', path: '/graphql' },
+        { method: 'POST', path: '/graphql', headers: { 'content-type': 'application/json' }, body: '{' },
+        { method: 'POST', path: '/api/upload/proxy', body: 'x' },
+      ]
+      const answers = await Promise.all(calls.map(call => send(world.url, header, call)))
+      const codes = answers.map(({ status, errors }) => `${status} ${errors[0]?.extensions?.code}`)
+      return codes.every(code => code === '401 UNAUTHENTICATED') ? null : `${label}: ${codes}`
+    })
+    t.same(wrong, [], 'whatever else is wrong with the request')
+  })
+
+  t.test('every role, access, scope and restriction, inside and at other providers', async t => {
+    const cells = rowNames.flatMap(row => {
+      const where: (readonly Spot[])[] = allRows[row]?.takes ? providerSpots.map(spot => [spot]) : [[]]
+      return where.flatMap(given => world.good.map(holder => makeCell(world, row, holder, given)))
+    })
+    await runGroups(t, world, schema, sample(cells, 3000))
+  })
+
+  t.test('every path', async t => {
+    const holders = world.good.filter(({ owner, key }) => owner.role === 'OWNER' && (owner.access === 'all' || !key))
+    const cells = onPaths.flatMap(row =>
+      spots
+        .filter(spot => spot.path !== '/' || canCarry(row, spot))
+        .flatMap(spot => holders.map(holder => makeCell(world, row, holder, [spot]))),
+    )
+    await runGroups(t, world, schema, sample(cells, 1500))
+  })
+
+  t.test('hostile spellings', async t => {
+    const { accesses } = world
+    const limits = [accesses.all, accesses.base, accesses.other, accesses.apart]
+    const holders = world.good.filter(
+      ({ owner, key }) =>
+        owner.role === 'OWNER' && owner.access === 'all' && key?.scopes[0] === 'write' && limits.includes(key.access),
+    )
+    const cells = onPaths.flatMap(row =>
+      hostileSpots
+        .filter(spot => canCarry(row, spot))
+        .flatMap(spot => holders.map(holder => makeCell(world, row, holder, [spot]))),
+    )
+    const targets = twoEnded.flatMap(row =>
+      hostileSpots.flatMap(spot => holders.map(holder => makeCell(world, row, holder, [spots[0] as Spot, spot]))),
+    )
+    await runGroups(t, world, schema, cells)
+    await runGroups(t, world, schema, targets)
+  })
+
+  t.test('both ends of move and copy', async t => {
+    const cells = twoEnded.flatMap(row =>
+      spots.flatMap(from => spots.flatMap(to => world.good.map(holder => [row, holder, from, to] as const))),
+    )
+    const chosen = sample(cells, 1500).map(([row, holder, from, to]) => makeCell(world, row, holder, [from, to]))
+    await runGroups(t, world, schema, chosen)
+  })
+
+  t.test('none of it was a fault of the server', async t => t.equal(world.app.logged(), ''))
+
+  t.test('what does not exist looks like what may not be seen', async t => {
+    const restricted = world.good.filter(
+      ({ owner, key }) => owner.role === 'OWNER' && (key?.access ?? owner.access) === world.accesses.base,
+    )
+    const pairs = [
+      ['hidden provider', 'missing provider'],
+      ['hidden provider', 'garbage for a provider'],
+      ['outside', 'missing outside'],
+    ] as const
+    const at = (name: string) => spots.find(spot => spot.name === name) as Spot
+    const cases = placed.flatMap(row => pairs.flatMap(pair => restricted.map(holder => ({ row, pair, holder }))))
+    const wrong = await runAll(cases, async ({ row, pair, holder }) => {
+      const [there, missing] = await Promise.all(
+        pair.map(async name => {
+          const cell = makeCell(world, row, holder, [at(name)])
+          if (cell.verdict.may) return 'permitted'
+          const found = allRows[row]
+          const target = {
+            places: cell.aims,
+            n: 0,
+            ids: { ownKey: '', login: { email: '', password: '' }, spare: '', bystander: '' },
+          }
+          const call =
+            found && 'call' in found ? found.call(target) : operation(schema, row, fields[row]?.args?.(target) ?? {})
+          const answer = await send(world.url, holder.header, call)
+          return `${answer.status} ${answer.text.replace(/"requestId":"[^"]*"/g, '')}`
+        }),
+      )
+      return there === missing ? null : `${row} with ${holder.label}: ${pair}: ${there} ${missing}`
+    })
+    t.comment(`${cases.length} pairs`)
+    t.same(wrong.slice(0, 20), [])
+  })
+})
+
+/**
+ * Refused ones first: nothing may change. Then those that are let through, one reach after the other: nothing outside of
+ * it may change.
+ */
+async function runGroups(t: Test, world: World, schema: Schema, cells: readonly Cell[]): Promise<void> {
+  const begin = performance.now()
+  const usable = cells.filter(cell => !isDestructive(cell))
+  const groups = Map.groupBy(usable, ({ verdict, holder }) => (verdict.may ? reachOf(world, holder) : 'refused'))
+  const wrong: string[] = []
+  for (const group of groups.values()) {
+    const holder = group[0]?.verdict.may ? group[0].holder : null
+    const before = await outside(world, holder)
+    wrong.push(...(await runAll(group, cell => runCell(world, schema, cell))))
+    wrong.push(...compareTrees(before, await outside(world, holder)).map(change => `${change}, and may not`))
+  }
+  const refused = groups.get('refused')?.length ?? 0
+  const ms = Math.round(performance.now() - begin)
+  t.comment(`${usable.length} cells, ${refused} refused, ${groups.size} groups, ${wrong.length} wrong, ${ms} ms`)
+  t.ok(usable.length > 0)
+  for (const line of wrong.slice(0, 30)) t.fail(line)
+  t.equal(wrong.length, 0, 'cells that are not as the specification says')
+}
+
+function reachOf({ providers }: World, holder: Holder): string {
+  return `${baseIn(holder, providers.main)} ${baseIn(holder, providers.hidden)}`
+}
+
+/** Everything on disk that the holder does not reach; all of it for nobody. */
+async function outside(world: World, holder: Holder | null): Promise<Map<string, string>> {
+  const all = new Map<string, string>()
+  for (const [provider, root] of world.roots) {
+    const reach = holder ? baseIn(holder, provider) : null
+    for (const [path, value] of await readTree(root)) {
+      if (reach === null || !isBelow(path, reach)) all.set(`${provider}${path}`, value)
+    }
+  }
+  return all
+}
+
+/** The same ones in every run, spread over all; a prime step meets each once. */
+function sample<T>(items: readonly T[], count: number): T[] {
+  const prime = 15_485_863
+  const picked = Array.from(
+    { length: Math.min(count, items.length) },
+    (_, index) => items[(index * prime) % items.length],
+  )
+  return picked.filter(item => item !== undefined)
+}

@@ -1,0 +1,93 @@
+/** One row or more for each REST route: "POST /path", then what is special about it. */
+import type { Need } from './model.ts'
+import type { RouteRow, Target } from './row.ts'
+
+const anyone: Need = { who: 'anyone' }
+const signedIn: Need = { who: 'anybody signed in' }
+const readPaths: Need = { who: 'anybody signed in', scope: 'read', where: 'paths' }
+const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
+
+const boundary = 'a-boundary-of-this-test'
+export const uploaded = ({ n }: { n: number }) => `uploaded by ${n}`
+
+function query(path: string, { places: [place] }: Target, more = ''): string {
+  return `${path}?providerId=${encodeURIComponent(place?.provider ?? '')}&path=${encodeURIComponent(place?.path ?? '')}${more}`
+}
+
+/** Splits at the last `/`: the form names the folder, and the file has its own name. */
+function form(target: Target): { headers: Record<string, string>; body: string } {
+  const { provider = '', path = '' } = target.places[0] ?? {}
+  const slash = path.lastIndexOf('/')
+  const field = (name: string, value: string) =>
+    `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  const body = `${field('providerId', provider)}${field('path', path.slice(0, slash) || '/')}--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${path.slice(slash + 1)}"\r\n\r\n${uploaded(target)}\r\n--${boundary}--\r\n`
+  return { headers: { 'content-type': `multipart/form-data; boundary=${boundary}` }, body }
+}
+
+const page = (path: string): RouteRow => ({ needs: anyone, call: () => ({ method: 'GET', path }) })
+const head = (path: string): RouteRow => ({ needs: anyone, call: () => ({ method: 'HEAD', path }) })
+
+export const routes: Readonly<Record<string, RouteRow>> = {
+  'POST /graphql': {
+    needs: anyone,
+    call: () => ({
+      method: 'POST',
+      path: '/graphql',
+      headers: { 'content-type': 'application/json' },
+      body: '{"query":"{ __typename __schema { queryType { name } } }"}',
+    }),
+  },
+  'GET /graphql': page('/graphql?query=%7B__typename%7D'),
+  'GET /graphql for a field': {
+    needs: signedIn,
+    call: () => ({ method: 'GET', path: '/graphql?query=%7Bme%7Bid%7D%7D' }),
+  },
+  'HEAD /graphql': head('/graphql?query=%7B__typename%7D'),
+  'GET /graphiql': page('/graphiql'),
+  'HEAD /graphiql': head('/graphiql'),
+  'GET /healthz': page('/healthz'),
+  'HEAD /healthz': head('/healthz'),
+  'GET /readyz': page('/readyz'),
+  'HEAD /readyz': head('/readyz'),
+  'GET /webhook/callback': { ...page('/webhook/callback?state=unknown&code=x'), bounces: true },
+  'HEAD /webhook/callback': { ...head('/webhook/callback?state=unknown&code=x'), bounces: true },
+  'POST /api/upload/proxy': {
+    needs: writePaths,
+    takes: ['new'],
+    effect: 'stored',
+    call: target => ({
+      method: 'POST',
+      path: query('/api/upload/proxy', target, '&conflict=fail'),
+      headers: { 'content-type': 'application/octet-stream' },
+      body: uploaded(target),
+    }),
+  },
+  'POST /api/upload/proxy as a form': {
+    needs: writePaths,
+    takes: ['new'],
+    effect: 'stored',
+    call: target => ({ method: 'POST', path: '/api/upload/proxy', ...form(target) }),
+  },
+  'POST /api/upload/proxy over a file': {
+    needs: writePaths,
+    takes: ['replaced'],
+    effect: 'stored',
+    call: target => ({
+      method: 'POST',
+      path: query('/api/upload/proxy', target, '&conflict=replace'),
+      headers: { 'content-type': 'application/octet-stream' },
+      body: uploaded(target),
+    }),
+  },
+  'GET /api/download/proxy': {
+    needs: readPaths,
+    takes: ['file'],
+    effect: 'sent',
+    call: target => ({ method: 'GET', path: query('/api/download/proxy', target) }),
+  },
+  'HEAD /api/download/proxy': {
+    needs: readPaths,
+    takes: ['file'],
+    call: target => ({ method: 'HEAD', path: query('/api/download/proxy', target) }),
+  },
+}

@@ -1,0 +1,286 @@
+/**
+ * One server with people, keys and files to try everything on. What lies outside of most credentials' reach has "canary"
+ * in its name, so that it can be told in any answer.
+ */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createSigner } from 'fast-jwt'
+import { sql } from 'kysely'
+import type { Test } from 'tap'
+import { startApp, type TestApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+import { hangUp } from './api.ts'
+import { type Access, type Credential, type Member, type Role, roles, type Scope, scopes } from './model.ts'
+
+export type ProviderName = 'main' | 'hidden' | 'missing' | 'garbage'
+
+/** A credential, and what it takes to use it. */
+export interface Holder extends Credential {
+  label: string
+  /** The Authorization header; null is none. */
+  header: string | null
+  userId: string | null
+  email: string | null
+  /** Of a key. */
+  keyId: string | null
+}
+
+export interface World {
+  app: TestApp
+  url: string
+  founder: Holder
+  /** Ids. The one that is missing is well-formed; the garbage is not. */
+  providers: Record<ProviderName, string>
+  /** Folders on this machine, by provider id. */
+  roots: ReadonlyMap<string, string>
+  accesses: Record<AccessName, Access>
+  /** Good credentials: all sessions, all keys. */
+  good: readonly Holder[]
+  /** Credentials that are no good any more or never were, and none at all. */
+  dead: readonly Holder[]
+  none: Holder
+  /** A key that is no credential of the test, by its owner. */
+  ownKeys: Map<string, string>
+  /** A VIEWER of the base path whom no cell changes. */
+  bystander: { id: string } & Member
+  next(): number
+  /** Somebody new, without paying for a password. */
+  insertMember(member: Member): Promise<string>
+  person(member: Member, email?: string): Promise<Holder>
+  key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
+  connect(name: string): Promise<string>
+}
+
+export const base = '/team/backups'
+/** Folders, each with a file and a folder in it, whose content says where they are. */
+export const folders = {
+  inside: base,
+  deep: `${base}/deep`,
+  sibling: `${base}-old`,
+  beside: '/team/canary-beside',
+  outside: '/canary-documents',
+} as const
+export const seedFile = 'seed.txt'
+export const seedFolder = 'kept'
+
+export type AccessName = 'all' | 'listed' | 'base' | 'other' | 'both' | 'wider' | 'apart'
+const memberAccesses = ['all', 'listed', 'base', 'other'] as const
+
+export function accessInput(access: Access) {
+  if (access === 'all') return { all: true }
+  return { restrictions: Object.entries(access).map(([providerId, basePath]) => ({ providerId, basePath })) }
+}
+
+/** @param options.people false for none but the founder */
+export async function createWorld(t: Test, options: { people: boolean }): Promise<World> {
+  const app = await startApp(t, { settings: { logLevel: 'error' } })
+  t.teardown(hangUp)
+  let count = 0
+  const next = () => {
+    count += 1
+    return count
+  }
+  const roots = new Map<string, string>()
+  const { token, id } = await app.register('canary-founder@example.org')
+  const founder: Holder = {
+    label: 'founder',
+    kind: 'session',
+    faults: null,
+    owner: { role: 'OWNER', access: 'all' },
+    key: null,
+    header: `Bearer ${token}`,
+    userId: id,
+    email: 'canary-founder@example.org',
+    keyId: null,
+  }
+  const tokenOf = (holder: Holder) => holder.header?.slice('Bearer '.length) ?? null
+
+  async function connect(name: string): Promise<string> {
+    const root = join(app.folder, `canary-config-${name}`)
+    await mkdir(root)
+    const providerId = await app.connectProvider(token, 'local', { root }, name)
+    roots.set(providerId, root)
+    return providerId
+  }
+
+  async function person(member: Member, email = `canary-person-${next()}@example.org`): Promise<Holder> {
+    const input = { role: member.role, providerAccess: accessInput(member.access) }
+    const query = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'
+    const { createInvite } = await app.ask(query, { input }, token)
+    const made = await app.register(email, createInvite)
+    const label = `session of ${describe(member, providers)}`
+    return { ...founder, label, owner: member, header: `Bearer ${made.token}`, userId: made.id, email }
+  }
+
+  async function key(owner: Holder, given: { scopes: readonly Scope[]; access: Access }, name = `key-${next()}`) {
+    const input = { name, scopes: given.scopes, providerAccess: accessInput(given.access) }
+    const made = await app.createKey(tokenOf(owner) ?? '', input)
+    const label = `${given.scopes} key for ${describeAccess(given.access, providers)} of ${describe(owner.owner, providers)}`
+    return { ...owner, label, kind: 'key' as const, key: given, header: `Bearer ${made.key}`, keyId: made.id }
+  }
+
+  async function insertMember(member: Member): Promise<string> {
+    const stored = member.access === 'all' ? { all: true } : { all: false, ...accessInput(member.access) }
+    const email = `canary-inserted-${next()}@example.org`
+    const { rows } = await sql<{ id: string }>`
+      with person as (insert into users (email, email_key, password_hash) values (${email}, ${email}, 'none') returning id)
+      insert into members (workspace_id, user_id, role, provider_access)
+      select workspaces.id, person.id, ${member.role}, ${JSON.stringify(stored)}::jsonb from workspaces, person
+      returning user_id as id`.execute(app.db)
+    return rows[0]?.id ?? ''
+  }
+
+  const providers: World['providers'] = {
+    main: await connect('main'),
+    hidden: await connect('canary-hidden'),
+    missing: '00000000-0000-4000-8000-000000000000',
+    garbage: "no-id' OR '1'='1",
+  }
+  await Promise.all([...roots.values()].map(seed))
+  const { main, hidden } = providers
+  const accesses: World['accesses'] = {
+    all: 'all',
+    listed: { [main]: '/' },
+    base: { [main]: base },
+    other: { [hidden]: '/' },
+    both: { [main]: base, [hidden]: '/' },
+    wider: { [main]: '/team' },
+    apart: { [main]: folders.outside },
+  }
+  const bystander = { role: 'VIEWER', access: accesses.base } as const
+  const none: Holder = {
+    ...founder,
+    label: 'none',
+    kind: 'none',
+    owner: { role: 'NONE', access: {} },
+    header: null,
+    userId: null,
+    email: null,
+  }
+  const ownKeys = new Map<string, string>()
+  const world: World = {
+    app,
+    url: app.url,
+    founder,
+    providers,
+    roots,
+    accesses,
+    good: [],
+    dead: [],
+    none,
+    ownKeys,
+    bystander: { id: await insertMember(bystander), ...bystander },
+    next,
+    insertMember,
+    person,
+    key,
+    connect,
+  }
+  if (!options.people) return world
+  const good = await people(world)
+  return { ...world, good, dead: [none, ...(await deadCredentials(world))] }
+}
+
+/** Of every role and access, a session and keys of every scope and access: made while the owner still could do all. */
+async function people({ person, key, accesses, app, founder, ownKeys, providers }: World): Promise<Holder[]> {
+  const members = roles.flatMap(role => memberAccesses.map(name => ({ role, access: accesses[name] })))
+  const holders = await Promise.all(
+    members.map(async member => {
+      const session = await person({ role: member.role === 'OWNER' ? 'OWNER' : 'ADMIN', access: 'all' })
+      ownKeys.set(session.userId ?? '', (await key(session, { scopes: ['read'], access: 'all' })).keyId ?? '')
+      const given = scopes.flatMap(scope => Object.values(accesses).map(access => ({ scopes: [scope], access })))
+      const keys = await Promise.all(given.map(one => key(session, one)))
+      const input = { userId: session.userId, role: member.role, providerAccess: accessInput(member.access) }
+      const query = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+      await app.ask(query, { input }, founder.header?.slice('Bearer '.length))
+      const who = describe(member, providers)
+      const named = keys.map(one => ({ ...one, label: one.label.replace(/ of .*/, ` of ${who}`), owner: member }))
+      return [{ ...session, owner: member, label: `session of ${who}` }, ...named]
+    }),
+  )
+  return holders.flat()
+}
+
+async function deadCredentials({ app, founder, key, person, none }: World): Promise<Holder[]> {
+  const token = founder.header?.slice('Bearer '.length) ?? ''
+  const everything = { scopes: ['admin'] as const, access: 'all' as const }
+  const soon = { name: 'short', scopes: ['admin'], expiresAt: new Date(Date.now() + 1500).toISOString() }
+  const expired = await app.createKey(token, soon)
+  const revoked = await key(founder, everything)
+  await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: revoked.keyId }, token)
+  const removed = await person({ role: 'ADMIN', access: 'all' })
+  const removedKey = await key(removed, everything)
+  await app.ask('mutation ($id: ID!) { removeMember(userId: $id) }', { id: removed.userId }, token)
+  const out = await person({ role: 'OWNER', access: 'all' })
+  await app.ask('mutation { logout }', {}, out.header?.slice('Bearer '.length))
+  const changed = await person({ role: 'OWNER', access: 'all' })
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+  const { login: other } = await app.ask(login, { input: { email: changed.email, password } })
+  const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { expiresAt } }'
+  const input = { currentPassword: password, newPassword: `${password} again` }
+  await app.ask(change, { input }, other.token)
+  await sleep(Math.max(0, Date.parse(soon.expiresAt) - Date.now() + 1))
+
+  const dead = (label: string, header: string, ...faults: string[]): Holder => ({ ...none, label, header, faults })
+  const [head = '', claims = '', signature = ''] = token.split('.')
+  const unsigned = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')
+  const { exp: _, ...payload } = JSON.parse(Buffer.from(claims, 'base64url').toString())
+  const foreign = createSigner({ key: 'a secret of somebody else entirely', expiresIn: 60_000 })(payload)
+  const good = (await key(founder, everything)).header ?? ''
+  return [
+    dead('no scheme', token, 'INVALID_CREDENTIAL'),
+    dead('basic', 'Basic YTpi', 'INVALID_CREDENTIAL'),
+    dead('scheme alone', 'Bearer', 'INVALID_CREDENTIAL'),
+    dead('two tokens', `${good} ${token}`, 'INVALID_CREDENTIAL'),
+    dead('two in a list', `${good}, ${good}`, 'INVALID_CREDENTIAL'),
+    dead('rubbish', 'Bearer rubbish', 'INVALID_CREDENTIAL'),
+    dead('unknown key', `Bearer stw_${'0'.repeat(40)}`, 'INVALID_CREDENTIAL'),
+    dead('cut key', good.slice(0, -1), 'INVALID_CREDENTIAL'),
+    dead('long key', `${good}0`, 'INVALID_CREDENTIAL'),
+    dead('display prefix', good.slice(0, 'Bearer '.length + 12), 'INVALID_CREDENTIAL'),
+    dead('key in upper case', good.toUpperCase(), 'INVALID_CREDENTIAL'),
+    dead('unsigned session', `Bearer ${unsigned}.${claims}.`, 'INVALID_CREDENTIAL'),
+    dead('cut session', `Bearer ${head}.${claims}.${signature.slice(0, -2)}`, 'INVALID_CREDENTIAL'),
+    dead('session of another server', `Bearer ${foreign}`, 'INVALID_CREDENTIAL'),
+    dead('expired key', `Bearer ${expired.key}`, 'KEY_EXPIRED'),
+    dead('revoked key', revoked.header ?? '', 'KEY_REVOKED'),
+    dead('session of a removed member', removed.header ?? '', 'SESSION_ENDED', 'INVALID_CREDENTIAL'),
+    dead('key of a removed member', removedKey.header ?? '', 'KEY_REVOKED', 'INVALID_CREDENTIAL'),
+    dead('logged out session', out.header ?? '', 'SESSION_ENDED'),
+    dead('session from before a password change', changed.header ?? '', 'SESSION_ENDED'),
+  ]
+}
+
+async function seed(root: string): Promise<void> {
+  await Promise.all(
+    Object.values(folders).map(async folder => {
+      await mkdir(join(root, folder, seedFolder), { recursive: true })
+      await putFile(root, `${folder}/${seedFile}`)
+    }),
+  )
+}
+
+/** A file whose content says where it is. */
+export async function putFile(root: string, path: string): Promise<void> {
+  await mkdir(dirname(join(root, path)), { recursive: true })
+  await writeFile(join(root, path), contentOf(path))
+}
+
+export function contentOf(path: string): string {
+  return `canary-content of ${path}`
+}
+
+function describe({ role, access }: Member, providers: World['providers']): string {
+  return `${role} for ${describeAccess(access, providers)}`
+}
+
+export function describeAccess(access: Access, providers: World['providers']): string {
+  if (access === 'all') return 'all'
+  const name = (id: string) => Object.entries(providers).find(([, known]) => known === id)?.[0] ?? 'another'
+  return Object.entries(access)
+    .map(([id, path]) => `${name(id)}:${path}`)
+    .join('+')
+}
+
+export type { Role }
