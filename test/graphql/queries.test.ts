@@ -1,0 +1,65 @@
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+
+const access = 'providerAccess { all restrictions { basePath provider { id name } } }'
+
+/** Documents over lists; each is asked with the lists at two sizes. */
+const documents: Record<string, string> = {
+  'own keys': `{ apiKeys { id state scopes ${access} owner { email role ${access} } } }`,
+  "another member's keys": `query ($user: ID!) { apiKeys(ofUser: $user) { id ${access} owner { email ${access} } } }`,
+  members: `{ users(first: 200) { nodes { email role ${access} } edges { cursor node { id } } pageInfo { endCursor } } }`,
+  providers:
+    '{ providers { id name status config createdAt type { title } capabilities { emptyFolders } quota { used } root { id path provider { name } } } }',
+  entries:
+    'query ($provider: ID!) { folder(providerId: $provider) { entries { nodes { id provider { id name type { title } } ... on File { size downloadUrl } } } } }',
+  'several lists': `{ a: apiKeys { ${access} } b: apiKeys { ${access} } viewer { ${access} apiKey { id } workspace { name } } }`,
+}
+
+t.test('a list takes as many database queries as it takes with one item', async t => {
+  let queries = 0
+  const app = await startApp(t, { onQuery: () => queries++ })
+  const { token } = await app.register('owner@example.org')
+  const provider = await app.connectProvider(token, 'memory', {})
+  const invite = async (index: number) => {
+    const { createInvite } = await app.ask(
+      'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }',
+      {
+        input: { role: 'EDITOR', providerAccess: { restrictions: [{ providerId: provider, basePath: `/${index}` }] } },
+      },
+      token,
+    )
+    return app.register(`member-${index}@example.org`, { invite: createInvite.invite, password })
+  }
+  const other = await invite(0)
+  let size = 0
+  const grow = async (to: number) => {
+    for (; size < to; size++) {
+      const id = await app.connectProvider(token, 'memory', {}, `provider ${size}`)
+      const restrictions = [{ providerId: id }, { providerId: provider, basePath: `/${size}` }]
+      await app.createKey(token, { name: `key ${size}`, scopes: ['read'], providerAccess: { restrictions } })
+      const own = { restrictions: [{ providerId: provider, basePath: '/0' }] }
+      await app.createKey(other.token, { name: `key ${size}`, scopes: ['read'], providerAccess: own })
+      await app.upload(token, provider, `/file-${size}`, 'x')
+      if (size % 4 === 0) await invite(size + 1)
+    }
+  }
+  const count = async (document: string): Promise<number> => {
+    // What is written now and then, such as a provider that is opened, is done by the first.
+    await app.ask(document, { user: other.id, provider }, token)
+    queries = 0
+    await app.ask(document, { user: other.id, provider }, token)
+    return queries
+  }
+  await grow(1)
+  const small = new Map<string, number>()
+  for (const [what, document] of Object.entries(documents)) small.set(what, await count(document))
+  await grow(24)
+  for (const [what, document] of Object.entries(documents)) {
+    const few = small.get(what) ?? 0
+    const many = await count(document)
+    t.equal(many, few, `${what}: ${many} queries for many, ${few} for few`)
+    t.ok(many >= 1 && many <= 5, `${what}: ${many} queries`)
+  }
+  t.equal(await count('{ me { id email role } }'), 1, 'the credential, and nothing else')
+})
