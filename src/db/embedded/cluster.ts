@@ -4,7 +4,7 @@ import { chown, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { EmbeddedPostgresError, isErrno } from './errors.ts'
-import { processesIn, signalIfAlive } from './processes.ts'
+import { allGone, processesIn, signalIfAlive } from './processes.ts'
 import { type Host, listen, program } from './programs.ts'
 import { spawnTethered } from './tether.ts'
 
@@ -12,6 +12,7 @@ import { spawnTethered } from './tether.ts'
 export const SUPERUSER = 'postgres'
 /** The first major version with the built-in locale provider, which does not change with the system's C library. */
 const BUILTIN_LOCALES = 17
+const ORPHANS_MS = 5_000
 
 /** Undefined when `folder` is not there. */
 export async function clusterVersion(folder: string): Promise<number | undefined> {
@@ -33,7 +34,18 @@ export async function initialiseFresh(host: Host): Promise<void> {
   log('creating the database', { folder: layout.data })
   const locale =
     host.binaries.major >= BUILTIN_LOCALES ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : ['--locale=C']
-  const args = [...locale, '--data-checksums', '-A', 'trust', '-E', 'UTF8', '-U', SUPERUSER, '--no-instructions']
+  const args = [
+    ...locale,
+    '--data-checksums',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '-U',
+    SUPERUSER,
+    '--no-instructions',
+    '--no-clean',
+  ]
   if (host.settings.fsync === 'off') args.push('--no-sync')
   const child = await spawnTethered(program(host, 'initdb', layout.fresh, args), host.useWatchdog)
   const { complaint } = listen(child, log)
@@ -42,8 +54,9 @@ export async function initialiseFresh(host: Host): Promise<void> {
   if (signal.aborted) abort()
   const [status] = await once(child, 'close')
   signal.removeEventListener('abort', abort)
+  if (status === 0 && !signal.aborted) return
+  await rm(layout.fresh, { recursive: true, force: true })
   signal.throwIfAborted()
-  if (status === 0) return
   throw new EmbeddedPostgresError(
     `PostgreSQL could not create a database in ${layout.root} (${complaint()}): correct that and start again, or set DATABASE_URL to a PostgreSQL server.`,
   )
@@ -62,9 +75,14 @@ export async function createCluster(host: Host): Promise<void> {
   }
 }
 
-/** What a killed start left, and what still runs in it. */
-export async function discardFresh({ layout }: Host): Promise<void> {
-  for (const pid of await processesIn(layout.fresh)) signalIfAlive(pid, 'SIGKILL')
+/**
+ * Removes what a killed start left. What still runs in it is without its parent and ends by itself, and should: only then does
+ * it give its shared memory back.
+ */
+export async function discardFresh({ layout, signal }: Host): Promise<void> {
+  if (!(await allGone(layout.fresh, ORPHANS_MS, signal))) {
+    for (const pid of await processesIn(layout.fresh)) signalIfAlive(pid, 'SIGKILL')
+  }
   await rm(layout.fresh, { recursive: true, force: true, maxRetries: 5 })
 }
 

@@ -2,10 +2,12 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { isErrno } from './errors.ts'
 
 const run = promisify(execFile)
+const POLL_MS = 10
 const NAMES = ['postgres', 'initdb']
 
 /**
@@ -28,6 +30,16 @@ export async function processesIn(folder: string): Promise<number[]> {
     if (NAMES.includes(command.trim())) found.push(Number(name))
   }
   return found
+}
+
+/** Whether no process is left in `folder` before the time is over. */
+export async function allGone(folder: string, milliseconds: number, signal: AbortSignal): Promise<boolean> {
+  const end = performance.now() + milliseconds
+  while ((await processesIn(folder)).length > 0) {
+    if (performance.now() > end) return false
+    await sleep(POLL_MS, undefined, { signal })
+  }
+  return true
 }
 
 /** The process id in `postmaster.pid`; undefined when there is no such file. */

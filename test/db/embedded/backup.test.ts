@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { backupEmbedded } from '../../../src/db/embedded/index.ts'
-import { cluster, query, serverProcess, start, temporaryFolder } from './harness.ts'
+import { cluster, preparedFolder, query, serverProcess, start, temporaryFolder } from './harness.ts'
 
 t.test('a backup under load, from another process, restores every commit made before it', async t => {
-  const dataFolder = await temporaryFolder(t)
+  const dataFolder = await preparedFolder(t)
   const destination = join(await temporaryFolder(t), 'backup')
   const server = serverProcess(t, { dataFolder, write: true, settings: { ...SMALL_LOG } })
   await server.wait('committed')
@@ -45,7 +45,7 @@ t.test('a backup under load, from another process, restores every commit made be
 })
 
 t.test('what cannot be backed up says so, and leaves nothing', async t => {
-  const dataFolder = await temporaryFolder(t)
+  const dataFolder = await preparedFolder(t)
   const parent = await temporaryFolder(t)
   const destination = join(parent, 'backup')
   const server = await start(t, dataFolder)

@@ -7,11 +7,14 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import type { Test } from 'tap'
+import top, { type Test } from 'tap'
 import { type Connection, type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
 import { processesIn } from '../../../src/db/embedded/processes.ts'
 import type { EmbeddedPostgresOptions } from '../../../src/db/embedded/start.ts'
 import type { ServerProcessOptions, Told } from './server-process.ts'
+
+/** Servers are started and killed here by the dozen, perhaps on a machine that does other things as well. */
+top.setTimeout(120_000)
 
 export const QUICK = { fsync: 'off', full_page_writes: 'off' }
 export const AS_ROOT = process.getuid?.() === 0
@@ -28,6 +31,29 @@ export async function temporaryFolder(t: Test, owner?: { uid: number; gid: numbe
 
 export function cluster(dataFolder: string, name = 'data'): string {
   return join(dataFolder, 'postgres', name)
+}
+
+let pattern: Promise<string> | undefined
+
+/** A data folder whose cluster is new and stopped; initdb runs once per test file. */
+export async function preparedFolder(t: Test, owner?: { uid: number; gid: number }): Promise<string> {
+  pattern ??= makePattern()
+  const folder = await temporaryFolder(t, owner)
+  await cp(join(await pattern, 'postgres'), join(folder, 'postgres'), { recursive: true, filter: isPlain })
+  return folder
+}
+
+async function makePattern(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-embedded-'))
+  top.teardown(() => rm(folder, { recursive: true }))
+  const server = await startEmbeddedPostgres({ dataFolder: folder, settings: QUICK, log: () => undefined })
+  await server.stop()
+  return folder
+}
+
+/** Not the lock: a copy of it, made by closing it, would drop it. */
+function isPlain(path: string): boolean {
+  return !path.endsWith('/lock')
 }
 
 export type Started = EmbeddedPostgres & { lines: string[] }

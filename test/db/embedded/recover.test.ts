@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
-import { cluster, query, serverProcess, start, temporaryFolder } from './harness.ts'
+import { chooseRunUser, claimCluster } from '../../../src/db/embedded/user.ts'
+import { cluster, preparedFolder, query, serverProcess, start } from './harness.ts'
 
 t.test('a recorded process id that a stranger has now', async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
@@ -19,7 +20,9 @@ t.test('a recorded process id that a stranger has now', async t => {
 
 t.test('a recorded process id that is a zombie', async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
-  const parent = spawn('sh', ['-c', 'sh -c "exit 0" & echo $!; exec sleep 60'], { ...owner, cwd: '/' })
+  // It ends only once its parent has become `sleep`, which waits for no children.
+  const child = 'until grep -q sleep /proc/$PPID/comm; do :; done'
+  const parent = spawn('sh', ['-c', `sh -c '${child}' & echo $!; exec sleep 60`], { ...owner, cwd: '/' })
   t.teardown(() => parent.kill('SIGKILL'))
   const zombie = Number(String((await once(parent.stdout, 'data'))[0]))
   while (!/^State:\tZ/m.test(await readFile(`/proc/${zombie}/status`, 'utf8'))) await sleep(5)
@@ -36,7 +39,7 @@ t.test('a recorded process id that nobody has', async t => {
 })
 
 t.test('backends that outlived their postmaster', async t => {
-  const dataFolder = await temporaryFolder(t)
+  const dataFolder = await preparedFolder(t)
   const { busy, server } = await withBusyBackend(t, dataFolder)
   process.kill((await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN, 'SIGKILL')
   await server.kill()
@@ -46,7 +49,7 @@ t.test('backends that outlived their postmaster', async t => {
 })
 
 t.test('a postmaster that outlived its owner', async t => {
-  const dataFolder = await temporaryFolder(t)
+  const dataFolder = await preparedFolder(t)
   const { server } = await withBusyBackend(t, dataFolder)
   const postmaster = (await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN
   // Stopped, it cannot act on the signal that its owner's death sends.
@@ -74,10 +77,11 @@ interface Stopped {
 }
 
 async function stoppedCluster(t: Test): Promise<Stopped> {
-  const dataFolder = await temporaryFolder(t)
-  await (await start(t, dataFolder)).stop()
-  const { uid, gid } = await stat(cluster(dataFolder))
-  return { dataFolder, data: cluster(dataFolder), owner: { uid, gid } }
+  const dataFolder = await preparedFolder(t)
+  const data = cluster(dataFolder)
+  await claimCluster(data, await chooseRunUser(data))
+  const { uid, gid } = await stat(data)
+  return { dataFolder, data, owner: { uid, gid } }
 }
 
 /** Leaves the files of a server that was killed, as process `pid`. */

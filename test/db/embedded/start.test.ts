@@ -2,7 +2,7 @@ import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
-import { cluster, nothingLeft, query, serverProcess, start, temporaryFolder } from './harness.ts'
+import { cluster, nothingLeft, preparedFolder, query, serverProcess, start, temporaryFolder } from './harness.ts'
 
 t.test('first start, stop, and a warm start on the same data', async t => {
   const folder = await temporaryFolder(t)
@@ -37,7 +37,7 @@ t.test('first start, stop, and a warm start on the same data', async t => {
 })
 
 t.test('the same process may start twice: the second is a guest and ends nothing', async t => {
-  const folder = await temporaryFolder(t)
+  const folder = await preparedFolder(t)
   const owner = await start(t, folder)
   const guest = await start(t, folder)
   t.equal(guest.owner, false)
@@ -65,7 +65,7 @@ t.test('several at the same instant on a fresh folder: one initdb, one owner', a
 })
 
 t.test('the owner is killed while a guest lives: the guest is told, the next start owns', async t => {
-  const folder = await temporaryFolder(t)
+  const folder = await preparedFolder(t)
   const owner = serverProcess(t, { dataFolder: folder })
   await owner.wait('ready')
   const guest = serverProcess(t, { dataFolder: folder })
@@ -78,7 +78,7 @@ t.test('the owner is killed while a guest lives: the guest is told, the next sta
 })
 
 t.test('the database dies unasked: the owner is told why', async t => {
-  const folder = await temporaryFolder(t)
+  const folder = await preparedFolder(t)
   const server = await start(t, folder)
   const reason = new Promise<string>(resolve => server.onExit(resolve))
   const [row] = await query(

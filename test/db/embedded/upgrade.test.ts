@@ -6,7 +6,7 @@ import t from 'tap'
 import { connect } from '../../../src/db/client.ts'
 import type { Connection } from '../../../src/db/embedded/index.ts'
 import { migrate as migrateDatabase } from '../../../src/db/migrate.ts'
-import { cluster, query, start, temporaryFolder } from './harness.ts'
+import { cluster, preparedFolder, query, start, temporaryFolder } from './harness.ts'
 
 const OLDER = '/usr/lib/postgresql/15/bin'
 const present = await access(join(OLDER, 'postgres')).then(
@@ -102,8 +102,7 @@ t.test('refusals and failures name the way out and keep the old database', needs
 })
 
 t.test('a cluster of a newer version is refused', async t => {
-  const dataFolder = await temporaryFolder(t)
-  await (await start(t, dataFolder)).stop()
+  const dataFolder = await preparedFolder(t)
   await writeFile(join(cluster(dataFolder), 'PG_VERSION'), '99\n')
   await t.rejects(start(t, dataFolder), {
     name: 'EmbeddedPostgresError',
@@ -112,7 +111,7 @@ t.test('a cluster of a newer version is refused', async t => {
 })
 
 t.test('killed between the renames that put the new cluster in place', async t => {
-  const dataFolder = await temporaryFolder(t)
+  const dataFolder = await preparedFolder(t)
   const server = await start(t, dataFolder)
   await query(server.connection, 'CREATE TABLE upgraded ()')
   await server.stop()

@@ -8,6 +8,7 @@ import {
   cluster,
   NOBODY,
   nothingLeft,
+  preparedFolder,
   programsWithoutLinks,
   query,
   serverProcess,
@@ -74,8 +75,7 @@ t.test('as a plain user, then as root, then again', needsRoot, async t => {
 
 t.test("a stranger's data folder is refused in one sentence", needsRoot, async t => {
   const binaries = await programsWithoutLinks(t, 0o755)
-  const dataFolder = await temporaryFolder(t, NOBODY)
-  await (await start(t, dataFolder)).stop()
+  const dataFolder = await preparedFolder(t, NOBODY)
   const stranger = serverProcess(t, { dataFolder, binaries, ...NOBODY })
   t.match(await stranger.wait('error'), {
     name: 'EmbeddedPostgresError',
@@ -87,8 +87,7 @@ t.test("a stranger's data folder is refused in one sentence", needsRoot, async t
 })
 
 t.test('a cluster that root copied in is given to its user', needsRoot, async t => {
-  const dataFolder = await temporaryFolder(t)
-  await (await start(t, dataFolder)).stop()
+  const dataFolder = await preparedFolder(t)
   await chownAll(t, cluster(dataFolder))
   const server = await start(t, dataFolder)
   t.same(await query(server.connection, 'SELECT 1 AS one'), [{ one: 1 }])

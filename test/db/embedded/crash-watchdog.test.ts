@@ -1,0 +1,5 @@
+/** As on a system without setpriv. */
+import t from 'tap'
+import { crashTests } from './crash-cases.ts'
+
+crashTests(t, true)
