@@ -1,0 +1,165 @@
+/** The image without Docker: the Dockerfile's own steps, carried out in folders, and its server started as it says. */
+import { chmod, copyFile, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import t from 'tap'
+import { parse } from 'yaml'
+import { definitions, readSettings } from '../src/settings.ts'
+import { client, password } from './support/client.ts'
+import { all, carryOut, environmentOf, execForm, parseDockerfile, type Stage } from './support/dockerfile.ts'
+import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
+
+const root = new URL('..', import.meta.url).pathname
+const read = (name: string) => readFile(join(root, name), 'utf8')
+const stages = parseDockerfile(await read('Dockerfile'))
+const final: Stage = stages.at(-1) ?? { name: '', instructions: [] }
+const environment = environmentOf(final)
+
+/** Whom the server runs as, where the machine has no user `node`. */
+const user = process.getuid?.() === 0 ? 'nobody' : String(process.getuid?.())
+
+t.test('the Dockerfile says what the scripts and the server need', async t => {
+  t.same(
+    stages.map(({ name }) => name),
+    ['build', 'dependencies', ''],
+  )
+  t.equal(all(final, 'USER').join(), 'node', 'not root')
+  t.equal(all(final, 'VOLUME').join(), environment.STOWAGE_DATA)
+  t.equal(all(final, 'EXPOSE').join(), environment.PORT)
+  const { HOST, PORT, STOWAGE_DATA, ...others } = environment
+  t.same(others, { NODE_ENV: 'production' }, 'and nothing secret')
+  t.match(readSettings(environment), { host: '0.0.0.0', port: Number(PORT), dataFolder: STOWAGE_DATA })
+  t.match(await read('Dockerfile'), /^ARG NODE_IMAGE=node:24-bookworm-slim$/m, 'a C library that PostgreSQL runs with')
+})
+
+t.test('its steps make a server that runs, stops and starts again', async t => {
+  const folder = await temporaryFolder(t)
+  await chmod(folder, 0o755)
+  const bin = join(folder, 'bin')
+  await mkdir(bin)
+  const node = join(bin, 'node')
+  // The base image's; a copy, because the other user may not get at this one.
+  await copyFile(process.execPath, node)
+  const PATH = [bin, ...(process.env.PATH ?? '').split(delimiter).filter(path => !path.includes('node_modules'))].join(
+    delimiter,
+  )
+  const image = join(folder, 'image')
+  await mkdir(join(image, 'usr/local/bin'), { recursive: true })
+  const build = {
+    context: root,
+    folderOf: (stage: string) => (stage === '' ? image : join(folder, stage)),
+    async run(line: string, cwd: string) {
+      if (line === 'scripts/image/install.sh') {
+        // All dependencies were just installed from the same lock file: that is how this test came to run.
+        await symlink(join(root, 'node_modules'), join(cwd, 'node_modules'))
+        return
+      }
+      const within = line.replace(/ \/(?=\w)/g, ` ${image}/`).replace(/ node(?= |$)/, ` ${user}`)
+      const result = await runProgram({
+        command: ['/bin/sh', '-c', within],
+        environment: { ...npmEnvironment(), PATH },
+        cwd,
+      })
+      if (result.status !== 0) throw new Error(`RUN ${within}: ${result.stdout}${result.stderr}`)
+      t.pass(`RUN ${line}`)
+    },
+  }
+  for (const stage of stages) await carryOut(stage, build)
+
+  const home = join(image, 'stowage')
+  const data = join(image, 'data')
+  t.equal((await stat(data)).mode & 0o777, 0o700)
+  const modules = await readdir(join(home, 'node_modules'))
+  t.notOk(modules.includes('typescript'), 'what only development needs is left out')
+  t.same((await readdir(home)).sort(), ['LICENSE', 'README.md', 'dist', 'node_modules', 'package.json', 'scripts'])
+
+  const { uid, gid } = await stat(data)
+  const port = await freePort()
+  const asImage = {
+    cwd: home,
+    environment: { ...environment, PATH, STOWAGE_DATA: data, HOST: '127.0.0.1', PORT: String(port) },
+    ...(process.getuid?.() === 0 && { uid, gid }),
+  }
+  const command = execForm(all(final, 'CMD').join())
+  const healthCheck = execForm(all(final, 'HEALTHCHECK').join())
+  const isHealthy = async () => (await runProgram({ ...asImage, command: healthCheck })).status
+  t.equal(await isHealthy(), 1, 'before the start')
+
+  const server = await startProgram(t, { ...asImage, command })
+  t.equal((await fetch(`${server.url}/healthz`)).status, 200)
+  t.equal(await isHealthy(), 0)
+  await client(server.url).register('owner@example.org')
+  const { stdout } = await runProgram({ ...asImage, command: [join(image, 'usr/local/bin/stowage'), '--help'] })
+  t.match(stdout, /^Usage: stowage/, 'the command for docker exec')
+  const asked = performance.now()
+  t.equal(await server.stop(), 0)
+  t.ok(performance.now() - asked < 10_000, 'within ten seconds')
+  t.equal(await isHealthy(), 1, 'after the stop')
+
+  const again = await startProgram(t, { ...asImage, command })
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { user { role } } }'
+  const answer = await client(again.url).ask(login, { input: { email: 'owner@example.org', password } })
+  t.equal(answer.login.user.role, 'OWNER', 'the data folder holds all there is')
+  t.equal(await again.stop(), 0)
+})
+
+t.test('the compose file starts it on a PostgreSQL, with secrets from outside', async t => {
+  const { services, volumes } = parse(await read('compose.yaml'))
+  const { stowage, postgres } = services
+  t.match(stowage, {
+    build: '.',
+    init: true,
+    restart: 'unless-stopped',
+    depends_on: { postgres: { condition: 'service_healthy' } },
+  })
+  t.ok(Number.parseInt(stowage.stop_grace_period, 10) >= 20, 'transfers finish, then it tidies up')
+  t.same(stowage.ports, [`127.0.0.1:3000:${environment.PORT}`])
+  t.match(stowage.volumes, [`files:${environment.STOWAGE_DATA}`])
+  t.same(Object.keys(volumes).sort(), ['database', 'files'])
+  t.match(postgres.image, /^postgres:(1[4-9]|[2-9]\d)/)
+  t.match(postgres.healthcheck.test, ['CMD', 'pg_isready'])
+
+  for (const name of Object.keys(stowage.environment)) t.ok(name in definitions, `${name} is a setting`)
+  const given = { POSTGRES_PASSWORD: 'b7f1', STOWAGE_SECRET: 'x'.repeat(32) }
+  const settings = readSettings(interpolateAll(stowage.environment, given))
+  t.equal(settings.databaseUrl, 'postgres://stowage:b7f1@postgres:5432/stowage')
+  t.equal(settings.secret, given.STOWAGE_SECRET)
+  t.same(interpolateAll(postgres.environment, given), {
+    POSTGRES_USER: 'stowage',
+    POSTGRES_DB: 'stowage',
+    POSTGRES_PASSWORD: 'b7f1',
+  })
+  for (const name of Object.keys(given)) {
+    t.throws(() => interpolateAll(stowage.environment, { ...given, [name]: '' }), new RegExp(`^${name}: set it`))
+  }
+})
+
+/** Compose's own rules: ${NAME:-default} and ${NAME:?message}. */
+function interpolateAll(values: Record<string, string>, given: Record<string, string>): Record<string, string> {
+  const interpolate = (text: string) =>
+    text.replace(/\$\{(\w+)(?::(-|\?)([^}]*))?\}/g, (_whole, name: string, kind: string, rest: string) => {
+      if (given[name]) return given[name]
+      if (kind === '?') throw new Error(`${name}: ${rest}`)
+      return rest ?? ''
+    })
+  return Object.fromEntries(Object.entries(values).map(([name, text]) => [name, interpolate(text)]))
+}
+
+/** What npm needs to find its packages as on this machine, and nothing of the run that this test is part of. */
+function npmEnvironment(): Record<string, string> {
+  const wanted = /^(HOME|npm_config_(registry|cache|userconfig|globalconfig)|(https?|no)_proxy|NODE_EXTRA_CA_CERTS)$/i
+  const found = Object.entries(process.env).flatMap(([name, value]) =>
+    value && wanted.test(name) ? [[name, value]] : [],
+  )
+  return { ...Object.fromEntries(found), npm_config_prefer_offline: 'true' }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  const address = server.address()
+  await new Promise(resolve => server.close(resolve))
+  if (typeof address !== 'object' || address === null) throw new Error('no port')
+  return address.port
+}

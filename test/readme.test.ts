@@ -1,0 +1,110 @@
+/** What the README says, done as it says. */
+import { access, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { reasons } from '../src/errors.ts'
+import { client } from './support/client.ts'
+import { main, type Program, runProgram, startProgram, temporaryFolder } from './support/program.ts'
+
+const root = new URL('..', import.meta.url).pathname
+const readme = await readFile(join(root, 'README.md'), 'utf8')
+
+interface Block {
+  code: string
+  /** What its `# -> ` lines promise; `...` stands for anything. */
+  shows: string[]
+}
+
+/** The shell blocks of a section, in order. */
+function blocksOf(title: string): Block[] {
+  const section = readme.split(/^## /m).find(text => text.startsWith(`${title}\n`)) ?? ''
+  return [...section.matchAll(/^```bash\n(.*?)^```$/gms)].map(([, code = '']) => {
+    return { code, shows: [...code.matchAll(/^# -> (.*)$/gm)].map(([, line = '']) => line) }
+  })
+}
+
+function isShown(line: string, pattern: string): boolean {
+  const escaped = pattern.split('...').map(part => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  return new RegExp(`^${escaped.join('.*')}$`).test(line)
+}
+
+/** Runs the blocks one after the other in one bash, as somebody pastes them. */
+async function paste(t: Test, blocks: readonly Block[], cwd: string): Promise<void> {
+  const end = '--- end of a block ---'
+  const script = blocks.map(({ code }) => `${code}\necho; echo '${end}'\n`).join('')
+  const command = ['bash', '--norc', '-eu', '-o', 'pipefail', '-c', script] as const
+  const { status, stdout, stderr } = await runProgram({ environment: { HOME: cwd }, command, cwd })
+  t.same([status, stderr], [0, ''])
+  const outputs = stdout.split(`${end}\n`)
+  for (const [index, { code, shows }] of blocks.entries()) {
+    const lines = (outputs[index] ?? '').split('\n').filter(line => line !== '')
+    const asShown = lines.map((line, at) => (isShown(line, shows[at] ?? '') ? shows[at] : line))
+    t.same(asShown, shows, code.split('\n', 1)[0])
+  }
+}
+
+t.test('the tour, and a backup that brings all of it back', async t => {
+  const home = await temporaryFolder(t)
+  const server = await startProgram(t, { environment: { PORT: '0' }, cwd: home })
+  const tour = blocksOf('A tour in five minutes').map(block => {
+    return { ...block, code: block.code.replace(/^URL=http:\/\/127\.0\.0\.1:3000$/m, `URL=${server.url}`) }
+  })
+  t.ok(tour.length > 8 && tour[0]?.code.includes(server.url), 'the blocks are found')
+  await paste(t, tour, home)
+  t.equal(await readFile(join(home, 'data/files/reports/hello.txt'), 'utf8'), 'Hello, Stowage!\n')
+  await backUpAndRestore(t, server, home)
+})
+
+async function backUpAndRestore(t: Test, server: Program, home: string): Promise<void> {
+  const [backUp, copyFiles, restore] = blocksOf('Back up and restore').map(({ code, shows }) => ({
+    shows,
+    code: code
+      .replaceAll('/srv/backups', home)
+      .replace('npm start -- backup', `"${process.execPath}" "${main}" backup`)
+      .replace(/^npm start\n/m, ''),
+  }))
+  if (!backUp || !copyFiles || !restore) throw new Error('the blocks are not found')
+  const { status, stderr } = await runProgram({
+    environment: {},
+    command: ['bash', '--norc', '-ec', backUp.code],
+    cwd: home,
+  })
+  t.same([status, stderr], [0, ''], 'beside the server')
+  t.equal(await server.stop(), 0)
+  await paste(t, [copyFiles, restore], home)
+  const restored = await startProgram(t, { environment: { PORT: '0' }, cwd: home })
+  const api = client(restored.url)
+  const input = { email: 'you@example.org', password: 'at least 12 characters' }
+  const { login } = await api.ask('mutation ($input: LoginInput!) { login(input: $input) { token } }', { input })
+  const { providers } = await api.ask('{ providers { id } }', {}, login.token)
+  const file = await api.download(login.token, providers[0].id, '/reports/hello.txt')
+  t.equal(await file.text(), 'Hello, Stowage!\n', 'people, providers and files are back')
+  t.equal(await restored.stop(), 0)
+}
+
+t.test('the table of errors is that of the program', async t => {
+  t.same(
+    readme.split('\n').filter(line => /^\| [A-Z_]+ \| `[A-Z_]+` \|/.test(line)),
+    Object.entries(reasons).map(([reason, { code, status, meaning }]) => {
+      return `| ${code} | \`${reason}\` | ${status} | ${meaning} |`
+    }),
+  )
+})
+
+t.test('no link leads nowhere', async t => {
+  for (const name of ['README.md', 'CONTRIBUTING.md']) {
+    const text = await readFile(join(root, name), 'utf8')
+    const anchors = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => {
+      return title
+        .toLowerCase()
+        .replace(/[^\w -]/g, '')
+        .replaceAll(' ', '-')
+    })
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (target.startsWith('https://')) continue
+      const [path = '', anchor] = target.split('#')
+      if (path !== '') await t.resolves(access(join(root, path)), `${name}: ${target}`)
+      else t.ok(anchors.includes(anchor ?? ''), `${name}: ${target}`)
+    }
+  }
+})
