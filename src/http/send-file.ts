@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
+import { ClientGone } from './abort.ts'
 import type { Span } from './range.ts'
 import { leaseBuffers } from './read-buffers.ts'
 
@@ -48,7 +49,7 @@ export async function sendFile(
   }
 }
 
-/** Resolves when the bytes have left the buffer. */
+/** Resolves when the bytes have left the buffer. @throws ClientGone, the signal's reason */
 export function write(response: ServerResponse, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
@@ -59,7 +60,7 @@ export function write(response: ServerResponse, chunk: Uint8Array, signal: Abort
     signal.addEventListener('abort', onAbort, { once: true })
     response.write(chunk, error => {
       signal.removeEventListener('abort', onAbort)
-      if (error) reject(error)
+      if (error) reject(new ClientGone('The connection broke', { cause: error }))
       else resolve()
     })
   })

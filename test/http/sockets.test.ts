@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { open, readdir, readFile, rename, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { type HttpServer, startHttp } from './server.ts'
+import { eventually, head, talk } from './socket.ts'
+
+const mebibyte = 1024 * 1024
+
+async function openFiles(): Promise<string[]> {
+  return readdir('/proc/self/fd')
+}
+
+/** Unfinished uploads and descriptors are gone; nothing of `path` is there. */
+async function leavesNothing(server: HttpServer, path: string, descriptors: number): Promise<void> {
+  await eventually(async () => {
+    const files = await readdir(server.folder, { recursive: true, withFileTypes: true })
+    assert.deepEqual(
+      files.filter(file => file.isFile() && (file.name === path || file.parentPath.includes('.stowage-'))),
+      [],
+    )
+    assert.equal(server.app.transfers.size, 0)
+    assert.ok((await openFiles()).length <= descriptors)
+  })
+}
+
+t.test('a client that asks first is refused before it sends its body', async t => {
+  const server = await startHttp(t, { maxUploadBytes: 1000 })
+  await writeFile(join(server.folder, 'taken'), '')
+  const viewer = await server.services.credentials.authenticate(server.token)
+  const { key } = await server.services.apiKeys.create(viewer, { name: 'reader', scopes: ['read'] })
+  const ask = async (path: string, headers: Record<string, string | number>) => {
+    const client = await talk(server.port)
+    const given = { 'Content-Length': 5, Expect: '100-continue', Authorization: server.authorization.authorization }
+    await client.send(head('POST', server.uploadUrl(path), { ...given, ...headers }))
+    await client.until(/HTTP\/1\.1 \d+/)
+    return client
+  }
+  const refused: [string, Record<string, string | number>, number][] = [
+    ['/new', { Authorization: 'Bearer nonsense' }, 401],
+    ['/new', { Authorization: `Bearer ${key}` }, 403],
+    ['/taken', {}, 409],
+    ['/new', { 'Content-Length': 1001 }, 413],
+    ['/../new', {}, 400],
+    ['/new', { 'Content-Type': 'multipart/form-data; boundary=x', Authorization: `Bearer ${key}` }, 403],
+  ]
+  for (const [path, headers, status] of refused) {
+    const client = await ask(path, headers)
+    t.match(client.received(), new RegExp(`^HTTP/1\\.1 ${status} `), `${status}`)
+    t.match(client.received(), /\r\nConnection: close\r\n/i)
+    client.socket.destroy()
+  }
+  const client = await ask('/new', {})
+  t.match(client.received(), /^HTTP\/1\.1 100 Continue\r\n\r\n$/)
+  await client.send('hello')
+  await client.until(/HTTP\/1\.1 201 /)
+  client.socket.destroy()
+  t.equal(await readFile(join(server.folder, 'new'), 'utf8'), 'hello')
+
+  const body = join(server.folder, 'form')
+  await writeFile(body, 'x'.repeat(500))
+  const form = ['-F', `providerId=${server.local}`, '-F', `file=@${body};filename=by-curl`]
+  const auth = ['-H', `Authorization: Bearer ${server.token}`, '-H', 'Expect: 100-continue']
+  const { stdout } = await promisify(execFile)('curl', ['-s', ...auth, ...form, `${server.url}/api/upload/proxy`])
+  t.match(JSON.parse(stdout), { entries: [{ path: '/by-curl', size: 500 }] })
+})
+
+t.test('who sends on after a refusal sees it, and is cut off', async t => {
+  const server = await startHttp(t)
+  const headers = { 'Content-Length': 4096 * mebibyte, Authorization: 'Bearer nonsense' }
+  const polite = await talk(server.port)
+  await polite.send(head('POST', server.uploadUrl('/x'), headers))
+  for (let sent = 0; sent < 10; sent++) await polite.send(Buffer.alloc(50_000))
+  await polite.until(/INVALID_CREDENTIAL/)
+  polite.socket.end()
+  t.equal(await polite.ended, false, 'the connection is not reset')
+
+  const deaf = await talk(server.port)
+  await deaf.send(head('POST', server.uploadUrl('/x'), headers))
+  let sent = 0
+  const block = Buffer.alloc(mebibyte)
+  try {
+    for (; sent < 4096; sent++) await deaf.send(block)
+  } catch {
+    // As it should be.
+  }
+  t.ok(sent < 64, `the server took ${sent} MiB of 4096`)
+  t.match(deaf.received(), 'INVALID_CREDENTIAL')
+})
+
+t.test('a Content-Length that lies', async t => {
+  const server = await startHttp(t)
+  const start = head('POST', server.uploadUrl('/lie'), { 'Content-Length': 10, ...server.authorization })
+
+  const short = await talk(server.port)
+  const descriptors = (await openFiles()).length
+  await short.send(`${start}hello`)
+  short.socket.end()
+  await short.ended
+  t.match(short.received(), /^HTTP\/1\.1 400 [\s\S]*INCOMPLETE_BODY/)
+  await leavesNothing(server, 'lie', descriptors)
+
+  const gone = await talk(server.port)
+  await gone.send(`${start}hello`)
+  await eventually(async () => assert.equal(server.app.transfers.size, 1))
+  gone.socket.resetAndDestroy()
+  await leavesNothing(server, 'lie', descriptors)
+
+  const long = await talk(server.port)
+  await long.send(`${start}0123456789and more\r\n\r\n`)
+  await long.ended
+  t.match(long.received(), /^HTTP\/1\.1 201 [\s\S]*HTTP\/1\.1 400 |^HTTP\/1\.1 201 /, 'what was announced is stored')
+  t.equal(await readFile(join(server.folder, 'lie'), 'utf8'), '0123456789')
+})
+
+t.test('what is no HTTP gets an answer of the one shape', async t => {
+  const server = await startHttp(t)
+  const chunked = head('POST', server.uploadUrl('/x'), { 'Transfer-Encoding': 'chunked', ...server.authorization })
+  const both = { 'Transfer-Encoding': 'chunked', 'Content-Length': 5, ...server.authorization }
+  const cases: Record<string, [string, number, string]> = {
+    garbage: ['\x16\x03\x01\x00\xa5\r\n\r\n', 400, 'INVALID_INPUT'],
+    'a malformed chunk': [`${chunked}5\r\nhello\r\nzz\r\n`, 400, 'INVALID_INPUT'],
+    'two lengths': [head('POST', server.uploadUrl('/x'), both), 400, 'INVALID_INPUT'],
+    'headers without end': [`GET /${'x'.repeat(40_000)} HTTP/1.1\r\n`, 431, 'INVALID_INPUT'],
+    'no host': ['GET /healthz HTTP/1.1\r\n\r\n', 400, ''],
+    'an unknown method': ['MAKE / HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'INVALID_INPUT'],
+  }
+  for (const [what, [text, status, reason]] of Object.entries(cases)) {
+    const client = await talk(server.port)
+    await client.send(text)
+    await client.ended
+    const [heads = '', body = ''] = client.received().split('\r\n\r\n')
+    t.match(heads, new RegExp(`^HTTP/1\\.1 ${status} `), what)
+    if (reason) t.match(JSON.parse(body), { errors: [{ extensions: { reason } }] }, what)
+    client.socket.destroy()
+  }
+  await leavesNothing(server, 'x', Number.POSITIVE_INFINITY)
+})
+
+t.test('garbage behind good requests does not break into their answers', async t => {
+  const server = await startHttp(t)
+  await writeFile(join(server.folder, 'big'), Buffer.alloc(3 * mebibyte, 'b'))
+  const client = await talk(server.port)
+  const get = head('GET', server.downloadUrl('/big'), server.authorization)
+  await client.send(`${get}${get}no http\r\n\r\n`)
+  await client.ended
+  const answers = client.received().split('HTTP/1.1 ').slice(1)
+  t.match(
+    answers.map(answer => answer.slice(0, 3)),
+    ['200', '200'],
+  )
+  for (const answer of answers.slice(0, 2)) t.equal(answer.split('\r\n\r\n')[1]?.length, 3 * mebibyte)
+})
+
+t.test('clients that go away during a download', async t => {
+  const server = await startHttp(t)
+  for (const providerId of [server.local, server.memory]) {
+    const file = Buffer.alloc(20 * mebibyte)
+    const init = { method: 'POST', body: file, headers: server.authorization }
+    t.equal((await fetch(server.uploadUrl('/big', { providerId }), init)).status, 201)
+    const descriptors = (await openFiles()).length
+    const get = head('GET', server.downloadUrl('/big', { providerId }), server.authorization)
+    const ranges = head('GET', server.downloadUrl('/big', { providerId }), {
+      ...server.authorization,
+      Range: 'bytes=0-9000000,10000000-20000000',
+    })
+    // One after the other in a pipeline: the later ones have no socket yet when it closes.
+    for (const request of [get, ranges, get + get + get]) {
+      const clients = await Promise.all(Array.from({ length: 5 }, () => talk(server.port)))
+      for (const client of clients) {
+        await client.send(request)
+        await client.until(/\r\n\r\n/)
+        client.socket.pause()
+      }
+      for (const [index, { socket }] of clients.entries()) {
+        if (index % 2 === 0) socket.destroy()
+        else socket.resetAndDestroy()
+      }
+      await leavesNothing(server, 'none', descriptors)
+    }
+  }
+  t.notOk(server.logs.some(line => JSON.parse(line).level >= 50))
+})
+
+t.test('a file that becomes shorter while it is sent is never padded', async t => {
+  const server = await startHttp(t)
+  const path = join(server.folder, 'shrinking')
+  await writeFile(path, Buffer.alloc(64 * mebibyte, 'a'))
+  const client = await talk(server.port)
+  client.socket.pause()
+  await client.send(head('GET', server.downloadUrl('/shrinking'), server.authorization))
+  await eventually(() => assert.equal(server.app.transfers.size, 1))
+  await truncate(path, mebibyte)
+  client.socket.resume()
+  await client.ended
+  const [heads = '', body = ''] = client.received().split('\r\n\r\n')
+  t.match(heads, /^HTTP\/1\.1 200 [\s\S]*content-length: 67108864/i)
+  t.ok(body.length < 64 * mebibyte)
+  t.match(body, /^a+$/)
+  await leavesNothing(server, 'none', Number.POSITIVE_INFINITY)
+})
+
+t.test('a file that is replaced all the time always comes as one of its versions', async t => {
+  const server = await startHttp(t)
+  const path = join(server.folder, 'changing')
+  const version = (number: number) => Buffer.alloc(200_000 + number, String(number % 10))
+  let stop = false
+  const writing = (async () => {
+    for (let number = 0; !stop; number++) {
+      await writeFile(`${path}.new`, version(number))
+      await rename(`${path}.new`, path)
+    }
+  })()
+  await eventually(async () => (await open(path)).close())
+  const statuses = new Set<number>()
+  for (let round = 0; round < 100; round++) {
+    const response = await fetch(server.downloadUrl('/changing'), { headers: server.authorization })
+    const body = Buffer.from(await response.arrayBuffer())
+    statuses.add(response.status)
+    if (response.status === 200) assert.ok(body.equals(version(body.length - 200_000)))
+    else assert.equal(response.status, 503)
+  }
+  stop = true
+  await writing
+  t.ok(statuses.has(200))
+})
+
+t.test('an upload that is cut leaves what was there', async t => {
+  const server = await startHttp(t)
+  await writeFile(join(server.folder, 'kept'), 'before')
+  const descriptors = (await openFiles()).length
+  const url = server.uploadUrl('/kept', { conflict: 'replace' })
+  const form = `--b\r\nContent-Disposition: form-data; name="f"; filename="kept"\r\n\r\n${'x'.repeat(3 * mebibyte)}`
+  const formHeaders = { 'Content-Type': 'multipart/form-data; boundary=b', 'Content-Length': 4 * mebibyte }
+  const requests = [
+    head('POST', url, { 'Content-Length': 4 * mebibyte, ...server.authorization }) + 'x'.repeat(3 * mebibyte),
+    head('POST', url, { 'Transfer-Encoding': 'chunked', ...server.authorization }) +
+      `300000\r\n${'x'.repeat(3 * mebibyte)}\r\n`,
+    head('POST', url.replace('path=%2Fkept', 'path=%2F'), { ...formHeaders, ...server.authorization }) + form,
+  ]
+  for (const request of requests) {
+    const client = await talk(server.port)
+    await client.send(request)
+    await eventually(async () => {
+      const files = await readdir(server.folder, { recursive: true, withFileTypes: true })
+      assert.equal(files.filter(file => file.isFile()).length, 2)
+    })
+    client.socket.destroy()
+    await once(client.socket, 'close')
+    await leavesNothing(server, 'none', descriptors)
+    t.equal(await readFile(join(server.folder, 'kept'), 'utf8'), 'before')
+  }
+})
