@@ -25,7 +25,7 @@ query Me {
 `
 
 interface Page {
-  html: string
+  html: Buffer
   policy: string
 }
 
@@ -38,7 +38,7 @@ export function graphiqlRoute(app: FastifyInstance): void {
     const { html, policy } = await page
     return reply
       .header('content-security-policy', policy)
-      .header('cache-control', 'no-cache')
+      .header('cache-control', 'private, max-age=3600')
       .type('text/html; charset=utf-8')
       .send(html)
   })
@@ -47,7 +47,7 @@ export function graphiqlRoute(app: FastifyInstance): void {
 async function render(): Promise<Page> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
   const html = renderGraphiQL({ endpoint: '/graphql', title: 'Stowage GraphiQL', defaultQuery })
-  return { html, policy: contentSecurityPolicy(html) }
+  return { html: Buffer.from(html), policy: contentSecurityPolicy(html) }
 }
 
 /** Its own scripts by their hashes, workers and fonts that it carries along, and this server: nothing else. */

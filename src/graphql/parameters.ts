@@ -8,6 +8,9 @@ export interface Parameters {
   variables: Record<string, unknown> | null
 }
 
+/** Of the variables: deeper than any configuration, and shallower than any stack that walks through them. */
+const maxDepth = 100
+
 /** Of a POST body, which is one JSON object: there is no batching. @throws INVALID_INPUT */
 export function parseBody(body: Buffer): Parameters {
   if (!isUtf8(body)) throw invalid('The body is JSON in UTF-8.')
@@ -37,6 +40,7 @@ function checkParameters({ query, operationName, variables, extensions }: Record
   if (typeof query !== 'string') throw invalid('"query" is a GraphQL document as a string.')
   if (operationName != null && typeof operationName !== 'string') throw invalid('"operationName" is a string.')
   if (variables != null && !isMap(variables)) throw invalid('"variables" is a JSON object.')
+  if (!isShallow(variables, maxDepth)) throw invalid(`"variables" is at most ${maxDepth} levels deep.`)
   if (extensions != null && !isMap(extensions)) throw invalid('"extensions" is a JSON object.')
   return { query, operationName: operationName ?? null, variables: variables ?? null }
 }
@@ -47,6 +51,11 @@ function parseMap(name: string, text: string): unknown {
   } catch {
     throw invalid(`"${name}" is a JSON object, as text.`)
   }
+}
+
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every(each => isShallow(each, levels - 1))
 }
 
 function isMap(value: unknown): value is Record<string, unknown> {

@@ -22,6 +22,12 @@ t.test('each error has the one shape', async t => {
   const cases: [string, string, object, string | null][] = [
     ['CREDENTIAL_REQUIRED', '{ viewer { kind } }', {}, null],
     ['WRONG_EMAIL_OR_PASSWORD', 'mutation { login(input: { email: "x", password: "y" }) { token } }', {}, null],
+    [
+      'WRONG_EMAIL_OR_PASSWORD',
+      'mutation { login(input: { email: "a\\u0000@example.org", password: "y" }) { token } }',
+      {},
+      null,
+    ],
     ['SCOPE_REQUIRED', '{ users { nodes { id } } }', {}, reader],
     ['SESSION_REQUIRED', 'mutation { logout }', {}, reader],
     ['PROVIDER_NOT_ALLOWED', 'query ($id: ID!) { provider(id: $id) { id } }', { id: nowhere }, narrow],

@@ -66,6 +66,10 @@ t.test('/graphql over HTTP', async t => {
       ['a query that is no string', { query: 1 }],
       ['a document as JSON', { query: { kind: 'Document', definitions: [] } }],
       ['variables that are no map', { query: '{ __typename }', variables: [] }],
+      [
+        'variables that no stack can hold',
+        `{"query":"{ __typename }","variables":{"a":${'['.repeat(9e4)}${']'.repeat(9e4)}}}`,
+      ],
       ['an operation name that is no string', { query: '{ __typename }', operationName: 1 }],
       ['extensions that are no map', { query: '{ __typename }', extensions: 'x' }],
     ]
