@@ -94,7 +94,8 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
 
     /** The same answer, after the same time, for an unknown email as for a wrong password. @throws WRONG_EMAIL_OR_PASSWORD */
     async login(input: { email: string; password: string }): Promise<SignedIn> {
-      const account = await findPasswordByEmail(db, input.email.trim())
+      // PostgreSQL holds no NUL, so no email has one.
+      const account = input.email.includes('\0') ? null : await findPasswordByEmail(db, input.email.trim())
       const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
       const [member] = account && matches ? await findMemberships(db, account.userId) : []
       if (!member) throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
