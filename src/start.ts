@@ -50,7 +50,8 @@ async function startEmbedded(settings: Settings, log: Logger): Promise<EmbeddedP
   await mkdir(join(settings.dataFolder, 'files'), { recursive: true })
   return startEmbeddedPostgres({
     dataFolder: settings.dataFolder,
-    log: (message, details) => log.info(details ?? {}, message),
+    log: (message, details) => log.debug(details ?? {}, message),
+    migrate: async connection => (await openDatabase(connection, log)).destroy(),
   })
 }
 
