@@ -1,0 +1,140 @@
+/** What only other file systems below the root can show: runs itself in a mount namespace of its own. */
+import { execFileSync } from 'node:child_process'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import {
+  at,
+  call,
+  has,
+  isMissing,
+  makeFolder,
+  namesIn,
+  pattern,
+  put,
+  rejectsWith,
+} from '../../adapters/conformance/kit.ts'
+import { localAdapter } from '../../adapters/local/index.ts'
+import { recordingHost } from './host.ts'
+import { openTemporary } from './temporary.ts'
+
+const inside = '--in-namespace'
+const keep = { ...call(), overwrite: false }
+const replace = { ...call(), overwrite: true }
+
+if (process.argv.includes(inside)) mountTests()
+else if (hasNamespaces())
+  t.spawn('unshare', ['--map-root-user', '--mount', process.execPath, import.meta.filename, inside])
+else t.test('across disks', { skip: 'this machine refuses unshare --map-root-user --mount' }, async () => {})
+
+function hasNamespaces(): boolean {
+  try {
+    execFileSync('unshare', ['--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function mount(...options: string[]): void {
+  execFileSync('mount', options)
+}
+
+function mountTests(): void {
+  for (const kind of ['another disk', 'a bind mount of the same disk']) {
+    t.test(`writes, copies and moves across ${kind}`, async t => {
+      const { provider, root, outside } = await openTemporary(t)
+      await mkdir(join(root, 'disk'))
+      if (kind === 'another disk') mount('-t', 'tmpfs', 'none', join(root, 'disk'))
+      else mount('--bind', outside, join(root, 'disk'))
+      t.teardown(() => execFileSync('umount', [join(root, 'disk')]))
+
+      const bytes = pattern(3_000_000)
+      const written = await put(provider, 'disk/new/file', bytes)
+      t.strictSame(written, await provider.stat(at('disk/new/file'), call()))
+      await has(provider, 'disk/new/file', bytes)
+      await rejectsWith('ALREADY_EXISTS', put(provider, 'disk/new/file', 'no'))
+      await put(provider, 'disk/new/file', 'replaced', true)
+      await has(provider, 'disk/new/file', 'replaced')
+
+      await put(provider, 'file', bytes)
+      await provider.copy?.(at('file'), at('disk/copied'), keep)
+      await has(provider, 'disk/copied', bytes)
+      const moved = await provider.move?.(at('file'), at('disk/moved'), keep)
+      t.strictSame(moved, await provider.stat(at('disk/moved'), call()))
+      await has(provider, 'disk/moved', bytes)
+      await isMissing(provider, 'file')
+      await provider.move?.(at('disk/moved'), at('back'), replace)
+      await has(provider, 'back', bytes)
+      await put(provider, 'disk/other', 'kept')
+      await rejectsWith('ALREADY_EXISTS', Promise.resolve(provider.move?.(at('back'), at('disk/other'), keep)))
+      await has(provider, 'disk/other', 'kept')
+      await has(provider, 'back', bytes)
+
+      await put(provider, 'folder/file', 'stays')
+      for (const options of [keep, replace]) {
+        const crossing = provider.move?.(at('folder'), at('disk/far/folder'), options)
+        await rejectsWith('PERMISSION_DENIED', Promise.resolve(crossing))
+      }
+      await has(provider, 'folder/file', 'stays')
+      await isMissing(provider, 'disk/far')
+      await rejectsWith('PERMISSION_DENIED', Promise.resolve(provider.deleteTree?.(at('disk'), call())))
+      // Also: no staging folder is left on the other disk, and a mount point is refused before anything in it is deleted.
+      t.strictSame((await readdir(join(root, 'disk'))).sort(), ['copied', 'new', 'other'])
+      t.strictSame(await readdir(join(root, '.stowage-staging')), [])
+    })
+  }
+
+  t.test('a full disk is QUOTA_EXCEEDED and leaves nothing', async t => {
+    const { provider, root } = await openTemporary(t)
+    await mkdir(join(root, 'small'))
+    mount('-t', 'tmpfs', '-o', 'size=2m', 'none', join(root, 'small'))
+    t.teardown(() => execFileSync('umount', [join(root, 'small')]))
+    await put(provider, 'small/fits', pattern(1_000_000))
+    await put(provider, 'big', pattern(5_000_000))
+    await rejectsWith('QUOTA_EXCEEDED', put(provider, 'small/made/up/big', pattern(5_000_000)))
+    await rejectsWith('QUOTA_EXCEEDED', put(provider, 'small/fits', pattern(5_000_000), true))
+    await rejectsWith('QUOTA_EXCEEDED', Promise.resolve(provider.copy?.(at('big'), at('small/big'), keep)))
+    await rejectsWith('QUOTA_EXCEEDED', Promise.resolve(provider.move?.(at('big'), at('small/big'), keep)))
+    await has(provider, 'big', pattern(5_000_000))
+    await has(provider, 'small/fits', pattern(1_000_000))
+    t.strictSame(await readdir(join(root, 'small')), ['fits'])
+  })
+
+  t.test('a read-only disk can be read, and says so to who writes', async t => {
+    const { root, outside } = await openTemporary(t)
+    await writeFile(join(outside, 'file'), 'content')
+    mount('--bind', outside, root)
+    mount('-o', 'remount,ro,bind', root)
+    t.teardown(() => execFileSync('umount', [root]))
+    const host = recordingHost()
+    const provider = await localAdapter([root]).open({ root }, host)
+    t.match(host.warnings, [{ message: /only read/ }])
+    await has(provider, 'file', 'content')
+    t.strictSame(await namesIn(provider, ''), ['file'])
+    const changes = [
+      put(provider, 'new', 'no'),
+      put(provider, 'file', 'no', true),
+      makeFolder(provider, 'folder'),
+      provider.delete(at('file'), call()),
+      provider.move?.(at('file'), at('moved'), keep),
+      provider.copy?.(at('file'), at('copied'), keep),
+    ]
+    const refusal = { code: 'PERMISSION_DENIED', message: /read-only/ }
+    await Promise.all(changes.map(change => t.rejects(Promise.resolve(change), refusal)))
+    t.equal(await readFile(join(outside, 'file'), 'utf8'), 'content')
+    await provider.close?.()
+  })
+
+  t.test('a disk that is unmounted is UNAVAILABLE, and nothing is written into its bare mount point', async t => {
+    const { root } = await openTemporary(t)
+    mount('-t', 'tmpfs', 'none', root)
+    const provider = await localAdapter([root]).open({ root }, recordingHost())
+    await put(provider, 'file', 'content')
+    execFileSync('umount', [root])
+    await rejectsWith('UNAVAILABLE', put(provider, 'file', 'no'))
+    await rejectsWith('UNAVAILABLE', provider.list(at(''), { ...call(), limit: 10 }))
+    t.notOk((await readdir(root)).includes('file'))
+    await provider.close?.()
+  })
+}
