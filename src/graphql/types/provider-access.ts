@@ -1,3 +1,4 @@
+import { basePathIn, intersectAccess } from '../../auth/access.ts'
 import { formatPath } from '../../auth/path.ts'
 import { builder } from '../builder.ts'
 import { providersCost } from '../cost.ts'
@@ -30,11 +31,14 @@ ProviderAccessRef.implement({
       authScopes: { public: true },
       complexity: providersCost,
       resolve: async ({ access, seenBy }, _args, context) => {
-        if (access.all) return []
+        if (access.all || !seenBy) return []
         const reachable = await context.reachableProviders(seenBy)
+        const shared = intersectAccess(access, seenBy.access)
         return [...access.basePaths].flatMap(([id, basePath]) => {
           const provider = reachable.get(id)
-          return provider ? [{ provider, basePath: formatPath(basePath) }] : []
+          // A base path names a folder, too: none where whoever looks reaches nothing.
+          const isSeen = provider !== undefined && basePathIn(shared, id) !== null
+          return isSeen ? [{ provider, basePath: formatPath(basePath) }] : []
         })
       },
     }),
