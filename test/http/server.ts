@@ -40,7 +40,14 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-export async function startHttp(t: Test, options: { maxUploadBytes?: number } = {}): Promise<HttpServer> {
+export interface HttpOptions {
+  /** Bytes. */
+  maxUploadBytes?: number
+  /** Routes of a test's own. */
+  extend?: (app: FastifyInstance) => void
+}
+
+export async function startHttp(t: Test, options: HttpOptions = {}): Promise<HttpServer> {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-http-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const server = await serve(await testDatabase(t), folder, options)
@@ -51,7 +58,7 @@ export async function startHttp(t: Test, options: { maxUploadBytes?: number } = 
 export async function serve(
   { connectionString }: { connectionString: string },
   folder: string,
-  options: { maxUploadBytes?: number; grace?: number } = {},
+  options: HttpOptions = {},
 ): Promise<HttpServer> {
   const logs: string[] = []
   const sink = new Writable({
@@ -74,6 +81,7 @@ export async function serve(
     log: pino({ level: 'debug' }, sink),
     ready: () => ready(),
   })
+  options.extend?.(app)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const email = `owner@example.org`
   const { token } = await services.accounts.register({ email, password: 'correct horse battery staple' })
@@ -105,7 +113,7 @@ export async function serve(
     downloadUrl: (path, more) => `${url}/api/download/proxy?${search(path, more)}`,
     close() {
       closing ??= (async () => {
-        await closeGracefully(app, options.grace ?? 1000)
+        await closeGracefully(app, 1000)
         await services.close()
         await storage.close()
         await db.destroy()
