@@ -1,74 +1,66 @@
-import { chmod, cp, readdir, stat, writeFile } from 'node:fs/promises'
+import { cp, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { backUp } from '../src/backup.ts'
+import { readSettings } from '../src/settings.ts'
 import { client } from './support/client.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
-const backUp = (data: string, folder: string, environment: Record<string, string> = {}) =>
-  runProgram({
-    environment: { STOWAGE_DATA: data, ...environment },
-    command: [process.execPath, main, 'backup', folder],
-  })
+const command = (...args: string[]) => [process.execPath, main, ...args] as const
 
 t.test('beside a running server and alone, it is a data folder to start from', async t => {
   const home = await temporaryFolder(t)
-  await chmod(home, 0o755)
   const data = join(home, 'data')
-  const server = await startProgram(t, { environment: { STOWAGE_DATA: data, PORT: '0' } })
+  const environment = { STOWAGE_DATA: data, PORT: '0' }
+  const server = await startProgram(t, { environment })
   const { token, id } = await client(server.url).register('owner@example.org')
 
-  const beside = await backUp(data, join(home, 'beside'))
+  const beside = await runProgram({ environment, command: command('backup', join(home, 'beside')) })
   t.same([beside.status, beside.stderr], [0, ''])
   t.match(beside.stdout, `${home}/beside;`)
+
+  await t.test('what cannot be backed up is said in one sentence, and leaves nothing', async t => {
+    await writeFile(join(home, 'file'), 'mine')
+    const before = await readdir(home)
+    const refused = (folder: string, message: RegExp, variables: Record<string, string> = {}) => {
+      const settings = readSettings({ ...environment, ...variables })
+      return t.rejects(backUp(settings, join(home, folder), new AbortController().signal), { message })
+    }
+    await refused('file', /is there already: choose/)
+    await refused('data', /is there already: choose/)
+    await refused('nowhere/new', /choose another place\.$/)
+    await refused('new', /^there is no database in .*: set STOWAGE_DATA/, { STOWAGE_DATA: home })
+    await refused('new', /pg_dump/, { DATABASE_URL: 'postgres://127.0.0.1:1/x', STOWAGE_SECRET: 'x'.repeat(32) })
+    const interrupted = AbortSignal.abort(new Error('SIGINT came first.'))
+    await t.rejects(backUp(readSettings(environment), join(home, 'new'), interrupted), {
+      message: 'SIGINT came first.',
+    })
+    t.same(await readdir(home), before)
+    const { status, stdout, stderr } = await runProgram({ environment, command: command('backup', data) })
+    t.same([status, stdout], [1, ''])
+    t.match(stderr, /^Stowage cannot back up: .*\n$/)
+  })
+
   const { key } = await client(server.url).createKey(token, { name: 'made after the first backup', scopes: ['read'] })
   t.equal(await server.stop(), 0, 'which was not disturbed')
-  t.equal((await backUp(data, join(home, 'alone'))).status, 0)
-
-  for (const [name, knowsKey] of [
-    ['beside', false],
-    ['alone', true],
-  ] as const) {
-    const folder = join(home, name)
-    t.equal((await stat(folder)).mode & 0o777, 0o700)
-    t.equal((await stat(join(folder, 'secret'))).mode & 0o777, 0o600)
-    const restored = join(home, `${name}-restored`)
-    await cp(folder, restored, { recursive: true })
-    const again = await startProgram(t, { environment: { STOWAGE_DATA: restored, PORT: '0' } })
-    const { data } = await client(again.url).graphql('{ me { id } }', {}, token)
-    t.equal(data.me.id, id, 'the session of before is good: database and secret belong together')
-    t.equal((await client(again.url).graphql('{ me { id } }', {}, key)).status, knowsKey ? 200 : 401)
-    t.equal(await again.stop(), 0)
+  t.equal((await runProgram({ environment, command: command('backup', join(home, 'alone')) })).status, 0)
+  for (const name of ['beside', 'alone']) {
+    t.equal((await stat(join(home, name))).mode & 0o777, 0o700)
+    t.equal((await stat(join(home, name, 'secret'))).mode & 0o777, 0o600)
   }
-  t.same(
-    (await readdir(home)).filter(name => name.includes('partial')),
-    [],
-  )
-})
 
-t.test('what cannot be backed up is said in one sentence', async t => {
-  const home = await temporaryFolder(t)
-  await writeFile(join(home, 'file'), 'mine')
-  const data = join(home, 'data')
-  const refused = async (folder: string, sentence: RegExp, environment: Record<string, string> = {}) => {
-    const { status, stdout, stderr } = await backUp(data, folder, environment)
-    t.same([status, stdout], [1, ''])
-    t.match(stderr, sentence)
-    t.equal(stderr.trim().split('\n').length, 1, stderr)
+  await cp(join(home, 'alone'), join(home, 'restored'), { recursive: true })
+  const restored = await startProgram(t, { environment: { ...environment, STOWAGE_DATA: join(home, 'restored') } })
+  for (const credential of [token, key]) {
+    const { data } = await client(restored.url).graphql('{ me { id } }', {}, credential)
+    t.equal(data.me.id, id, 'database and secret belong together')
   }
-  await refused(join(home, 'new'), /^Stowage cannot back up: there is no database in .*STOWAGE_DATA/)
-  const own = { DATABASE_URL: 'postgres://127.0.0.1:1/x', STOWAGE_SECRET: 'x'.repeat(32) }
-  await refused(join(home, 'new'), /^Stowage cannot back up: .*pg_dump/, own)
-  const server = await startProgram(t, { environment: { STOWAGE_DATA: data, PORT: '0' } })
-  await refused(join(home, 'file'), /is there already/)
-  await refused(data, /is there already/)
-  await refused(join(home, 'nowhere', 'new'), /choose another place/)
-  t.equal(await server.stop(), 0)
-  t.same((await readdir(home)).sort(), ['data', 'file'])
+  t.equal(await restored.stop(), 0)
 })
 
 t.test('what it does not understand is answered with the usage', async t => {
-  for (const args of [['backup'], ['backup', 'a', 'b'], ['backup', '--help'], ['restore', 'a']]) {
-    const result = await runProgram({ environment: {}, command: [process.execPath, main, ...args] })
+  for (const args of [['backup'], ['backup', '--help'], ['restore', 'a']]) {
+    const result = await runProgram({ environment: {}, command: command(...args) })
     t.same([result.status, result.stdout], [2, ''])
     t.match(result.stderr, /^Usage: stowage/)
   }

@@ -39,7 +39,7 @@ async function paste(t: Test, blocks: readonly Block[], cwd: string): Promise<vo
   for (const [index, { code, shows }] of blocks.entries()) {
     const lines = (outputs[index] ?? '').split('\n').filter(line => line !== '')
     const asShown = lines.map((line, at) => (isShown(line, shows[at] ?? '') ? shows[at] : line))
-    t.same(asShown, shows, code.split('\n', 1)[0])
+    t.same(asShown, shows, code.slice(0, code.indexOf('\n')))
   }
 }
 

@@ -73,8 +73,8 @@ export async function runProgram(options: ProgramOptions & { input?: string }): 
 }
 
 function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
-  const [program, ...args] = command
-  return spawn(program, args, {
+  // tap would have every Node process load its hooks, which only this process needs.
+  return spawn('env', ['-u', 'NODE_OPTIONS', ...command], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: 'pipe',
     ...(cwd !== undefined && { cwd }),
