@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import t, { type Test } from 'tap'
+import { testDatabase } from '../servers/postgres.ts'
+import { head, type Talk, talk } from './socket.ts'
+
+const mebibyte = 1024 * 1024
+const size = 240 * mebibyte
+const boundary = 'a-boundary'
+
+interface Process {
+  url: string
+  folder: string
+  authorization: { authorization: string }
+  place(path: string): string
+  /** Runs `work` and resolves with how far the resident memory grew over what it was before, in bytes. */
+  growth(work: () => Promise<unknown>): Promise<number>
+}
+
+async function startProcess(t: Test): Promise<Process> {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-memory-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const { connectionString } = await testDatabase(t)
+  const script = new URL('server-process.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [script, connectionString, folder], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.teardown(async () => {
+    child.stdin.end()
+    if (child.exitCode === null) await once(child, 'exit')
+  })
+  const [line] = await once(createInterface(child.stdout), 'line')
+  const { url, local, token } = JSON.parse(line)
+  const resident = async () => {
+    const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
+  }
+  return {
+    url,
+    folder,
+    authorization: { authorization: `Bearer ${token}` },
+    place: path => new URLSearchParams({ providerId: local, path }).toString(),
+    async growth(work) {
+      const before = await resident()
+      let peak = before
+      const timer = setInterval(async () => {
+        peak = Math.max(peak, await resident().catch(() => 0))
+      }, 10)
+      await work()
+      clearInterval(timer)
+      return Math.max(peak, await resident()) - before
+    },
+  }
+}
+
+/** The same bytes each time, made as they are read. */
+function* blocks(): Generator<Buffer> {
+  for (let index = 0; index < size / mebibyte; index++) yield Buffer.alloc(mebibyte, `block ${index} `)
+}
+
+function digestOf(body: Iterable<Buffer>): string {
+  const hash = createHash('sha256')
+  for (const block of body) hash.update(block)
+  return hash.digest('hex')
+}
+
+async function send(server: Process, path: string, headers: object, body: Iterable<Buffer>): Promise<number> {
+  const outgoing = request(server.url + path, { method: 'POST', headers: { ...server.authorization, ...headers } })
+  const answered = once(outgoing, 'response')
+  await pipeline(Readable.from(body, { objectMode: false }), outgoing)
+  const [response] = await answered
+  response.resume()
+  return response.statusCode
+}
+
+t.test('memory does not follow the size of files', async t => {
+  const server = await startProcess(t)
+  const digest = digestOf(blocks())
+  const warm = server.place('/warm')
+  await send(server, `/api/upload/proxy?${warm}`, {}, [Buffer.alloc(8 * mebibyte)])
+
+  const raw = await server.growth(async () => {
+    t.equal(await send(server, `/api/upload/proxy?${server.place('/raw')}`, { 'content-length': size }, blocks()), 201)
+  })
+  t.comment(`raw upload: ${Math.round(raw / mebibyte)} MiB`)
+  t.ok(raw < 100 * mebibyte, `a raw upload of 240 MiB took ${Math.round(raw / mebibyte)} MiB`)
+
+  const download = await server.growth(async () => {
+    const response = await fetch(`${server.url}/api/download/proxy?${server.place('/raw')}`, {
+      headers: server.authorization,
+    })
+    const hash = createHash('sha256')
+    for await (const chunk of response.body ?? []) hash.update(chunk)
+    t.equal(hash.digest('hex'), digest, 'what went up comes down')
+  })
+  t.ok(download < 40 * mebibyte, `a download of 240 MiB took ${Math.round(download / mebibyte)} MiB`)
+
+  const form = await server.growth(async () => {
+    const start = `--${boundary}\r\nContent-Disposition: form-data; name="f"; filename="form"\r\n\r\n`
+    const body = function* () {
+      yield Buffer.from(start)
+      yield* blocks()
+      yield Buffer.from(`\r\n--${boundary}--\r\n`)
+    }
+    const type = { 'content-type': `multipart/form-data; boundary=${boundary}` }
+    t.equal(await send(server, `/api/upload/proxy?${server.place('/')}`, type, body()), 201)
+  })
+  t.ok(form < 100 * mebibyte, `a form of 240 MiB took ${Math.round(form / mebibyte)} MiB`)
+  t.equal(
+    createHash('sha256')
+      .update(await readFile(join(server.folder, 'form')))
+      .digest('hex'),
+    digest,
+  )
+})
+
+t.test('64 slow readers of 1 GB share a bounded sum', async t => {
+  const server = await startProcess(t)
+  await writeFile(join(server.folder, 'large'), '')
+  await truncate(join(server.folder, 'large'), 1_000_000_000)
+  const url = `${server.url}/api/download/proxy?${server.place('/large')}`
+  const readers: Talk[] = []
+  t.teardown(() => {
+    for (const { socket } of readers) socket.destroy()
+  })
+  const growth = await server.growth(async () => {
+    for (let index = 0; index < 64; index++) {
+      const reader = await talk(Number(new URL(server.url).port))
+      readers.push(reader)
+      const begun = once(reader.socket, 'data')
+      await reader.send(head('GET', url, server.authorization))
+      await begun
+      reader.socket.pause()
+    }
+    // Each reads a little now and then.
+    for (let round = 0; round < 10; round++) {
+      for (const { socket } of readers) socket.read(64 * 1024)
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+  })
+  t.ok(growth < 128 * mebibyte, `64 readers took ${Math.round(growth / mebibyte)} MiB`)
+  for (const reader of readers) t.match(reader.received().slice(0, 15), 'HTTP/1.1 200 OK')
+})
