@@ -19,6 +19,9 @@ const environment = environmentOf(final)
 /** Whom the server runs as, where the machine has no user `node`. */
 const user = process.getuid?.() === 0 ? 'nobody' : String(process.getuid?.())
 
+// An install from a registry far away takes its time.
+t.setTimeout(300_000)
+
 t.test('the Dockerfile says what the scripts and the server need', async t => {
   t.same(
     stages.map(({ name }) => name),

@@ -1,5 +1,5 @@
 /** Enough of a Dockerfile to carry it out without Docker, with each stage as a plain folder. */
-import { cp, mkdir, readFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rename } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
 export interface Instruction {
@@ -76,7 +76,9 @@ async function copy(text: string, workingFolder: string, { context, folderOf }: 
     }
     const isFolder = words.length > 1 || words[0] === '.' || target.endsWith('/')
     const into = words[0] === '.' ? join(target, word) : isFolder ? join(target, basename(word)) : target
-    await cp(join(source, word), into, { recursive: true, verbatimSymlinks: true })
+    // A stage that was read from is done for, and moving costs nothing.
+    if (from !== undefined) await rename(join(source, word.replace(/^\//, '')), into)
+    else await cp(join(source, word), into, { recursive: true, verbatimSymlinks: true })
   }
 }
 
