@@ -51,8 +51,12 @@ export async function buildApp(options: {
     services,
     context: request => ({
       viewer: request.viewer,
-      signal: requestSignal(request),
-      baseUrl: settings.publicUrl ?? `${request.protocol}://${request.host}`,
+      get signal() {
+        return requestSignal(request)
+      },
+      get baseUrl() {
+        return settings.publicUrl ?? `${request.protocol}://${request.host}`
+      },
     }),
   })
   return {

@@ -2,7 +2,7 @@ import type { Viewer } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import type { Services } from '../services/index.ts'
 
-/** What a request brings along. */
+/** What a request brings along. `signal` and `baseUrl` may be getters: many requests need neither. */
 export interface RequestFacts {
   viewer: Viewer | null
   /** Aborts when the client goes away. */
@@ -15,18 +15,24 @@ export interface RequestFacts {
 export class GraphqlContext {
   readonly services: Services
   readonly viewer: Viewer | null
-  readonly signal: AbortSignal
-  readonly baseUrl: string
   readonly requestId: string
+  readonly #facts: RequestFacts
   readonly #providers = new Map<string, Promise<ProviderRecord>>()
   readonly #reachable = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
 
   constructor(services: Services, facts: RequestFacts, requestId: string) {
     this.services = services
     this.viewer = facts.viewer
-    this.signal = facts.signal
-    this.baseUrl = facts.baseUrl
     this.requestId = requestId
+    this.#facts = facts
+  }
+
+  get signal(): AbortSignal {
+    return this.#facts.signal
+  }
+
+  get baseUrl(): string {
+    return this.#facts.baseUrl
   }
 
   /** Looked up once, however many entries of a page ask. @throws as `services.providers.get` */
