@@ -1,9 +1,9 @@
 /** The image without Docker: the Dockerfile's own steps, carried out in folders, and its server started as it says. */
-import { chmod, copyFile, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { definitions, readSettings } from '../src/settings.ts'
 import { client, password } from './support/client.ts'
@@ -77,6 +77,8 @@ t.test('its steps make a server that runs, stops and starts again', async t => {
   t.notOk(modules.includes('typescript'), 'what only development needs is left out')
   t.same((await readdir(home)).sort(), ['LICENSE', 'README.md', 'dist', 'node_modules', 'package.json', 'scripts'])
 
+  await t.test('which is also the package that others import', t => importAsPackage(t, home))
+
   const { uid, gid } = await stat(data)
   const port = await freePort()
   const asImage = {
@@ -106,6 +108,34 @@ t.test('its steps make a server that runs, stops and starts again', async t => {
   t.equal(answer.login.user.role, 'OWNER', 'the data folder holds all there is')
   t.equal(await again.stop(), 0)
 })
+
+/** A program of somebody else's, with types and without. */
+async function importAsPackage(t: Test, home: string): Promise<void> {
+  const folder = await temporaryFolder(t)
+  await mkdir(join(folder, 'node_modules'))
+  await symlink(home, join(folder, 'node_modules/stowage'))
+  await symlink(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'))
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+  await writeFile(
+    join(folder, 'program.ts'),
+    `import { readSettings, type Settings, start } from 'stowage'
+     import { type AdapterDefinition, apiVersion, StorageError } from 'stowage/adapter'
+     import { conformanceCases } from 'stowage/adapter/conformance'
+     const adapter: AdapterDefinition = {
+       type: 'mine', apiVersion, title: 'Mine', configSchema: { type: 'object', properties: {} },
+       open: async () => { throw new StorageError('UNAVAILABLE', 'It is not there.') },
+     }
+     const cases: { name: string }[] = conformanceCases({ open: () => adapter.open({}, null as never) })
+     const settings: Settings = readSettings({})
+     process.stdout.write([typeof start, settings.port, cases.length > 10].join())`,
+  )
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  const options = '--strict --module nodenext --target es2024 --types node --skipLibCheck false program.ts'.split(' ')
+  const run = (...command: [string, ...string[]]) =>
+    runProgram({ environment: {}, cwd: folder, command: [process.execPath, ...command] })
+  t.match(await run(tsc, ...options), { status: 0, stdout: '' })
+  t.match(await run('program.js'), { status: 0, stdout: 'function,3000,true', stderr: '' })
+}
 
 t.test('the compose file starts it on a PostgreSQL, with secrets from outside', async t => {
   const { services, volumes } = parse(await read('compose.yaml'))
