@@ -180,6 +180,8 @@ t.test('/graphql over HTTP', async t => {
       [{ message: 'Cannot query field "nothing" on type "Query".', locations: [{ line: 2, column: 3 }] }],
       "graphql's own words and places",
     )
+    const unknown = Array.from({ length: 60 }, (_, n) => `nothing${n}`).join(' ')
+    t.equal((await post({ query: `{ ${unknown} }` })).body.errors?.length, 50, 'so many errors, and no more')
   })
 
   t.test('what was executed is 200, whatever came of it', async t => {
