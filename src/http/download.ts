@@ -149,7 +149,8 @@ async function transmit(
   } catch (error) {
     // Headers are out: a cut connection is how the client learns that the file is not whole.
     response.destroy()
-    if (error instanceof ClientGone) request.log.info({ req: request }, 'the client went away during a download')
+    if (error instanceof ClientGone || signal.aborted)
+      request.log.info({ req: request }, 'the client went away during a download')
     else request.log.error({ req: request, err: error }, 'a download was cut')
   } finally {
     await content?.close()

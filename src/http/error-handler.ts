@@ -11,7 +11,7 @@ const defaultRetryAfter = 5
 
 /** One shape for all that goes wrong: `{ "errors": [ { message, extensions } ] }`. */
 export function handleError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  if (thrown instanceof ClientGone) {
+  if (isGone(thrown, reply)) {
     request.log.info({ req: request }, 'the client went away before its answer')
     reply.raw.destroy()
     return
@@ -42,6 +42,11 @@ function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply
   }
   reply.header('Connection', 'close').header('Content-Length', String(body.length))
   reply.send(Readable.from(lingering(body, request.raw), { objectMode: false }))
+}
+
+/** A stream that was ended by the signal says so in words of its own. */
+function isGone(thrown: unknown, { raw }: FastifyReply): boolean {
+  return thrown instanceof ClientGone || (raw.destroyed && thrown instanceof Error && thrown.name === 'AbortError')
 }
 
 /** Whole seconds; null where waiting is not what helps. */

@@ -255,3 +255,36 @@ t.test('an upload that is cut leaves what was there', async t => {
     t.equal(await readFile(join(server.folder, 'kept'), 'utf8'), 'before')
   }
 })
+
+t.test('a connection stays usable after an upload that was refused or has an epilogue', async t => {
+  const server = await startHttp(t)
+  await writeFile(join(server.folder, 'taken'), '')
+  const client = await talk(server.port)
+  const body = 'x'.repeat(600_000)
+  const post = (path: string, length: number, headers = {}) =>
+    head('POST', server.uploadUrl(path), { 'Content-Length': length, ...server.authorization, ...headers })
+  const form = (name: string, value: string) =>
+    `--b\r\nContent-Disposition: form-data; name="f"; filename="${name}"\r\n\r\n${value}\r\n--b--\r\n`
+  const health = head('GET', `${server.url}/healthz`)
+  const type = { 'Content-Type': 'multipart/form-data; boundary=b' }
+  const small = 'x'.repeat(100)
+  const medium = 'x'.repeat(130_000)
+  const rounds: [string, number][] = [
+    [post('/taken', small.length) + small, 409],
+    [post('/', form('taken', small).length, type) + form('taken', small), 409],
+    // More than the form's parser takes in at once.
+    [post('/', form('taken', medium).length, type) + form('taken', medium), 409],
+    [post('/', form('new', small).length + body.length, type) + form('new', small) + body, 201],
+    [post('/large', body.length) + body, 201],
+  ]
+  for (const [index, [request]] of rounds.entries()) {
+    await client.send(request + health)
+    await client.until(new RegExp(`(?:[\\s\\S]*?"status":"ok"){${index + 1}}`))
+  }
+  const statuses = [...client.received().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
+  t.same(
+    statuses,
+    rounds.flatMap(([, status]) => [status, 200]),
+  )
+  client.socket.destroy()
+})
