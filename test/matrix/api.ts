@@ -130,6 +130,25 @@ export function operation(schema: Schema, name: string, args: Record<string, unk
   return post(`${root.toLowerCase()} ${variables} { ${fieldName}${values} ${wanted} }`, args)
 }
 
+/**
+ * Selections that go as deep into a type as it goes, each along another way, meeting no field twice; all scalars on the way.
+ * @param depth of fields, at most
+ */
+export function walks(schema: Schema, type: string, depth: number, met: ReadonlySet<string> = new Set()): string[] {
+  const own = [type, ...(schema.types.get(type)?.possibleTypes ?? []).map(({ name }) => name)]
+  const ways = own.flatMap(name => fieldsOf(schema, name).map(field => ({ name, field })))
+  const spread = (name: string, text: string) => (name === type ? text : `... on ${name} { ${text} }`)
+  const leaves = ways.filter(({ field }) => isLeaf(schema, field)).map(({ name, field }) => spread(name, field.name))
+  const deeper = ways
+    .filter(({ name, field }) => depth > 1 && !isLeaf(schema, field) && !met.has(`${name}.${field.name}`))
+    .flatMap(({ name, field }) => {
+      const page = field.args.some(argument => argument.name === 'first') ? '(first: 3)' : ''
+      const inner = walks(schema, named(field.type), depth - 1, new Set([...met, `${name}.${field.name}`]))
+      return inner.map(text => spread(name, `${field.name}${page} ${text}`))
+    })
+  return (deeper.length > 0 ? deeper : ['']).map(text => `{ __typename ${leaves.join(' ')} ${text} }`)
+}
+
 /** Every argument of a field, those of its input object too, as "input.path". */
 export function argumentsOf(schema: Schema, field: Field): string[] {
   return field.args.flatMap(argument => {

@@ -77,7 +77,11 @@ export async function runCell(world: World, schema: Schema, cell: Cell): Promise
   )
 }
 
-async function prepare(
+export function argumentsFor(cell: Cell, ids: Target['ids']): Record<string, unknown> {
+  return fields[cell.row]?.args?.({ places: cell.aims, n: cell.n, ids }) ?? {}
+}
+
+export async function prepare(
   world: World,
   { row, holder, verdict, aims }: Cell,
 ): Promise<{ holder: Holder; ids: Target['ids'] }> {
@@ -202,4 +206,14 @@ export function canCarry(row: string, spot: Spot): boolean {
   const name = spot.path.slice(spot.path.lastIndexOf('/') + 1)
   const isPlain = name !== '' && !/["\\\p{Cc}]/u.test(name)
   return isPlain && isSpelled({ provider: '', path: `${spot.path.slice(0, -name.length)}x` })
+}
+
+/** The same ones in every run, spread over all; a prime step meets each once. */
+export function sample<T>(items: readonly T[], count: number): T[] {
+  const prime = 15_485_863
+  const picked = Array.from(
+    { length: Math.min(count, items.length) },
+    (_, index) => items[(index * prime) % items.length],
+  )
+  return picked.filter(item => item !== undefined)
 }

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { argumentsOf, fieldsOf, operation, outputTypes, parseRoutes, readSchema, type Schema, send } from './api.ts'
-import { type Cell, canCarry, isDestructive, makeCell, runAll, runCell } from './cells.ts'
+import { type Cell, canCarry, isDestructive, makeCell, runAll, runCell, sample } from './cells.ts'
 import { fields, nestedFields } from './fields.ts'
 import { baseIn, isBelow } from './model.ts'
 import { routes } from './routes.ts'
@@ -191,14 +191,4 @@ async function outside(world: World, holder: Holder | null): Promise<Map<string,
     }
   }
   return all
-}
-
-/** The same ones in every run, spread over all; a prime step meets each once. */
-function sample<T>(items: readonly T[], count: number): T[] {
-  const prime = 15_485_863
-  const picked = Array.from(
-    { length: Math.min(count, items.length) },
-    (_, index) => items[(index * prime) % items.length],
-  )
-  return picked.filter(item => item !== undefined)
 }

@@ -126,8 +126,9 @@ function misleads(name: string): boolean {
     before = decoded
     decoded = decoded.replace(/%(25|2e|2f|5c|00)/gi, code => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-  return /[/\\\u0000-\u001f\u007f]/.test(decoded) || decoded === '.' || decoded === '..'
+  const isSafe = (character: string) =>
+    character >= ' ' && character !== '\x7f' && character !== '/' && character !== '\\'
+  return ![...decoded].every(isSafe) || decoded === '.' || decoded === '..'
 }
 
 function scopeOfRole(role: Role): Scope | null {

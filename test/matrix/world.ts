@@ -24,6 +24,7 @@ export interface Holder extends Credential {
   email: string | null
   /** Of a key. */
   keyId: string | null
+  name: string
 }
 
 export interface World {
@@ -61,6 +62,8 @@ export const folders = {
   beside: '/team/canary-beside',
   outside: '/canary-documents',
 } as const
+/** Where somebody else's access begins. */
+export const privateBase = '/canary-private'
 export const seedFile = 'seed.txt'
 export const seedFolder = 'kept'
 
@@ -93,11 +96,12 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     userId: id,
     email: 'canary-founder@example.org',
     keyId: null,
+    name: '',
   }
   const tokenOf = (holder: Holder) => holder.header?.slice('Bearer '.length) ?? null
 
   async function connect(name: string): Promise<string> {
-    const root = join(app.folder, `canary-config-${name}`)
+    const root = join(app.folder, `canary-root-${next()}-`)
     await mkdir(root)
     const providerId = await app.connectProvider(token, 'local', { root }, name)
     roots.set(providerId, root)
@@ -113,11 +117,15 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     return { ...founder, label, owner: member, header: `Bearer ${made.token}`, userId: made.id, email }
   }
 
-  async function key(owner: Holder, given: { scopes: readonly Scope[]; access: Access }, name = `key-${next()}`) {
+  async function key(
+    owner: Holder,
+    given: { scopes: readonly Scope[]; access: Access },
+    name = `canary-key-${next()}-`,
+  ) {
     const input = { name, scopes: given.scopes, providerAccess: accessInput(given.access) }
     const made = await app.createKey(tokenOf(owner) ?? '', input)
     const label = `${given.scopes} key for ${describeAccess(given.access, providers)} of ${describe(owner.owner, providers)}`
-    return { ...owner, label, kind: 'key' as const, key: given, header: `Bearer ${made.key}`, keyId: made.id }
+    return { ...owner, label, kind: 'key' as const, key: given, header: `Bearer ${made.key}`, keyId: made.id, name }
   }
 
   async function insertMember(member: Member): Promise<string> {
@@ -133,11 +141,11 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
 
   const providers: World['providers'] = {
     main: await connect('main'),
-    hidden: await connect('canary-hidden'),
+    hidden: await connect('canary-name-hidden'),
     missing: '00000000-0000-4000-8000-000000000000',
     garbage: "no-id' OR '1'='1",
   }
-  await Promise.all([...roots.values()].map(seed))
+  await Promise.all([...roots].map(([id, root]) => seed(id, root)))
   const { main, hidden } = providers
   const accesses: World['accesses'] = {
     all: 'all',
@@ -158,6 +166,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     userId: null,
     email: null,
   }
+  await insertMember({ role: 'VIEWER', access: { [main]: privateBase } })
   const ownKeys = new Map<string, string>()
   const world: World = {
     app,
@@ -252,13 +261,19 @@ async function deadCredentials({ app, founder, key, person, none }: World): Prom
   ]
 }
 
-async function seed(root: string): Promise<void> {
+async function seed(provider: string, root: string): Promise<void> {
   await Promise.all(
-    Object.values(folders).map(async folder => {
+    Object.entries(folders).map(async ([name, folder]) => {
       await mkdir(join(root, folder, seedFolder), { recursive: true })
       await putFile(root, `${folder}/${seedFile}`)
+      await putFile(root, `${folder}/${canaryFile(provider, name)}`)
     }),
   )
+}
+
+/** The only one of its name, wherever. */
+export function canaryFile(provider: string, folder: string): string {
+  return `canary-file-${folder}-${provider}`
 }
 
 /** A file whose content says where it is. */

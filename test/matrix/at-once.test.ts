@@ -1,0 +1,281 @@
+import t, { type Test } from 'tap'
+import { type Answer, operation, post, readSchema, type Schema, send } from './api.ts'
+import type { Access, Member, Scope } from './model.ts'
+import { accessInput, base, contentOf, createWorld, folders, type Holder, seedFile, type World } from './world.ts'
+
+t.setTimeout(120_000)
+
+/** Writes, then reads, at one place after the other; told as the reason of the refusal, or "yes". */
+async function tries(world: World, schema: Schema, holder: Holder, url = world.url): Promise<string> {
+  const told: string[] = []
+  for (const path of [folders.inside, folders.outside]) {
+    for (const [row, args] of [
+      [
+        'Mutation.createFolder',
+        { input: { providerId: world.providers.main, path: `${path}/at-once-${world.next()}` } },
+      ],
+      ['Query.folder', { providerId: world.providers.main, path }],
+    ] as const) {
+      const answer = await send(url, holder.header, operation(schema, row, args))
+      told.push(answer.status === 401 ? `401 ${reasonOf(answer)}` : reasonOf(answer))
+    }
+  }
+  return [...new Set(told)].join(', ')
+}
+
+const reasonOf = (answer: Answer): string => answer.errors[0]?.extensions?.reason ?? 'yes'
+
+async function change(world: World, schema: Schema, row: string, args: Record<string, unknown>, by = world.founder) {
+  const answer = await send(world.url, by.header, operation(schema, row, args))
+  if (answer.errors.length > 0) throw new Error(`${row}: ${answer.text}`)
+  // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+  return (answer.body as any).data
+}
+
+function update(world: World, schema: Schema, { userId }: Holder, { role, access }: Member) {
+  return change(world, schema, 'Mutation.updateMember', {
+    input: { userId, role, providerAccess: accessInput(access) },
+  })
+}
+
+async function setUp(t: Test) {
+  const world = await createWorld(t, { people: false })
+  const schema = await readSchema(world.url)
+  const replica = await world.app.replica()
+  const everywhere = async (holder: Holder) => {
+    const told = await Promise.all([world.url, replica.url].map(url => tries(world, schema, holder, url)))
+    return told[0] === told[1] ? told[0] : told
+  }
+  const admin = () => world.person({ role: 'ADMIN', access: 'all' })
+  return { world, schema, replica, everywhere, admin }
+}
+
+const everything: { scopes: readonly Scope[]; access: Access } = { scopes: ['admin'], access: 'all' }
+
+t.test('what is taken away is gone with the next request, on every replica', async t => {
+  const { world, schema, everywhere, admin } = await setUp(t)
+  const { founder, accesses } = world
+
+  t.test('a revoked key', async t => {
+    const key = await world.key(founder, everything)
+    t.equal(await everywhere(key), 'yes')
+    await change(world, schema, 'Mutation.revokeApiKey', { id: key.keyId })
+    t.equal(await everywhere(key), '401 KEY_REVOKED')
+    await change(world, schema, 'Mutation.renameApiKey', { id: key.keyId, name: 'back again' })
+    await change(world, schema, 'Mutation.revokeApiKey', { id: key.keyId })
+    t.equal(await everywhere(key), '401 KEY_REVOKED', 'for good')
+  })
+
+  t.test('a key that expires while it is used', async t => {
+    const expiresAt = new Date(Date.now() + 1500)
+    const made = await world.app.createKey(founder.header?.slice(7) ?? '', { name: 'x', scopes: ['admin'], expiresAt })
+    const key: Holder = { ...founder, kind: 'key', header: `Bearer ${made.key}` }
+    t.equal(await everywhere(key), 'yes')
+    const late: string[] = []
+    while (Date.now() < expiresAt.getTime() + 300) {
+      const asked = Date.now()
+      const told = reasonOf(await send(world.url, key.header, post('{ me { id } }')))
+      if (asked >= expiresAt.getTime() ? told !== 'KEY_EXPIRED' : Date.now() < expiresAt.getTime() && told !== 'yes')
+        late.push(told)
+    }
+    t.same(late, [], 'good until the millisecond, and not after it')
+    t.equal(await everywhere(key), '401 KEY_EXPIRED')
+  })
+
+  t.test('a session that was left', async t => {
+    const person = await admin()
+    t.equal(await everywhere(person), 'yes')
+    await change(world, schema, 'Mutation.logout', {}, person)
+    t.equal(await everywhere(person), '401 SESSION_ENDED')
+  })
+
+  t.test('a member who was removed, with all keys', async t => {
+    const person = await admin()
+    const key = await world.key(person, everything)
+    t.same([await everywhere(person), await everywhere(key)], ['yes', 'yes'])
+    await change(world, schema, 'Mutation.removeMember', { userId: person.userId })
+    for (const holder of [person, key]) t.match(await everywhere(holder), /^401 (INVALID_CREDENTIAL|SESSION_ENDED)$/)
+  })
+
+  t.test('a role, and it comes back as far as the key goes', async t => {
+    const person = await admin()
+    const [full, reader] = [
+      await world.key(person, everything),
+      await world.key(person, { scopes: ['read'], access: 'all' }),
+    ]
+    const steps: [Member['role'], string, string][] = [
+      ['EDITOR', 'yes', 'SCOPE_REQUIRED, yes'],
+      ['VIEWER', 'SCOPE_REQUIRED, yes', 'SCOPE_REQUIRED, yes'],
+      ['NONE', 'SCOPE_REQUIRED', 'SCOPE_REQUIRED'],
+      ['OWNER', 'yes', 'SCOPE_REQUIRED, yes'],
+    ]
+    for (const [role, fullTold, readerTold] of steps) {
+      await update(world, schema, person, { role, access: 'all' })
+      t.same(
+        [await everywhere(person), await everywhere(full), await everywhere(reader)],
+        [fullTold, fullTold, readerTold],
+        role,
+      )
+    }
+  })
+
+  t.test('provider access, and it comes back as far as the key goes', async t => {
+    const person = await admin()
+    const all = await world.key(person, everything)
+    const narrow = await world.key(person, { scopes: ['write'], access: accesses.base })
+    const steps: [keyof typeof accesses, string, string][] = [
+      ['base', 'yes, OUTSIDE_BASE_PATH', 'yes, OUTSIDE_BASE_PATH'],
+      ['other', 'PROVIDER_NOT_ALLOWED', 'PROVIDER_NOT_ALLOWED'],
+      ['apart', 'OUTSIDE_BASE_PATH, yes', 'PROVIDER_NOT_ALLOWED'],
+      ['listed', 'yes', 'yes, OUTSIDE_BASE_PATH'],
+      ['all', 'yes', 'yes, OUTSIDE_BASE_PATH'],
+    ]
+    for (const [name, allTold, narrowTold] of steps) {
+      await update(world, schema, person, { role: 'ADMIN', access: accesses[name] })
+      t.same(
+        [await everywhere(person), await everywhere(all), await everywhere(narrow)],
+        [allTold, allTold, narrowTold],
+        name,
+      )
+    }
+  })
+
+  t.test('all providers includes those connected later, a list does not', async t => {
+    const [all, listed] = [
+      await world.key(founder, everything),
+      await world.key(founder, { ...everything, access: accesses.listed }),
+    ]
+    const later = await world.connect('later')
+    const ask = (holder: Holder) => send(world.url, holder.header, operation(schema, 'Query.provider', { id: later }))
+    t.same([reasonOf(await ask(all)), reasonOf(await ask(listed))], ['yes', 'PROVIDER_NOT_ALLOWED'])
+    const own = await world.key(founder, { ...everything, access: { [later]: '/' } })
+    t.equal(
+      reasonOf(await send(world.url, listed.header, operation(schema, 'Mutation.disconnectProvider', { id: later }))),
+      'PROVIDER_NOT_ALLOWED',
+    )
+    t.equal(
+      reasonOf(await send(world.url, own.header, operation(schema, 'Mutation.disconnectProvider', { id: later }))),
+      'yes',
+    )
+    t.same([reasonOf(await ask(all)), reasonOf(await ask(own))], ['NOT_FOUND', 'NOT_FOUND'])
+  })
+})
+
+t.test('links end with what they were made with', async t => {
+  const { world, schema, replica, admin } = await setUp(t)
+  const { providers, accesses } = world
+  const path = `${base}/${seedFile}`
+
+  async function linkOf(holder: Holder, expiresIn = 300): Promise<string> {
+    const select = `{ downloadUrl(expiresIn: ${expiresIn}) }`
+    const call = operation(schema, 'Query.file', { providerId: providers.main, path }, select)
+    const answer = await send(world.url, holder.header, call)
+    // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+    return new URL((answer.body as any).data.file.downloadUrl).href.slice(world.url.length)
+  }
+  async function follow(link: string, header: string | null = null): Promise<string> {
+    const [one, other, head] = await Promise.all([
+      send(world.url, header, { method: 'GET', path: link }),
+      send(replica.url, header, { method: 'GET', path: link }),
+      send(world.url, header, { method: 'HEAD', path: link }),
+    ])
+    if (one.status !== head.status || one.status !== other.status) return `${one.status} ${other.status} ${head.status}`
+    return one.status === 200 ? one.text : `${one.status} ${reasonOf(one)}`
+  }
+
+  t.test('of a key that is revoked, of one that is not', async t => {
+    const person = await admin()
+    const [key, other] = [await world.key(person, everything), await world.key(person, everything)]
+    const [cut, kept] = [await linkOf(key), await linkOf(other)]
+    t.same([await follow(cut), await follow(kept)], [contentOf(path), contentOf(path)])
+    await change(world, schema, 'Mutation.revokeApiKey', { id: key.keyId }, person)
+    t.same([await follow(cut), await follow(kept)], ['401 LINK_EXPIRED', contentOf(path)])
+    t.equal(await follow(cut, world.founder.header), '401 LINK_EXPIRED', "nobody else's credential makes it good")
+    t.equal(await follow(kept, key.header), '401 KEY_REVOKED', 'nor does a good link make a credential good')
+    await update(world, schema, person, { role: 'EDITOR', access: accesses.apart })
+    t.equal(await follow(kept), '403 OUTSIDE_BASE_PATH')
+    await update(world, schema, person, { role: 'EDITOR', access: accesses.other })
+    t.equal(await follow(kept), '403 PROVIDER_NOT_ALLOWED')
+    await update(world, schema, person, { role: 'NONE', access: 'all' })
+    t.equal(await follow(kept), '403 SCOPE_REQUIRED')
+    await update(world, schema, person, { role: 'VIEWER', access: accesses.base })
+    t.equal(await follow(kept), contentOf(path))
+    await change(world, schema, 'Mutation.removeMember', { userId: person.userId })
+    t.equal(await follow(kept), '401 LINK_EXPIRED')
+  })
+
+  t.test('of a session that ends', async t => {
+    const person = await admin()
+    const link = await linkOf(person)
+    t.equal(await follow(link), contentOf(path))
+    await change(world, schema, 'Mutation.logout', {}, person)
+    t.equal(await follow(link), '401 LINK_EXPIRED')
+  })
+
+  t.test('by their own time, and no letter of them can be changed', async t => {
+    const link = await linkOf(world.founder, 1)
+    t.equal(await follow(link), contentOf(path))
+    await new Promise(resolve => setTimeout(resolve, 2100))
+    t.equal(await follow(link), '401 LINK_EXPIRED')
+    const good = new URL(await linkOf(world.founder), world.url)
+    const ticket = good.searchParams.get('ticket') ?? ''
+    const changed = [...ticket].flatMap((letter, index) => {
+      // The last letter of base64 may hold bits that mean nothing.
+      const isPadding = index === ticket.length - 1 || ticket[index + 1] === '.'
+      return isPadding ? [] : [ticket.slice(0, index) + (letter === 'A' ? 'B' : 'A') + ticket.slice(index + 1)]
+    })
+    const statuses = await Promise.all(
+      [...changed, '', ticket.slice(1), `${ticket}A`, '.', 'null'].map(async ticket => {
+        const answer = await send(world.url, null, {
+          method: 'GET',
+          path: `/api/download/proxy?${new URLSearchParams({ ticket })}`,
+        })
+        return `${answer.status} ${reasonOf(answer)}`
+      }),
+    )
+    t.same([...new Set(statuses)], ['401 LINK_EXPIRED'])
+    t.equal(
+      await follow(`${good.pathname}${good.search}&path=${encodeURIComponent(`${folders.outside}/${seedFile}`)}`),
+      '400 INVALID_INPUT',
+    )
+    t.equal(await follow(`${good.pathname}${good.search}`), contentOf(path))
+  })
+})
+
+t.test('cursors serve the credential that they were given to, for the folder they were given for', async t => {
+  const { world, admin } = await setUp(t)
+  const { providers, founder, accesses } = world
+  const list = async (
+    holder: Holder,
+    after: string | null,
+    place = { providerId: providers.main, path: base as string },
+  ) => {
+    const query = `query ($providerId: ID!, $path: String!, $after: String) {
+      folder(providerId: $providerId, path: $path) { entries(first: 1, after: $after) { nodes { path } pageInfo { endCursor } } } }`
+    const answer = await send(world.url, holder.header, post(query, { ...place, after }))
+    // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+    return { reason: reasonOf(answer), cursor: (answer.body as any).data?.folder?.entries.pageInfo.endCursor as string }
+  }
+  const person = await admin()
+  const key = await world.key(person, everything)
+  const others = [
+    founder,
+    await admin(),
+    person,
+    await world.key(person, everything),
+    await world.key(person, { scopes: ['read'], access: accesses.base }),
+  ]
+  const { cursor } = await list(key, null)
+  t.type(cursor, 'string')
+  t.equal((await list(key, cursor)).reason, 'yes')
+  for (const other of others) t.equal((await list(other, cursor)).reason, 'INVALID_CURSOR', other.label)
+  const elsewhere = [
+    { providerId: providers.main, path: folders.outside },
+    { providerId: providers.main, path: '/' },
+    { providerId: providers.hidden, path: base },
+  ]
+  for (const place of elsewhere) t.equal((await list(key, cursor, place)).reason, 'INVALID_CURSOR', place.path)
+  for (const wrong of [cursor.slice(1), `${cursor}A`, cursor.toUpperCase(), '', ' ', btoa('0'), person.userId ?? '']) {
+    t.equal((await list(key, wrong)).reason, 'INVALID_CURSOR', wrong)
+  }
+})

@@ -1,0 +1,186 @@
+import t from 'tap'
+import { type Answer, operation, post, readSchema, send } from './api.ts'
+import { runAll, sample } from './cells.ts'
+import {
+  type Access,
+  baseIn,
+  hasScope,
+  isBelow,
+  judge,
+  judgeGift,
+  judgeNewKey,
+  reachesAll,
+  type Scope,
+  scopes,
+  type Verdict,
+} from './model.ts'
+import { accessInput, createWorld, describeAccess, type Holder, type World } from './world.ts'
+
+t.setTimeout(300_000)
+
+const viewerQuery =
+  '{ viewer { kind scopes expiresAt providerAccess { all restrictions { basePath provider { id } } } } }'
+
+t.test('keys', async t => {
+  const world = await createWorld(t, { people: true })
+  const schema = await readSchema(world.url)
+  const { founder, good, providers } = world
+
+  t.test('viewer tells exactly what the specification gives', async t => {
+    const wrong = await runAll(good, async holder => {
+      const found = await reachOf(world, holder)
+      const wanted = expectedReach(world, holder)
+      return same(found, wanted) ? null : `${holder.label}: ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`
+    })
+    t.comment(`${good.length} credentials`)
+    t.same(wrong.slice(0, 20), [])
+  })
+
+  t.test('what a credential makes never exceeds it', async t => {
+    const accesses: Access[] = [
+      ...Object.values(world.accesses),
+      { [providers.missing]: '/' },
+      { [providers.main]: '/team/backups/deep' },
+      { [providers.main]: '/team/backups-old' },
+      { [providers.main]: '/team/backups', [providers.hidden]: '/' },
+    ]
+    const given = [...scopes.map(scope => [scope]), ['read', 'admin'] as Scope[]]
+    const wishes = given.flatMap(scopes => accesses.map(access => ({ scopes, access })))
+    const byAll = good.flatMap(maker => wishes.map(wish => ({ maker, wish })))
+    const [may, mayNot] = [true, false].map(is =>
+      byAll.filter(({ maker }) => judge(maker, { who: 'key manager' }).may === is),
+    )
+    const cases = [...sample(may ?? [], 1000), ...sample(mayNot ?? [], 300)]
+    let made = 0
+    const wrong = await runAll(cases, async ({ maker, wish }) => {
+      const where = `${wish.scopes} for ${describeAccess(wish.access, providers)} by ${maker.label}`
+      const manages = judge(maker, { who: 'key manager' })
+      const verdict = manages.may ? judgeNewKey(maker, wish) : manages
+      const input = { name: 'wish', scopes: wish.scopes, providerAccess: accessInput(wish.access) }
+      const call = operation(schema, 'Mutation.createApiKey', { input }, '{ key apiKey { id } }')
+      const answer = await send(world.url, maker.header, call)
+      const isMissing = wish.access !== 'all' && providers.missing in wish.access
+      const fault = differs(answer, verdict, isMissing ? 'NOT_FOUND' : null)
+      if (fault) return `${where}: ${fault}`
+      const key = dataOf(answer)?.createApiKey?.key
+      if (!key) return null
+      made += 1
+      const holder: Holder = { ...maker, kind: 'key', key: wish, header: `Bearer ${key}`, label: where }
+      const found = await reachOf(world, holder)
+      const limit = await reachOf(world, maker)
+      if (!same(found, expectedReach(world, holder))) return `${where} reaches ${JSON.stringify(found)}`
+      return isCovered(found, limit) ? null : `${where} exceeds its maker: ${JSON.stringify([found, limit])}`
+    })
+    t.comment(`${cases.length} wishes, ${made} made`)
+    t.ok(made > 50)
+    t.same(wrong.slice(0, 20), [])
+  })
+
+  t.test('nor does it outlive the key that made it', async t => {
+    const at = (ms: number) => new Date(Date.now() + ms).toISOString()
+    const input = { name: 'maker', scopes: ['admin'], expiresAt: at(3600_000) }
+    const { key } = await world.app.createKey(tokenOf(founder), input)
+    const make = async (expiresAt: string | null) => {
+      const wish = { name: 'made', scopes: ['read'], expiresAt }
+      const call = operation(schema, 'Mutation.createApiKey', { input: wish }, '{ apiKey { expiresAt } }')
+      return (await send(world.url, `Bearer ${key}`, call)).errors[0]?.extensions?.reason ?? 'made'
+    }
+    t.same(await Promise.all([make(null), make(at(7200_000)), make(at(1800_000)), make(at(-1000))]), [
+      'EXCEEDS_OWN_REACH',
+      'EXCEEDS_OWN_REACH',
+      'made',
+      'INVALID_INPUT',
+    ])
+  })
+
+  t.test('keys of others', async t => {
+    const people = good.filter(({ kind }) => kind === 'session')
+    const managers = good.filter(({ kind, key }) => kind === 'session' || key?.scopes[0] === 'admin')
+    const cases = sample(
+      managers.flatMap(actor => [founder, ...people].map(owner => ({ actor, owner }))),
+      600,
+    )
+    const wrong = await runAll(cases, async ({ actor, owner }) => {
+      const isOwn = actor.userId === owner.userId
+      const id = (await world.key(owner, { scopes: ['read'], access: 'all' }, 'canary-of-another').catch(() => null))
+        ?.keyId
+      const needed = judge(actor, { who: 'key manager', ...(!isOwn && { scope: 'admin' }) })
+      const listed = isOwn || !needed.may ? needed : judgeGift(actor, owner.owner)
+      const isHidden = !listed.may && listed.reasons.includes('SCOPE_REQUIRED')
+      const one: Verdict = isHidden ? { may: false, code: 'NOT_FOUND', reasons: ['NOT_FOUND'] } : listed
+      const calls: [string, Record<string, unknown>, Verdict][] = [
+        ['Query.apiKeys', { ofUser: owner.userId, includeInactive: false }, listed],
+      ]
+      if (id) {
+        calls.push(['Query.apiKey', { id }, one])
+        calls.push(['Mutation.renameApiKey', { id, name: 'canary-of-another' }, one])
+        calls.push(['Mutation.revokeApiKey', { id }, one])
+      }
+      for (const [row, args, verdict] of calls) {
+        const answer = await send(world.url, actor.header, operation(schema, row, args))
+        const fault = differs(answer, verdict, null)
+        if (fault) return `${row} of ${owner.label} by ${actor.label}: ${fault}`
+        if (!verdict.may && answer.text.includes('canary-of-another')) return `${row} tells ${answer.text}`
+      }
+      return null
+    })
+    t.comment(`${cases.length} pairs`)
+    t.same(wrong.slice(0, 20), [])
+  })
+})
+
+/** Scopes, and base paths by provider: what a request of this holder can do. */
+interface Reach {
+  scopes: readonly string[]
+  all: boolean
+  bases: Readonly<Record<string, string>>
+}
+
+async function reachOf(world: World, holder: Holder): Promise<Reach> {
+  const answer = await send(world.url, holder.header, post(viewerQuery))
+  const { scopes, providerAccess } = dataOf(answer).viewer
+  const listed: { basePath: string; provider: { id: string } }[] = providerAccess.restrictions
+  return {
+    scopes,
+    all: providerAccess.all,
+    bases: Object.fromEntries(listed.map(one => [one.provider.id, one.basePath])),
+  }
+}
+
+function expectedReach({ providers }: World, holder: Holder): Reach {
+  const all = reachesAll(holder) && hasScope(holder, 'read')
+  const known = [providers.main, providers.hidden].flatMap(id => {
+    const base = all ? null : baseIn(holder, id)
+    return base === null ? [] : [[id, base]]
+  })
+  return { scopes: scopes.filter(scope => hasScope(holder, scope)), all, bases: Object.fromEntries(known) }
+}
+
+function isCovered(inner: Reach, outer: Reach): boolean {
+  const isInside = ([id, path]: [string, string]) => outer.all || isBelow(path, outer.bases[id] ?? 'nowhere')
+  const scopesCovered = inner.scopes.every(scope => outer.scopes.includes(scope))
+  return scopesCovered && (outer.all || !inner.all) && Object.entries(inner.bases).every(isInside)
+}
+
+function same(a: Reach, b: Reach): boolean {
+  const text = ({ scopes, all, bases }: Reach) => JSON.stringify([scopes, all, Object.entries(bases).toSorted()])
+  return text(a) === text(b)
+}
+
+/** @param instead what may come where it is let through */
+function differs({ errors, text }: Answer, verdict: Verdict, instead: string | null): string | null {
+  const { code, reason } = errors[0]?.extensions ?? {}
+  const came = `came ${code} ${reason}`
+  if (verdict.may) return (code ?? null) === instead ? null : `expected ${instead ?? 'success'}, ${came}`
+  if (code !== verdict.code || !verdict.reasons.includes(reason ?? '')) return `expected ${verdict.reasons}, ${came}`
+  return /"stw_[0-9a-f]{40}"/.test(text) ? 'a key in a refusal' : null
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+function dataOf({ body }: Answer): any {
+  return (body as { data?: unknown }).data
+}
+
+function tokenOf({ header }: Holder): string {
+  return header?.slice('Bearer '.length) ?? ''
+}

@@ -1,0 +1,145 @@
+import t from 'tap'
+import { fieldsOf, isLeaf, named, operation, readSchema, send, walks } from './api.ts'
+import { argumentsFor, makeCell, prepare, runAll, sample } from './cells.ts'
+import { fields, nestedFields } from './fields.ts'
+import { baseIn, hasScope, isBelow, judgeGift } from './model.ts'
+import { canaryFile, createWorld, folders, type Holder, privateBase, type World } from './world.ts'
+
+/** A text that only some may ever see. */
+interface Canary {
+  text: string
+  isFor(holder: Holder): boolean
+}
+
+/** Fields that nothing here answers: no type of provider on this server needs an authorization or keeps checksums. */
+const unanswered = [
+  'AuthorizeProviderPayload.authorizationUrl',
+  'Checksum.algorithm',
+  'Checksum.hex',
+  'ConnectProviderPayload.authorizationUrl',
+  'ConnectProviderPayload.provider',
+]
+
+t.setTimeout(300_000)
+
+t.test('no way through the schema leads outside', async t => {
+  const world = await createWorld(t, { people: true })
+  const schema = await readSchema(world.url)
+  const canaries = canariesOf(world)
+  const holders = world.good.filter(({ kind, owner, key }) => {
+    const isLimited = owner.access !== 'all' || (key && key.access !== 'all')
+    return kind === 'session' || (isLimited && owner.role !== 'NONE' && key?.scopes[0] !== 'write')
+  })
+  const ways = Object.keys(fields).map(row => {
+    const [root = '', name = ''] = row.split('.')
+    const field = fieldsOf(schema, root).find(field => field.name === name)
+    return field && !isLeaf(schema, field) ? walks(schema, named(field.type), 11).map(select => ({ row, select })) : []
+  })
+  const seen = new Map<string, Set<string>>()
+  const reached = new Set<string>()
+  const chosen = ways.flatMap(some => {
+    const row = some[0]?.row ?? ''
+    const may = row && !fields[row]?.bounces ? holders.filter(holder => makeCell(world, row, holder).verdict.may) : []
+    return sample(
+      some.flatMap(way => may.map(holder => ({ ...way, holder }))),
+      100,
+    )
+  })
+  let answered = 0
+
+  const wrong = await runAll(chosen, async ({ row, select, holder: asked }) => {
+    const cell = makeCell(world, row, asked)
+    const { holder, ids } = await prepare(world, cell)
+    const call = operation(schema, row, argumentsFor(cell, ids), select)
+    const answer = await send(world.url, holder.header, call)
+    const way = [...select.matchAll(/\b([a-z]\w+)(?:\(.*?\))? \{/g)].map(([, name]) => name)
+    const where = `${[row, ...way].join('.')} with ${holder.label}`
+    const isHarmless = answer.errors.every(
+      ({ extensions }) => extensions?.code === 'NOT_FOUND' || extensions?.reason === 'QUERY_TOO_LARGE',
+    )
+    if (answer.errors.length > 0 && !isHarmless) return `${where}: ${JSON.stringify(answer.errors)}`
+    answered += answer.errors.length === 0 ? 1 : 0
+    note(answer.body, reached)
+    const text = answer.text + decoded(answer.text)
+    // The founder signs in there, whoever asks.
+    const eyes = row === 'Mutation.login' ? world.founder : holder
+    const told = canaries.filter(canary => text.includes(canary.text))
+    for (const canary of told) seen.set(canary.text, (seen.get(canary.text) ?? new Set()).add(holder.label))
+    const leaks = told.filter(canary => !canary.isFor(eyes))
+    return leaks.length > 0 ? `${where} tells ${leaks.map(({ text }) => text)}` : null
+  })
+  t.comment(
+    `${ways.flat().length} ways, ${holders.length} credentials, ${chosen.length} tried, ${answered} answered, ${wrong.length} wrong`,
+  )
+  for (const line of wrong.slice(0, 20)) t.fail(line)
+  t.equal(wrong.length, 0)
+  const all = Object.entries(nestedFields).flatMap(([type, known]) => Object.keys(known).map(name => `${type}.${name}`))
+  const objects = all.filter(name => !name.startsWith('Entry.'))
+  t.same(
+    objects.filter(name => !reached.has(name)).toSorted(),
+    unanswered,
+    'every nested field was answered to somebody',
+  )
+  t.ok(seen.size > 20, `${seen.size} canaries were seen by those who may`)
+  t.equal(world.app.logged(), '')
+})
+
+function canariesOf(world: World): Canary[] {
+  const { providers, roots, founder, good } = world
+  const files = [...roots.keys()].flatMap(provider =>
+    Object.entries(folders).map(([name, folder]) => ({
+      text: canaryFile(provider, name),
+      isFor: (holder: Holder) => isWithin(holder, provider, folder),
+    })),
+  )
+  const configs = [...roots].map(([provider, root]) => ({
+    text: root.slice(root.lastIndexOf('/') + 1),
+    isFor: (holder: Holder) => hasScope(holder, 'admin') && baseIn(holder, provider) === '/',
+  }))
+  const people = [founder, ...good.filter(({ kind }) => kind === 'session')].map(({ email, userId }) => ({
+    text: email ?? '',
+    isFor: (holder: Holder) => holder.userId === userId || hasScope(holder, 'admin'),
+  }))
+  const keys = good
+    .filter(({ kind }) => kind === 'key')
+    .map(({ name, userId, owner }) => ({
+      text: name,
+      isFor: (holder: Holder) =>
+        holder.userId === userId || (hasScope(holder, 'admin') && judgeGift(holder, owner).may),
+    }))
+  const nobody = ['$argon2', 'password', 'sealed'].map(text => ({ text, isFor: () => false }))
+  return [
+    ...files,
+    ...configs,
+    ...people,
+    ...keys,
+    ...nobody,
+    { text: 'canary-name-hidden', isFor: holder => baseIn(holder, providers.hidden) !== null },
+    { text: providers.hidden, isFor: holder => baseIn(holder, providers.hidden) !== null },
+    {
+      text: folders.sibling,
+      isFor: holder => isWithin(holder, providers.main, folders.sibling) || baseIn(holder, providers.hidden) !== null,
+    },
+    { text: privateBase, isFor: holder => isWithin(holder, providers.main, privateBase) },
+  ]
+}
+
+function isWithin(holder: Holder, provider: string, path: string): boolean {
+  const base = baseIn(holder, provider)
+  return base !== null && isBelow(path, base)
+}
+
+/** What is written in base64 somewhere in a text: ids, cursors and links are. */
+function decoded(text: string): string {
+  return (text.match(/[\w-]{16,}/g) ?? []).map(part => Buffer.from(part, 'base64url').toString()).join('\n')
+}
+
+/** Which fields of which types have been answered with something. */
+function note(value: unknown, reached: Set<string>): void {
+  if (typeof value !== 'object' || value === null) return
+  const type = '__typename' in value ? value.__typename : null
+  for (const [name, inner] of Object.entries(value)) {
+    if (type !== null && inner !== undefined) reached.add(`${type}.${name}`)
+    note(inner, reached)
+  }
+}
