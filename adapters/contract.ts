@@ -117,14 +117,14 @@ export interface StorageProvider {
 
   /**
    * A file, only if server-side; otherwise the host streams. Makes missing parents.
-   * @throws NOT_FOUND, NOT_A_FILE, ALREADY_EXISTS, QUOTA_EXCEEDED
+   * @throws NOT_FOUND, NOT_A_FILE, ALREADY_EXISTS, QUOTA_EXCEEDED, NOT_IN_ONE_STEP
    */
   copy?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
 
   /**
    * A file or a directory with all beneath it, only if the back end does it as one step; otherwise the host copies and
    * deletes. Makes missing parents. Never replaces a directory that is not empty, nor one kind by the other.
-   * @throws NOT_FOUND, ALREADY_EXISTS, NOT_EMPTY; NOT_A_FILE or NOT_A_DIRECTORY where the kinds differ
+   * @throws NOT_FOUND, ALREADY_EXISTS, NOT_EMPTY, NOT_IN_ONE_STEP; NOT_A_FILE or NOT_A_DIRECTORY where the kinds differ
    */
   move?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
 
@@ -254,6 +254,8 @@ export const storageErrorCodes = [
   'INVALID_PATH',
   /** Only from `open`. */
   'INVALID_CONFIG',
+  /** Only from `copy` and `move`: the back end can do it, but not for these two. The host goes another way. */
+  'NOT_IN_ONE_STEP',
   'PRECONDITION_FAILED',
   'RANGE_NOT_SATISFIABLE',
   /** The back end refuses this path to credentials that are good. */

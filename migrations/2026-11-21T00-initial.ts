@@ -23,7 +23,7 @@ export async function up(db: Kysely<never>): Promise<void> {
       user_id uuid not null references users on delete cascade,
       role text not null check (role in ('OWNER', 'ADMIN', 'EDITOR', 'VIEWER', 'NONE')),
       provider_access jsonb not null,
-      created_at timestamptz not null default now(),
+      created_at timestamptz(3) not null default now(),
       primary key (workspace_id, user_id)
     );
     create index members_user_id on members (user_id);

@@ -19,7 +19,7 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   EPERM: ['PERMISSION_DENIED', denied],
   EROFS: ['PERMISSION_DENIED', 'The disk is mounted read-only.'],
   EBUSY: ['PERMISSION_DENIED', 'The system itself uses this folder: another disk may be mounted there.'],
-  EXDEV: ['PERMISSION_DENIED', 'This cannot be moved in one step to another disk: copy it there, then delete it here.'],
+  EXDEV: ['NOT_IN_ONE_STEP', 'This goes to another disk: it is copied there, then deleted here.'],
   ENOSPC: ['QUOTA_EXCEEDED', full],
   EDQUOT: ['QUOTA_EXCEEDED', full],
   EFBIG: ['QUOTA_EXCEEDED', 'The file is larger than the disk can hold.'],

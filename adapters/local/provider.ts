@@ -19,10 +19,10 @@ import { listPage } from './list.ts'
 import { inside, segmentsOf, self, splitPath } from './names.ts'
 import { FileBody, openFile, positionsOf } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
-import { identityOf, type Root } from './root.ts'
+import type { Root } from './root.ts'
 import { sweepStaging } from './staging.ts'
 import { store } from './store.ts'
-import { copyBytes, moveEntry, unlinkIfSame } from './transfer.ts'
+import { copyBytes, moveEntry } from './transfer.ts'
 import { makeDirectory, withDirectory, withMadeDirectory } from './walk.ts'
 import { writeBody } from './write.ts'
 
@@ -120,31 +120,12 @@ export class LocalProvider implements StorageProvider {
       return await this.#inParent(from, signal, async (parent, name) => {
         const entry = await entryAt(parent, name)
         if (to === from && overwrite) return entry
-        try {
-          return await withMadeDirectory(this.#root, target.parents, signal, async targetParent => {
-            signal.throwIfAborted()
-            return await moveEntry({ parent, name }, { parent: targetParent, name: target.name }, overwrite)
-          })
-        } catch (error) {
-          if (entry.kind === 'directory' || !hasErrno(error, 'EXDEV')) throw error
-        }
-        return await this.#moveAcross(parent, name, to, { signal, overwrite })
+        return await withMadeDirectory(this.#root, target.parents, signal, async targetParent => {
+          signal.throwIfAborted()
+          return await moveEntry({ parent, name }, { parent: targetParent, name: target.name }, overwrite)
+        })
       })
     })
-  }
-
-  /** A file goes to another disk as a copy, staged and published like any write. */
-  async #moveAcross(parent: FileHandle, name: string, to: StoragePath, { signal, overwrite }: Call & Overwrite) {
-    const { handle, entry } = await openFile(parent, name)
-    try {
-      const identity = await identityOf(handle)
-      const fill = (target: FileHandle) => copyBytes(handle, entry.size ?? 0, target, signal)
-      const moved = await this.#store(to, overwrite, signal, fill)
-      await unlinkIfSame(inside(parent, name), identity)
-      return moved
-    } finally {
-      await handle.close()
-    }
   }
 
   mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {

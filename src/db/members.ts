@@ -68,32 +68,33 @@ export async function findMemberships(db: Database, userId: string): Promise<Mem
   return rows.map(toMember)
 }
 
-/** In the order of joining. `after` is a user's id. */
+/** A place in the order of joining. */
+export interface Joined {
+  /** To the millisecond, as the column is. */
+  at: Date
+  userId: string
+}
+
+/** In the order of joining, behind `after`; who that was need not be a member any more. */
 export async function listMembers(
   db: Database,
   workspaceId: string,
-  page: { limit: number; after?: string | undefined },
-): Promise<Member[]> {
+  page: { limit: number; after: Joined | null },
+): Promise<{ member: Member; joined: Joined }[]> {
+  const { limit, after } = page
   let query = selectMembers(db)
+    .select('members.created_at as joined_at')
     .where('members.workspace_id', '=', workspaceId)
     .orderBy('members.created_at')
     .orderBy('members.user_id')
-    .limit(page.limit)
-  if (page.after !== undefined) {
-    const after = page.after
-    query = query.where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('members.created_at', 'members.user_id'),
-        '>',
-        selectFrom('members as last')
-          .select(['last.created_at', 'last.user_id'])
-          .where('last.workspace_id', '=', workspaceId)
-          .where('last.user_id', '=', after)
-          .$asTuple('created_at', 'user_id'),
-      ),
+    .limit(limit)
+  if (after) {
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('members.created_at', 'members.user_id'), '>', tuple(after.at, after.userId)),
     )
   }
-  return (await query.execute()).map(toMember)
+  const rows = await query.execute()
+  return rows.map(row => ({ member: toMember(row), joined: { at: row.joined_at, userId: row.user_id } }))
 }
 
 export async function updateMember(

@@ -6,7 +6,15 @@ import type { Member, Viewer } from '../auth/viewer.ts'
 import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
 import { insertInvite } from '../db/invites.ts'
-import { countOwners, deleteMember, findMember, findMembers, listMembers, updateMember } from '../db/members.ts'
+import {
+  countOwners,
+  deleteMember,
+  findMember,
+  findMembers,
+  type Joined,
+  listMembers,
+  updateMember,
+} from '../db/members.ts'
 import { deleteUserWithoutMembership } from '../db/users.ts'
 import { lockWorkspace } from '../db/workspaces.ts'
 import { AppError } from '../errors.ts'
@@ -58,10 +66,10 @@ export function createMembers({ db }: { db: Database }) {
     async list(viewer: Viewer | null, page: { first: number; after?: string | null | undefined }) {
       const admin = requireScope(viewer, 'admin')
       const limit = parsePageSize(page.first, maxPage)
-      if (page.after && !isId(page.after)) throw new AppError('INVALID_CURSOR')
-      const after = page.after ?? undefined
-      const members = await listMembers(db, admin.member.workspaceId, { limit: limit + 1, after })
-      return { members: members.slice(0, limit), hasNext: members.length > limit }
+      const after = page.after == null ? null : decodeCursor(page.after)
+      const found = await listMembers(db, admin.member.workspaceId, { limit: limit + 1, after })
+      const items = found.slice(0, limit).map(({ member, joined }) => ({ member, cursor: encodeCursor(joined) }))
+      return { items, hasNext: found.length > limit }
     },
 
     /** The member behind something that the viewer was found to be allowed to see. */
@@ -116,4 +124,16 @@ export function createMembers({ db }: { db: Database }) {
       return { invite, expiresAt }
     },
   }
+}
+
+function encodeCursor({ at, userId }: Joined): string {
+  return Buffer.from(`${at.getTime()}/${userId}`).toString('base64url')
+}
+
+/** @throws INVALID_CURSOR */
+function decodeCursor(cursor: string): Joined {
+  const [time = '', userId = ''] = Buffer.from(cursor, 'base64url').toString().split('/')
+  const joined = { at: new Date(Number(time)), userId }
+  if (!/^\d{1,15}$/.test(time) || !isId(userId) || encodeCursor(joined) !== cursor) throw new AppError('INVALID_CURSOR')
+  return joined
 }

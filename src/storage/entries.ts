@@ -71,7 +71,8 @@ export function checkQuota({ used, total }: Quota): Quota {
 /** @throws BACK_END_FAULT */
 export function checkBody(body: unknown): Readable {
   if (!(body instanceof Readable)) throw fault('a body that is no stream')
-  return body
+  // An abort may end it before anybody reads: without a listener that would end the server.
+  return body.on('error', () => {})
 }
 
 export function fault(what: string): AppError {

@@ -4,10 +4,10 @@
  */
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import type { ByteRange, Call, StorageProvider, Traits } from '../../adapters/contract.ts'
+import type { ByteRange, Call, Entry, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import { type CheckedEntry, checkBody, checkEntry, checkPage } from './entries.ts'
-import { fromAdapter } from './errors.ts'
+import { fromAdapter, isStorageError } from './errors.ts'
 
 export interface OpenedProvider {
   id: string
@@ -131,24 +131,36 @@ export class WriteLocation extends ReadLocation {
   }
 
   /** One step at the back end; null where it cannot, and the bytes have to be copied. */
-  moveTo(target: WriteLocation, signal: AbortSignal, options: { overwrite: boolean }): Promise<CheckedEntry> | null {
+  async moveTo(
+    target: WriteLocation,
+    signal: AbortSignal,
+    options: { overwrite: boolean },
+  ): Promise<CheckedEntry | null> {
     const { provider } = this.opened
-    if (target.opened !== this.opened || !provider.move) return null
-    return guarded(signal, async () => {
-      const moved = await provider.move?.(this.path, target.path, { ...options, signal })
-      if (!moved) throw new Error('move answered nothing')
-      return checkEntry(moved, nameOf(target.path))
-    })
+    if (!target.sharesBackEnd(this)) return null
+    return target.inOneStep(signal, () => provider.move?.(this.path, target.path, { ...options, signal }))
   }
 
   /** A file, inside the back end; null where it cannot. */
-  copyFrom(source: ReadLocation, signal: AbortSignal, options: { overwrite: boolean }): Promise<CheckedEntry> | null {
+  async copyFrom(
+    source: ReadLocation,
+    signal: AbortSignal,
+    options: { overwrite: boolean },
+  ): Promise<CheckedEntry | null> {
     const { provider } = this.opened
-    if (!this.sharesBackEnd(source) || !provider.copy) return null
+    if (!this.sharesBackEnd(source)) return null
+    return this.inOneStep(signal, () => provider.copy?.(source.path, this.path, { ...options, signal }))
+  }
+
+  private inOneStep(signal: AbortSignal, step: () => Promise<Entry> | undefined): Promise<CheckedEntry | null> {
     return guarded(signal, async () => {
-      const copied = await provider.copy?.(source.path, this.path, { ...options, signal })
-      if (!copied) throw new Error('copy answered nothing')
-      return checkEntry(copied, nameOf(this.path))
+      try {
+        const entry = await step()
+        return entry ? checkEntry(entry, nameOf(this.path)) : null
+      } catch (error) {
+        if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
+        throw error
+      }
     })
   }
 

@@ -87,8 +87,8 @@ async function moveEntry(
   if (from.providerId === to.providerId && from.path === to.path) return entryAt(source, entry)
   return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
     const target = await at(path)
-    const moved = source.moveTo(target, signal, { overwrite })
-    return entryAt(target, moved ? await moved : await copyAndDelete(source, entry, target, overwrite, signal))
+    const moved = await source.moveTo(target, signal, { overwrite })
+    return entryAt(target, moved ?? (await copyAndDelete(source, entry, target, overwrite, signal)))
   })
 }
 

@@ -38,7 +38,7 @@ export async function copyFile(
   overwrite: boolean,
   signal: AbortSignal,
 ): Promise<CheckedEntry> {
-  const copied = target.copyFrom(source, signal, { overwrite })
+  const copied = await target.copyFrom(source, signal, { overwrite })
   if (copied) return copied
   const { body, entry } = await source.read(signal)
   try {
