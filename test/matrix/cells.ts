@@ -208,12 +208,19 @@ export function canCarry(row: string, spot: Spot): boolean {
   return isPlain && isSpelled({ provider: '', path: `${spot.path.slice(0, -name.length)}x` })
 }
 
-/** The same ones in every run, spread over all; a prime step meets each once. */
+/** The same ones in every run, spread over all, as a prime step meets each once; all of them with MATRIX=all. */
 export function sample<T>(items: readonly T[], count: number): T[] {
+  if (process.env.MATRIX === 'all') return [...items]
   const prime = 15_485_863
   const picked = Array.from(
     { length: Math.min(count, items.length) },
     (_, index) => items[(index * prime) % items.length],
   )
   return picked.filter(item => item !== undefined)
+}
+
+/** As many that are let through as that are refused, as far as there are. */
+export function balance<T>(items: readonly T[], may: (item: T) => boolean, count: number): T[] {
+  const groups = Map.groupBy(items, may)
+  return [true, false].flatMap(is => sample(groups.get(is) ?? [], count))
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { password } from '../support/client.ts'
 import { type Answer, operation, readSchema, type Schema, send } from './api.ts'
-import { runAll, sample } from './cells.ts'
+import { balance, runAll, sample } from './cells.ts'
 import { type Access, judge, judgeGift, type Member, type Role, roles, type Verdict } from './model.ts'
 import { accessInput, createWorld, describeAccess, type Holder, type World } from './world.ts'
 
@@ -202,12 +202,6 @@ function judgeUpdate(actor: Holder, target: Member, wish: { role: Role | null; a
   const allowed = judge(actor, admins)
   const has = allowed.may ? judgeGift(actor, target) : allowed
   return has.may ? judgeGift(actor, { role: wish.role ?? target.role, access: wish.access ?? target.access }) : has
-}
-
-/** As many that may as that may not, as far as there are. */
-function balance<T>(cases: readonly T[], may: (one: T) => boolean, count: number): T[] {
-  const groups = Map.groupBy(cases, may)
-  return [true, false].flatMap(is => sample(groups.get(is) ?? [], count))
 }
 
 function differs({ errors, text }: Answer, verdict: Verdict): string | null {
