@@ -179,8 +179,12 @@ export interface ResumableWrites {
 
 /** What the host offers to an opened provider. */
 export interface Host {
-  /** A fresh OAuth access token. @throws NEEDS_RECONNECT; NEEDS_RECONNECT too where the definition has no `oauth` */
-  accessToken(): Promise<string>
+  /**
+   * An OAuth access token that is good for a minute at least. `rejected` is one that the back end has refused: then
+   * another is got, by one refresh for all who ask with the same one, on all replicas.
+   * @throws NEEDS_RECONNECT, also where the definition has no `oauth`; UNAVAILABLE
+   */
+  accessToken(options?: { rejected?: string }): Promise<string>
   /** A line for the operator's log: something odd on the back end that no caller can be told about. No secrets. */
   warn(message: string, details?: Record<string, unknown>): void
 }
@@ -210,6 +214,8 @@ export interface AdapterDefinition<Config = Record<string, unknown>> {
 
 /** The host owns state, PKCE, token storage and the callback route; the adapter only speaks to the vendor. */
 export interface OAuthFlow<Config> {
+  /** False for a configuration that brings its own credentials (a service account); without it, always true. */
+  isNeeded?(config: Config): boolean
   authorizeUrl(config: Config, query: { redirectUri: string; state: string; codeChallenge: string }): URL
   exchange(config: Config, query: { redirectUri: string; code: string; codeVerifier: string }): Promise<Tokens>
   /** @throws NEEDS_RECONNECT when the grant is gone */
