@@ -6,6 +6,7 @@ import { Writable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
+import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { connect } from '../../src/db/client.ts'
@@ -27,6 +28,8 @@ export interface HttpServer {
   /** Ids of providers. */
   local: string
   memory: string
+  /** By type: those of `adapters`. */
+  others: ReadonlyMap<string, string>
   /** A session of the owner. */
   token: string
   authorization: { authorization: string }
@@ -45,6 +48,8 @@ export interface HttpOptions {
   maxUploadBytes?: number
   /** Routes of a test's own. */
   extend?: (app: FastifyInstance) => void
+  /** Adapters of a test's own; each is connected, without a configuration. */
+  adapters?: AdapterDefinition[]
 }
 
 export async function startHttp(t: Test, options: HttpOptions = {}): Promise<HttpServer> {
@@ -69,7 +74,8 @@ export async function serve(
   })
   const db = connect({ connectionString }, { max: 4 })
   const secrets = deriveSecrets('a secret that only these tests have')
-  const builtIn = builtInAdapters({ localRoots: [folder] })
+  const own = options.adapters ?? []
+  const builtIn = [...builtInAdapters({ localRoots: [folder] }), ...own]
   const adapters = await loadAdapters({ builtIn, packages: [], warn: () => {} })
   const storage = createStorage({ db, secrets, adapters, warn: () => {} })
   const maxUploadBytes = options.maxUploadBytes ?? Number.MAX_SAFE_INTEGER
@@ -90,6 +96,8 @@ export async function serve(
     (await services.providers.connect(viewer, { type, name: type, config })).id
   const local = await connectProvider('local', { root: folder })
   const memory = await connectProvider('memory', {})
+  const others = new Map<string, string>()
+  for (const { type } of own) others.set(type, await connectProvider(type, {}))
   const search = (path: string, more: Record<string, string> = {}) =>
     new URLSearchParams({ providerId: local, path, ...more })
   let closing: Promise<void> | undefined
@@ -101,6 +109,7 @@ export async function serve(
     folder,
     local,
     memory,
+    others,
     token,
     authorization: { authorization: `Bearer ${token}` },
     logs,
