@@ -85,8 +85,11 @@ async function isEmpty(db: Database): Promise<boolean> {
   return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) === undefined
 }
 
-function sweepDaily({ accounts }: Services, log: Logger): () => void {
-  const sweep = () => accounts.sweep().catch(err => log.error({ err }, 'Old sessions could not be removed'))
+function sweepDaily({ accounts, authorization }: Services, log: Logger): () => void {
+  const sweep = () =>
+    Promise.all([accounts.sweep(), authorization.sweep()]).catch(err =>
+      log.error({ err }, 'Old rows could not be removed'),
+    )
   const timer = setInterval(sweep, sweepInterval).unref()
   void sweep()
   return () => clearInterval(timer)

@@ -45,6 +45,25 @@ members: members_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspa
 CREATE INDEX members_page ON public.members USING btree (workspace_id, created_at, user_id)
 CREATE INDEX members_user_id ON public.members USING btree (user_id)
 CREATE UNIQUE INDEX members_pkey ON public.members USING btree (workspace_id, user_id)
+oauth_states.state_hash bytea not null
+oauth_states.provider_id uuid not null
+oauth_states.workspace_id uuid not null
+oauth_states.user_id uuid not null
+oauth_states.sealed bytea not null
+oauth_states.expires_at timestamp with time zone not null
+oauth_states: oauth_states_pkey PRIMARY KEY (state_hash)
+oauth_states: oauth_states_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+oauth_states: oauth_states_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX oauth_states_expires_at ON public.oauth_states USING btree (expires_at)
+CREATE INDEX oauth_states_member ON public.oauth_states USING btree (workspace_id, user_id)
+CREATE INDEX oauth_states_provider_id ON public.oauth_states USING btree (provider_id)
+CREATE UNIQUE INDEX oauth_states_pkey ON public.oauth_states USING btree (state_hash)
+provider_tokens.provider_id uuid not null
+provider_tokens.sealed bytea not null
+provider_tokens.expires_at timestamp with time zone not null
+provider_tokens: provider_tokens_pkey PRIMARY KEY (provider_id)
+provider_tokens: provider_tokens_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX provider_tokens_pkey ON public.provider_tokens USING btree (provider_id)
 providers.id uuid not null default gen_random_uuid()
 providers.workspace_id uuid not null
 providers.type text not null

@@ -18,6 +18,7 @@ export interface Grant<S extends Scope = Scope> {
   readonly workspaceId: string
   readonly providerId: string
   readonly path: StoragePath
+  readonly viewer: Viewer
 }
 
 /** @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED */
@@ -42,7 +43,7 @@ export function grant<S extends Scope>(
   if (!isWithin(need.path, base)) {
     throw new AppError('OUTSIDE_BASE_PATH', `This credential reaches only ${formatPath(base)} of the provider.`)
   }
-  return { [decided]: true, ...need, workspaceId: present.member.workspaceId }
+  return { [decided]: true, ...need, workspaceId: present.member.workspaceId, viewer: present }
 }
 
 /** For what concerns a provider as a whole. @throws as `grant` */

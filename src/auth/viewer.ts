@@ -33,6 +33,11 @@ export function memberReach(member: Pick<Member, 'role' | 'access'>): Reach {
   return scope === null ? { scope, access: noProviders } : { scope, access: member.access }
 }
 
+/** A member as they would act with a session of their own. */
+export function memberViewer(member: Member): Viewer {
+  return { kind: 'SESSION', credentialId: member.userId, member, expiresAt: null, ...memberReach(member) }
+}
+
 /** A key never exceeds its owner, now or later. */
 export function keyReach(member: Member, key: { scopes: readonly Scope[]; access: ProviderAccess }): Reach {
   const owner = memberReach(member)

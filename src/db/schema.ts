@@ -17,6 +17,8 @@ export interface Schema {
   api_keys: ApiKeyTable
   invites: InviteTable
   providers: ProviderTable
+  oauth_states: OAuthStateTable
+  provider_tokens: ProviderTokenTable
 }
 
 /** Made once, by the database, where nobody says otherwise. */
@@ -103,4 +105,20 @@ interface ProviderTable {
   /** Grows with each change of the configuration: an opened back end of an older one is not used again. */
   version: Generated<number>
   created_at: CreatedAt
+}
+
+interface OAuthStateTable {
+  /** SHA-256 of the state. */
+  state_hash: Buffer
+  provider_id: string
+  workspace_id: string
+  user_id: string
+  sealed: Buffer
+  expires_at: Date
+}
+
+interface ProviderTokenTable {
+  provider_id: string
+  sealed: Buffer
+  expires_at: Date
 }

@@ -55,7 +55,7 @@ function retryAfter({ status, retryAfterMs }: AppError): number | null {
   return status === 503 || status === 429 ? defaultRetryAfter : null
 }
 
-function logError(error: AppError, request: FastifyRequest): void {
+export function logError(error: AppError, request: FastifyRequest): void {
   const details = { req: request, reason: error.reason, err: error.status >= 500 ? error : undefined }
   if (error.status >= 500) request.log.error(details, error.message)
   else request.log.info(details, error.message)

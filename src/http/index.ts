@@ -11,7 +11,7 @@ export async function registerRoutes(
   { services, ready }: { services: Services; ready: () => Promise<void> },
 ): Promise<void> {
   healthRoutes(app, ready)
-  oauthCallbackRoute(app)
+  oauthCallbackRoute(app, services)
   downloadRoute(app, services)
   await app.register(scope => uploadRoute(scope, services))
 }

@@ -4,7 +4,7 @@ import { hashToken } from '../auth/api-key.ts'
 import { checkPassword, hashPassword, verifyPassword } from '../auth/passwords.ts'
 import { requireMayAssign, requireSession } from '../auth/policy.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
-import { type Member, memberReach, type Viewer } from '../auth/viewer.ts'
+import { type Member, memberViewer, type Viewer } from '../auth/viewer.ts'
 import { type Database, isUniqueViolation } from '../db/client.ts'
 import { useInvite } from '../db/invites.ts'
 import { findMember, findMemberships, insertMember } from '../db/members.ts'
@@ -148,14 +148,7 @@ async function acceptInvite(trx: Database, token: string) {
 /** An invite gives no more than its maker could give today. @throws INVALID_INVITE */
 function requireStillCovers(maker: Member, given: Pick<Member, 'role' | 'access'>): void {
   try {
-    const viewer: Viewer = {
-      kind: 'SESSION',
-      credentialId: maker.userId,
-      member: maker,
-      expiresAt: null,
-      ...memberReach(maker),
-    }
-    requireMayAssign(viewer, given)
+    requireMayAssign(memberViewer(maker), given)
   } catch (cause) {
     throw new AppError('INVALID_INVITE', 'Whoever made this invite may no longer give it: ask for a new one.', {
       cause,

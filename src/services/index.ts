@@ -4,6 +4,7 @@ import type { Database } from '../db/client.ts'
 import type { Storage } from '../storage/host.ts'
 import { createAccounts } from './accounts.ts'
 import { createApiKeys } from './api-keys.ts'
+import { createAuthorization } from './authorization.ts'
 import { createCredentials } from './credentials.ts'
 import { createFiles } from './files/index.ts'
 import { createKeyUsage } from './key-usage.ts'
@@ -33,6 +34,7 @@ export function createServices(options: {
     members: createMembers({ db }),
     workspaces: createWorkspaces({ db }),
     providers: createProviders({ db, secrets, storage }),
+    authorization: createAuthorization({ db, secrets, storage }),
     files: createFiles({ storage, secrets, credentials, maxUploadBytes }),
     /** Writes what is still to be written; nothing follows. */
     close: () => usage.close(),

@@ -21,6 +21,7 @@ import { checkQuota } from '../storage/entries.ts'
 import { fromAdapter } from '../storage/errors.ts'
 import type { Storage } from '../storage/host.ts'
 import type { Adapter } from '../storage/registry.ts'
+import { needsAuthorization } from '../storage/tokens.ts'
 import { parseName } from './input.ts'
 
 export interface Capabilities {
@@ -49,7 +50,7 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
 
   /** An opened back end may be stuck with what is gone (a disk that was mounted anew): then it is opened again. */
   async function reopen(record: ProviderRecord): Promise<void> {
-    await storage.tryOut(adapterOf(record.type), storage.config(record), probe)
+    await storage.tryOut(adapterOf(record.type), storage.config(record), probe, record)
     await storage
       .provider(record)
       .then(probe)
@@ -120,7 +121,9 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
       const name = parseName(input.name, 'The name of a provider')
       const adapter = adapterOf(input.type)
       const config = adapter.rules.parse(input.config)
-      await storage.tryOut(adapter, config, probe)
+      // Without consent there is nothing to try yet.
+      const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
+      if (!awaitsConsent) await storage.tryOut(adapter, config, probe)
       const id = randomUUID()
       return insertProvider(db, {
         id,
@@ -128,8 +131,8 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
         type: input.type,
         name,
         ...seal(id, adapter, config),
-        status: 'CONNECTED',
-        statusReason: null,
+        status: awaitsConsent ? 'NEEDS_AUTHORIZATION' : 'CONNECTED',
+        statusReason: awaitsConsent ? 'Somebody has to give consent: use the authorization address.' : null,
       })
     },
 
@@ -147,10 +150,11 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
       if (input.config != null) {
         const adapter = adapterOf(record.type)
         const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
-        await storage.tryOut(adapter, config, probe)
+        // What was consented to may not be what the new configuration asks for: only trying tells.
+        const awaitsConsent = needsAuthorization(adapter.definition.oauth, config) && record.status !== 'CONNECTED'
+        if (!awaitsConsent) await storage.tryOut(adapter, config, probe, record)
         Object.assign(values, seal(record.id, adapter, config), {
-          status: 'CONNECTED',
-          statusReason: null,
+          ...(!awaitsConsent && { status: 'CONNECTED', statusReason: null }),
           version: record.version + 1,
         })
       }
@@ -177,12 +181,6 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
       const updated = await setProviderStatus(db, record.id, outcome)
       if (!updated) throw new AppError('NOT_FOUND', 'There is no such provider.')
       return updated
-    },
-
-    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT where its type needs no authorization */
-    async authorize(viewer: Viewer | null, id: string): Promise<never> {
-      const record = await storage.record(grantProvider(viewer, 'admin', id))
-      throw new AppError('INVALID_INPUT', `A provider of the type "${record.type}" needs no authorization.`)
     },
   }
 }

@@ -6,12 +6,13 @@ import type { Grant } from '../auth/policy.ts'
 import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
 import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
-import { findProviders, type ProviderRecord } from '../db/providers.ts'
+import { findProviders, type ProviderRecord, setProviderStatus } from '../db/providers.ts'
 import { AppError } from '../errors.ts'
 import type { Config } from './config.ts'
-import { fromAdapter } from './errors.ts'
+import { fromAdapter, isStorageError } from './errors.ts'
 import { type OpenedProvider, ReadLocation, WriteLocation } from './location.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
+import { createTokenStore, type TokenStore } from './tokens.ts'
 
 export interface Storage {
   readonly adapters: AdapterRegistry
@@ -23,8 +24,14 @@ export interface Storage {
   writeAt(grant: Grant<'write'>): Promise<WriteLocation>
   /** The provider itself, for what is asked of it as a whole. @throws as `readAt` */
   provider(record: ProviderRecord): Promise<StorageProvider>
-  /** Opens a configuration that is not stored (yet), and closes it again after `use`. */
-  tryOut<T>(adapter: Adapter, config: Config, use: (provider: StorageProvider) => Promise<T>): Promise<T>
+  /** Opens a configuration that is not in use (yet), with the tokens of `record`, and closes it again after `use`. */
+  tryOut<T>(
+    adapter: Adapter,
+    config: Config,
+    use: (provider: StorageProvider) => Promise<T>,
+    record?: ProviderRecord,
+  ): Promise<T>
+  readonly tokens: TokenStore
   /** With secrets. @throws UNAVAILABLE where they were stored under another secret */
   config(record: ProviderRecord): Config
   /** Closes a provider that was disconnected. */
@@ -50,6 +57,7 @@ const closeDelay = 60_000
 
 export function createStorage({ db, secrets, adapters, warn }: StorageOptions): Storage {
   const opened = new Map<string, Opened>()
+  const tokens = createTokenStore({ db, secrets })
   const find = batched(async (ids: readonly string[]) => {
     return new Map((await findProviders(db, ids)).map(record => [record.id, record]))
   })
@@ -85,22 +93,36 @@ export function createStorage({ db, secrets, adapters, warn }: StorageOptions): 
     }
   }
 
-  function hostFor(details: Record<string, unknown>): Host {
+  /** Without a record there is nothing that anybody could have authorised. */
+  function hostFor({ definition }: Adapter, settings: Config, record?: ProviderRecord): Host {
+    const { oauth, type } = definition
     return {
-      async accessToken() {
-        throw new StorageError('NEEDS_RECONNECT', 'This type of provider has no authorization to give.')
+      async accessToken(options) {
+        if (!oauth || !record) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider.')
+        try {
+          return await tokens.accessToken(record, token => oauth.refresh(settings, token), options)
+        } catch (error) {
+          if (isStorageError(error) && error.code === 'NEEDS_RECONNECT') await noteNeedsReconnect(record, error.message)
+          throw error
+        }
       },
-      warn: (message, more) => warn(message, { ...more, ...details }),
+      warn: (message, more) => warn(message, { ...more, type, providerId: record?.id }),
     }
+  }
+
+  async function noteNeedsReconnect(record: ProviderRecord, statusReason: string): Promise<void> {
+    const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : 'NEEDS_RECONNECT'
+    await setProviderStatus(db, record.id, { status, statusReason })
   }
 
   function open(record: ProviderRecord): Promise<OpenedProvider> {
     const current = opened.get(record.id)
     if (current?.version === record.version) return current.provider
-    const host = hostFor({ providerId: record.id })
-    const provider = Promise.resolve()
-      .then(() => openAdapter(adapterOf(record), config(record), host))
-      .then(provider => ({ id: record.id, type: record.type, provider, warn: host.warn }))
+    const provider = Promise.resolve().then(async () => {
+      const [adapter, settings] = [adapterOf(record), config(record)]
+      const host = hostFor(adapter, settings, record)
+      return { id: record.id, provider: await openAdapter(adapter, settings, host), warn: host.warn }
+    })
     opened.set(record.id, { version: record.version, provider })
     // A failure is not kept: the next call tries again.
     provider.catch(() => {
@@ -131,8 +153,9 @@ export function createStorage({ db, secrets, adapters, warn }: StorageOptions): 
     readAt: async grant => new ReadLocation(await open(await record(grant)), grant.path),
     writeAt: async grant => new WriteLocation(await open(await record(grant)), grant.path),
     provider: async record => (await open(record)).provider,
-    async tryOut(adapter, settings, use) {
-      const provider = await openAdapter(adapter, settings, hostFor({ type: adapter.definition.type }))
+    tokens,
+    async tryOut(adapter, settings, use, record) {
+      const provider = await openAdapter(adapter, settings, hostFor(adapter, settings, record))
       try {
         return await use(provider)
       } catch (error) {

@@ -11,8 +11,6 @@ import { fromAdapter, isStorageError } from './errors.ts'
 
 export interface OpenedProvider {
   id: string
-  /** Of the adapter. */
-  type: string
   provider: StorageProvider
   warn(message: string): void
 }

@@ -50,7 +50,6 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'GET /readyz': page('/readyz'),
   'HEAD /readyz': head('/readyz'),
   'GET /webhook/callback': { ...page('/webhook/callback?state=unknown&code=x'), bounces: true },
-  'HEAD /webhook/callback': { ...head('/webhook/callback?state=unknown&code=x'), bounces: true },
   'POST /api/upload/proxy': {
     needs: writePaths,
     takes: ['new'],

@@ -60,7 +60,14 @@ builder.mutationFields(t => ({
     resolve: async (_root, { input }, context) => {
       const provider = await context.services.providers.connect(context.viewer, { ...input, config: input.config })
       context.forgetProviders()
-      return { provider, authorizationUrl: null }
+      const { services, viewer } = context
+      const awaitsConsent = provider.status === 'NEEDS_AUTHORIZATION'
+      return {
+        provider,
+        authorizationUrl: awaitsConsent
+          ? await services.authorization.authorize(viewer, provider.id, context.baseUrl)
+          : null,
+      }
     },
   }),
   updateProvider: t.field({
@@ -91,7 +98,9 @@ builder.mutationFields(t => ({
     authScopes: { scope: 'admin' },
     complexity: backEndCost,
     args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
-    resolve: (_root, { id }, { services, viewer }) => services.providers.authorize(viewer, id),
+    resolve: async (_root, { id }, { services, viewer, baseUrl }) => ({
+      authorizationUrl: await services.authorization.authorize(viewer, id, baseUrl),
+    }),
   }),
   testProvider: t.field({
     type: StorageProviderRef,

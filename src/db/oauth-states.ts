@@ -1,0 +1,38 @@
+import type { Database } from './client.ts'
+
+/** A consent that was asked for and has not come back yet. */
+export interface OAuthState {
+  providerId: string
+  workspaceId: string
+  userId: string
+  /** What only this server may know of it. */
+  sealed: Buffer
+}
+
+export async function insertOAuthState(
+  db: Database,
+  values: OAuthState & { stateHash: Buffer; expiresAt: Date },
+): Promise<void> {
+  await db
+    .insertInto('oauth_states')
+    .values({
+      state_hash: values.stateHash,
+      provider_id: values.providerId,
+      workspace_id: values.workspaceId,
+      user_id: values.userId,
+      sealed: values.sealed,
+      expires_at: values.expiresAt,
+    })
+    .execute()
+}
+
+/** Single use: it is gone with this call. Null where it is unknown, used or expired. */
+export async function takeOAuthState(db: Database, stateHash: Buffer): Promise<OAuthState | null> {
+  const row = await db.deleteFrom('oauth_states').where('state_hash', '=', stateHash).returningAll().executeTakeFirst()
+  if (!row || row.expires_at <= new Date()) return null
+  return { providerId: row.provider_id, workspaceId: row.workspace_id, userId: row.user_id, sealed: row.sealed }
+}
+
+export async function deleteOAuthStatesExpiredBefore(db: Database, time: Date): Promise<void> {
+  await db.deleteFrom('oauth_states').where('expires_at', '<', time).execute()
+}

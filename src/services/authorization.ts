@@ -1,0 +1,107 @@
+/** OAuth consent for providers that need one: asked for by an administrator, completed by their browser. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { OAuthFlow } from '../../adapters/contract.ts'
+import { hashToken } from '../auth/api-key.ts'
+import { grantProvider } from '../auth/policy.ts'
+import type { Secrets } from '../auth/secrets.ts'
+import { memberViewer, type Viewer } from '../auth/viewer.ts'
+import type { Database } from '../db/client.ts'
+import { findMember } from '../db/members.ts'
+import { deleteOAuthStatesExpiredBefore, insertOAuthState, takeOAuthState } from '../db/oauth-states.ts'
+import { type ProviderRecord, updateProvider } from '../db/providers.ts'
+import { AppError } from '../errors.ts'
+import type { Config } from '../storage/config.ts'
+import { fromAdapter } from '../storage/errors.ts'
+import type { Storage } from '../storage/host.ts'
+import { checkTokens, needsAuthorization, withinTime } from '../storage/tokens.ts'
+
+/** What the vendor's redirect brings (RFC 6749, section 4.1.2); each is absent where it is null. */
+export interface Callback {
+  code: string | null
+  state: string | null
+  error: string | null
+}
+
+/** What is kept of a consent under way, encrypted. */
+interface Pending {
+  codeVerifier: string
+  redirectUri: string
+}
+
+/** Milliseconds that a person has for it. */
+const lifetime = 10 * 60 * 1000
+
+export type Authorization = ReturnType<typeof createAuthorization>
+
+export function createAuthorization({ db, secrets, storage }: { db: Database; secrets: Secrets; storage: Storage }) {
+  function flowOf(record: ProviderRecord): { flow: OAuthFlow<Config>; config: Config } {
+    const flow = storage.adapters.find(record.type)?.definition.oauth
+    const config = storage.config(record)
+    if (!flow || !needsAuthorization(flow, config)) {
+      throw new AppError('INVALID_INPUT', `The provider "${record.name}" needs no authorization.`)
+    }
+    return { flow, config }
+  }
+
+  async function begin(viewer: Viewer, record: ProviderRecord, baseUrl: string): Promise<string> {
+    const { flow, config } = flowOf(record)
+    const state = randomBytes(32).toString('base64url')
+    const pending: Pending = {
+      codeVerifier: randomBytes(32).toString('base64url'),
+      redirectUri: `${baseUrl}/webhook/callback`,
+    }
+    // RFC 7636, section 4.2: S256.
+    const codeChallenge = createHash('sha256').update(pending.codeVerifier).digest('base64url')
+    const stateHash = hashToken(state)
+    const { userId, workspaceId } = viewer.member
+    const sealed = secrets.seal(JSON.stringify(pending), stateHash.toString('hex'))
+    const expiresAt = new Date(Date.now() + lifetime)
+    await insertOAuthState(db, { stateHash, providerId: record.id, workspaceId, userId, sealed, expiresAt })
+    return flow.authorizeUrl(config, { redirectUri: pending.redirectUri, state, codeChallenge }).href
+  }
+
+  return {
+    /**
+     * Where the person goes to give consent. `baseUrl` is this server's address for browsers.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT where the provider needs none
+     */
+    async authorize(viewer: Viewer | null, id: string, baseUrl: string): Promise<string> {
+      const granted = grantProvider(viewer, 'admin', id)
+      return begin(granted.viewer, await storage.record(granted), baseUrl)
+    },
+
+    /**
+     * Whoever began it must still be allowed to. Each state works once.
+     * @throws INVALID_STATE, AUTHORIZATION_REFUSED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, UNAVAILABLE, ...
+     */
+    async complete({ code, state, error }: Callback): Promise<ProviderRecord> {
+      const stateHash = hashToken(state ?? '')
+      const taken = state === null ? null : await takeOAuthState(db, stateHash)
+      if (!taken) throw new AppError('INVALID_STATE')
+      const member = await findMember(db, taken.workspaceId, taken.userId)
+      const record = await storage.record(grantProvider(member && memberViewer(member), 'admin', taken.providerId))
+      if (error !== null || code === null) throw new AppError('AUTHORIZATION_REFUSED')
+      const { flow, config } = flowOf(record)
+      const pending: Pending = JSON.parse(secrets.open(taken.sealed, stateHash.toString('hex')))
+      const tokens = await withinTime(flow.exchange(config, { code, ...pending })).then(checkTokens, cause => {
+        throw fromAdapter(cause)
+      })
+      return db.transaction().execute(async trx => {
+        await storage.tokens.put(trx, record.id, tokens)
+        // A new version: what was opened with the consent of somebody else is not used again.
+        const connected = await updateProvider(trx, record.id, record.version, {
+          ...record,
+          status: 'CONNECTED',
+          statusReason: null,
+          version: record.version + 1,
+        })
+        if (!connected) throw new AppError('INVALID_STATE', 'The provider was changed meanwhile: authorize it again.')
+        return connected
+      })
+    },
+
+    async sweep(): Promise<void> {
+      await deleteOAuthStatesExpiredBefore(db, new Date())
+    },
+  }
+}
