@@ -97,7 +97,8 @@ function checkedBody({ body, size, sha256 }: Upload, maxBytes: number): Readable
   const hash: Hash | null = sha256 ? createHash('sha256') : null
   let received = 0
   const check = new Transform({
-    highWaterMark: 1024 * 1024,
+    // A chunk of a socket: what waits beyond that is joined by copying for whoever iterates, a third of the time spent.
+    highWaterMark: 64 * 1024,
     transform(chunk: Buffer, _encoding, done) {
       received += chunk.length
       hash?.update(chunk)
