@@ -2,7 +2,9 @@
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { builtInAdapters } from '../adapters/index.ts'
 import { reasons } from '../src/errors.ts'
+import { routes } from './matrix/routes.ts'
 import { client } from './support/client.ts'
 import { main, type Program, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
@@ -88,7 +90,15 @@ t.test('the table of errors is that of the program', async t => {
     Object.entries(reasons).map(([reason, { code, status, meaning }]) => {
       return `| ${code} | \`${reason}\` | ${status} | ${meaning} |`
     }),
+    'else run: node scripts/readme-tables.ts',
   )
+})
+
+t.test('it names every type of provider and every route', async t => {
+  for (const { type } of builtInAdapters({ localRoots: [] })) t.ok(readme.includes(`\`${type}\``), type)
+  const paths = new Set(Object.keys(routes).map(name => name.split(' ')[1] ?? ''))
+  t.ok(paths.has('/api/upload/proxy'))
+  for (const path of paths) t.ok(new RegExp(`${path}(?![\\w/])`).test(readme), path)
 })
 
 t.test('no link leads nowhere', async t => {
