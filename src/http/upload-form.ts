@@ -108,7 +108,7 @@ async function storePart(
   const folder = fields.path ?? '/'
   const path = `${folder === '/' ? '' : folder}/${parseNewName(filename)}`
   const conflict = parseConflict(fields.conflict)
-  const body = Readable.from(wholePart(part, parts), { objectMode: false })
+  const body = Readable.from(wholePart(part, parts))
   const mimeType = parseMimeType(part.mimetype)
   const { providerId } = fields
   return files.upload(request.viewer, { providerId, path, conflict, body, mimeType }, requestSignal(request))
