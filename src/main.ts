@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // Before anything else is loaded: an older Node crashes in the native modules instead of saying why.
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-if (major < 22 || (major === 22 && minor < 18)) {
+const oldestMajor = 24
+if (Number.parseInt(process.versions.node, 10) < oldestMajor) {
   process.stderr.write(
-    `Stowage needs Node.js 22.18 or newer; this is ${process.versions.node}. "npm start" brings its own.\n`,
+    `Stowage needs Node.js ${oldestMajor} or newer; this is ${process.versions.node}. "npm start" brings its own.\n`,
   )
   process.exit(1)
 }
