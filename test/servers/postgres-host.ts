@@ -1,13 +1,12 @@
 /** Serves the databases of one test run: `node postgres-host.ts <folder of the run> <identity of the run's process>`. */
-import { readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { connect } from '../../src/db/client.ts'
 import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import { processesIn } from '../../src/db/embedded/processes.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { administer, type HostRecord, type HostServer, identityOf, RUN_PREFIX, runsFolder } from './postgres.ts'
+import { administer, type HostServer, RUN_PREFIX } from './postgres.ts'
+import { serveRun } from './run.ts'
 
 interface Stoppable {
   adminUrl: string
@@ -23,27 +22,17 @@ const SETTINGS = {
   autovacuum: 'off',
   max_connections: '200',
 }
-const POLL_MS = 200
 const STRATEGY_SINCE = 15
 
-async function host(folder: string, run: string): Promise<void> {
+async function start(folder: string): Promise<{ record: HostServer; stop: () => Promise<void> }> {
+  const server = process.env.TEST_DATABASE_URL ? given(process.env.TEST_DATABASE_URL) : await embedded(folder)
   try {
-    await sweep()
-    const server = process.env.TEST_DATABASE_URL ? given(process.env.TEST_DATABASE_URL) : await embedded(folder)
-    try {
-      const template = await makeTemplate(server)
-      await publish(folder, template)
-      while (await isAlive(run)) await sleep(POLL_MS)
-      await dropAll(template)
-    } finally {
-      await server.stop()
-    }
+    const record = await makeTemplate(server)
+    const stop = () => dropAll(record).finally(server.stop)
+    return { record, stop }
   } catch (error) {
-    process.exitCode = 1
-    await publish(folder, { error: String(error) })
-    while (await isAlive(run)) await sleep(POLL_MS)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+    await server.stop()
+    throw error
   }
 }
 
@@ -104,26 +93,6 @@ async function column(url: string, query: string): Promise<string[]> {
   }
 }
 
-async function publish(folder: string, record: HostRecord): Promise<void> {
-  const partial = join(folder, 'server.json.new')
-  await writeFile(partial, JSON.stringify(record), { mode: 0o600 })
-  await rename(partial, join(folder, 'server.json'))
-}
-
-/** Folders that a killed host left. */
-async function sweep(): Promise<void> {
-  const runs = runsFolder()
-  for (const name of await readdir(runs)) {
-    if (!name.startsWith(RUN_PREFIX) || (await isAlive(name.slice(RUN_PREFIX.length)))) continue
-    const folder = join(runs, name)
-    const stopping = (await processesIn(join(folder, 'postgres/data'))).length > 0
-    if (!stopping) await rm(folder, { recursive: true, force: true }).catch(() => undefined) // another user's
-  }
-}
-
-async function isAlive(run: string): Promise<boolean> {
-  return (await identityOf(Number.parseInt(run, 10))) === run
-}
-
-const [, , folder, run] = process.argv
-if (folder !== undefined && run !== undefined) await host(folder, run)
+await serveRun(RUN_PREFIX, start, {
+  isBusy: async folder => (await processesIn(join(folder, 'postgres/data'))).length > 0,
+})

@@ -11,7 +11,8 @@ import t, { type Test } from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import { isMigrated } from '../../src/db/migrate.ts'
-import { identityOf, RUN_PREFIX, runsFolder, testDatabase } from './postgres.ts'
+import { RUN_PREFIX, testDatabase } from './postgres.ts'
+import { identityOf, runsFolder } from './run.ts'
 
 t.test('each database is migrated, writable and apart', async t => {
   const [one, two] = [connect(await testDatabase(t)), connect(await testDatabase(t))]
