@@ -1,0 +1,75 @@
+import { ApiError } from './errors.ts'
+import type { Files } from './files.ts'
+import { type Exchange, sendChunks, sendJson } from './http.ts'
+import type { Item } from './store.ts'
+
+/** Bytes; Google exports no more. */
+const exportLimit = 10 * 1024 * 1024
+
+/** `alt=media`, whole or one range (RFC 9110, section 14). */
+export async function sendMedia(exchange: Exchange, item: Item, cutAfter: number | undefined): Promise<void> {
+  const { request, response } = exchange
+  if (!item.content) {
+    const message = 'Only files with binary content can be downloaded. Use Export with Docs Editors files.'
+    throw new ApiError(403, 'fileNotDownloadable', message, { location: 'alt' })
+  }
+  const { chunks, size } = item.content
+  const range = parseRange(request.headers.range, size)
+  if (range === 'unsatisfiable') {
+    sendJson(response, new ApiError(416, 'requestedRangeNotSatisfiable', 'Request range not satisfiable').body, 416, {
+      'content-range': `bytes */${size}`,
+    })
+    return
+  }
+  const { start, end } = range ?? { start: 0, end: size }
+  response.writeHead(range ? 206 : 200, {
+    'content-type': item.mimeType,
+    'content-length': String(end - start),
+    ...(range && { 'content-range': `bytes ${start}-${end - 1}/${size}` }),
+  })
+  await sendChunks(response, slice(chunks, start, end), cutAfter)
+}
+
+function parseRange(
+  header: string | undefined,
+  size: number,
+): { start: number; end: number } | 'unsatisfiable' | undefined {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '')
+  if (!match || (match[1] === '' && match[2] === '')) return undefined
+  if (match[1] === '') {
+    const length = Math.min(Number(match[2]), size)
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size }
+  }
+  const start = Number(match[1])
+  const end = match[2] === '' ? size : Math.min(Number(match[2]) + 1, size)
+  return start >= size || end <= start ? 'unsatisfiable' : { start, end }
+}
+
+function* slice(chunks: readonly Buffer[], start: number, end: number) {
+  let position = 0
+  for (const chunk of chunks) {
+    const part = chunk.subarray(Math.max(0, start - position), Math.max(0, end - position))
+    position += chunk.length
+    if (part.length > 0) yield part
+    if (position >= end) return
+  }
+}
+
+/** What the export of a document with this text looks like; never the same bytes twice, as ZIPs hold times. */
+export function exportedBytes(text: string, type: string, times: number): Buffer {
+  return Buffer.from(`${type} export ${times}\n${text}`)
+}
+
+let exports = 0
+
+export async function sendExport(exchange: Exchange, files: Files, item: Item, text: string): Promise<void> {
+  const type = exchange.query.get('mimeType')
+  files.checkExport(item, type)
+  exports += 1
+  const bytes = exportedBytes(text, String(type), exports)
+  if (bytes.length > exportLimit) {
+    throw new ApiError(403, 'exportSizeLimitExceeded', 'This file is too large to be exported.')
+  }
+  exchange.response.writeHead(200, { 'content-type': String(type) })
+  await sendChunks(exchange.response, [bytes], undefined)
+}

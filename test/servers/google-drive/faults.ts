@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errorOf } from './errors.ts'
+import { sendError } from './http.ts'
+
+/** Which requests: all of what is given has to fit. */
+export interface Match {
+  method?: string
+  /** On the path with its query. */
+  path?: RegExp
+}
+
+export interface Fault extends Match {
+  /** One of the reasons in Google's guide, or `lost`: the connection breaks without an answer. */
+  reason: string
+  status?: number
+  /** Seconds. */
+  retryAfter?: number
+  times?: number
+  /** The request is carried out first; only its answer is replaced. */
+  executed?: boolean
+}
+
+export interface Logged {
+  method: string
+  /** With the query. */
+  url: string
+  status: number
+  token: string | undefined
+}
+
+type Hook = Match & { run: () => unknown }
+
+/** Faults and hooks on demand, and the log of what was asked. */
+export class Faults {
+  readonly log: Logged[] = []
+  #faults: Fault[] = []
+  #hooks: Hook[] = []
+
+  fail(fault: Fault): void {
+    this.#faults.push({ times: 1, ...fault })
+  }
+
+  /** Runs once, before the next request that fits is looked at. */
+  before(hook: Hook): void {
+    this.#hooks.push(hook)
+  }
+
+  count(match: Match): number {
+    return this.log.filter(({ method, url }) => fits(match, method, url)).length
+  }
+
+  clear(): void {
+    this.#faults = []
+    this.#hooks = []
+    this.log.length = 0
+  }
+
+  async prepare(method: string, url: string): Promise<Fault | undefined> {
+    const hook = this.#hooks.find(hook => fits(hook, method, url))
+    if (hook) {
+      this.#hooks = this.#hooks.filter(other => other !== hook)
+      await hook.run()
+    }
+    const fault = this.#faults.find(fault => fits(fault, method, url))
+    if (fault?.times !== undefined) {
+      fault.times -= 1
+      if (fault.times <= 0) this.#faults = this.#faults.filter(other => other !== fault)
+    }
+    return fault
+  }
+}
+
+export function fits({ method, path }: Match, actualMethod: string, url: string): boolean {
+  return (method === undefined || method === actualMethod) && (path === undefined || path.test(decodeURIComponent(url)))
+}
+
+export function answerWith(fault: Fault, request: IncomingMessage, response: ServerResponse): void {
+  if (fault.reason === 'lost') {
+    request.socket.destroy()
+    return
+  }
+  // Like Google, which reads on: an answer before the body is whole breaks many clients.
+  request.resume()
+  const headers = fault.retryAfter === undefined ? {} : { 'retry-after': String(fault.retryAfter) }
+  sendError(response, errorOf(fault.reason, fault.status, headers))
+}

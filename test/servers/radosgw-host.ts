@@ -1,0 +1,29 @@
+/** Serves S3 for one test run: `node radosgw-host.ts <folder of the run> <identity of the run's process>`. */
+import { RUN_PREFIX, type S3Account } from './radosgw.ts'
+import { startCeph } from './radosgw-ceph.ts'
+import { requirePrograms } from './radosgw-programs.ts'
+import { serveRun } from './run.ts'
+
+async function start(folder: string): Promise<{ record: S3Account; stop: () => Promise<void> }> {
+  const record = given()
+  if (record) return { record, stop: async () => undefined }
+  await requirePrograms()
+  const ceph = await startCeph(folder)
+  return { record: ceph.account, stop: ceph.stop }
+}
+
+function given(): S3Account | undefined {
+  const { TEST_S3_ENDPOINT, TEST_S3_ACCESS_KEY_ID, TEST_S3_SECRET_ACCESS_KEY, TEST_S3_REGION } = process.env
+  if (!TEST_S3_ENDPOINT) return undefined
+  if (!TEST_S3_ACCESS_KEY_ID || !TEST_S3_SECRET_ACCESS_KEY) {
+    throw new Error('TEST_S3_ENDPOINT needs TEST_S3_ACCESS_KEY_ID and TEST_S3_SECRET_ACCESS_KEY beside it.')
+  }
+  return {
+    endpoint: TEST_S3_ENDPOINT,
+    accessKeyId: TEST_S3_ACCESS_KEY_ID,
+    secretAccessKey: TEST_S3_SECRET_ACCESS_KEY,
+    region: TEST_S3_REGION ?? 'us-east-1',
+  }
+}
+
+await serveRun(RUN_PREFIX, start)
