@@ -96,8 +96,7 @@ function segmentFault(segment: string): string | null {
 // Encoded once or more often: %2F, %252F, ... The same for "\" and NUL.
 const encodedSeparator = /%(?:25)*(?:2f|5c|00)/i
 const encodedDots = /^(?:\.|%(?:25)*2e){1,2}$/i
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-const controlCharacter = /[\u0000-\u001f\u007f]/
+const controlCharacter = /\p{Cc}/u
 
 function newNameFault(name: string): string | null {
   if (name.includes('\\')) return 'A new name has no backslash; separate folders with "/".'

@@ -6,8 +6,7 @@ const maxNameLength = 200
 const maxEmailLength = 254
 // RFC 5321 leaves little out; what matters is one "@", no spaces, and that nothing can be smuggled into a header.
 const emailPattern = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-const controlCharacter = /[\u0000-\u001f\u007f]/
+const controlCharacter = /\p{Cc}/u
 
 /** The name of a key, a provider, a person or a workspace. @throws INVALID_INPUT */
 export function parseName(text: string, what: string): string {
