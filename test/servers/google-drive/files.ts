@@ -65,7 +65,7 @@ export class Files {
   /** @param mediaType what the upload calls its bytes */
   insert(exchange: Exchange, metadata: Metadata, content: Content | null, mediaType: string | null): Item {
     const { account } = exchange
-    const parents = metadata['parents'] === undefined ? ['root'] : metadata['parents']
+    const parents = metadata.parents === undefined ? ['root'] : metadata.parents
     if (!Array.isArray(parents)) throw invalidValue('parents')
     if (parents.length !== 1) {
       throw new ApiError(403, 'multipleParentsNotSupported', 'A file cannot have more than one parent.')
@@ -76,20 +76,20 @@ export class Files {
     }
     this.#store.checkWritable(account, parent)
     this.#store.checkQuota(account, content?.size ?? 0)
-    const details = metadata['shortcutDetails']
+    const details = metadata.shortcutDetails
     const target = typeof details === 'object' && details !== null && 'targetId' in details ? details.targetId : null
-    const mimeType = text(metadata['mimeType']) ?? mediaType ?? 'application/octet-stream'
+    const mimeType = text(metadata.mimeType) ?? mediaType ?? 'application/octet-stream'
     if (mimeType === shortcutType && target === null) throw invalidValue('shortcutDetails.targetId')
     const isGoogles = mimeType.startsWith('application/vnd.google-apps.')
     return this.#store.add({
-      id: this.#newId(text(metadata['id'])),
-      name: text(metadata['name']) || 'Untitled',
+      id: this.#newId(text(metadata.id)),
+      name: text(metadata.name) || 'Untitled',
       mimeType,
       owner: parent.driveId === null ? account : '',
       parent: parent.id,
       content: isGoogles ? null : (content ?? emptyContent),
       shortcutTargetId: target === null ? null : String(target),
-      ...(text(metadata['createdTime']) && { createdTime: Date.parse(String(metadata['createdTime'])) }),
+      ...(text(metadata.createdTime) && { createdTime: Date.parse(String(metadata.createdTime)) }),
     })
   }
 
@@ -103,17 +103,17 @@ export class Files {
     const { query, account } = exchange
     const store = this.#store
     store.checkWritable(account, item)
-    if (metadata['parents'] !== undefined) {
+    if (metadata.parents !== undefined) {
       const message =
         'The parents field is not directly writable in update requests. Use the addParents and removeParents parameters instead.'
       throw new ApiError(403, 'fieldNotWritable', message)
     }
-    if (metadata['trashed'] === true) this.#checkTrashable(account, item)
+    if (metadata.trashed === true) this.#checkTrashable(account, item)
     this.#changeParent(exchange, item)
-    const name = text(metadata['name'])
+    const name = text(metadata.name)
     if (name) item.name = name
-    if (typeof metadata['trashed'] === 'boolean') item.explicitlyTrashed = metadata['trashed']
-    const mimeType = text(metadata['mimeType'])
+    if (typeof metadata.trashed === 'boolean') item.explicitlyTrashed = metadata.trashed
+    const mimeType = text(metadata.mimeType)
     if (mimeType && item.content) item.mimeType = mimeType
     if (Object.keys(metadata).length > 0 || query.has('addParents')) store.touch(item, false)
   }

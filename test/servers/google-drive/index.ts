@@ -4,7 +4,7 @@
  */
 
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, ServerResponse as Response, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sendExport, sendMedia } from './download.ts'
 import { ApiError } from './errors.ts'
@@ -101,7 +101,7 @@ export class GoogleDrive {
       const fault = await this.faults.prepare(method, url)
       if (fault && !fault.executed) return answerWith(fault, request, response)
       if (fault) {
-        await this.#route(request, new Response(request), url, method)
+        await this.#route(request, new ServerResponse(request), url, method)
         return answerWith(fault, request, response)
       }
       await this.#route(request, response, url, method)
@@ -177,7 +177,8 @@ export class GoogleDrive {
     const resource = (drive: { id: string; name: string }) => ({ kind: 'drive#drive', id: drive.id, name: drive.name })
     if (id === undefined) {
       const mask = query.has('fields') ? listMask(query.get('fields'), 'drives') : null
-      return sendJson(response, applyMask({ kind: 'drive#driveList', drives: all.map(resource) }, mask))
+      sendJson(response, applyMask({ kind: 'drive#driveList', drives: all.map(resource) }, mask))
+      return
     }
     const drive = all.find(drive => drive.id === id)
     if (!drive) throw new ApiError(404, 'notFound', `Shared drive not found: ${id}`, { location: 'driveId' })

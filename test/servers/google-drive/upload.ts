@@ -86,7 +86,7 @@ export class Uploads {
     const item = this.#files.find(exchange, itemId)
     this.#store.checkQuota(exchange.account, content.size)
     this.#files.change(exchange, item, metadata)
-    this.#store.setContent(item, content, typeof metadata['mimeType'] === 'string' ? metadata['mimeType'] : type)
+    this.#store.setContent(item, content, typeof metadata.mimeType === 'string' ? metadata.mimeType : type)
     return item
   }
 
