@@ -65,14 +65,14 @@ t.test('an account', async t => {
         times.push(performance.now() - start)
         answer = {
           status,
-          errors: errors.map(({ message, extensions: { requestId: _, ...rest } }) => ({ message, rest })),
+          errors: errors.map(({ message, extensions }) => ({ message, ...extensions, requestId: 'any' })),
         }
       }
       return { answer, median: times.toSorted((a, b) => a - b)[3] ?? 0 }
     }
     const unknown = await timed({ email: 'nobody@example.org', password: 'a wrong password' })
     const wrong = await timed({ email: 'ada@example.org', password: 'a wrong password' })
-    t.match(unknown.answer, { errors: [{ rest: { code: 'UNAUTHENTICATED', reason: 'WRONG_EMAIL_OR_PASSWORD' } }] })
+    t.match(unknown.answer, { errors: [{ code: 'UNAUTHENTICATED', reason: 'WRONG_EMAIL_OR_PASSWORD' }] })
     t.same(unknown.answer, wrong.answer)
     // A missing hash would answer in about a tenth of the time.
     t.ok(unknown.median > wrong.median / 3, `${unknown.median} ms, ${wrong.median} ms`)
