@@ -208,15 +208,29 @@ export function canCarry(row: string, spot: Spot): boolean {
   return isPlain && isSpelled({ provider: '', path: `${spot.path.slice(0, -name.length)}x` })
 }
 
-/** The same ones in every run, spread over all, as a prime step meets each once; all of them with MATRIX=all. */
-export function sample<T>(items: readonly T[], count: number): T[] {
+/** Drawn at random, but the same ones in every run with the same seed; all of them with MATRIX=all. */
+export function sample<T>(items: readonly T[], count: number, seed = 1): T[] {
   if (process.env.MATRIX === 'all') return [...items]
-  const prime = 15_485_863
-  const picked = Array.from(
-    { length: Math.min(count, items.length) },
-    (_, index) => items[(index * prime) % items.length],
-  )
-  return picked.filter(item => item !== undefined)
+  const rest = [...items]
+  const random = randomNumbers(seed)
+  return Array.from({ length: Math.min(count, rest.length) }, () => {
+    const index = Math.floor(random() * rest.length)
+    const drawn = rest[index] as T
+    const last = rest.pop() as T
+    if (index < rest.length) rest[index] = last
+    return drawn
+  })
+}
+
+/** Mulberry32: from 0 to 1. */
+function randomNumbers(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
 }
 
 /** As many that are let through as that are refused, as far as there are. */
