@@ -39,9 +39,11 @@ export async function start(settings: Settings): Promise<number> {
   cleanup.defer(() => app.close())
   process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
   await preparePasswords()
-  const stopSweeping = sweepDaily(app.services, log)
-  cleanup.defer(stopSweeping)
   const address = await listen(app.server, settings)
+  const stopSweeping = sweepDaily(app.services, log)
+  cleanup.defer(async () => {
+    await stopSweeping()
+  })
   process.stdout.write(banner(settings, address, await isEmpty(db)))
   return await stopped.promise
 }
@@ -85,14 +87,20 @@ async function isEmpty(db: Database): Promise<boolean> {
   return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) === undefined
 }
 
-function sweepDaily({ accounts, authorization }: Services, log: Logger): () => void {
+/** The function that it returns ends it. */
+function sweepDaily({ accounts, authorization }: Services, log: Logger): () => Promise<unknown> {
   const sweep = () =>
     Promise.all([accounts.sweep(), authorization.sweep()]).catch(err =>
       log.error({ err }, 'Old rows could not be removed'),
     )
-  const timer = setInterval(sweep, sweepInterval).unref()
-  void sweep()
-  return () => clearInterval(timer)
+  let sweeping: Promise<unknown> = sweep()
+  const timer = setInterval(() => {
+    sweeping = sweep()
+  }, sweepInterval).unref()
+  return () => {
+    clearInterval(timer)
+    return sweeping
+  }
 }
 
 function banner(settings: Settings, address: string, isFirstRun: boolean): string {
