@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { StorageProvider } from '../contract.ts'
-import { at, bodyOf, type Case, has, isMissing, namesIn, pattern, put, stalledBody } from './kit.ts'
+import { at, bodyOf, type Case, call, has, isMissing, namesIn, pattern, put, stalledBody } from './kit.ts'
+import { buffersInUse } from './memory.ts'
 
 const mib = 1024 * 1024
 const reason = new Error('the client went away')
@@ -70,6 +71,26 @@ export const abortCases: Case[] = [
     },
   },
   {
+    name: 'a body that fails after its last byte, as one with a wrong digest does, stores nothing',
+    async run(provider) {
+      await put(provider, 'file', 'kept')
+      const bytes = pattern(200_000)
+      for (const path of ['new', 'file']) {
+        const mismatch = new Error('these are not the bytes that were announced')
+        function* pieces() {
+          yield bytes
+          throw mismatch
+        }
+        // The hint must not make the adapter stop before the end.
+        const options = { ...call(), size: bytes.length, overwrite: true }
+        const write = provider.write(at(path), Readable.from(pieces()), options)
+        await assert.rejects(write, error => error === mismatch)
+      }
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+      await has(provider, 'file', 'kept')
+    },
+  },
+  {
     name: 'a body that is destroyed without an error does not pass for a whole one',
     async run(provider) {
       const body = stalledBody(pattern(mib))
@@ -120,12 +141,12 @@ export const abortCases: Case[] = [
       }
       const signal = new AbortController().signal
       await provider.write(at('big'), Readable.from(pieces()), { signal, overwrite: false })
-      const before = process.memoryUsage().arrayBuffers
+      const before = await buffersInUse()
       const { body } = await provider.read(at('big'), { signal })
       await once(body, 'readable')
       body.read(1000)
       await new Promise(resolve => setTimeout(resolve, 250))
-      const grown = process.memoryUsage().arrayBuffers - before
+      const grown = (await buffersInUse()) - before
       body.destroy()
       await once(body, 'close')
       assert.ok(grown < 16 * mib, `${(grown / mib).toFixed(1)} MiB were read ahead`)
@@ -140,6 +161,7 @@ function optionalCalls(provider: StorageProvider, options: { signal: AbortSignal
     provider.copy?.(at('file'), at('copied'), { ...options, overwrite: true }),
     provider.move?.(at('file'), at('moved'), { ...options, overwrite: true }),
     provider.quota?.(options),
+    provider.resumable?.begin(at('begun'), options),
   ].filter(promise => promise !== undefined)
 }
 

@@ -1,38 +1,41 @@
-import type { StorageProvider } from '../contract.ts'
 import { abortCases } from './abort.ts'
+import { faultCases } from './faults.ts'
+import type { Harness } from './harness.ts'
 import { kindCases } from './kinds.ts'
-import type { Case } from './kit.ts'
+import { type Case, Lacking } from './kit.ts'
+import { largeCases } from './large.ts'
 import { listCases } from './list.ts'
 import { nameCases } from './names.ts'
 import { optionalCases } from './optional.ts'
 import { overwriteCases } from './overwrite.ts'
+import { presignCases } from './presign.ts'
 import { rangeCases } from './range.ts'
+import { resumableCases } from './resumable.ts'
 import { roundTripCases } from './round-trip.ts'
 
-/** How the kit gets at the adapter under test. */
-export interface Harness {
-  /** A fresh provider with nothing in it; each case opens its own. */
-  open(): Promise<StorageProvider>
-  /** Takes away what `open` made. Runs after `provider.close`, whether or not the case passed. */
-  cleanUp?(provider: StorageProvider): Promise<void>
-}
+export type { Faults, Harness, Undo } from './harness.ts'
+export { commonNames, oddNames } from './names.ts'
+export { type TestHost, testHost } from './test-host.ts'
 
 export interface ConformanceCase {
+  /** Unique, and says what is wrong when it fails. */
   name: string
-  /** Rejects where the adapter does not keep the contract; `skipped` says what the adapter lacks for the case. */
+  /** Rejects where the adapter does not keep the contract; `skipped` says what it lacks for the case. */
   run(): Promise<{ skipped?: string }>
 }
 
 /**
- * What every adapter has to pass, for any test runner:
+ * What every adapter has to pass, for any test runner. Cases share nothing and may run at once, but those that measure
+ * memory (their names say so) are only fair when they run alone.
  *
  * ```ts
- * for (const { name, run } of conformanceCases({ open: async () => adapter.open(config, host) })) test(name, run)
+ * for (const { name, run } of conformanceCases({ open: () => adapter.open(config, testHost()) })) test(name, run)
  * ```
  */
 export function conformanceCases(harness: Harness): ConformanceCase[] {
   const cases = [
     ...roundTripCases,
+    ...largeCases,
     ...rangeCases,
     ...nameCases,
     ...listCases,
@@ -40,6 +43,9 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
     ...kindCases,
     ...abortCases,
     ...optionalCases,
+    ...resumableCases,
+    ...presignCases,
+    ...faultCases,
   ]
   return cases.map(entry => ({ name: entry.name, run: () => runCase(entry, harness) }))
 }
@@ -47,10 +53,13 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
 async function runCase({ needs, run }: Case, harness: Harness): Promise<{ skipped?: string }> {
   const provider = await harness.open()
   try {
-    const skipped = needs?.(provider)
-    if (skipped !== undefined) return { skipped }
-    await run(provider)
+    const lacking = needs?.(provider, harness)
+    if (lacking !== undefined) return { skipped: lacking }
+    await run(provider, harness)
     return {}
+  } catch (error) {
+    if (error instanceof Lacking) return { skipped: error.message }
+    throw error
   } finally {
     await provider.close?.()
     await harness.cleanUp?.(provider)

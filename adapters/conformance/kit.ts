@@ -3,13 +3,18 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { ByteRange, Call, Entry, StorageErrorCode, StoragePath, StorageProvider } from '../contract.ts'
+import type { Harness } from './harness.ts'
 
 export interface Case {
   name: string
-  /** What the adapter lacks for this case, or undefined where it lacks nothing. */
-  needs?(provider: StorageProvider): string | undefined
-  run(provider: StorageProvider): Promise<void>
+  /** What the adapter or the harness lacks for this case, or undefined where it lacks nothing. */
+  needs?(provider: StorageProvider, harness: Harness): string | undefined
+  /** Rejects with `Lacking` where that turns out only here. */
+  run(provider: StorageProvider, harness: Harness): Promise<void>
 }
+
+/** The adapter need not do what the case is about; the message says what. */
+export class Lacking extends Error {}
 
 /** Stands in for the host, which alone makes paths: give it good ones. */
 export function at(path: string): StoragePath {
@@ -90,9 +95,20 @@ export async function namesIn(provider: StorageProvider, path: string): Promise<
 export async function rejectsWith(code: StorageErrorCode, promise: Promise<unknown>): Promise<void> {
   await assert.rejects(promise, (error: Error & { code?: unknown }) => {
     assert.equal(error.code, code, `rejected with ${String(error.code)} (${error.message}) instead of ${code}`)
+    assert.equal(error.name, 'StorageError', `the name of the ${code} is ${error.name}: the host takes it for a fault`)
     assert.ok(error.message.length > 0, `the ${code} has no sentence for the person who asked`)
     return true
   })
+}
+
+/** `work` on each item, 16 at a time. */
+export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const rest = items.values()
+  const worker = async () => {
+    // One iterator for all workers: each takes the next that nobody has taken.
+    for (const item of rest) await work(item)
+  }
+  await Promise.all(Array.from({ length: 16 }, worker))
 }
 
 export async function isMissing(provider: StorageProvider, path: string): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import type { StorageProvider } from '../contract.ts'
-import { at, type Case, call, isMissing, listAll, namesIn, put, rejectsWith } from './kit.ts'
+import { at, type Case, call, inParallel, isMissing, listAll, namesIn, put, rejectsWith } from './kit.ts'
 
+/** Not in the order of their names. */
 const stable = Array.from({ length: 2000 }, (_, i) => `entry ${String((i * 7919) % 2000).padStart(4, '0')}`)
 
 export const listCases: Case[] = [
@@ -61,6 +61,25 @@ export const listCases: Case[] = [
     },
   },
   {
+    name: 'a folder of many entries, 10,000 by default: none is lost and none comes twice, in pages of any size',
+    async run(provider, { manyEntries = 10_000 }) {
+      const names = Array.from({ length: manyEntries }, (_, i) => `${(i * 7919) % manyEntries} of ${manyEntries}`)
+      await inParallel(names, name => put(provider, `folder/${name}`, ''))
+      // One whole walk in the largest pages, one in pages that do not divide the number, one of a later page's size.
+      for (const limit of [1000, Math.ceil(manyEntries / 13), 997]) {
+        const met = (await listAll(provider, 'folder', Math.min(limit, 1000))).map(entry => entry.name)
+        const known = new Set(met)
+        const lost = names.filter(name => !known.has(name))
+        assert.equal(
+          lost.length,
+          0,
+          `${lost.length} of ${names.length} are lost with pages of ${limit}: ${lost[0]}, ...`,
+        )
+        assert.equal(met.length, names.length, `${met.length - names.length} come again with pages of ${limit}`)
+      }
+    },
+  },
+  {
     name: 'a cursor stays good when its own entry is deleted',
     async run(provider) {
       for (const name of ['a', 'b', 'c', 'd']) await put(provider, name, '')
@@ -98,12 +117,4 @@ export const listCases: Case[] = [
 
 function passing(round: number): string[] {
   return [`aaa ${round}`, `entry ${String(round * 90).padStart(4, '0')} passing`, `zzz ${round}`]
-}
-
-async function inParallel<T>(items: readonly T[], work: (item: T) => ReturnType<StorageProvider['delete' | 'write']>) {
-  const rest = [...items]
-  const worker = async () => {
-    for (let item = rest.pop(); item !== undefined; item = rest.pop()) await work(item)
-  }
-  await Promise.all(Array.from({ length: 8 }, worker))
 }

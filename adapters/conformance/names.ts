@@ -1,63 +1,84 @@
 import assert from 'node:assert/strict'
 import type { StorageProvider } from '../contract.ts'
+import type { Harness } from './harness.ts'
 import { at, type Case, call, has, namesIn, put } from './kit.ts'
 
-/** A back end may refuse any of them as INVALID_PATH; what it takes it must keep exactly. */
-export const oddNames = [
-  '-rf',
-  '--',
-  '.hidden',
-  '..hidden',
-  '...',
+/** What people call their files; a back end that cannot hold one of them has a harness that says so. */
+export const commonNames = [
+  'with spaces in it.txt',
   ' leading',
   'trailing ',
   'trailing.',
+  '.hidden',
+  '..hidden',
+  '-rf',
+  '--',
+  'quote"\'`',
+  'what?.txt',
+  '100%',
+  '100%25',
+  'a+b',
+  'one & two',
+  '#anchor&query=1+2',
+  'semi;colon, comma=equals@at!',
+  '(brackets) [square] {curly}',
+  'café NFC'.normalize('NFC'),
+  'café NFC'.normalize('NFD'),
+  '日本語.txt',
+  'مرحبا',
+  '🗄️👩‍👩‍👧',
+  '~$lock',
+  'a'.repeat(255),
+  // 255 bytes in 128 characters.
+  `${'é'.repeat(127)}x`,
+]
+
+/** A back end may refuse any of them as INVALID_PATH; what it takes it must keep exactly. */
+export const oddNames = [
+  '...',
   'new\nline',
   'tab\there',
   'control\u0001\u007f',
-  'quote"\'`',
   'back\\slash',
   '%2e%2e%2fup',
   'a?b*c[d]{e}',
   'C:\\NUL',
   'con',
   'a:b|c<d>',
-  'café NFC'.normalize('NFC'),
-  'café NFC'.normalize('NFD'),
   '\u2126 the ohm sign',
   '\u03a9 the ohm sign',
-  '日本語.txt',
-  'مرحبا',
   '\u202edesrever',
   '\ufeffbom',
   'zero\u200bwidth',
-  '🗄️👩‍👩‍👧',
-  '~$lock',
-  '#anchor&query=1+2',
+  '__proto__',
 ]
 
 export const nameCases: Case[] = [
+  {
+    name: 'names that people give to files are kept exactly, but those that the harness says cannot be',
+    async run(provider, harness) {
+      await refusesAsStated(provider, harness, name => name)
+      await keepsNames(provider, heldBy(harness), '')
+    },
+  },
+  {
+    name: 'names that people give to folders are kept exactly, but those that the harness says cannot be',
+    async run(provider, harness) {
+      await refusesAsStated(provider, harness, name => `${name}/file`)
+      await keepsFolders(provider, heldBy(harness))
+    },
+  },
   {
     name: 'odd names of files are kept exactly, or refused as INVALID_PATH',
     run: provider => keepsNames(provider, oddNames, ''),
   },
   {
     name: 'odd names of folders are kept exactly, or refused as INVALID_PATH',
-    async run(provider) {
-      for (const name of oddNames) {
-        if (await refused(put(provider, `${name}/file`, name))) continue
-        await has(provider, `${name}/file`, name)
-        assert.deepEqual(await namesIn(provider, name), ['file'])
-      }
-    },
+    run: provider => keepsFolders(provider, oddNames),
   },
   {
-    name: 'names of 255 bytes are kept, longer ones kept or refused as INVALID_PATH',
-    async run(provider) {
-      await put(provider, 'a'.repeat(255), 'ascii')
-      await has(provider, 'a'.repeat(255), 'ascii')
-      await keepsNames(provider, ['é'.repeat(127), '𝒳'.repeat(63), 'b'.repeat(256), 'c'.repeat(1000)], 'folder/')
-    },
+    name: 'names longer than 255 bytes are kept, or refused as INVALID_PATH',
+    run: provider => keepsNames(provider, ['short', 'b'.repeat(256), '𝒳'.repeat(64), 'c'.repeat(1000)], 'folder/'),
   },
   {
     name: 'names that differ only by case are two names',
@@ -74,6 +95,35 @@ export const nameCases: Case[] = [
     },
   },
 ]
+
+function heldBy({ refuses }: Harness): string[] {
+  return commonNames.filter(name => !refuses?.(name))
+}
+
+async function refusesAsStated(
+  provider: StorageProvider,
+  { refuses }: Harness,
+  pathOf: (name: string) => string,
+): Promise<void> {
+  for (const name of commonNames) {
+    const [expected, actual] = [refuses?.(name) ?? false, await refused(put(provider, pathOf(name), name))]
+    const found = actual ? 'refused' : 'taken'
+    const hint = 'the harness tells with `refuses` what the back end cannot hold'
+    assert.equal(actual, expected, `${JSON.stringify(name)} is ${found}: ${hint}`)
+    if (!actual) await provider.delete(at(pathOf(name)), call())
+    if (!actual && pathOf(name) !== name) await provider.delete(at(name), call())
+  }
+}
+
+async function keepsFolders(provider: StorageProvider, names: readonly string[]): Promise<void> {
+  const kept: string[] = []
+  for (const name of names) if (!(await refused(put(provider, `${name}/file`, name)))) kept.push(name)
+  for (const name of kept) {
+    await has(provider, `${name}/file`, name)
+    assert.deepEqual(await namesIn(provider, name), ['file'])
+  }
+  assert.deepEqual(await namesIn(provider, ''), kept.sort())
+}
 
 async function keepsNames(provider: StorageProvider, names: readonly string[], prefix: string): Promise<void> {
   const kept: string[] = []

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { at, type Case, call, has, isMissing, namesIn, pattern, put, rejectsWith } from './kit.ts'
+import { StorageError, type StorageErrorCode, type StorageProvider } from '../contract.ts'
+import { at, type Case, call, has, isMissing, Lacking, namesIn, pattern, put, rejectsWith } from './kit.ts'
 
 type Method = 'copy' | 'move' | 'deleteTree' | 'openFile' | 'quota'
 
@@ -8,25 +9,61 @@ const needs =
   provider =>
     provider[method] ? undefined : `the method ${method}`
 
+/** The answer, or null where the back end can do it, but not for these two. */
+async function inOneStep<T>(step: Promise<T> | undefined): Promise<T | null | undefined> {
+  try {
+    return await step
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'NOT_IN_ONE_STEP') return null
+    throw error
+  }
+}
+
+/** The host does not mind which of the two reasons it meets first. */
+async function refuses(code: StorageErrorCode, step: Promise<unknown> | undefined): Promise<void> {
+  await rejectsWith(
+    code,
+    Promise.resolve(inOneStep(step)).then(answer => {
+      if (answer === null) throw new StorageError(code, 'Not in one step.')
+    }),
+  )
+}
+
+/** @throws Lacking */
+async function isUnchanged(provider: StorageProvider, names: string[]): Promise<never> {
+  assert.deepEqual(await namesIn(provider, ''), names, 'NOT_IN_ONE_STEP has changed something')
+  throw new Lacking('one step for these two (NOT_IN_ONE_STEP)')
+}
+
 const keep = { ...call(), overwrite: false }
 const replace = { ...call(), overwrite: true }
 
 export const optionalCases: Case[] = [
   {
-    name: 'copy: a file with missing parents, kept or replaced as asked',
+    name: 'copy: a file, with missing parents',
     needs: needs('copy'),
     async run(provider) {
       const bytes = pattern(2_500_000)
       await put(provider, 'file', bytes)
-      const entry = await provider.copy?.(at('file'), at('a/b/copied'), keep)
+      const entry = await inOneStep(provider.copy?.(at('file'), at('a/b/copied'), keep))
+      if (entry === null) await isUnchanged(provider, ['file'])
       assert.deepEqual(entry, await provider.stat(at('a/b/copied'), call()))
       await has(provider, 'a/b/copied', bytes)
       await has(provider, 'file', bytes)
+    },
+  },
+  {
+    name: 'copy: a file that is there is kept or replaced as asked',
+    needs: needs('copy'),
+    async run(provider) {
+      await put(provider, 'file', 'content')
       await put(provider, 'other', 'other')
-      await rejectsWith('ALREADY_EXISTS', Promise.resolve(provider.copy?.(at('file'), at('other'), keep)))
+      await refuses('ALREADY_EXISTS', provider.copy?.(at('file'), at('other'), keep))
       await has(provider, 'other', 'other')
-      await provider.copy?.(at('file'), at('other'), replace)
-      await has(provider, 'other', bytes)
+      const entry = await inOneStep(provider.copy?.(at('file'), at('other'), replace))
+      await has(provider, 'file', 'content')
+      await has(provider, 'other', entry === null ? 'other' : 'content')
+      if (entry === null) await isUnchanged(provider, ['file', 'other'])
     },
   },
   {
@@ -35,28 +72,38 @@ export const optionalCases: Case[] = [
     async run(provider) {
       await put(provider, 'folder/file', 'kept')
       await put(provider, 'file', 'content')
-      await rejectsWith('NOT_FOUND', Promise.resolve(provider.copy?.(at('missing'), at('a/b'), keep)))
-      await rejectsWith('NOT_A_FILE', Promise.resolve(provider.copy?.(at('folder'), at('a/b'), keep)))
-      await rejectsWith('NOT_A_FILE', Promise.resolve(provider.copy?.(at('file'), at('folder'), replace)))
+      await refuses('NOT_FOUND', provider.copy?.(at('missing'), at('a/b'), keep))
+      await refuses('NOT_A_FILE', provider.copy?.(at('folder'), at('a/b'), keep))
+      await refuses('NOT_A_FILE', provider.copy?.(at('file'), at('folder'), replace))
       assert.deepEqual(await namesIn(provider, ''), ['file', 'folder'])
       await has(provider, 'folder/file', 'kept')
     },
   },
   {
-    name: 'move: a file with missing parents, kept or replaced as asked',
+    name: 'move: a file, with missing parents',
     needs: needs('move'),
     async run(provider) {
       await put(provider, 'file', 'content')
-      const entry = await provider.move?.(at('file'), at('a/b/moved'), keep)
+      const entry = await inOneStep(provider.move?.(at('file'), at('a/b/moved'), keep))
+      if (entry === null) await isUnchanged(provider, ['file'])
       assert.deepEqual(entry, await provider.stat(at('a/b/moved'), call()))
       await isMissing(provider, 'file')
-      await put(provider, 'other', 'other')
-      await rejectsWith('ALREADY_EXISTS', Promise.resolve(provider.move?.(at('a/b/moved'), at('other'), keep)))
-      await has(provider, 'other', 'other')
       await has(provider, 'a/b/moved', 'content')
-      await provider.move?.(at('a/b/moved'), at('other'), replace)
+    },
+  },
+  {
+    name: 'move: a file that is there is kept or replaced as asked',
+    needs: needs('move'),
+    async run(provider) {
+      await put(provider, 'file', 'content')
+      await put(provider, 'other', 'other')
+      await refuses('ALREADY_EXISTS', provider.move?.(at('file'), at('other'), keep))
+      await has(provider, 'other', 'other')
+      await has(provider, 'file', 'content')
+      const entry = await inOneStep(provider.move?.(at('file'), at('other'), replace))
+      if (entry === null) await isUnchanged(provider, ['file', 'other'])
       await has(provider, 'other', 'content')
-      await isMissing(provider, 'a/b/moved')
+      await isMissing(provider, 'file')
     },
   },
   {
@@ -67,10 +114,11 @@ export const optionalCases: Case[] = [
       await put(provider, 'full/file', 'kept')
       for (const options of [keep, replace]) {
         const code = options.overwrite ? 'NOT_EMPTY' : 'ALREADY_EXISTS'
-        await rejectsWith(code, Promise.resolve(provider.move?.(at('from'), at('full'), options)))
+        await refuses(code, provider.move?.(at('from'), at('full'), options))
       }
       await has(provider, 'full/file', 'kept')
-      await provider.move?.(at('from'), at('new/place'), keep)
+      const entry = await inOneStep(provider.move?.(at('from'), at('new/place'), keep))
+      if (entry === null) await isUnchanged(provider, ['from', 'full'])
       await has(provider, 'new/place/deep/file', 'content')
       await isMissing(provider, 'from')
     },
@@ -81,10 +129,10 @@ export const optionalCases: Case[] = [
     async run(provider) {
       await put(provider, 'file', 'content')
       await put(provider, 'folder/file', 'kept')
-      await rejectsWith('NOT_A_FILE', Promise.resolve(provider.move?.(at('file'), at('folder'), replace)))
-      await rejectsWith('NOT_A_DIRECTORY', Promise.resolve(provider.move?.(at('folder'), at('file'), replace)))
+      await refuses('NOT_A_FILE', provider.move?.(at('file'), at('folder'), replace))
+      await refuses('NOT_A_DIRECTORY', provider.move?.(at('folder'), at('file'), replace))
       for (const options of [keep, replace]) {
-        await rejectsWith('NOT_FOUND', Promise.resolve(provider.move?.(at('missing'), at('a/b'), options)))
+        await refuses('NOT_FOUND', provider.move?.(at('missing'), at('a/b'), options))
       }
       assert.deepEqual(await namesIn(provider, ''), ['file', 'folder'])
       await has(provider, 'file', 'content')
@@ -98,6 +146,8 @@ export const optionalCases: Case[] = [
       await put(provider, 'file', 'content')
       const moves = Array.from({ length: 10 }, (_, i) => provider.move?.(at('file'), at(`to ${i}`), keep))
       const results = await Promise.allSettled(moves)
+      if (results.every(result => result.status === 'rejected' && result.reason.code === 'NOT_IN_ONE_STEP'))
+        await isUnchanged(provider, ['file'])
       assert.equal(results.filter(result => result.status === 'fulfilled').length, 1)
       assert.equal((await namesIn(provider, '')).length, 1)
     },

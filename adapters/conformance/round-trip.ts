@@ -19,6 +19,7 @@ export const roundTripCases: Case[] = [
       await has(provider, 'file.bin', bytes)
       const seen = await provider.stat(at('file.bin'), call())
       assert.deepEqual(seen, written, 'stat and write answer differently')
+      assertChecksums(seen, bytes)
     },
   })),
   {
@@ -38,6 +39,24 @@ export const roundTripCases: Case[] = [
       const { body } = await provider.read(at('big'), call())
       for await (const bytes of body) received.update(bytes)
       assert.equal(received.digest('hex'), sent.digest('hex'))
+    },
+  },
+  {
+    name: 'traits are facts: booleans, and a largest size in bytes if any',
+    async run({ traits }) {
+      const { emptyDirectories, caseSensitive, atomicCreate, maxFileSize } = traits
+      for (const [name, value] of Object.entries({ emptyDirectories, caseSensitive, atomicCreate }))
+        assert.equal(typeof value, 'boolean', `traits.${name}`)
+      if (maxFileSize !== undefined) assert.ok(Number.isSafeInteger(maxFileSize) && maxFileSize > 0, 'maxFileSize')
+    },
+  },
+  {
+    name: 'a media type is kept as it was given, or not at all',
+    async run(provider) {
+      const options = { ...call(), mimeType: 'application/x-of-its-own', overwrite: false }
+      await provider.write(at('typed'), bodyOf('content'), options)
+      const { mimeType } = await provider.stat(at('typed'), call())
+      assert.ok(mimeType === null || mimeType === options.mimeType, `it became ${mimeType}`)
     },
   },
   {
@@ -78,5 +97,14 @@ function assertEntry(entry: Entry, name: string, size: number): void {
   if (entry.modifiedAt) {
     const age = Math.abs(Date.now() - entry.modifiedAt.getTime())
     assert.ok(age < 5 * 60_000, `modifiedAt is ${age} ms from now`)
+  }
+}
+
+/** Those that Node can compute; the others have to look right. */
+function assertChecksums({ checksums = {} }: Entry, bytes: Buffer): void {
+  for (const [algorithm, hex] of Object.entries(checksums)) {
+    assert.match(hex, /^[0-9a-f]{8,128}$/, `${algorithm} is not lowercase hex`)
+    if (algorithm === 'crc32c') continue
+    assert.equal(hex, createHash(algorithm).update(bytes).digest('hex'), `${algorithm} of other bytes`)
   }
 }

@@ -7,7 +7,7 @@ import { silentHost } from './host.ts'
 
 const open = (maxBytes = 256 * 1024 * 1024) => memoryAdapter.open({ maxBytes }, silentHost)
 
-runConformance({ open })
+runConformance({ open, inMemory: true })
 
 t.test('two providers share nothing', async t => {
   const [one, other] = await Promise.all([open(), open()])

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { StorageProvider } from '../contract.ts'
+import { at, type Case, call, has, pattern, put } from './kit.ts'
+import { watchBuffers } from './memory.ts'
+
+const mib = 1024 * 1024
+
+/** Bytes that a transfer may hold: some parts of an upload at once, and what sockets and streams have read ahead. */
+const ceiling = 48 * mib
+
+/** Of an odd size, so that no part ends where a piece does. */
+const piece = pattern(mib - 13)
+
+export const largeCases: Case[] = [
+  {
+    name: 'a large file, 100 MB by default, goes in and out byte by byte, in bounded memory',
+    async run(provider, { largeFileSize = 100_000_000, inMemory = false }) {
+      const [sent, received] = [createHash('sha256'), createHash('sha256')]
+      const writing = await watchBuffers()
+      async function* pieces() {
+        let count = 0
+        for (const bytes of piecesOf(largeFileSize)) {
+          sent.update(bytes)
+          yield bytes
+          if (++count % 8 === 0) await writing.look()
+        }
+      }
+      const options = { ...call(), size: largeFileSize, overwrite: false }
+      const written = await provider.write(at('large'), Readable.from(pieces()), options)
+      assert.equal(written.size, largeFileSize)
+      assertBounded('writing', writing.highest(), inMemory ? ceiling + largeFileSize : ceiling)
+
+      const reading = await watchBuffers()
+      const { body } = await provider.read(at('large'), call())
+      let [length, seen] = [0, 0]
+      for await (const bytes of body) {
+        received.update(bytes)
+        length += bytes.length
+        if (length - seen < 8 * mib) continue
+        seen = length
+        await reading.look()
+      }
+      assert.equal(length, largeFileSize)
+      assert.equal(received.digest('hex'), sent.digest('hex'), 'other bytes come out than went in')
+      assertBounded('reading', reading.highest(), ceiling)
+    },
+  },
+  {
+    name: 'sizes around those of parts, with a size hint and without',
+    needs: (provider, harness) => (partSizeOf(provider, harness) ? undefined : 'a part size (partSize of the harness)'),
+    async run(provider, harness) {
+      const part = partSizeOf(provider, harness) ?? 0
+      for (const size of [part - 1, part, part + 1, 2 * part, 2 * part + 1]) {
+        const bytes = pattern(size, size)
+        const hinted = { ...call(), size, overwrite: true }
+        await provider.write(at('hinted'), Readable.from(cut(bytes)), hinted)
+        await has(provider, 'hinted', bytes)
+        await put(provider, 'unknown', bytes, true)
+        await has(provider, 'unknown', bytes)
+      }
+    },
+  },
+]
+
+/** Each a buffer of its own, so that what is held on to shows, with its number in front. */
+function* piecesOf(size: number): Generator<Buffer> {
+  for (let [sent, number] = [0, 0]; sent < size; number += 1) {
+    const bytes = Buffer.from(piece.subarray(0, size - sent))
+    if (bytes.length >= 4) bytes.writeUInt32BE(number)
+    sent += bytes.length
+    yield bytes
+  }
+}
+
+function* cut(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; start += piece.length) yield bytes.subarray(start, start + piece.length)
+}
+
+function partSizeOf(provider: StorageProvider, { partSize }: { partSize?: number }): number | undefined {
+  return partSize ?? provider.resumable?.partSize
+}
+
+function assertBounded(what: string, bytes: number, limit: number): void {
+  const inMib = (value: number) => `${(value / mib).toFixed(0)} MiB`
+  assert.ok(bytes < limit, `${what} held ${inMib(bytes)} in memory, where ${inMib(limit)} are enough`)
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { StorageProvider } from '../contract.ts'
+import { at, type Case, call, has, pattern, put } from './kit.ts'
+
+const needs: NonNullable<Case['needs']> = ({ presign }) => (presign ? undefined : 'the method presign')
+
+/** Milliseconds after its end within which a link has to stop working: clocks differ a little. */
+const grace = 20_000
+
+const paths = ['file', 'a folder/100% of #1, a+b & "c"?.txt', 'café/日本語 🗄️']
+
+export const presignCases: Case[] = [
+  {
+    name: 'presign: a link to read gives the bytes to anybody, whatever the name',
+    needs,
+    async run(provider) {
+      for (const [seed, path] of paths.entries()) {
+        const bytes = pattern(200_000, seed)
+        await put(provider, path, bytes)
+        const { url, headers } = await presigned(provider, path, 'GET', 300)
+        const response = await fetch(url, { headers })
+        assert.equal(response.status, 200, `${path}: HTTP ${response.status}`)
+        assert.ok(Buffer.from(await response.arrayBuffer()).equals(bytes), `${path}: other bytes`)
+      }
+    },
+  },
+  {
+    name: 'presign: a link to write stores the bytes, whatever the name',
+    needs,
+    async run(provider) {
+      for (const [seed, path] of paths.entries()) {
+        const bytes = pattern(200_000, seed)
+        const { url, headers } = await presigned(provider, path, 'PUT', 300)
+        const response = await fetch(url, { method: 'PUT', headers, body: new Uint8Array(bytes) })
+        assert.ok(response.ok, `${path}: HTTP ${response.status} ${await response.text()}`)
+        await has(provider, path, bytes)
+      }
+    },
+  },
+  {
+    name: 'presign: a link to read does not write',
+    needs,
+    async run(provider) {
+      await put(provider, 'file', 'kept')
+      const { url, headers } = await presigned(provider, 'file', 'GET', 300)
+      const response = await fetch(url, { method: 'PUT', headers, body: 'changed' })
+      assert.ok(!response.ok, `HTTP ${response.status}`)
+      await has(provider, 'file', 'kept')
+    },
+  },
+  {
+    name: 'presign: a link ends when it was said to',
+    needs,
+    async run(provider) {
+      await put(provider, 'file', 'content')
+      const { url, headers } = await presigned(provider, 'file', 'GET', 1)
+      const until = Date.now() + grace
+      for (;;) {
+        await sleep(500)
+        const response = await fetch(url, { headers })
+        await response.arrayBuffer()
+        if (!response.ok) return
+        assert.ok(Date.now() < until, 'it works long after its end')
+      }
+    },
+  },
+]
+
+async function presigned(provider: StorageProvider, path: string, method: 'GET' | 'PUT', expiresIn: number) {
+  const answer = await provider.presign?.(at(path), { ...call(), method, expiresIn })
+  assert.ok(answer)
+  assert.ok(answer.url instanceof URL, 'url is not a URL')
+  return answer
+}
