@@ -111,7 +111,7 @@ export class Files {
     if (metadata.trashed === true) this.#checkTrashable(account, item)
     this.#changeParent(exchange, item)
     const name = text(metadata.name)
-    if (name) item.name = name
+    if (name) store.rename(item, name)
     if (typeof metadata.trashed === 'boolean') item.explicitlyTrashed = metadata.trashed
     const mimeType = text(metadata.mimeType)
     if (mimeType && item.content) item.mimeType = mimeType

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { ApiError, invalidValue } from './errors.ts'
-import { matches, nameKey, parentOf, parseQuery, type Query } from './query.ts'
+import { matches, nameKey, namesIn, parentOf, parseQuery, type Query } from './query.ts'
 import { folderType, type Item, type Store } from './store.ts'
 
 /** Milliseconds; Google says "typically several hours". */
@@ -107,7 +107,9 @@ export class Lister {
     if (parent === undefined) return [...this.#store.items.values()].filter(item => item.parent !== null)
     const id = parent === 'root' ? this.#store.rootOf(account) : parent
     if (!this.#store.items.has(id)) throw new ApiError(404, 'notFound', `File not found: .`, { location: 'fileId' })
-    return this.#store.childrenOf(id)
+    const names = query && namesIn(query)
+    if (!names) return this.#store.childrenOf(id)
+    return [...new Set(names.flatMap(name => this.#store.childrenNamed(id, name)))]
   }
 }
 

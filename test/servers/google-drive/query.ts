@@ -148,3 +148,12 @@ export function parentOf(query: Query): string | undefined {
   if (query.kind !== 'and') return undefined
   return parentOf(query.left) ?? parentOf(query.right)
 }
+
+/** The names that every match has one of, where the query says so. */
+export function namesIn(query: Query): string[] | undefined {
+  if (query.kind === 'compare' && query.field === 'name' && query.operator === '=') return [String(query.value)]
+  if (query.kind !== 'and' && query.kind !== 'or') return undefined
+  const [left, right] = [namesIn(query.left), namesIn(query.right)]
+  if (query.kind === 'and') return left ?? right
+  return left && right && [...left, ...right]
+}

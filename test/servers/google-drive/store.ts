@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { ApiError, fileNotFound, notPermitted } from './errors.ts'
+import { nameKey } from './query.ts'
 
 export const folderType = 'application/vnd.google-apps.folder'
 export const shortcutType = 'application/vnd.google-apps.shortcut'
@@ -56,6 +57,7 @@ export class Store {
   /** Bytes; what an account may keep. */
   storageLimit = 15 * 1024 ** 3
   readonly #children = new Map<string, Set<string>>()
+  readonly #byName = new Map<string, Set<string>>()
   readonly #roots = new Map<string, string>()
 
   /** The account's My Drive, made when first asked for. */
@@ -97,7 +99,7 @@ export class Store {
       ...given,
     }
     this.items.set(item.id, item)
-    if (item.parent !== null) this.#childrenOf(item.parent).add(item.id)
+    this.#index(item)
     this.changes += 1
     return item
   }
@@ -116,23 +118,35 @@ export class Store {
   }
 
   move(item: Item, parent: string): void {
-    if (item.parent !== null) this.#childrenOf(item.parent).delete(item.id)
+    this.#unindex(item)
     item.parent = parent
     item.driveId = this.items.get(parent)?.driveId ?? null
-    this.#childrenOf(parent).add(item.id)
+    this.#index(item)
+    this.touch(item, false)
+  }
+
+  rename(item: Item, name: string): void {
+    this.#unindex(item)
+    item.name = name
+    this.#index(item)
     this.touch(item, false)
   }
 
   /** For good, with all beneath it. */
   remove(item: Item): void {
     for (const child of this.childrenOf(item.id)) this.remove(child)
-    if (item.parent !== null) this.#childrenOf(item.parent).delete(item.id)
+    this.#unindex(item)
     this.items.delete(item.id)
     this.changes += 1
   }
 
   childrenOf(id: string): Item[] {
-    return [...this.#childrenOf(id)].flatMap(child => this.items.get(child) ?? [])
+    return [...(this.#children.get(id) ?? [])].flatMap(child => this.items.get(child) ?? [])
+  }
+
+  /** Those that `name =` finds. */
+  childrenNamed(id: string, name: string): Item[] {
+    return [...(this.#byName.get(`${id} ${nameKey(name)}`) ?? [])].flatMap(child => this.items.get(child) ?? [])
   }
 
   isTrashed(item: Item): boolean {
@@ -188,11 +202,25 @@ export class Store {
     throw new ApiError(403, 'storageQuotaExceeded', "The user's Drive storage quota has been exceeded.")
   }
 
-  #childrenOf(id: string): Set<string> {
-    const known = this.#children.get(id)
-    if (known) return known
-    const fresh = new Set<string>()
-    this.#children.set(id, fresh)
-    return fresh
+  #index(item: Item): void {
+    if (item.parent === null) return
+    entryOf(this.#children, item.parent).add(item.id)
+    entryOf(this.#byName, `${item.parent} ${nameKey(item.name)}`).add(item.id)
   }
+
+  #unindex(item: Item): void {
+    if (item.parent === null) return
+    const key = `${item.parent} ${nameKey(item.name)}`
+    this.#children.get(item.parent)?.delete(item.id)
+    this.#byName.get(key)?.delete(item.id)
+    if (this.#byName.get(key)?.size === 0) this.#byName.delete(key)
+  }
+}
+
+function entryOf(sets: Map<string, Set<string>>, key: string): Set<string> {
+  const known = sets.get(key)
+  if (known) return known
+  const fresh = new Set<string>()
+  sets.set(key, fresh)
+  return fresh
 }

@@ -1,0 +1,33 @@
+import type { Entry } from '../contract.ts'
+import type { DriveFile } from './api.ts'
+import { exportTypeOf } from './docs.ts'
+import { isDoc, isFolder } from './names.ts'
+
+export function toEntry(name: string, file: DriveFile): Entry {
+  const modifiedAt = file.modifiedTime ? new Date(file.modifiedTime) : null
+  if (isFolder(file)) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null }
+  // No export has the same bytes twice, so an etag would promise too much.
+  if (isDoc(file)) {
+    return { name, kind: 'file', size: null, modifiedAt, etag: null, mimeType: exportTypeOf(file.mimeType) ?? null }
+  }
+  const checksums = {
+    ...(file.md5Checksum && { md5: file.md5Checksum }),
+    ...(file.sha1Checksum && { sha1: file.sha1Checksum }),
+    ...(file.sha256Checksum && { sha256: file.sha256Checksum }),
+  }
+  return {
+    name,
+    kind: 'file',
+    size: file.size ? Number(file.size) : null,
+    modifiedAt,
+    etag: etagOf(file),
+    mimeType: file.mimeType,
+    ...(Object.keys(checksums).length > 0 ? { checksums } : {}),
+  }
+}
+
+/** A revision is one content; it stays with renames, moves and sharing. */
+export function etagOf({ id, headRevisionId, md5Checksum, size }: DriveFile): string | null {
+  const content = headRevisionId ?? (md5Checksum ? `${md5Checksum}-${size}` : undefined)
+  return content === undefined ? null : `${id}.${content}`
+}

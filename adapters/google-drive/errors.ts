@@ -1,0 +1,114 @@
+import { StorageError, type StorageErrorCode } from '../contract.ts'
+
+/** What went wrong, told from the answer or the lack of one. */
+export interface Failure {
+  /** Undefined where no answer came. */
+  status: number | undefined
+  /** Google's word, such as `userRateLimitExceeded` or `invalid_grant`. */
+  reason: string | undefined
+  retryAfterMs: number | undefined
+  cause: unknown
+}
+
+/** Refused before anything was done: to be tried again later, whatever the call. */
+export const isRateLimit = ({ status, reason }: Failure) =>
+  status === 429 || (status === 403 && (reason === 'userRateLimitExceeded' || reason === 'rateLimitExceeded'))
+
+/** The call may or may not have been carried out. */
+export const isPassing = ({ status }: Failure) => status === undefined || status >= 500 || status === 408
+
+export function failureOf(error: unknown): Failure {
+  const response = error instanceof Error && 'response' in error ? error.response : undefined
+  if (typeof response !== 'object' || response === null || !('status' in response)) {
+    return { status: undefined, reason: undefined, retryAfterMs: undefined, cause: error }
+  }
+  return {
+    status: Number(response.status),
+    reason: reasonOf('data' in response ? response.data : undefined),
+    retryAfterMs: retryAfterOf('headers' in response ? response.headers : undefined),
+    cause: error,
+  }
+}
+
+/** `{error: {errors: [{reason}]}}` of the Drive API, `{error: 'invalid_grant'}` of OAuth. */
+function reasonOf(data: unknown): string | undefined {
+  const body = typeof data === 'string' ? parse(data) : data
+  const error = property(body, 'error')
+  if (typeof error === 'string') return error
+  const errors = property(error, 'errors')
+  const reason = Array.isArray(errors) ? property(errors[0], 'reason') : undefined
+  return typeof reason === 'string' ? reason : undefined
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function property(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}
+
+/** Seconds or a date (RFC 9110, section 10.2.3). The client's Headers are not the global ones. */
+function retryAfterOf(headers: unknown): number | undefined {
+  const get = property(headers, 'get')
+  const value: unknown = typeof get === 'function' ? get.call(headers, 'retry-after') : undefined
+  if (typeof value !== 'string') return undefined
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
+}
+
+const denied = 'The Google account may not do this here: check what it may do with the file or folder in Google Drive.'
+const full = 'The storage of the Google account is full: free some space or buy more.'
+
+/** By reason (developers.google.com/workspace/drive/api/guides/handle-errors), else by status. */
+const meanings: Record<string, readonly [StorageErrorCode, string]> = {
+  storageQuotaExceeded: ['QUOTA_EXCEEDED', full],
+  teamDriveFileLimitExceeded: ['QUOTA_EXCEEDED', 'The shared drive holds as many items as it can: delete some.'],
+  numChildrenInNonRootLimitExceeded: ['QUOTA_EXCEEDED', 'The folder holds as many items as it can: use another.'],
+  teamDriveHierarchyTooDeep: ['INVALID_PATH', 'Google Drive cannot nest folders that deep.'],
+  dailyLimitExceeded: ['RATE_LIMITED', 'The Google Cloud project has used up its requests for today.'],
+  exportSizeLimitExceeded: [
+    'PERMISSION_DENIED',
+    'The document is larger than Google exports: 10 MB. Open it in Drive.',
+  ],
+  cannotDownloadAbusiveFile: ['PERMISSION_DENIED', 'Google has found this file to be harmful and withholds it.'],
+  accessNotConfigured: ['UNAUTHORIZED', 'The Drive API is not enabled in the Google Cloud project: enable it there.'],
+  insufficientPermissions: ['UNAUTHORIZED', 'The consent does not cover Google Drive: connect again and allow all.'],
+  invalid_grant: ['NEEDS_RECONNECT', 'The consent for Google Drive was withdrawn or has run out: connect it again.'],
+  invalid_client: ['UNAUTHORIZED', 'Google does not know this OAuth client or its secret: check both.'],
+  unauthorized_client: [
+    'UNAUTHORIZED',
+    'This OAuth client may not ask for consent: check its type and redirect address.',
+  ],
+  redirect_uri_mismatch: ['UNAUTHORIZED', 'The OAuth client lacks the redirect address of this server: add it there.'],
+  '401': ['UNAUTHORIZED', 'Google refuses the credentials: check them, and connect again.'],
+  '403': ['PERMISSION_DENIED', denied],
+  '404': ['NOT_FOUND', 'There is nothing at this path.'],
+  '416': ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
+}
+
+export function toStorageError(failure: Failure): StorageError {
+  const { status, reason, retryAfterMs, cause } = failure
+  if (isRateLimit(failure)) {
+    const message = 'Google Drive takes no more requests for now: try again in a minute.'
+    return new StorageError('RATE_LIMITED', message, { cause, retryAfterMs: retryAfterMs ?? 30_000 })
+  }
+  const [code, message] = meanings[reason ?? ''] ??
+    meanings[String(status)] ?? ['UNAVAILABLE', 'Google Drive does not answer as it should: try again.']
+  return new StorageError(code, message, { cause, retryAfterMs })
+}
+
+export const notFound = () => new StorageError('NOT_FOUND', 'There is nothing at this path.')
+export const taken = () => new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
+export const notAFile = () => new StorageError('NOT_A_FILE', 'There is a folder at this path.')
+export const notADirectory = () => new StorageError('NOT_A_DIRECTORY', 'Something on this path is not a folder.')
+export const isGoogleDoc = () =>
+  new StorageError('PERMISSION_DENIED', 'A Google document cannot be replaced by a file: choose another name.')
+
+export function hasCode(error: unknown, code: StorageErrorCode): boolean {
+  return error instanceof StorageError && error.code === code
+}

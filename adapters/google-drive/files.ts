@@ -1,0 +1,229 @@
+import type { drive_v3 } from '@googleapis/drive'
+import type { Quota } from '../contract.ts'
+import { StorageError } from '../contract.ts'
+import { ApiFailure, type ApiRequest, type DriveApi, type DriveFile, fileFields } from './api.ts'
+import { toStorageError } from './errors.ts'
+import { folderType, isFolder, shortcutType, storedNames } from './names.ts'
+
+/** Names in one query; its length has a bound. */
+const namesAtOnce = 25
+/** Of ids got ahead. */
+const idsAtOnce = 20
+
+export interface Place {
+  driveId?: string | undefined
+  rootFolderId?: string | undefined
+}
+
+interface Page {
+  files: DriveFile[]
+  nextPageToken: string | undefined
+}
+
+/** The methods of Drive's files resource (developers.google.com/workspace/drive/api/reference/rest/v3/files). */
+export class DriveFiles {
+  readonly api: DriveApi
+  readonly #place: Place
+  #root: { id: string; driveId: string | undefined } | undefined
+  #ids: string[] = []
+
+  constructor(api: DriveApi, place: Place) {
+    this.api = api
+    this.#place = place
+  }
+
+  /** Where everything begins. @throws PERMISSION_DENIED where it cannot be used */
+  async root(signal: AbortSignal): Promise<{ id: string; driveId: string | undefined }> {
+    if (this.#root) return this.#root
+    const file = await this.rootFile(signal)
+    this.#root = { id: file.id, driveId: file.driveId ?? undefined }
+    return this.#root
+  }
+
+  async rootFile(signal: AbortSignal): Promise<DriveFile> {
+    const { driveId, rootFolderId } = this.#place
+    const file = await this.find(this.#root?.id ?? rootFolderId ?? driveId ?? 'root', signal)
+    const what = rootFolderId === undefined ? 'shared drive (driveId)' : 'root folder (rootFolderId)'
+    if (!file || file.trashed) {
+      const message = `The ${what} is not there, or not shared with the account that is connected: check its id.`
+      throw new StorageError('PERMISSION_DENIED', message)
+    }
+    if (!isFolder(file) || (driveId !== undefined && file.driveId !== driveId)) {
+      const message = `The ${what} is not a folder${driveId === undefined ? '' : ' of the shared drive'}: check its id.`
+      throw new StorageError('PERMISSION_DENIED', message)
+    }
+    return file
+  }
+
+  /** Also what is in the trash. */
+  async find(id: string, signal: AbortSignal): Promise<DriveFile | undefined> {
+    try {
+      return await this.#json({ url: fileUrl(id), query: { fields: fileFields }, signal })
+    } catch (error) {
+      if (error instanceof StorageError && error.code === 'NOT_FOUND') return undefined
+      throw error
+    }
+  }
+
+  /** All in a folder that may be shown with one of these plain names, and perhaps some that may not. */
+  async named(parent: string, plainNames: Iterable<string>, signal: AbortSignal): Promise<DriveFile[]> {
+    const names = [...new Set([...plainNames].flatMap(storedNames))]
+    const found = new Map<string, DriveFile>()
+    for (let start = 0; start < names.length; start += namesAtOnce) {
+      const terms = names.slice(start, start + namesAtOnce).map(name => `name = ${quoted(name)}`)
+      let pageToken: string | undefined
+      do {
+        const query = { q: `${inFolder(parent)} and (${terms.join(' or ')})`, pageSize: 100, pageToken }
+        const page = await this.list(query, fileFields, signal)
+        for (const file of page.files) found.set(file.id, file)
+        pageToken = page.nextPageToken
+      } while (pageToken !== undefined)
+    }
+    return [...found.values()]
+  }
+
+  async list(
+    query: { q: string; pageSize: number; orderBy?: string; pageToken?: string | undefined },
+    fields: string,
+    signal: AbortSignal,
+  ): Promise<Page> {
+    const { driveId } = await this.root(signal)
+    const data = await this.#json<drive_v3.Schema$FileList>({
+      url: 'drive/v3/files',
+      query: {
+        ...query,
+        fields: `nextPageToken,files(${fields})`,
+        // Items of shared drives are found only with it, and completely only in their own corpus.
+        includeItemsFromAllDrives: true,
+        ...(driveId === undefined ? {} : { corpora: 'drive', driveId }),
+      },
+      signal,
+    })
+    return { files: (data.files ?? []) as DriveFile[], nextPageToken: data.nextPageToken ?? undefined }
+  }
+
+  /** Shortcuts count, though they are not shown. */
+  async isEmpty(folder: string, signal: AbortSignal): Promise<boolean> {
+    const q = `'${folder}' in parents and trashed = false`
+    let pageToken: string | undefined
+    do {
+      const page = await this.list({ q, pageSize: 1, pageToken }, 'id', signal)
+      if (page.files.length > 0) return false
+      pageToken = page.nextPageToken
+    } while (pageToken !== undefined)
+    return true
+  }
+
+  async makeFolder(parent: string, name: string, signal: AbortSignal): Promise<DriveFile> {
+    const id = await this.newId(signal)
+    const json = { id, name, parents: [parent], mimeType: folderType }
+    return await this.once(id, { method: 'POST', url: 'drive/v3/files', query: { fields: fileFields }, json, signal })
+  }
+
+  async copy(source: string, parent: string, name: string, isDoc: boolean, signal: AbortSignal): Promise<DriveFile> {
+    const request = { method: 'POST', url: `${fileUrl(source)}/copy`, query: { fields: fileFields }, signal } as const
+    // Google makes no document with an id that was got ahead.
+    if (isDoc) return await this.#json<DriveFile>({ ...request, json: { name, parents: [parent] } })
+    const id = await this.newId(signal)
+    return await this.once(id, { ...request, json: { id, name, parents: [parent] } })
+  }
+
+  /** @param move from one folder to another */
+  async update(
+    id: string,
+    json: drive_v3.Schema$File,
+    signal: AbortSignal,
+    move?: { from: string; to: string },
+  ): Promise<DriveFile> {
+    const parents = move && move.from !== move.to ? { addParents: move.to, removeParents: move.from } : {}
+    const query = { fields: fileFields, ...parents }
+    const repeatable = parents.addParents === undefined
+    return await this.#json({ method: 'PATCH', url: fileUrl(id), query, json, repeatable, signal })
+  }
+
+  /** What is in the trash already, or gone, is no error. */
+  async trash(id: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.update(id, { trashed: true }, signal)
+    } catch (error) {
+      if (!(error instanceof StorageError && error.code === 'NOT_FOUND')) throw error
+    }
+  }
+
+  /** Takes back a file that was only just made; where that is not allowed, to the trash. */
+  async undo(id: string): Promise<void> {
+    const signal = AbortSignal.timeout(30_000)
+    try {
+      await this.api.request({ method: 'DELETE', url: fileUrl(id), query: common, repeatable: true, signal })
+    } catch {
+      await this.trash(id, signal)
+    }
+  }
+
+  async quota(signal: AbortSignal): Promise<Quota> {
+    const { driveId } = await this.root(signal)
+    if (driveId !== undefined) return { used: null, total: null }
+    const query = { fields: 'storageQuota(limit,usage)' }
+    const { storageQuota } = await this.#json<drive_v3.Schema$About>({ url: 'drive/v3/about', query, signal })
+    const bytes = (value: string | null | undefined) => (value ? Number(value) : null)
+    return { used: bytes(storageQuota?.usage), total: bytes(storageQuota?.limit) }
+  }
+
+  /** With an id got ahead a create can be repeated: the second one is a conflict. */
+  async newId(signal: AbortSignal): Promise<string> {
+    const known = this.#ids.pop()
+    if (known !== undefined) return known
+    const query = { count: idsAtOnce, space: 'drive', type: 'files' }
+    const { ids } = await this.#json<drive_v3.Schema$GeneratedIds>({ url: 'drive/v3/files/generateIds', query, signal })
+    const [first, ...rest] = ids ?? []
+    if (first === undefined) throw new StorageError('UNAVAILABLE', 'Google Drive gave no id for a new file: try again.')
+    this.#ids.push(...rest)
+    return first
+  }
+
+  /** Creates what carries this id, however often the answer is lost. */
+  async once(id: string, request: ApiRequest): Promise<DriveFile> {
+    try {
+      return await this.#send({ ...request, repeatable: true })
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error
+      const made = error.failure.status === 409 && error.attempt > 0 ? await this.find(id, request.signal) : undefined
+      if (made) return made
+      throw error.toStorageError()
+    }
+  }
+
+  async #json<T>(request: ApiRequest): Promise<T> {
+    try {
+      return await this.#send<T>(request)
+    } catch (error) {
+      throw error instanceof ApiFailure ? error.toStorageError() : error
+    }
+  }
+
+  async #send<T>(request: ApiRequest): Promise<T> {
+    const { data } = await this.api.request<T>({ ...request, query: { ...common, ...request.query } })
+    return data
+  }
+}
+
+/** Items of shared drives are not found without it. */
+export const common = { supportsAllDrives: true }
+
+export function fileUrl(id: string): string {
+  return `drive/v3/files/${encodeURIComponent(id)}`
+}
+
+/** What is shown of a folder: nothing from the trash, and no shortcuts. */
+export function inFolder(id: string): string {
+  return `'${id}' in parents and trashed = false and mimeType != '${shortcutType}'`
+}
+
+function quoted(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&')}'`
+}
+
+/** For a failure that the request was not expected to end in. */
+export function translated(error: unknown): unknown {
+  return error instanceof ApiFailure ? toStorageError(error.failure) : error
+}

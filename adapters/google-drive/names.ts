@@ -1,0 +1,85 @@
+import type { DriveFile } from './api.ts'
+import { extensionOf, extensions } from './docs.ts'
+
+/**
+ * Names in Drive are any text, so some are shown otherwise, reversibly: `/` as U+FF0F, NUL as U+2400, the whole names
+ * `.` and `..` with U+FF0E. The replacements themselves are shown with U+201B in front, which is doubled there.
+ */
+const quote = '\u201b'
+const shownAs: Record<string, string> = { '/': '\uff0f', '\0': '\u2400' }
+const storedAs: Record<string, string> = { '\uff0f': '/', '\u2400': '\0' }
+
+/** Undefined for what no path can hold: nothing at all, or half a character. */
+export function toShown(stored: string): string | undefined {
+  if (stored === '' || !stored.isWellFormed()) return undefined
+  if (stored === '.' || stored === '..') return stored.replaceAll('.', '\uff0e')
+  if (/^\u201b*\uff0e{1,2}$/.test(stored)) return quote + stored
+  return stored.replace(/(\u201b*)([/\0\uff0f\u2400])/g, (_, quotes: string, last: string) => {
+    const plain = shownAs[last]
+    return quotes + quotes + (plain ?? quote + last)
+  })
+}
+
+/** The inverse of `toShown`, for every name that a path can hold. */
+export function toStored(shown: string): string {
+  if (shown === '\uff0e' || shown === '\uff0e\uff0e') return shown.replaceAll('\uff0e', '.')
+  if (/^\u201b+\uff0e{1,2}$/.test(shown)) return shown.slice(1)
+  return shown.replace(/(\u201b*)([\uff0f\u2400])/g, (_, quotes: string, last: string) => {
+    const kept = quote.repeat(quotes.length >> 1)
+    return kept + (quotes.length % 2 === 0 ? (storedAs[last] ?? last) : last)
+  })
+}
+
+/** What a file is called unless another has that name. Google's own documents get the ending of their export. */
+export function plainName(file: DriveFile): string | undefined {
+  const shown = toShown(file.name)
+  return shown === undefined ? undefined : shown + extensionOf(file.mimeType)
+}
+
+/** Characters of an id in a twin's name: 48 bits. */
+const shortId = 8
+
+/** `report (~1f8Kx_9Q).pdf`: a file that is not the first of its name. */
+export function twinName(file: DriveFile, plain: string): string {
+  const dot = plain.lastIndexOf('.')
+  const split = dot > 0 && !isFolder(file) ? dot : plain.length
+  return `${plain.slice(0, split)} (~${file.id.slice(-shortId)})${plain.slice(split)}`
+}
+
+/** The plain name and the end of the id in a twin's name. */
+export function parseTwinName(name: string): { plain: string; idEnd: string } | undefined {
+  const match = /^(.+) \(~([A-Za-z0-9_-]{8,})\)(\.[^.]*)?$/s.exec(name)
+  return match ? { plain: `${match[1]}${match[3] ?? ''}`, idEnd: match[2] ?? '' } : undefined
+}
+
+/** Every name in Drive that something shown with this plain name can have. */
+export function storedNames(plain: string): string[] {
+  const endings = extensions.filter(ending => plain.endsWith(ending) && plain.length > ending.length)
+  return [plain, ...endings.map(ending => plain.slice(0, -ending.length))].map(toStored)
+}
+
+export const folderType = 'application/vnd.google-apps.folder'
+export const shortcutType = 'application/vnd.google-apps.shortcut'
+
+export function isFolder(file: DriveFile): boolean {
+  return file.mimeType === folderType
+}
+
+/** Google's own documents, which have no bytes. */
+export function isDoc(file: DriveFile): boolean {
+  return file.mimeType.startsWith('application/vnd.google-apps.') && !isFolder(file)
+}
+
+/** The first of those with one plain name has it; documents give way, as their ending is only lent; then the oldest. */
+export function byRank(a: DriveFile, b: DriveFile): number {
+  const older = (a.createdTime ?? '').localeCompare(b.createdTime ?? '')
+  return Number(isDoc(a)) - Number(isDoc(b)) || older || (a.id < b.id ? -1 : Number(a.id > b.id))
+}
+
+/** Which of the candidates a name in a path means. */
+export function pick(files: readonly DriveFile[], name: string): DriveFile | undefined {
+  const first = files.filter(file => plainName(file) === name).sort(byRank)[0]
+  if (first) return first
+  const twin = parseTwinName(name)
+  return twin && files.find(file => file.id.endsWith(twin.idEnd) && plainName(file) === twin.plain)
+}

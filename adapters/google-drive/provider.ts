@@ -1,0 +1,182 @@
+import type { Readable } from 'node:stream'
+import {
+  type ByteRange,
+  type Call,
+  type Entry,
+  type Host,
+  type ListPage,
+  type Quota,
+  type ReadResult,
+  StorageError,
+  type StoragePath,
+  type StorageProvider,
+} from '../contract.ts'
+import type { DriveFile } from './api.ts'
+import { toEntry } from './entry.ts'
+import { notADirectory, notAFile, notFound, taken } from './errors.ts'
+import { type DriveFiles, translated } from './files.ts'
+import { Folders } from './folders.ts'
+import { PathIds } from './ids.ts'
+import { listPage } from './list.ts'
+import { Locks } from './locks.ts'
+import { isFolder } from './names.ts'
+import { readFile } from './read.ts'
+import { copyFile, moveEntry } from './transfer.ts'
+import { type Tree, Write } from './write.ts'
+
+/** Bytes; 5 TB (support.google.com/drive/answer/37603). */
+const maxFileSize = 5 * 1024 ** 4
+
+export class GoogleDriveProvider implements StorageProvider {
+  readonly traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: false, maxFileSize }
+  readonly #tree: Tree
+  readonly #host: Host
+
+  /** @param trust milliseconds for which the place of a folder is believed without asking again */
+  constructor(files: DriveFiles, host: Host, trust: number) {
+    const ids = new PathIds(files, trust)
+    const locks = new Locks()
+    this.#tree = { files, ids, locks, folders: new Folders(files, ids, locks) }
+    this.#host = host
+  }
+
+  stat(path: StoragePath, { signal }: Call): Promise<Entry> {
+    return this.#told(signal, async () => {
+      if (path === '') return toEntry('', await this.#tree.files.rootFile(signal))
+      return toEntry(nameOf(path), await this.#find(path, signal))
+    })
+  }
+
+  list(path: StoragePath, { signal, cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
+    return this.#told(signal, async () => {
+      const folder = await this.#tree.ids.findFolder(segmentsOf(path), signal)
+      if (folder === undefined) throw notFound()
+      if (typeof folder !== 'string' && !isFolder(folder)) throw notADirectory()
+      const onInvalidNames = (ids: readonly string[]) =>
+        this.#host.warn('Files with names that no path can hold are left out of a listing', {
+          path,
+          ids: ids.slice(0, 10),
+        })
+      const id = typeof folder === 'string' ? folder : folder.id
+      return await listPage(this.#tree.files, id, { cursor, limit, signal, onInvalidNames })
+    })
+  }
+
+  read(
+    path: StoragePath,
+    { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
+  ): Promise<ReadResult> {
+    return this.#told(signal, async () => {
+      if (path === '') throw notAFile()
+      const file = await this.#find(path, signal)
+      if (isFolder(file)) throw notAFile()
+      return await readFile(this.#tree.files, file, { name: nameOf(path), range, ifMatch, signal })
+    })
+  }
+
+  write(
+    path: StoragePath,
+    body: Readable,
+    { signal, size, mimeType, overwrite }: Call & { size?: number; mimeType?: string; overwrite: boolean },
+  ): Promise<Entry> {
+    return this.#told(signal, async () => {
+      if (path === '') {
+        body.destroy()
+        throw overwrite ? notAFile() : taken()
+      }
+      const write = new Write(this.#tree, segmentsOf(path), { size, mimeType, overwrite, signal })
+      return toEntry(nameOf(path), await write.run(body))
+    })
+  }
+
+  delete(path: StoragePath, { signal }: Call): Promise<void> {
+    return this.#told(signal, async () => {
+      await this.#trash(path, signal, async file => {
+        if (!isFolder(file) || (await this.#tree.files.isEmpty(file.id, signal))) return
+        throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+      })
+    })
+  }
+
+  deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
+    return this.#told(signal, () => this.#trash(path, signal, async () => {}))
+  }
+
+  mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
+    return this.#told(signal, async () => {
+      const segments = segmentsOf(path)
+      if (segments.length === 0) {
+        if (exclusive) throw taken()
+        return
+      }
+      const found = await this.#tree.ids.find(segments, signal, 'verified')
+      if (found && (exclusive || !isFolder(found.file))) throw taken()
+      if (found) return
+      const held = await this.#tree.folders.hold(exclusive ? segments.slice(0, -1) : segments, signal)
+      try {
+        if (exclusive) await this.#tree.folders.makeExclusive(held.id, nameOf(path), signal)
+      } catch (error) {
+        await held.undo()
+        throw error
+      } finally {
+        held.release()
+      }
+    })
+  }
+
+  copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
+    return this.#told(signal, async () => {
+      if (from === '') throw notAFile()
+      if (to === '') throw overwrite ? notAFile() : taken()
+      const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
+      return toEntry(nameOf(to), await copyFile(this.#tree, transfer))
+    })
+  }
+
+  move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
+    return this.#told(signal, async () => {
+      if (from === '' || to === '') throw rootStays()
+      if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
+      const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
+      return toEntry(nameOf(to), await moveEntry(this.#tree, transfer))
+    })
+  }
+
+  quota({ signal }: Call): Promise<Quota> {
+    return this.#told(signal, () => this.#tree.files.quota(signal))
+  }
+
+  async #find(path: StoragePath, signal: AbortSignal): Promise<DriveFile> {
+    const found = await this.#tree.ids.find(segmentsOf(path), signal, 'trusted')
+    if (!found) throw notFound()
+    return found.file
+  }
+
+  async #trash(path: StoragePath, signal: AbortSignal, check: (file: DriveFile) => Promise<void>): Promise<void> {
+    if (path === '') throw rootStays()
+    const found = await this.#tree.ids.find(segmentsOf(path), signal, 'verified')
+    if (!found) return
+    await check(found.file)
+    await this.#tree.files.trash(found.file.id, signal)
+    this.#tree.ids.forget(segmentsOf(path))
+  }
+
+  async #told<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted()
+    try {
+      return await call()
+    } catch (error) {
+      throw signal.aborted ? signal.reason : translated(error)
+    }
+  }
+}
+
+const rootStays = () => new StorageError('INVALID_PATH', 'The root folder stays where it is.')
+
+function segmentsOf(path: StoragePath): string[] {
+  return path === '' ? [] : path.split('/')
+}
+
+function nameOf(path: StoragePath): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}

@@ -1,0 +1,79 @@
+import { type gaxios, JWT } from 'google-auth-library'
+import { type Host, StorageError } from '../contract.ts'
+import { type Endpoints, googleEndpoints, type ServiceAccount } from './config.ts'
+import { failureOf, toStorageError } from './errors.ts'
+
+export const scope = 'https://www.googleapis.com/auth/drive'
+
+/** An access token; `rejected` is one that Drive has refused, so another is needed. */
+export type TokenSource = (rejected?: string) => Promise<string>
+
+/** All who were refused the same token wait for the same new one. */
+export function fromHost(host: Host): TokenSource {
+  let renewal: { rejected: string; token: Promise<string> } | undefined
+  return rejected => {
+    if (rejected === undefined) return host.accessToken()
+    if (renewal?.rejected === rejected) return renewal.token
+    const token = host.accessToken({ rejected })
+    const current = { rejected, token }
+    renewal = current
+    token.catch(() => {
+      if (renewal === current) renewal = undefined
+    })
+    return token
+  }
+}
+
+/** Milliseconds before its end at which a token is no longer handed out. */
+const margin = 60_000
+
+/** A service account signs for itself (RFC 7523), so no person has to consent. */
+export function fromServiceAccount({ email, privateKey }: ServiceAccount, endpoints: Endpoints): TokenSource {
+  let current: { token: string; expires: number } | undefined
+  let asking: Promise<string> | undefined
+
+  async function ask(): Promise<string> {
+    const jwt = new JWT({ email, key: privateKey, scopes: [scope] })
+    if (endpoints.token !== googleEndpoints.token) redirect(jwt.transporter, endpoints.token)
+    try {
+      const { access_token: token, expiry_date: expires } = await jwt.authorize()
+      if (!token) throw new Error('Google answered no access token')
+      current = { token, expires: expires ?? 0 }
+      return token
+    } catch (error) {
+      throw refusalOf(error)
+    }
+  }
+
+  return async rejected => {
+    if (current && current.token !== rejected && current.expires - margin > Date.now()) return current.token
+    asking ??= ask().finally(() => {
+      asking = undefined
+    })
+    return await asking
+  }
+}
+
+/** JWT has the address of Google built in. */
+function redirect(transporter: gaxios.Gaxios, token: string): void {
+  transporter.interceptors.request.add({
+    resolved: async options => {
+      if (options.url.href === googleEndpoints.token) options.url = new URL(token)
+      return options
+    },
+  })
+}
+
+function refusalOf(error: unknown): StorageError {
+  const failure = failureOf(error)
+  if (failure.status !== undefined && failure.status >= 400 && failure.status < 500 && failure.status !== 429) {
+    const message =
+      'Google refuses the key of the service account: check that the key still exists, and the clock of the server.'
+    return new StorageError('UNAUTHORIZED', message, { cause: error })
+  }
+  // An unreadable private key fails before anything is sent.
+  if (error instanceof Error && 'code' in error && /^ERR_(OSSL|CRYPTO)/.test(String(error.code))) {
+    return new StorageError('UNAUTHORIZED', 'The private key of the service account cannot be read.', { cause: error })
+  }
+  return toStorageError(failure)
+}

@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import type { drive_v3 } from '@googleapis/drive'
+import { StorageError } from '../contract.ts'
+import { ApiFailure, type DriveFile, fileFields, pause } from './api.ts'
+import { common, type DriveFiles, translated } from './files.ts'
+
+/** Bytes; a multiple of 256 KiB, as every chunk but the last has to be. It is what one upload holds in memory. */
+export const chunkSize = 8 * 1024 * 1024
+
+/** Bytes that may go in one request with their metadata (developers.google.com/workspace/drive/api/guides/manage-uploads). */
+export const multipartLimit = 5 * 1024 * 1024
+
+/** Which file takes the bytes: one that is there, or a new one. */
+export type Target = { id: string; isNew: false; metadata: drive_v3.Schema$File } | NewTarget
+interface NewTarget {
+  id: string
+  isNew: true
+  /** With the id, the name and the parent. */
+  metadata: drive_v3.Schema$File
+}
+
+export interface Chunk {
+  bytes: Buffer
+  isLast: boolean
+}
+
+/** Knows of each chunk whether it is the last. Destroys `body` when it is left early. */
+export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, undefined> {
+  let gathered: Uint8Array[] = []
+  let size = 0
+  for await (const piece of body) {
+    let rest: Uint8Array = typeof piece === 'string' ? Buffer.from(piece) : piece
+    while (size + rest.byteLength > chunkSize) {
+      const part = rest.subarray(0, chunkSize - size)
+      yield { bytes: Buffer.concat([...gathered, part]), isLast: false }
+      gathered = []
+      size = 0
+      rest = rest.subarray(part.byteLength)
+    }
+    // A copy, as a small piece may be a view of a large block.
+    gathered.push(rest.byteLength < 4096 ? Buffer.from(rest) : rest)
+    size += rest.byteLength
+    if (gathered.length > 1024) gathered = [Buffer.concat(gathered)]
+  }
+  yield { bytes: Buffer.concat(gathered), isLast: true }
+}
+
+/** All bytes in one request. */
+export async function uploadWhole(
+  files: DriveFiles,
+  target: Target,
+  bytes: Buffer,
+  signal: AbortSignal,
+): Promise<DriveFile> {
+  const boundary = randomUUID()
+  const type = target.metadata.mimeType ?? 'application/octet-stream'
+  const head = `--${boundary}\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n${JSON.stringify(target.metadata)}\r\n--${boundary}\r\ncontent-type: ${type}\r\n\r\n`
+  const request = {
+    ...requestTo(target),
+    query: { uploadType: 'multipart', fields: fileFields, ...common },
+    headers: { 'content-type': `multipart/related; boundary=${boundary}` },
+    body: Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--`)]),
+    signal,
+  }
+  if (target.isNew) return await files.once(target.id, request)
+  try {
+    return (await files.api.request<DriveFile>({ ...request, repeatable: true })).data
+  } catch (error) {
+    throw translated(error)
+  }
+}
+
+function requestTo(target: Target): { method: 'POST' | 'PATCH'; url: string } {
+  if (target.isNew) return { method: 'POST', url: 'upload/drive/v3/files' }
+  return { method: 'PATCH', url: `upload/drive/v3/files/${encodeURIComponent(target.id)}` }
+}
+
+/** A resumable session: the file is there, or changes, once the last chunk has arrived. */
+export class UploadSession {
+  readonly #files: DriveFiles
+  /** Whoever has it may write: it is kept in memory only. */
+  readonly #url: string
+  #sent = 0
+
+  private constructor(files: DriveFiles, url: string) {
+    this.#files = files
+    this.#url = url
+  }
+
+  static async begin(
+    files: DriveFiles,
+    target: Target,
+    size: number | undefined,
+    signal: AbortSignal,
+  ): Promise<UploadSession> {
+    const { mimeType } = target.metadata
+    try {
+      const answer = await files.api.request({
+        ...requestTo(target),
+        query: { uploadType: 'resumable', fields: fileFields, ...common },
+        json: target.metadata,
+        headers: {
+          ...(mimeType ? { 'x-upload-content-type': mimeType } : {}),
+          ...(size === undefined ? {} : { 'x-upload-content-length': String(size) }),
+        },
+        // A session that nobody uses ends by itself.
+        repeatable: true,
+        signal,
+      })
+      const url = answer.headers.get('location')
+      if (!url) throw new StorageError('UNAVAILABLE', 'Google Drive began no upload: try again.')
+      return new UploadSession(files, url)
+    } catch (error) {
+      throw translated(error)
+    }
+  }
+
+  /** Resolves with the file after the last chunk. */
+  async send({ bytes, isLast }: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
+    const start = this.#sent
+    const end = start + bytes.length
+    const total = isLast ? String(end) : '*'
+    let offset = start
+    for (let attempt = 0; ; attempt += 1) {
+      let answer: Answer
+      try {
+        answer = await this.#put(bytes.subarray(offset - start), offset, total, signal)
+      } catch (error) {
+        if (!(error instanceof ApiFailure)) throw error
+        const wait = this.#files.api.waitFor(error.failure, attempt, true)
+        if (wait === undefined || isGone(error)) throw gone(error)
+        await pause(wait, signal)
+        answer = await this.#ask(total, signal)
+      }
+      if (answer.file) return answer.file
+      if (answer.stands < start || answer.stands > end) {
+        throw new StorageError('UNAVAILABLE', 'Google Drive has lost a part of the upload: start it again.')
+      }
+      // What arrives is progress, however small: only standing still counts.
+      if (answer.stands > offset) attempt = -1
+      offset = answer.stands
+      if (offset === end && !isLast) {
+        this.#sent = end
+        return undefined
+      }
+      if (attempt >= 8) throw new StorageError('UNAVAILABLE', 'Google Drive does not take the upload: try again.')
+    }
+  }
+
+  /** Ends it without a trace. */
+  async abort(): Promise<void> {
+    const signal = AbortSignal.timeout(10_000)
+    await this.#files.api.request({ method: 'DELETE', url: this.#url, accept: [404, 410, 499], signal }).catch(() => {}) // It ends by itself in a week.
+  }
+
+  async #put(bytes: Buffer, offset: number, total: string, signal: AbortSignal): Promise<Answer> {
+    const range = bytes.length === 0 ? `bytes */${total}` : `bytes ${offset}-${offset + bytes.length - 1}/${total}`
+    const answer = await this.#files.api.request<DriveFile>({
+      method: 'PUT',
+      url: this.#url,
+      headers: { 'content-range': range },
+      body: bytes,
+      accept: [308],
+      // Not blindly: first it is asked where the upload stands.
+      repeatable: false,
+      signal,
+    })
+    if (answer.status !== 308) return { file: answer.data, stands: 0 }
+    const range308 = /^bytes=0-(\d+)$/.exec(answer.headers.get('range') ?? '')
+    return { file: undefined, stands: range308 ? Number(range308[1]) + 1 : 0 }
+  }
+
+  async #ask(total: string, signal: AbortSignal): Promise<Answer> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#put(Buffer.alloc(0), 0, total, signal)
+      } catch (error) {
+        if (!(error instanceof ApiFailure)) throw error
+        const wait = this.#files.api.waitFor(error.failure, attempt, true)
+        if (wait === undefined || isGone(error)) throw gone(error)
+        await pause(wait, signal)
+      }
+    }
+  }
+}
+
+interface Answer {
+  file: DriveFile | undefined
+  /** Bytes that have arrived. */
+  stands: number
+}
+
+function isGone({ failure }: ApiFailure): boolean {
+  return failure.status === 404 || failure.status === 410
+}
+
+function gone(error: ApiFailure): StorageError {
+  if (!isGone(error)) return error.toStorageError()
+  const message = 'Google Drive has given the upload up: start it again.'
+  return new StorageError('UNAVAILABLE', message, { cause: error.failure.cause })
+}

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { chunkSize } from '../../adapters/google-drive/upload.ts'
+import { GoogleDrive } from '../servers/google-drive/index.ts'
+import { runConformance } from './conformance.ts'
+import { endpointsOf, oauthHost } from './google-drive-world.ts'
+
+const fake = await new GoogleDrive().start()
+t.teardown(() => fake.stop())
+
+/** Longer waits are the caller's, so the limit of the kit is told at once. */
+const backoff = { first: 20, longest: 1000, attempts: 4 }
+const options = { endpoints: endpointsOf(fake), backoff }
+const host = await oauthHost(fake, options)
+const { clientId, clientSecret } = fake.oauth
+let folder = ''
+
+runConformance({
+  inMemory: true,
+  // 10,000 are listed in google-drive-list.test.ts: here each one is written, in four requests.
+  manyEntries: 2000,
+  partSize: chunkSize,
+  faults: {
+    async expireCredentials() {
+      fake.oauth.expireAccessTokens()
+      return async () => {}
+    },
+    async rateLimit(_provider, { retryAfterMs }) {
+      fake.faults.fail({ reason: 'userRateLimitExceeded', retryAfter: retryAfterMs / 1000, times: Infinity })
+      return async () => fake.faults.clear()
+    },
+    async unavailable() {
+      fake.faults.fail({ reason: 'backendError', status: 503, times: Infinity })
+      return async () => fake.faults.clear()
+    },
+  },
+  async open() {
+    folder = fake.addFolder(fake.rootId, 'case').id
+    return await googleDriveAdapter(options).open({ clientId, clientSecret, rootFolderId: folder }, host)
+  },
+  async cleanUp() {
+    const item = fake.store.items.get(folder)
+    if (item) fake.store.remove(item)
+    fake.faults.clear()
+  },
+})
