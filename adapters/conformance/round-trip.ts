@@ -80,10 +80,14 @@ export const roundTripCases: Case[] = [
   {
     name: 'no two contents of one path ever share an etag, however fast they replace each other',
     async run(provider) {
-      const etags: (string | null)[] = []
-      for (let i = 0; i < 60; i += 1) etags.push((await put(provider, 'file', String(i % 10), true)).etag)
-      const known = etags.filter(etag => etag !== null)
-      assert.equal(new Set(known).size, known.length, 'an etag came again')
+      const contents = new Map<string, string>()
+      for (let i = 0; i < 60; i += 1) {
+        const content = String(i % 10)
+        const { etag } = await put(provider, 'file', content, true)
+        if (etag === null) continue
+        assert.equal(contents.get(etag) ?? content, content, 'an etag came again, for other bytes')
+        contents.set(etag, content)
+      }
     },
   },
 ]
