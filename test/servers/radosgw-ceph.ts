@@ -113,6 +113,7 @@ memstore device bytes = 8589934592
 rgw frontends = beast endpoint=127.0.0.1:${gatewayPort} tcp_nodelay=1
 rgw thread pool size = 64
 rgw multipart min part size = 5242880
+rgw override bucket index max shards = 1
 rgw gc obj min wait = 1
 rgw gc processor period = 1
 rgw gc processor max time = 1

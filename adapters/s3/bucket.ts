@@ -1,0 +1,165 @@
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { type HeadObjectCommandOutput, S3, type S3ClientConfig } from '@aws-sdk/client-s3'
+import type { S3Settings } from './config.ts'
+import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from './errors.ts'
+import { decodeKey } from './keys.ts'
+
+/** Bounds that tests lower. */
+export interface Limits {
+  /** Bytes of a part, where the file is not so large that it needs longer ones. */
+  partBytes: number
+  /** Bytes that one write may hold. */
+  memoryBytes: number
+  /** Bytes above which a copy is made in parts: the most that CopyObject takes. */
+  copyBytes: number
+  copyPartBytes: number
+  /** Milliseconds without a byte after which a connection counts as dropped. */
+  idleTime: number
+}
+
+const mib = 1024 * 1024
+
+export const defaultLimits: Limits = {
+  partBytes: 8 * mib,
+  memoryBytes: 32 * mib,
+  copyBytes: 5 * 1024 * mib,
+  copyPartBytes: 512 * mib,
+  idleTime: 60_000,
+}
+
+/** Connections at once. Bodies that are read have their own: slow readers hold them as long as they like. */
+const callSockets = 64
+const bodySockets = 1024
+
+/** Milliseconds. */
+const connectTime = 10_000
+
+type CallOptions = { abortSignal?: AbortSignal }
+type Work<T> = (s3: S3, options: CallOptions) => Promise<T>
+
+/** One bucket, spoken to with retries; every error that leaves is a StorageError or the reason of the abort. */
+export class Bucket {
+  readonly settings: S3Settings
+  readonly limits: Limits
+  readonly #calls: S3
+  readonly #bodies: S3
+
+  constructor(settings: S3Settings, limits: Limits) {
+    this.settings = settings
+    this.limits = limits
+    this.#calls = client(settings, callSockets, { socketTimeout: limits.idleTime })
+    // Here an idle connection may be that of a reader who takes a break; only the answer's beginning has a limit.
+    this.#bodies = client(settings, bodySockets, { requestTimeout: limits.idleTime, throwOnRequestTimeout: true })
+  }
+
+  get name(): string {
+    return this.settings.bucket
+  }
+
+  get where(): Where {
+    return this.settings
+  }
+
+  /** Without a signal for what must not be left half done. */
+  call<T>(signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
+    return this.#run(this.#calls, signal, work)
+  }
+
+  /** For answers whose body is read. */
+  stream<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
+    return this.#run(this.#bodies, signal, work)
+  }
+
+  /** For what is signed and not sent. */
+  get signer(): S3 {
+    return this.#calls
+  }
+
+  /** Undefined where there is no such key. */
+  head(Key: string, signal?: AbortSignal): Promise<HeadObjectCommandOutput | undefined> {
+    return this.call(signal, async (s3, options) => {
+      try {
+        return await s3.headObject({ Bucket: this.name, Key, ChecksumMode: 'ENABLED' }, options)
+      } catch (error) {
+        if (statusOf(error) === 404) return undefined
+        throw error
+      }
+    })
+  }
+
+  /** The first `count` keys that begin so. */
+  async keys(Prefix: string, count: number, signal?: AbortSignal): Promise<(string | undefined)[]> {
+    const { Contents = [] } = await this.call(signal, (s3, options) =>
+      s3.listObjectsV2({ Bucket: this.name, Prefix, MaxKeys: count, EncodingType: 'url' }, options),
+    )
+    return Contents.map(object => decodeKey(object.Key ?? ''))
+  }
+
+  close(): void {
+    this.#calls.destroy()
+    this.#bodies.destroy()
+  }
+
+  async #run<T>(s3: S3, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
+    signal?.throwIfAborted()
+    const options = signal ? { abortSignal: signal } : {}
+    try {
+      try {
+        return await work(s3, options)
+      } catch (error) {
+        if (signal?.aborted) throw error
+        if (isUnexplained(error)) await this.#explain(s3, options)
+        // The SDK has set itself by the answer's clock, but tries again by itself only with some servers.
+        else if (!isSkewed(error)) throw error
+        return await work(s3, options)
+      }
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : toStorageError(error, this.where)
+    }
+  }
+
+  /** Refusals of HEAD have no body that says why; those of a listing have. @throws what the listing is refused with */
+  async #explain(s3: S3, options: CallOptions): Promise<void> {
+    const { bucket, base } = this.settings
+    await s3.listObjectsV2({ Bucket: bucket, Prefix: base, MaxKeys: 1 }, options).catch(error => {
+      // Whoever may not list may still be refused the HEAD for the same reason; both say so.
+      if (!isUnexplained(error)) throw error
+    })
+  }
+}
+
+export function isPrecondition(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'PRECONDITION_FAILED'
+}
+
+type HandlerOptions = Extract<S3ClientConfig['requestHandler'], { socketTimeout?: number | undefined }>
+
+function client(settings: S3Settings, maxSockets: number, handler: HandlerOptions): S3 {
+  const agent = { keepAlive: true, maxSockets, maxFreeSockets: 32, scheduling: 'lifo' as const }
+  // Older servers take the SDK's own checksums for a part of the file.
+  const checksums = settings.isAmazon ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED'
+  return new S3({
+    region: settings.region,
+    ...(settings.endpoint === undefined ? {} : { endpoint: settings.endpoint }),
+    forcePathStyle: settings.forcePathStyle,
+    credentials: settings.credentials,
+    requestChecksumCalculation: checksums,
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    // Not "adaptive": after one refusal it holds back every later call of the provider, of all who use it.
+    retryMode: 'standard',
+    maxAttempts: 4,
+    expectContinueHeader: false,
+    logger: silent,
+    requestHandler: {
+      connectionTimeout: connectTime,
+      httpAgent: new HttpAgent(agent),
+      httpsAgent: new HttpsAgent(agent),
+      logger: silent,
+      ...handler,
+    },
+  })
+}
+
+/** Without one the SDK writes to the console. */
+const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }

@@ -1,0 +1,117 @@
+import { type ConfigSchema, StorageError } from '../contract.ts'
+
+export type S3Config = {
+  bucket: string
+  region: string
+  endpoint?: string
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken?: string
+  forcePathStyle: boolean
+  prefix: string
+}
+
+/**
+ * Keys are required: without them the SDK would look for credentials in the server's own environment, and lend them to
+ * whoever may connect a provider.
+ */
+export const configSchema: ConfigSchema = {
+  type: 'object',
+  properties: {
+    bucket: {
+      type: 'string',
+      title: 'Bucket',
+      description: 'The name of a bucket that exists.',
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$',
+    },
+    region: {
+      type: 'string',
+      title: 'Region',
+      description:
+        "Where the bucket is, such as eu-central-1. Most servers other than Amazon's take any; R2 wants auto.",
+      default: 'us-east-1',
+      pattern: '^[a-z0-9-]{1,64}$',
+    },
+    endpoint: {
+      type: 'string',
+      title: 'Endpoint',
+      description: "The server's address, such as https://s3.example.com. Leave it out for Amazon S3.",
+      pattern: '^https?://',
+    },
+    accessKeyId: { type: 'string', title: 'Access key ID', minLength: 1, maxLength: 256 },
+    secretAccessKey: { type: 'string', title: 'Secret access key', minLength: 1, maxLength: 1024, writeOnly: true },
+    sessionToken: {
+      type: 'string',
+      title: 'Session token',
+      description: 'Advanced: only with temporary credentials, which stop working when it expires.',
+      maxLength: 4096,
+      writeOnly: true,
+    },
+    prefix: {
+      type: 'string',
+      title: 'Folder in the bucket',
+      description: 'Advanced: serves only what lies below it, such as team/files. Empty for the whole bucket.',
+      default: '',
+      maxLength: 512,
+    },
+    forcePathStyle: {
+      type: 'boolean',
+      title: 'Bucket in the path',
+      description:
+        'Advanced, with an endpoint only: https://endpoint/bucket, which nearly every server takes, not https://bucket.endpoint.',
+      default: true,
+    },
+  },
+  required: ['bucket', 'region', 'accessKeyId', 'secretAccessKey', 'forcePathStyle', 'prefix'],
+}
+
+export interface S3Settings {
+  bucket: string
+  region: string
+  /** Undefined for Amazon's own. */
+  endpoint: string | undefined
+  credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
+  forcePathStyle: boolean
+  /** What every key begins with: empty, or ending in `/`. */
+  base: string
+  isAmazon: boolean
+  /** For people. */
+  endpointName: string
+}
+
+/** @throws INVALID_CONFIG */
+export function parseConfig(config: S3Config): S3Settings {
+  const { bucket, region, accessKeyId, secretAccessKey, sessionToken, prefix, forcePathStyle } = config
+  const endpoint = config.endpoint ? parseEndpoint(config.endpoint) : undefined
+  const isAmazon = endpoint === undefined || /(^|\.)amazonaws\.com(\.cn)?$/.test(endpoint.hostname)
+  return {
+    bucket,
+    region,
+    endpoint: endpoint?.href,
+    credentials: { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) },
+    forcePathStyle: forcePathStyle && endpoint !== undefined,
+    base: parsePrefix(prefix),
+    isAmazon,
+    endpointName: endpoint?.host ?? `Amazon S3 in ${region}`,
+  }
+}
+
+function parseEndpoint(text: string): URL {
+  const url = URL.parse(text)
+  const isPlain = url && !url.username && !url.password && !url.search && !url.hash
+  if (!isPlain || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+    const message = 'The endpoint is an address such as https://s3.example.com, without credentials, "?" or "#" in it.'
+    throw new StorageError('INVALID_CONFIG', message)
+  }
+  return url
+}
+
+function parsePrefix(text: string): string {
+  const prefix = text.replace(/^\/|\/$/g, '')
+  if (prefix === '') return ''
+  if (!prefix.isWellFormed() || prefix.split('/').some(name => ['', '.', '..'].includes(name)) || /\0/.test(prefix)) {
+    const message = 'The folder in the bucket is names with one "/" between them; none is ".", ".." or holds a NUL.'
+    throw new StorageError('INVALID_CONFIG', message)
+  }
+  return `${prefix}/`
+}

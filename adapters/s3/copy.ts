@@ -1,0 +1,80 @@
+import type { CompletedPart, HeadObjectCommandOutput } from '@aws-sdk/client-s3'
+import type { Entry } from '../contract.ts'
+import type { Bucket } from './bucket.ts'
+import { etagOf } from './entry.ts'
+import { begin, complete, giveUp, type Upload } from './multipart.ts'
+import { maxParts } from './parts.ts'
+import type { Conditions } from './probe.ts'
+import { publish, storedEntry, type Target } from './publish.ts'
+
+/** Parts that the back end copies side by side. */
+const atOnce = 8
+
+interface From {
+  key: string
+  head: HeadObjectCommandOutput
+}
+
+/** Inside the back end. The source is copied as it was found, or not at all. */
+export async function copyObject(
+  bucket: Bucket,
+  conditions: Conditions,
+  { key, head }: From,
+  target: Target,
+  signal: AbortSignal,
+): Promise<Entry> {
+  const size = head.ContentLength ?? 0
+  const source = { CopySource: sourceOf(bucket.name, key), CopySourceIfMatch: head.ETag }
+  if (size > bucket.limits.copyBytes) return await copyInParts(bucket, conditions, { ...source, head }, target, signal)
+  const etag = await publish(bucket, conditions, target, async condition => {
+    const request = { Bucket: bucket.name, Key: target.key, ...source, ...condition }
+    const answer = await bucket.call(undefined, s3 => s3.copyObject(request))
+    return etagOf(answer.CopyObjectResult?.ETag)
+  })
+  return await storedEntry(bucket, target, size, [etag])
+}
+
+async function copyInParts(
+  bucket: Bucket,
+  conditions: Conditions,
+  { head, ...source }: { CopySource: string; CopySourceIfMatch: string | undefined; head: HeadObjectCommandOutput },
+  target: Target,
+  signal: AbortSignal,
+): Promise<Entry> {
+  const size = head.ContentLength ?? 0
+  const partBytes = Math.max(bucket.limits.copyPartBytes, Math.ceil(size / maxParts))
+  // A copy in one request takes these along by itself.
+  const { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata } = head
+  const headers = { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata }
+  const upload: Upload = await begin(bucket, target.key, headers)
+  const parts: CompletedPart[] = []
+  const failing = new AbortController()
+  const either = AbortSignal.any([signal, failing.signal])
+  const rest = Array.from({ length: Math.ceil(size / partBytes) }, (_, i) => i).reverse()
+  const worker = async () => {
+    for (let index = rest.pop(); index !== undefined; index = rest.pop()) {
+      const start = index * partBytes
+      const CopySourceRange = `bytes=${start}-${Math.min(size, start + partBytes) - 1}`
+      const PartNumber = index + 1
+      const part = { ...upload, ...source, PartNumber, CopySourceRange }
+      const { CopyPartResult } = await bucket.call(either, (s3, options) => s3.uploadPartCopy(part, options))
+      parts[index] = { PartNumber, ETag: CopyPartResult?.ETag }
+    }
+  }
+  const copyNext = () =>
+    worker().catch(error => {
+      failing.abort(error)
+    })
+  try {
+    await Promise.all(Array.from({ length: atOnce }, copyNext))
+    either.throwIfAborted()
+    return await complete(bucket, conditions, upload, target, { parts, bytes: size })
+  } catch (error) {
+    await giveUp(bucket, upload).catch(() => {})
+    throw error
+  }
+}
+
+function sourceOf(bucket: string, key: string): string {
+  return `${bucket}/${key}`.split('/').map(encodeURIComponent).join('/')
+}

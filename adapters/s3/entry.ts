@@ -1,0 +1,61 @@
+import type { ChecksumAlgorithm, Entry } from '../contract.ts'
+
+/** What answers to HEAD, GET and listings have in common. */
+export interface Described {
+  ETag?: string | undefined
+  LastModified?: Date | undefined
+  ContentType?: string | undefined
+  ServerSideEncryption?: string | undefined
+  ChecksumType?: string | undefined
+  ChecksumSHA1?: string | undefined
+  ChecksumSHA256?: string | undefined
+  ChecksumCRC32C?: string | undefined
+}
+
+/** What back ends say where nobody gave a type. */
+const noType = new Set(['binary/octet-stream', 'application/octet-stream'])
+
+export function fileEntry(name: string, size: number, object: Described): Entry {
+  const checksums = checksumsOf(object)
+  return {
+    name,
+    kind: 'file',
+    size,
+    modifiedAt: toSeconds(object.LastModified),
+    etag: etagOf(object.ETag),
+    mimeType: object.ContentType && !noType.has(object.ContentType) ? object.ContentType : null,
+    ...(Object.keys(checksums).length > 0 ? { checksums } : {}),
+  }
+}
+
+export function folderEntry(name: string): Entry {
+  return { name, kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null }
+}
+
+/** Unquoted; null where it is empty, as in Ceph's answer to a completed upload. */
+export function etagOf(quoted: string | undefined): string | null {
+  return quoted?.replace(/^W\//, '').replaceAll('"', '') || null
+}
+
+/** Only listings tell milliseconds, and an entry must not differ by who tells it. */
+function toSeconds(date: Date | undefined): Date | null {
+  return date ? new Date(Math.floor(date.getTime() / 1000) * 1000) : null
+}
+
+/**
+ * An etag is the MD5 of the file only where it was written in one part and is not encrypted with a key of one's own:
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html. A listing does not tell, so it has none.
+ */
+function checksumsOf(object: Described): Partial<Record<ChecksumAlgorithm, string>> {
+  const checksums: Partial<Record<ChecksumAlgorithm, string>> = {}
+  const etag = etagOf(object.ETag)
+  const isListed = object.ContentType === undefined
+  const isPlain = object.ServerSideEncryption === undefined || object.ServerSideEncryption === 'AES256'
+  if (etag && !isListed && isPlain && /^[0-9a-f]{32}$/.test(etag)) checksums.md5 = etag
+  if (object.ChecksumType === 'COMPOSITE') return checksums
+  const { ChecksumSHA1: sha1, ChecksumSHA256: sha256, ChecksumCRC32C: crc32c } = object
+  for (const [algorithm, base64] of Object.entries({ sha1, sha256, crc32c }) as [ChecksumAlgorithm, string?][]) {
+    if (base64 && !base64.includes('-')) checksums[algorithm] = Buffer.from(base64, 'base64').toString('hex')
+  }
+  return checksums
+}

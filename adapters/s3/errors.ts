@@ -1,0 +1,189 @@
+import type { S3ServiceException } from '@aws-sdk/client-s3'
+import { StorageError, type StorageErrorCode } from '../contract.ts'
+
+/** What the sentences name. */
+export interface Where {
+  bucket: string
+  region: string
+  endpointName: string
+}
+
+type Meaning = readonly [StorageErrorCode, string | ((where: Where, error: Vendor) => string)]
+
+/** Fields that some errors carry in their body. */
+type Vendor = S3ServiceException & { Code?: string; Region?: string; ServerTime?: string; code?: string }
+
+const busy: Meaning = ['RATE_LIMITED', 'The back end is asked too often: wait a little, then try again.']
+const unknownKey: Meaning = [
+  'UNAUTHORIZED',
+  ({ endpointName }) => `${endpointName} does not know the access key ID: correct it, or make a new one.`,
+]
+const token: Meaning = ['UNAUTHORIZED', 'The session token has expired or is not valid: enter new credentials.']
+const clock: Meaning = ['UNAVAILABLE', clockSentence]
+const region: Meaning = ['UNAVAILABLE', regionSentence]
+const denied: Meaning = [
+  'PERMISSION_DENIED',
+  ({ bucket }) => `The credentials may not do this in the bucket "${bucket}": see which permissions they have.`,
+]
+const full: Meaning = ['QUOTA_EXCEEDED', 'The back end has no room for this: free some, or raise the quota.']
+const badName: Meaning = ['INVALID_PATH', 'The back end cannot hold such a name.']
+const again: Meaning = ['UNAVAILABLE', 'Another write to this path was under way: try again.']
+
+/** By the code in the answer's body: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+const meanings: Record<string, Meaning> = {
+  NoSuchKey: ['NOT_FOUND', 'There is nothing at this path.'],
+  NoSuchBucket: ['UNAVAILABLE', missingBucket],
+  NoSuchUpload: ['NOT_FOUND', 'The upload is no longer there: it was completed, or given up. Begin again.'],
+  InvalidAccessKeyId: unknownKey,
+  SignatureDoesNotMatch: ['UNAUTHORIZED', 'The secret access key does not fit the access key ID: enter both again.'],
+  ExpiredToken: token,
+  InvalidToken: token,
+  TokenRefreshRequired: token,
+  RequestTimeTooSkewed: clock,
+  RequestExpired: clock,
+  AuthorizationHeaderMalformed: region,
+  PermanentRedirect: region,
+  TemporaryRedirect: region,
+  Redirect: region,
+  IllegalLocationConstraintException: region,
+  AccessDenied: denied,
+  AllAccessDisabled: denied,
+  AccountProblem: denied,
+  MethodNotAllowed: denied,
+  InvalidObjectState: ['PERMISSION_DENIED', 'The file is archived: restore it at the back end first.'],
+  SlowDown: busy,
+  TooManyRequests: busy,
+  TooManyRequestsException: busy,
+  Throttling: busy,
+  ThrottlingException: busy,
+  RequestLimitExceeded: busy,
+  BandwidthLimitExceeded: busy,
+  EntityTooLarge: ['QUOTA_EXCEEDED', 'The file is larger than the back end can hold.'],
+  QuotaExceeded: full,
+  InsufficientCapacity: full,
+  XMinioStorageFull: full,
+  XMinioAdminBucketQuotaExceeded: full,
+  KeyTooLongError: badName,
+  InvalidURI: badName,
+  XMinioInvalidObjectName: badName,
+  InvalidObjectName: badName,
+  PreconditionFailed: ['PRECONDITION_FAILED', 'The file is no longer the one that was asked for.'],
+  ConditionalRequestConflict: again,
+  OperationAborted: again,
+  InvalidRange: ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
+}
+
+/** Where the answer has no body, as all to HEAD have. */
+const statusMeanings: Record<number, Meaning> = {
+  301: region,
+  307: region,
+  401: denied,
+  403: denied,
+  404: ['NOT_FOUND', 'There is nothing at this path.'],
+  409: again,
+  412: ['PRECONDITION_FAILED', 'The file is no longer the one that was asked for.'],
+  416: ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
+  429: busy,
+  507: full,
+}
+
+/** Gives back as it came what neither the back end nor the network reported: an abort, a mistake in the code. */
+export function toStorageError(error: unknown, where: Where): unknown {
+  if (!(error instanceof Error) || error.name === 'StorageError' || error.name === 'AbortError') return error
+  const vendor = error as Vendor
+  const status = vendor.$metadata?.httpStatusCode
+  if (status === undefined) return isNetworkError(vendor) ? unreachable(vendor, where) : error
+  const wait = retryAfterOf(vendor)
+  const isBusy = status === 503 && wait !== undefined
+  const [code, sentence] = meanings[codeOf(vendor)] ?? (isBusy ? busy : (statusMeanings[status] ?? faulty(status)))
+  const message = typeof sentence === 'string' ? sentence : sentence(where, vendor)
+  return new StorageError(code, message, { cause: error, retryAfterMs: wait })
+}
+
+/** S3's own code, also where the SDK puts it beside its name. */
+export function codeOf(error: unknown): string {
+  const { Code, name } = error as Vendor
+  return Code ?? name ?? ''
+}
+
+export function statusOf(error: unknown): number | undefined {
+  return error instanceof Error ? (error as Vendor).$metadata?.httpStatusCode : undefined
+}
+
+/** The answer came without a code that says why: a refusal of a HEAD. */
+export function isUnexplained(error: unknown): boolean {
+  return [301, 307, 400, 401, 403].includes(statusOf(error) ?? 0) && !(codeOf(error) in meanings)
+}
+
+export function isSkewed(error: unknown): boolean {
+  return meanings[codeOf(error)] === clock
+}
+
+/** For `open`: what only a change of the configuration mends. */
+export function configFault(error: unknown, where: Where): StorageError | undefined {
+  const meaning = meanings[codeOf(error)] ?? statusMeanings[statusOf(error) ?? 0]
+  if (meaning === region) return new StorageError('INVALID_CONFIG', regionSentence(where, error as Vendor))
+  if (statusOf(error) === 404) return new StorageError('INVALID_CONFIG', missingBucket(where))
+  return undefined
+}
+
+function missingBucket({ bucket, endpointName }: Where): string {
+  return `There is no bucket "${bucket}" at ${endpointName}: create it, or correct the bucket or the endpoint.`
+}
+
+function regionSentence({ bucket, region }: Where, error: Vendor): string {
+  const actual = error.Region ?? error.$response?.headers['x-amz-bucket-region']
+  const to = actual ? `is in the region ${actual}` : 'is in another region'
+  return `The bucket "${bucket}" ${to}, not in ${region}: correct the region.`
+}
+
+function clockSentence({ endpointName }: Where, error: Vendor): string {
+  const theirs = Date.parse(error.ServerTime ?? error.$response?.headers.date ?? '')
+  const seconds = Math.round((Date.now() - theirs) / 1000)
+  const many =
+    Math.abs(seconds) >= 120 ? `${Math.round(Math.abs(seconds) / 60)} minutes` : `${Math.abs(seconds)} seconds`
+  const off = Number.isNaN(seconds) || seconds === 0 ? 'off' : `${many} ${seconds > 0 ? 'ahead' : 'behind'}`
+  return `The clock of this server is ${off}, by that of ${endpointName}: set it right, by NTP for example.`
+}
+
+function faulty(status: number): Meaning {
+  return status < 300
+    ? ['UNAVAILABLE', ({ endpointName }) => `What answers at ${endpointName} is not S3: check the endpoint.`]
+    : ['UNAVAILABLE', ({ endpointName }) => `${endpointName} fails at the moment (HTTP ${status}): try again later.`]
+}
+
+const unreachableCodes: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'its name could not be looked up',
+  EHOSTUNREACH: 'there is no way to it',
+  ENETUNREACH: 'there is no way to it',
+  ECONNRESET: 'it closed the connection',
+  EPIPE: 'it closed the connection',
+  ETIMEDOUT: 'it did not answer in time',
+  EPROTO: 'it does not speak TLS, or this server does not speak its version',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by nobody this server trusts',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by nobody this server trusts',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is signed by nobody this server trusts',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is signed by nobody this server trusts',
+}
+
+function isNetworkError({ code, name }: Vendor): boolean {
+  return name === 'TimeoutError' || (typeof code === 'string' && /^(E[A-Z_]{3,}|.*CERT.*|.*SIGNATURE)$/.test(code))
+}
+
+export function unreachable(error: Error & { code?: string }, { endpointName }: Where): StorageError {
+  const why = error.name === 'TimeoutError' ? unreachableCodes.ETIMEDOUT : unreachableCodes[error.code ?? '']
+  const message = `${endpointName} cannot be reached: ${why ?? 'the connection failed'}. Check the endpoint, or try again.`
+  return new StorageError('UNAVAILABLE', message, { cause: error })
+}
+
+/** Milliseconds. */
+function retryAfterOf({ $response }: Vendor): number | undefined {
+  const text = $response?.headers['retry-after']
+  if (text === undefined) return undefined
+  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return Number.isFinite(milliseconds) ? Math.max(0, milliseconds) : undefined
+}

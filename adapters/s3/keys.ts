@@ -1,0 +1,70 @@
+import { StorageError, type StoragePath } from '../contract.ts'
+
+/**
+ * Bytes of UTF-8. Amazon takes 1,024; one less, so that there could be a folder of the same name, whose key ends in `/`.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
+ */
+const maxKeyBytes = 1023
+
+/** Where the paths of a provider lie in its bucket. */
+export class Keys {
+  /** Empty, or ending in `/`. */
+  readonly base: string
+
+  constructor(base: string) {
+    this.base = base
+  }
+
+  /** Of a file. @throws INVALID_PATH, also for the root */
+  file(path: StoragePath): string {
+    if (path === '') throw new StorageError('INVALID_PATH', 'This cannot be done to the root folder.')
+    return this.#key(path)
+  }
+
+  /** What every key below a folder begins with; the key of the folder's marker. @throws INVALID_PATH */
+  folder(path: StoragePath): string {
+    return path === '' ? this.base : `${this.#key(path)}/`
+  }
+
+  #key(path: StoragePath): string {
+    // The host lets none of these through; a mistake there must not become a way out of the prefix.
+    if (path.split('/').some(name => !isName(name))) {
+      throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or holds a NUL.')
+    }
+    const key = this.base + path
+    if (Buffer.byteLength(key) > maxKeyBytes) {
+      throw new StorageError('INVALID_PATH', `The path is too long: with its prefix it may have ${maxKeyBytes} bytes.`)
+    }
+    return key
+  }
+}
+
+/** True for a name that a StoragePath can hold. */
+export function isName(name: string): boolean {
+  return (
+    name !== '' && name !== '.' && name !== '..' && !name.includes('/') && !name.includes('\0') && name.isWellFormed()
+  )
+}
+
+export function nameOf(path: StoragePath): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+export function parentOf(path: StoragePath): StoragePath {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/'))) as StoragePath
+}
+
+/** Every folder above, without the root: `a`, `a/b` for `a/b/c`. */
+export function parentsOf(path: StoragePath): StoragePath[] {
+  const names = path.split('/').slice(0, -1)
+  return names.map((_, depth) => names.slice(0, depth + 1).join('/') as StoragePath)
+}
+
+/** Of `EncodingType: 'url'`; undefined for bytes that are not UTF-8. Amazon encodes a space as `+`, others as `%20`. */
+export function decodeKey(encoded: string): string | undefined {
+  try {
+    return decodeURIComponent(encoded.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,237 @@
+import type { Readable } from 'node:stream'
+import { Readable as ReadableStream } from 'node:stream'
+import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import {
+  type ByteRange,
+  type Call,
+  type Entry,
+  type Host,
+  type ListPage,
+  type ReadResult,
+  type ResumableWrites,
+  StorageError,
+  type StoragePath,
+  type StorageProvider,
+  type Traits,
+} from '../contract.ts'
+import { Bucket, defaultLimits, type Limits } from './bucket.ts'
+import type { S3Settings } from './config.ts'
+import { copyObject } from './copy.ts'
+import { fileEntry } from './entry.ts'
+import { Folders, taken } from './folders.ts'
+import { Keys, nameOf } from './keys.ts'
+import { listPage } from './list.ts'
+import { maxFileSize } from './parts.ts'
+import { type Conditions, probe } from './probe.ts'
+import { ObjectBody } from './read.ts'
+import { removeAll, removeKey } from './remove.ts'
+import { resumableWrites } from './resumable.ts'
+import { writeBody } from './write.ts'
+
+type Overwrite = { overwrite: boolean }
+
+/** Seconds: https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-presigned-url.html */
+const maxExpiry = 7 * 24 * 3600
+
+/** @throws INVALID_CONFIG */
+export async function openProvider(
+  settings: S3Settings,
+  host: Host,
+  limits: Partial<Limits> = {},
+): Promise<S3Provider> {
+  const bucket = new Bucket(settings, { ...defaultLimits, ...limits })
+  try {
+    return new S3Provider(bucket, host, await probe(bucket))
+  } catch (error) {
+    bucket.close()
+    throw error
+  }
+}
+
+export class S3Provider implements StorageProvider {
+  readonly resumable: ResumableWrites
+  readonly #bucket: Bucket
+  readonly #host: Host
+  readonly #keys: Keys
+  readonly #folders: Folders
+  #conditions: Conditions | undefined
+
+  constructor(bucket: Bucket, host: Host, conditions: Conditions | undefined) {
+    this.#bucket = bucket
+    this.#host = host
+    this.#conditions = conditions
+    this.#keys = new Keys(bucket.settings.base)
+    this.#folders = new Folders(bucket, this.#keys)
+    this.resumable = resumableWrites(bucket, this.#keys, this.#folders, () => this.#probed())
+  }
+
+  get traits(): Traits {
+    const atomicCreate = this.#conditions !== undefined && this.#conditions !== 'none'
+    return { emptyDirectories: true, caseSensitive: true, atomicCreate, maxFileSize }
+  }
+
+  async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
+    return (await this.#folders.statFile(path, signal)) ?? (await this.#folders.stat(path, signal))
+  }
+
+  async list(
+    path: StoragePath,
+    { signal, cursor, limit }: Call & { cursor?: string; limit: number },
+  ): Promise<ListPage> {
+    const folderKey = this.#keys.folder(path)
+    const { invalid, hidden, isMissing, ...page } = await listPage(this.#bucket, { folderKey, cursor, limit, signal })
+    if (isMissing && path !== '') {
+      if (!(await this.#folders.statFile(path, signal))) throw new StorageError('NOT_FOUND', 'There is no such folder.')
+      throw new StorageError('NOT_A_DIRECTORY', 'There is a file at this path, not a folder.')
+    }
+    if (invalid.length > 0) {
+      const details = { path, count: invalid.length, example: invalid[0] }
+      this.#host.warn('Keys that no path can hold were left out of a listing', details)
+    }
+    if (hidden.length > 0) {
+      const details = { path, count: hidden.length, example: hidden[0] }
+      this.#host.warn('Folders beside which a file has the same name were left out of a listing', details)
+    }
+    return page
+  }
+
+  async read(
+    path: StoragePath,
+    { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
+  ): Promise<ReadResult> {
+    signal.throwIfAborted()
+    if (path === '') return await this.#folders.refuseNoFile(path, signal)
+    if (range?.length === 0) return await this.#readNothing(path, range.offset, signal, ifMatch)
+    const object = { Bucket: this.#bucket.name, Key: this.#keys.file(path) }
+    const get = (Range: string | undefined, etag: string | undefined, callSignal: AbortSignal) =>
+      this.#bucket.stream(callSignal, (s3, options) => {
+        const condition = etag === undefined ? {} : { IfMatch: `"${etag}"` }
+        return s3.getObject({ ...object, ...condition, ...(Range ? { Range } : {}) }, options)
+      })
+    const answer = await get(range && rangeHeader(range), ifMatch, signal).catch(error => {
+      if (error?.code === 'NOT_FOUND') return this.#folders.refuseNoFile(path, signal)
+      throw error
+    })
+    const stream = answer.Body as Readable
+    const length = answer.ContentLength ?? 0
+    const total = /\/(\d+)$/.exec(answer.ContentRange ?? '')?.[1]
+    const entry = fileEntry(nameOf(path), total === undefined ? length : Number(total), answer)
+    const start = range?.offset ?? 0
+    if (range && range.offset > 0 && total === undefined) {
+      stream.destroy()
+      throw new StorageError('UNAVAILABLE', 'The back end sent the whole file where a part was asked for.')
+    }
+    const end = start + length
+    const open = async (position: number, callSignal: AbortSignal) => {
+      const again = await get(`bytes=${position}-${end - 1}`, entry.etag ?? undefined, callSignal).catch(error => {
+        if (!['PRECONDITION_FAILED', 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'].includes(error?.code)) throw error
+        throw new StorageError('UNAVAILABLE', 'The file changed while it was read: read it again.', { cause: error })
+      })
+      return again.Body as Readable
+    }
+    const { idleTime } = this.#bucket.limits
+    const body = new ObjectBody(stream, { start, end }, { open, signal, idleTime, where: this.#bucket.where })
+    return { body, entry }
+  }
+
+  async write(
+    path: StoragePath,
+    body: Readable,
+    { signal, size, mimeType, overwrite }: Call & Overwrite & { size?: number; mimeType?: string },
+  ): Promise<Entry> {
+    try {
+      signal.throwIfAborted()
+      const target = { key: this.#keys.file(path), name: nameOf(path), overwrite }
+      if (size !== undefined && size > maxFileSize) {
+        throw new StorageError('QUOTA_EXCEEDED', `S3 holds files of ${maxFileSize} bytes at most.`)
+      }
+      const [conditions] = await Promise.all([this.#probed(), this.#folders.refuseFolder(path, overwrite, signal)])
+      const entry = await writeBody(this.#bucket, conditions, target, body, { size, mimeType, signal })
+      this.#folders.noteFile(path)
+      return entry
+    } catch (error) {
+      body.destroy()
+      throw error
+    }
+  }
+
+  async delete(path: StoragePath, { signal }: Call): Promise<void> {
+    const [key, folderKey] = [this.#keys.file(path), this.#keys.folder(path)]
+    const [file, below] = await Promise.all([this.#bucket.head(key, signal), this.#bucket.keys(folderKey, 2, signal)])
+    if (!file && below.length === 0) return
+    if (!file && below.some(found => found !== folderKey)) {
+      throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+    }
+    await removeKey(this.#bucket, file ? key : folderKey, signal)
+    await this.#folders.keepParent(path, await this.#probed())
+  }
+
+  async deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
+    const key = this.#keys.file(path)
+    // A file hides what lies below its name: who deletes it has not seen that.
+    if (await this.#bucket.head(key, signal)) await removeKey(this.#bucket, key, signal)
+    else if (!(await removeAll(this.#bucket, this.#keys.folder(path), signal))) return
+    await this.#folders.keepParent(path, await this.#probed())
+  }
+
+  async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
+    signal.throwIfAborted()
+    await this.#folders.make(path, { exclusive, signal, conditions: await this.#probed() })
+  }
+
+  async copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
+    const [source, target] = [this.#keys.file(from), { key: this.#keys.file(to), name: nameOf(to), overwrite }]
+    const head = await this.#bucket.head(source, signal)
+    if (!head) return await this.#folders.refuseNoFile(from, signal)
+    if (from === to) {
+      if (!overwrite) throw taken()
+      return fileEntry(nameOf(from), head.ContentLength ?? 0, head)
+    }
+    const [conditions] = await Promise.all([this.#probed(), this.#folders.refuseFolder(to, overwrite, signal)])
+    const entry = await copyObject(this.#bucket, conditions, { key: source, head }, target, signal)
+    this.#folders.noteFile(to)
+    return entry
+  }
+
+  async presign(
+    path: StoragePath,
+    { signal, method, expiresIn }: Call & { method: 'GET' | 'PUT'; expiresIn: number },
+  ): Promise<{ url: URL; headers: Record<string, string> }> {
+    signal.throwIfAborted()
+    const object = { Bucket: this.#bucket.name, Key: this.#keys.file(path) }
+    const command = method === 'GET' ? new GetObjectCommand(object) : new PutObjectCommand(object)
+    const url = await getSignedUrl(this.#bucket.signer, command, { expiresIn: Math.min(expiresIn, maxExpiry) })
+    return { url: new URL(url), headers: {} }
+  }
+
+  async close(): Promise<void> {
+    this.#bucket.close()
+  }
+
+  async #readNothing(path: StoragePath, offset: number, signal: AbortSignal, ifMatch?: string): Promise<ReadResult> {
+    const entry = await this.#folders.statFile(path, signal)
+    if (!entry) return await this.#folders.refuseNoFile(path, signal)
+    if (ifMatch !== undefined && ifMatch !== entry.etag) {
+      throw new StorageError('PRECONDITION_FAILED', 'The file is no longer the one that was asked for.')
+    }
+    if (offset >= (entry.size ?? 0)) {
+      throw new StorageError(
+        'RANGE_NOT_SATISFIABLE',
+        `The range begins past the end: the file has ${entry.size} bytes.`,
+      )
+    }
+    return { body: ReadableStream.from([], { objectMode: false }), entry }
+  }
+
+  /** An outage while the provider was opened leaves it open; it is asked again before something is written. */
+  async #probed(): Promise<Conditions> {
+    this.#conditions ??= await probe(this.#bucket)
+    return this.#conditions ?? 'none'
+  }
+}
+
+function rangeHeader({ offset, length }: ByteRange): string {
+  const end = length === undefined ? Number.POSITIVE_INFINITY : offset + length - 1
+  return `bytes=${offset}-${end <= Number.MAX_SAFE_INTEGER ? end : ''}`
+}

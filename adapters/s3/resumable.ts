@@ -1,0 +1,136 @@
+import type { CompletedPart } from '@aws-sdk/client-s3'
+import { type Call, type Entry, type ResumableWrites, StorageError, type StoragePath } from '../contract.ts'
+import type { Bucket } from './bucket.ts'
+import type { Folders } from './folders.ts'
+import { type Keys, nameOf } from './keys.ts'
+import { begin, complete, giveUp, type Sent, sendParts, type Upload } from './multipart.ts'
+import { cutFor, gathered } from './parts.ts'
+import type { Conditions } from './probe.ts'
+import { putWhole } from './publish.ts'
+
+/** Which parts there are is asked of the back end in the end; here it is only how many. */
+interface State {
+  path: StoragePath
+  id: string
+  /** Bytes of a part. */
+  part: number
+  /** Number of the next one. */
+  next: number
+  /** Bytes that are there. */
+  offset: number
+  type?: string
+}
+
+export function resumableWrites(
+  bucket: Bucket,
+  keys: Keys,
+  folders: Folders,
+  conditionsOf: () => Promise<Conditions>,
+): ResumableWrites {
+  const uploadOf = ({ path, id }: State): Upload => ({ Bucket: bucket.name, Key: keys.file(path), UploadId: id })
+  return {
+    partSize: bucket.limits.partBytes,
+
+    async begin(path, { signal, size, mimeType }): Promise<string> {
+      const key = keys.file(path)
+      await folders.refuseFolder(path, true, signal)
+      const { UploadId: id } = await begin(bucket, key, mimeType ? { ContentType: mimeType } : {})
+      const part = roundUp(cutFor(size, bucket.limits).partBytes, bucket.limits.partBytes)
+      return JSON.stringify({ path, id, part, next: 1, offset: 0, ...(mimeType ? { type: mimeType } : {}) })
+    },
+
+    async append(text, body, { signal, offset, size }): Promise<string> {
+      const onAbort = () => body.destroy(signal.reason)
+      signal.addEventListener('abort', onAbort, { once: true })
+      try {
+        const state = parse(text)
+        if (offset !== state.offset) {
+          throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
+        }
+        if (size === 0) return text
+        // Repeated, it sends the same numbers again, and what it sent before is replaced.
+        const atOnce = Math.max(1, Math.floor(bucket.limits.memoryBytes / state.part) - 1)
+        const options = { first: state.next, atOnce, body, signal }
+        const sent = await sendParts(bucket, uploadOf(state), gathered(body, state.part), options)
+        if (sent.bytes !== size) {
+          throw new StorageError(
+            'UNAVAILABLE',
+            `${sent.bytes} bytes came where ${size} were announced: send them again.`,
+          )
+        }
+        return JSON.stringify({ ...state, next: state.next + sent.parts.length, offset: offset + size })
+      } catch (error) {
+        body.destroy()
+        throw signal.aborted ? signal.reason : error
+      } finally {
+        signal.removeEventListener('abort', onAbort)
+      }
+    },
+
+    async complete(text, { signal, overwrite }): Promise<Entry> {
+      const state = parse(text)
+      const { path, offset } = state
+      const upload = uploadOf(state)
+      const target = { key: upload.Key, name: nameOf(path), overwrite }
+      const [conditions, sent] = await Promise.all([
+        conditionsOf(),
+        partsOf(bucket, upload, state, signal),
+        folders.refuseFolder(path, overwrite, signal),
+      ])
+      signal.throwIfAborted()
+      if (offset === 0) {
+        const entry = await putWhole(bucket, conditions, target, Buffer.alloc(0), state.type)
+        await giveUp(bucket, upload)
+        return entry
+      }
+      if (sent.bytes !== offset) {
+        throw new StorageError('UNAVAILABLE', `The back end has ${sent.bytes} of ${offset} bytes: send the file again.`)
+      }
+      return await complete(bucket, conditions, upload, target, sent)
+    },
+
+    async abort(text, { signal }: Call): Promise<void> {
+      signal.throwIfAborted()
+      const state = parseIfGood(text)
+      if (state) await giveUp(bucket, uploadOf(state))
+    },
+  }
+}
+
+/** Without those of an append that was repeated with less. @throws NOT_FOUND for an upload that is gone */
+async function partsOf(bucket: Bucket, upload: Upload, { next }: State, signal: AbortSignal): Promise<Sent> {
+  const sent: Sent = { parts: [], bytes: 0 }
+  let PartNumberMarker: string | undefined
+  do {
+    const marker = PartNumberMarker === undefined ? {} : { PartNumberMarker }
+    const page = await bucket.call(signal, (s3, options) => s3.listParts({ ...upload, ...marker }, options))
+    for (const { PartNumber = 0, ETag, Size = 0 } of page.Parts ?? []) {
+      if (PartNumber >= next) continue
+      const part: CompletedPart = { PartNumber, ETag }
+      sent.parts.push(part)
+      sent.bytes += Size
+    }
+    PartNumberMarker = page.IsTruncated ? page.NextPartNumberMarker : undefined
+  } while (PartNumberMarker !== undefined)
+  return sent
+}
+
+function parse(text: string): State {
+  const state = parseIfGood(text)
+  if (!state) throw new StorageError('NOT_FOUND', 'The upload is not known: begin again.')
+  return state
+}
+
+function parseIfGood(text: string): State | undefined {
+  try {
+    const state = JSON.parse(text) as State
+    const isGood = typeof state.path === 'string' && typeof state.id === 'string' && Number.isSafeInteger(state.offset)
+    return isGood ? state : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function roundUp(value: number, step: number): number {
+  return Math.ceil(value / step) * step
+}

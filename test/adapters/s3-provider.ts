@@ -1,0 +1,26 @@
+import { randomUUID } from 'node:crypto'
+import type { Host } from '../../adapters/contract.ts'
+import { defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
+import { parseConfig, type S3Config } from '../../adapters/s3/config.ts'
+import { openProvider, type S3Provider } from '../../adapters/s3/provider.ts'
+import type { S3Account } from '../servers/radosgw.ts'
+import { silentHost } from './host.ts'
+
+/** As small as S3 lets a part be, so that little is needed for many. */
+export const smallParts = { partBytes: 5 * 1024 * 1024, memoryBytes: 20 * 1024 * 1024 }
+
+export function configFor(account: S3Account, bucket: string, changes: Partial<S3Config> = {}): S3Config {
+  const { endpoint, region, accessKeyId, secretAccessKey } = account
+  const base = { bucket, endpoint, region, accessKeyId, secretAccessKey, forcePathStyle: true, prefix: '' }
+  return { ...base, ...changes }
+}
+
+/** With a part of the bucket to itself, unless a prefix is given. */
+export function openS3(
+  account: S3Account,
+  bucket: string,
+  options: { config?: Partial<S3Config>; limits?: Partial<Limits>; host?: Host } = {},
+): Promise<S3Provider> {
+  const config = configFor(account, bucket, { prefix: `p ${randomUUID()}`, ...options.config })
+  return openProvider(parseConfig(config), options.host ?? silentHost, { ...defaultLimits, ...options.limits })
+}

@@ -1,0 +1,49 @@
+import t from 'tap'
+import { conformanceCases } from '../../adapters/conformance/index.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
+import type { S3Provider } from '../../adapters/s3/provider.ts'
+import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
+import { s3Server } from '../servers/radosgw.ts'
+import { runConformance } from './conformance.ts'
+import { openS3 } from './s3-provider.ts'
+
+// The server may have to be installed first.
+t.setTimeout(300_000)
+
+const server = await s3Server(t)
+const bucket = await server.newBucket()
+const prefixes = new Map<StorageProvider, string>()
+
+async function open(account = server, prefix = `p ${prefixes.size}`): Promise<S3Provider> {
+  const provider = await openS3(account, bucket, { config: { prefix } })
+  prefixes.set(provider, prefix)
+  return provider
+}
+
+runConformance({
+  open,
+  reopen: provider => open(server, prefixes.get(provider) ?? ''),
+  // As many as fill several pages; 10,000 are listed in s3-folders.test.ts.
+  manyEntries: 1_500,
+})
+
+t.test('faults, by a proxy in between', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const begin = (fault: Fault) => {
+    proxy.fault = () => fault
+    return () => {
+      proxy.fault = undefined
+    }
+  }
+  const xml = (code: string) => `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code></Error>`
+  const faults = {
+    expireCredentials: async () => begin({ answer: { status: 400, body: xml('ExpiredToken') } }),
+    rateLimit: async (_: StorageProvider, { retryAfterMs }: { retryAfterMs: number }) =>
+      begin({ answer: { status: 429, headers: { 'retry-after': String(retryAfterMs / 1000) } } }),
+    unavailable: async () => begin({ answer: { status: 503, body: xml('ServiceUnavailable') } }),
+  }
+  const cases = conformanceCases({ open: () => open({ ...server, endpoint: proxy.endpoint }), faults })
+  for (const { name, run } of cases.filter(({ name }) => name.startsWith('faults:'))) {
+    t.test(name, async t => t.strictSame(await run(), {}))
+  }
+})

@@ -1,0 +1,111 @@
+/** Stands between a client and an HTTP server, and does to its requests what networks and busy servers do. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What happens to a request that is not simply passed on. */
+export type Fault =
+  /** Answered here, without the server. */
+  | { answer: { status: number; headers?: Record<string, string>; body?: string } }
+  /** The connection breaks after so many bytes of the request's body have been passed on. */
+  | { cutRequestAfter: number }
+  /** The connection breaks after so many bytes of the answer's body have been passed on. */
+  | { cutAnswerAfter: number }
+  /** After so many bytes of the answer's body nothing comes any more. */
+  | { stallAnswerAfter: number }
+  /** The server does its work, and its answer is lost. */
+  | 'lose answer'
+  /** Nobody takes the request. */
+  | 'stall'
+
+export interface FaultProxy {
+  endpoint: string
+  /** Decides on each request; undefined passes it on. */
+  fault: ((request: IncomingMessage) => Fault | undefined) | undefined
+}
+
+interface Scope {
+  teardown(run: () => Promise<void>): unknown
+}
+
+export async function faultProxy(t: Scope, upstream: string): Promise<FaultProxy> {
+  const { hostname, port } = new URL(upstream)
+  const server = createServer((req, res) => {
+    const fault = proxy.fault?.(req)
+    if (fault === 'stall') return
+    if (fault && typeof fault === 'object' && 'answer' in fault) answer(req, res, fault)
+    else pass(req, res, fault)
+  })
+  const proxy: FaultProxy = { endpoint: '', fault: undefined }
+
+  function pass(
+    req: IncomingMessage,
+    res: ServerResponse,
+    fault: Exclude<Fault, { answer: object }> | undefined,
+  ): void {
+    const { method, url, headers } = req
+    const outgoing = request({ hostname, port, method, path: url, headers, agent: false })
+    const cut = () => {
+      outgoing.destroy()
+      req.socket.destroy()
+    }
+    outgoing.on('error', cut)
+    req.on('error', cut)
+    res.on('close', () => outgoing.destroy())
+    let received = 0
+    req.on('data', (chunk: Buffer) => {
+      received += chunk.length
+      if (typeof fault === 'object' && 'cutRequestAfter' in fault && received > fault.cutRequestAfter) return cut()
+      if (outgoing.write(chunk)) return
+      req.pause()
+      outgoing.once('drain', () => req.resume())
+    })
+    req.on('end', () => outgoing.end())
+    outgoing.on('response', incoming => {
+      incoming.on('error', cut)
+      if (fault === 'lose answer') {
+        incoming.resume().on('end', cut)
+        return
+      }
+      res.writeHead(incoming.statusCode ?? 502, incoming.headers)
+      if (typeof fault !== 'object') {
+        incoming.pipe(res)
+        return
+      }
+      const limit =
+        'cutAnswerAfter' in fault
+          ? fault.cutAnswerAfter
+          : 'stallAnswerAfter' in fault
+            ? fault.stallAnswerAfter
+            : Number.POSITIVE_INFINITY
+      let sent = 0
+      incoming.on('data', (chunk: Buffer) => {
+        const piece = chunk.subarray(0, limit - sent)
+        sent += piece.length
+        res.write(piece)
+        if (sent < limit) return
+        incoming.pause()
+        if ('cutAnswerAfter' in fault) setImmediate(cut)
+      })
+      incoming.on('end', () => res.end())
+    })
+  }
+
+  server.on('clientError', (_, socket) => socket.destroy())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(async () => {
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+  })
+  proxy.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return proxy
+}
+
+function answer(req: IncomingMessage, res: ServerResponse, { answer }: Extract<Fault, { answer: object }>): void {
+  req.resume().on('end', () => {
+    res.writeHead(answer.status, answer.headers)
+    res.end(req.method === 'HEAD' ? undefined : answer.body)
+  })
+}
