@@ -52,12 +52,13 @@ export async function copyFile(tree: Tree, transfer: Transfer): Promise<DriveFil
   if (!source) throw notFound()
   if (isFolder(source.file)) throw notAFile()
   return await intoPlace(tree, transfer, source.file, async (parent, existing) => {
-    if (existing?.id === source.file.id) return source.file
+    // A copy would be a new file: through `write` the one that is there keeps its id and with whom it is shared.
+    if (existing) throw new StorageError('NOT_IN_ONE_STEP', 'Google Drive cannot copy over a file that is there.')
     const { file } = source
+    if (to.join('/') === from.join('/')) return file
     const copied = await tree.files.copy(file.id, parent, nameFor(file, to), isDoc(file), signal)
     try {
       const place = { segments: to, parent, overwrite, signal }
-      // The replaced one is older, so it goes to the trash with this.
       return await settleNew(tree, copied, place)
     } catch (error) {
       await tree.files.undo(copied.id)
