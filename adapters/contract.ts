@@ -27,9 +27,12 @@ export interface Entry {
   modifiedAt: Date | null
   /** Opaque, unquoted, printable ASCII without `"`; equal etags of one path mean equal bytes. */
   etag: string | null
-  /** `type/subtype`; null where the back end keeps none, and the host goes by the name. */
+  /**
+   * `type/subtype`; null where the back end keeps none, or tells it only of one file at a time and this is a listing. The
+   * host then goes by the name.
+   */
   mimeType: string | null
-  /** Lowercase hex that the back end already stores; never read the file to compute one. */
+  /** Lowercase hex that the back end already stores; never read the file to compute one. A listing may leave them out. */
   checksums?: Partial<Record<ChecksumAlgorithm, string>>
 }
 
@@ -59,7 +62,11 @@ export interface ByteRange {
 
 /**
  * One connected back end. Any method may reject with UNAUTHORIZED, NEEDS_RECONNECT, PERMISSION_DENIED, RATE_LIMITED,
- * UNAVAILABLE or INVALID_PATH; what else it may reject with stands beside it.
+ * UNAVAILABLE or INVALID_PATH; what else it may reject with stands beside it. Calls come at once and in any order. The
+ * root is looked at and listed, but the host never asks to write, make, delete, copy or move it.
+ *
+ * A back end that asks to wait may be asked again for some seconds; after that the caller is told, with `retryAfterMs`.
+ * An abort ends such a wait, too.
  */
 export interface StorageProvider {
   readonly traits: Traits
@@ -84,7 +91,8 @@ export interface StorageProvider {
 
   /**
    * Visible only once resolved, whole; after a failure or abort no trace is left and what was there before still is.
-   * Makes missing parents. `size` is a hint in bytes. The adapter destroys `body` when it fails.
+   * Makes missing parents. `size` is a hint in bytes; `body` is read to its end even so, as it may still fail after its
+   * last byte (a wrong digest), which rejects with the error of the body. When the adapter fails, it destroys `body`.
    * @throws ALREADY_EXISTS with `overwrite: false`; NOT_A_FILE over a directory; NOT_A_DIRECTORY where a parent is a
    * file; QUOTA_EXCEEDED
    */
@@ -116,7 +124,7 @@ export interface StorageProvider {
   openFile?(path: StoragePath, options: Call & { ifMatch?: string }): Promise<{ handle: FileHandle; entry: Entry }>
 
   /**
-   * A file, only if server-side; otherwise the host streams. Makes missing parents.
+   * A file, only if server-side; otherwise the host streams. Makes missing parents. NOT_IN_ONE_STEP has changed nothing.
    * @throws NOT_FOUND, NOT_A_FILE, ALREADY_EXISTS, QUOTA_EXCEEDED, NOT_IN_ONE_STEP
    */
   copy?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
@@ -130,7 +138,7 @@ export interface StorageProvider {
 
   quota?(options: Call): Promise<Quota>
 
-  /** Usable without credentials for `expiresIn` seconds. */
+  /** Usable without credentials for `expiresIn` seconds, by a request with exactly this method and these headers. */
   presign?(
     path: StoragePath,
     options: Call & { method: 'GET' | 'PUT'; expiresIn: number },
@@ -161,11 +169,18 @@ export interface ReadResult {
 
 /** S3 multipart uploads, Drive resumable sessions, a staging file. */
 export interface ResumableWrites {
-  /** Bytes; every append but the last is a multiple of this. */
+  /** Bytes; the size of every append but the last is a multiple of this. */
   readonly partSize: number
-  /** Resolves with opaque state: text the host stores and hands back, 8 KiB at most, no secrets in it. */
+  /**
+   * Resolves with opaque state: text the host stores and hands back, 8 KiB at most, no secrets in it. Whoever opened the
+   * same back end can go on with it, on another replica or after a restart. Two uploads to one path do not touch.
+   */
   begin(path: StoragePath, options: Call & { size?: number; mimeType?: string }): Promise<string>
-  /** Adds `size` bytes at `offset`; resolves with the new state. Safe to repeat after a lost answer. */
+  /**
+   * Adds `size` bytes at `offset`, the sum of what was added before; resolves with the new state. One at a time. Safe to
+   * repeat with the same state after a failure, an abort or a lost answer. There is always one with `last`, after which
+   * only `complete` follows: of any size, 0 where the end of an unknown size came late, or of an empty file.
+   */
   append(
     state: string,
     body: Readable,
@@ -173,7 +188,7 @@ export interface ResumableWrites {
   ): Promise<string>
   /** Makes the file visible. @throws ALREADY_EXISTS, QUOTA_EXCEEDED */
   complete(state: string, options: Call & { overwrite: boolean }): Promise<Entry>
-  /** Frees what begin and append took; an unknown state resolves. */
+  /** Frees what begin and append took. The state of an upload that was aborted or completed resolves and changes nothing. */
   abort(state: string, options: Call): Promise<void>
 }
 
@@ -208,7 +223,10 @@ export interface AdapterDefinition<Config = Record<string, unknown>> {
    */
   configSchema: ConfigSchema
   oauth?: OAuthFlow<Config>
-  /** `config` has passed the schema. @throws INVALID_CONFIG with a sentence that says what to change */
+  /**
+   * `config` has passed the schema. The host gives it a minute, as it does every call that moves no file content.
+   * @throws INVALID_CONFIG with a sentence that says what to change
+   */
   open(config: Config, host: Host): Promise<StorageProvider>
 }
 
@@ -228,11 +246,15 @@ export interface Tokens {
   expiresAt: Date
 }
 
-/** Act on `code`, never on the message or `instanceof`: two copies of this module may be loaded. */
+/**
+ * What every failure that is not a bug is told by; the host takes any other error for a fault of the adapter, and shows
+ * its text to nobody. It goes by `name` and `code`, so do the same, never by the message or `instanceof`: two copies of
+ * this module may be loaded.
+ */
 export class StorageError extends Error {
   override name = 'StorageError'
   readonly code: StorageErrorCode
-  /** Milliseconds to wait, with RATE_LIMITED or UNAVAILABLE, where the back end said. */
+  /** Milliseconds to wait, with RATE_LIMITED or UNAVAILABLE, where the back end said; 0 or more. */
   readonly retryAfterMs: number | undefined
 
   /**
