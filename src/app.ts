@@ -1,6 +1,7 @@
 /** The composition root: it alone imports every layer. */
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import type { AdapterDefinition } from '../adapters/contract.ts'
 import { builtInAdapters } from '../adapters/index.ts'
 import { deriveSecrets } from './auth/secrets.ts'
 import type { Database } from './db/client.ts'
@@ -30,15 +31,25 @@ export async function buildApp(options: {
   secret: string
   settings: Settings
   log: Logger
+  /** Those that come with the server, unless given. */
+  adapters?: readonly AdapterDefinition[] | undefined
+  /** Milliseconds for what a back end is asked and moves no file content. Default: a minute. */
+  metadataTimeout?: number | undefined
 }): Promise<App> {
   const { db, settings, log } = options
   const secrets = deriveSecrets(options.secret)
   const adapters = await loadAdapters({
-    builtIn: builtInAdapters({ localRoots: settings.localRoots }),
+    builtIn: options.adapters ?? builtInAdapters({ localRoots: settings.localRoots }),
     packages: settings.adapterPackages,
     warn: (message, err) => log.warn({ err }, message),
   })
-  const storage = createStorage({ db, secrets, adapters, warn: (message, details) => log.warn(details, message) })
+  const storage = createStorage({
+    db,
+    secrets,
+    adapters,
+    warn: (message, details) => log.warn(details, message),
+    metadataTimeout: options.metadataTimeout,
+  })
   const services = createServices({
     db,
     secrets,
@@ -49,15 +60,11 @@ export async function buildApp(options: {
   const server = await createServer({ services, settings, log, ready: () => requireReady(db) })
   await registerGraphql(server, {
     services,
-    context: request => ({
-      viewer: request.viewer,
-      get signal() {
-        return requestSignal(request)
-      },
-      get baseUrl() {
-        return settings.publicUrl ?? `${request.protocol}://${request.host}`
-      },
-    }),
+    facts: {
+      viewerOf: request => request.viewer,
+      signalOf: requestSignal,
+      baseUrlOf: request => settings.publicUrl ?? `${request.protocol}://${request.host}`,
+    },
   })
   return {
     server,

@@ -74,7 +74,10 @@ async function sendStream(
   signal: AbortSignal,
 ): Promise<void> {
   let sent = 0
-  for await (const chunk of addAbortSignal(signal, body)) {
+  for await (const piece of addAbortSignal(signal, body)) {
+    // Its length would be one of characters, not of bytes.
+    const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece
+    if (!(chunk instanceof Uint8Array)) throw new Shortened('The back end sent other things than bytes')
     sent += chunk.length
     if (length !== null && sent > length) break
     await write(response, chunk, signal)

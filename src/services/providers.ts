@@ -17,7 +17,7 @@ import {
 } from '../db/providers.ts'
 import { AppError } from '../errors.ts'
 import type { Config } from '../storage/config.ts'
-import { checkQuota } from '../storage/entries.ts'
+import { checkPage, checkQuota } from '../storage/entries.ts'
 import { fromAdapter } from '../storage/errors.ts'
 import type { Storage } from '../storage/host.ts'
 import type { Adapter } from '../storage/registry.ts'
@@ -45,7 +45,8 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
 
   /** Asks the back end for its root. */
   async function probe(provider: StorageProvider): Promise<void> {
-    await provider.list(root, { signal: AbortSignal.timeout(30_000), limit: 1 })
+    const asked = { cursor: null, limit: 1 }
+    await storage.ask(null, async call => checkPage(await provider.list(root, { ...call, limit: 1 }), asked, () => {}))
   }
 
   /** An opened back end may be stuck with what is gone (a disk that was mounted anew): then it is opened again. */
@@ -105,11 +106,7 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
     async quota(record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
       const provider = await storage.provider(record)
       if (!provider.quota) return null
-      try {
-        return checkQuota(await provider.quota({ signal }))
-      } catch (error) {
-        throw fromAdapter(error, signal)
-      }
+      return storage.ask(signal, async call => checkQuota(await provider.quota?.(call)))
     },
 
     /** Tries the back end before anything is stored. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CONFIG */

@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { ChecksumAlgorithm, Entry, ListPage, Quota } from '../../adapters/contract.ts'
 import { isName } from '../auth/path.ts'
@@ -47,10 +48,10 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
  */
 export function checkPage(
   page: ListPage,
-  limit: number,
+  asked: { limit: number; cursor: string | null },
   warn: (message: string) => void,
 ): { entries: CheckedEntry[]; cursor: string | null } {
-  if (!Array.isArray(page.entries) || page.entries.length > limit) throw fault('a page that is too long')
+  if (!Array.isArray(page.entries) || page.entries.length > asked.limit) throw fault('a page that is too long')
   const entries: CheckedEntry[] = []
   for (const entry of page.entries) {
     if (isName(entry.name)) entries.push(checkEntry(entry, entry.name))
@@ -60,10 +61,14 @@ export function checkPage(
   if (cursor !== null && (typeof cursor !== 'string' || cursor === '' || cursor.length > maxCursorLength)) {
     throw fault('a malformed cursor')
   }
+  if (cursor !== null && cursor === asked.cursor) throw fault('the cursor that it was asked with')
   return { entries, cursor }
 }
 
-export function checkQuota({ used, total }: Quota): Quota {
+/** @throws BACK_END_FAULT */
+export function checkQuota(quota: Quota | undefined): Quota {
+  if (typeof quota !== 'object' || quota === null) throw fault('no quota')
+  const { used, total } = quota
   const bytes = (value: unknown) => (Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : null)
   return { used: bytes(used), total: bytes(total) }
 }
@@ -73,6 +78,12 @@ export function checkBody(body: unknown): Readable {
   if (!(body instanceof Readable)) throw fault('a body that is no stream')
   // An abort may end it before anybody reads: without a listener that would end the server.
   return body.on('error', () => {})
+}
+
+/** @throws BACK_END_FAULT */
+export function checkHandle(handle: FileHandle): FileHandle {
+  if (typeof handle?.read !== 'function' || typeof handle.close !== 'function') throw fault('a handle that is none')
+  return handle
 }
 
 export function fault(what: string): AppError {

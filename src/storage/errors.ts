@@ -20,6 +20,11 @@ const reasonOf: Record<StorageErrorCode, Reason> = {
   UNAVAILABLE: 'UNAVAILABLE',
 }
 
+/** Characters of a sentence that an adapter has for a client. */
+const maxMessageLength = 1000
+/** Milliseconds: a day. */
+const maxRetryAfter = 24 * 60 * 60 * 1000
+
 /** By `code`, since an adapter may come with its own copy of the contract's class. */
 export function isStorageError(error: unknown): error is StorageError {
   return (
@@ -44,7 +49,13 @@ export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
   if (isTimeout(error)) return new AppError('UNAVAILABLE', 'The back end does not answer in time.', { cause: error })
   if (signal?.aborted) return signal.reason
   if (isStorageError(error)) {
-    return new AppError(reasonOf[error.code], error.message, { cause: error, retryAfterMs: error.retryAfterMs })
+    const { message, retryAfterMs } = error
+    const sentence = typeof message === 'string' && message !== '' ? message.slice(0, maxMessageLength) : undefined
+    const isTime = typeof retryAfterMs === 'number' && retryAfterMs >= 0 && retryAfterMs <= maxRetryAfter
+    return new AppError(reasonOf[error.code], sentence, {
+      cause: error,
+      retryAfterMs: isTime ? retryAfterMs : undefined,
+    })
   }
   return new AppError('BACK_END_FAULT', undefined, { cause: error })
 }

@@ -1,5 +1,5 @@
 /** Opens connected providers, once for each version of their configuration, and hands out locations in them. */
-import type { Host, StorageProvider } from '../../adapters/contract.ts'
+import type { Call, Host, StorageProvider } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
 import { isId } from '../auth/id.ts'
 import type { Grant } from '../auth/policy.ts'
@@ -9,8 +9,10 @@ import type { Database } from '../db/client.ts'
 import { findProviders, type ProviderRecord, setProviderStatus } from '../db/providers.ts'
 import { AppError } from '../errors.ts'
 import type { Config } from './config.ts'
-import { fromAdapter, isStorageError } from './errors.ts'
+import { isStorageError } from './errors.ts'
+import { guarded } from './guarded.ts'
 import { type OpenedProvider, ReadLocation, WriteLocation } from './location.ts'
+import { checkProvider } from './opened.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 
@@ -24,7 +26,12 @@ export interface Storage {
   writeAt(grant: Grant<'write'>): Promise<WriteLocation>
   /** The provider itself, for what is asked of it as a whole. @throws as `readAt` */
   provider(record: ProviderRecord): Promise<StorageProvider>
-  /** Opens a configuration that is not in use (yet), with the tokens of `record`, and closes it again after `use`. */
+  /** Asks a provider what moves no file content. @throws UNAVAILABLE after a time, BACK_END_FAULT, ... */
+  ask<T>(signal: AbortSignal | null, question: (call: Call) => Promise<T>): Promise<T>
+  /**
+   * Opens a configuration that is not in use (yet), with the tokens of `record`, and closes it again after `use`, which
+   * calls it through `ask` only.
+   */
   tryOut<T>(
     adapter: Adapter,
     config: Config,
@@ -45,6 +52,8 @@ export interface StorageOptions {
   secrets: Secrets
   adapters: AdapterRegistry
   warn: (message: string, details?: Record<string, unknown>) => void
+  /** Milliseconds for what moves no file content, opening and closing included. Default: a minute. */
+  metadataTimeout?: number | undefined
 }
 
 interface Opened {
@@ -55,7 +64,8 @@ interface Opened {
 /** Milliseconds that calls under way may go on with a configuration that has changed. */
 const closeDelay = 60_000
 
-export function createStorage({ db, secrets, adapters, warn }: StorageOptions): Storage {
+export function createStorage(options: StorageOptions): Storage {
+  const { db, secrets, adapters, warn, metadataTimeout = 60_000 } = options
   const opened = new Map<string, Opened>()
   const tokens = createTokenStore({ db, secrets })
   const find = batched(async (ids: readonly string[]) => {
@@ -85,12 +95,19 @@ export function createStorage({ db, secrets, adapters, warn }: StorageOptions): 
     }
   }
 
-  async function openAdapter(adapter: Adapter, settings: Config, host: Host): Promise<StorageProvider> {
-    try {
-      return await adapter.definition.open(settings, host)
-    } catch (error) {
-      throw fromAdapter(error)
-    }
+  function ask<T>(
+    signal: AbortSignal | null,
+    question: (call: Call) => Promise<T>,
+    discard?: (late: T) => unknown,
+  ): Promise<T> {
+    const timeout = AbortSignal.timeout(metadataTimeout)
+    const bounded = signal ? AbortSignal.any([signal, timeout]) : timeout
+    return guarded(bounded, () => question({ signal: bounded }), discard)
+  }
+
+  function openAdapter({ definition }: Adapter, settings: Config, host: Host): Promise<StorageProvider> {
+    const open = async () => checkProvider(await definition.open(settings, host))
+    return ask(null, open, late => late.close?.())
   }
 
   /** Without a record there is nothing that anybody could have authorised. */
@@ -121,7 +138,8 @@ export function createStorage({ db, secrets, adapters, warn }: StorageOptions): 
     const provider = Promise.resolve().then(async () => {
       const [adapter, settings] = [adapterOf(record), config(record)]
       const host = hostFor(adapter, settings, record)
-      return { id: record.id, provider: await openAdapter(adapter, settings, host), warn: host.warn }
+      const provider = await openAdapter(adapter, settings, host)
+      return { id: record.id, provider, warn: host.warn, metadataTimeout }
     })
     opened.set(record.id, { version: record.version, provider })
     // A failure is not kept: the next call tries again.
@@ -132,12 +150,18 @@ export function createStorage({ db, secrets, adapters, warn }: StorageOptions): 
     return provider
   }
 
-  async function closeOne({ provider }: Opened): Promise<void> {
+  async function closeProvider(provider: StorageProvider): Promise<void> {
     try {
-      await (await provider).provider.close?.()
+      await ask(null, async () => provider.close?.())
     } catch (error) {
       warn('A provider could not be closed.', { err: error })
     }
+  }
+
+  async function closeOne({ provider }: Opened): Promise<void> {
+    // What could not be opened needs no closing.
+    const opened = await provider.catch(() => null)
+    if (opened) await closeProvider(opened.provider)
   }
 
   async function record(grant: Grant): Promise<ProviderRecord> {
@@ -153,15 +177,14 @@ export function createStorage({ db, secrets, adapters, warn }: StorageOptions): 
     readAt: async grant => new ReadLocation(await open(await record(grant)), grant.path),
     writeAt: async grant => new WriteLocation(await open(await record(grant)), grant.path),
     provider: async record => (await open(record)).provider,
+    ask: (signal, question) => ask(signal, question),
     tokens,
     async tryOut(adapter, settings, use, record) {
       const provider = await openAdapter(adapter, settings, hostFor(adapter, settings, record))
       try {
         return await use(provider)
-      } catch (error) {
-        throw fromAdapter(error)
       } finally {
-        await provider.close?.()
+        await closeProvider(provider)
       }
     },
     async forget(providerId) {

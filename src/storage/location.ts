@@ -6,17 +6,17 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { ByteRange, Call, Entry, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
-import { type CheckedEntry, checkBody, checkEntry, checkPage } from './entries.ts'
-import { fromAdapter, isStorageError } from './errors.ts'
+import { type CheckedEntry, checkBody, checkEntry, checkHandle, checkPage, fault } from './entries.ts'
+import { isStorageError } from './errors.ts'
+import { guarded } from './guarded.ts'
 
 export interface OpenedProvider {
   id: string
   provider: StorageProvider
   warn(message: string): void
+  /** Milliseconds for what moves no file content; a back end that takes longer counts as unavailable. */
+  metadataTimeout: number
 }
-
-/** Milliseconds for what moves no file content; a back end that takes longer counts as unavailable. */
-const metadataTimeout = 60_000
 
 /** Of one page of a listing. */
 export const maxPageSize = 1000
@@ -56,7 +56,7 @@ export class ReadLocation {
     const cursor = page.cursor === null ? {} : { cursor: page.cursor }
     return this.metadata(signal, async call => {
       const answer = await this.opened.provider.list(this.path, { ...call, ...cursor, limit })
-      return checkPage(answer, limit, this.opened.warn)
+      return checkPage(answer, { limit, cursor: page.cursor }, this.opened.warn)
     })
   }
 
@@ -68,7 +68,13 @@ export class ReadLocation {
       signal,
       async () => {
         const { body, entry } = await this.opened.provider.read(this.path, { ...options, signal })
-        return { body: checkBody(body), entry: checkEntry(entry, nameOf(this.path)) }
+        const checked = checkBody(body)
+        try {
+          return { body: checked, entry: checkEntry(entry, nameOf(this.path)) }
+        } catch (error) {
+          checked.destroy()
+          throw error
+        }
       },
       late => late.body.destroy(),
     )
@@ -85,15 +91,21 @@ export class ReadLocation {
       signal,
       async () => {
         const opened = await provider.openFile?.(this.path, { ...options, signal })
-        if (!opened) throw new Error('openFile answered nothing')
-        return { handle: opened.handle, entry: checkEntry(opened.entry, nameOf(this.path)) }
+        if (!opened) throw fault('no open file')
+        const handle = checkHandle(opened.handle)
+        try {
+          return { handle, entry: checkEntry(opened.entry, nameOf(this.path)) }
+        } catch (error) {
+          await handle.close()
+          throw error
+        }
       },
-      late => void late.handle.close(),
+      late => late.handle.close(),
     )
   }
 
   protected metadata<T>(signal: AbortSignal, work: (call: Call) => Promise<T>): Promise<T> {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(metadataTimeout)])
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.opened.metadataTimeout)])
     return guarded(bounded, () => work({ signal: bounded }))
   }
 }
@@ -108,9 +120,16 @@ export class WriteLocation extends ReadLocation {
     body: Readable,
     options: { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return guarded(signal, async () =>
-      checkEntry(await this.opened.provider.write(this.path, body, { ...options, signal }), nameOf(this.path)),
-    )
+    return guarded(signal, async () => {
+      const stored = checkEntry(
+        await this.opened.provider.write(this.path, body, { ...options, signal }),
+        nameOf(this.path),
+      )
+      if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
+        throw fault(`${stored.size} bytes as stored, of ${options.size}`)
+      }
+      return stored
+    })
   }
 
   mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
@@ -136,7 +155,8 @@ export class WriteLocation extends ReadLocation {
   ): Promise<CheckedEntry | null> {
     const { provider } = this.opened
     if (!target.sharesBackEnd(this)) return null
-    return target.inOneStep(signal, () => provider.move?.(this.path, target.path, { ...options, signal }))
+    const step = provider.move?.bind(provider, this.path, target.path, { ...options, signal })
+    return target.inOneStep(signal, step)
   }
 
   /** A file, inside the back end; null where it cannot. */
@@ -147,14 +167,15 @@ export class WriteLocation extends ReadLocation {
   ): Promise<CheckedEntry | null> {
     const { provider } = this.opened
     if (!this.sharesBackEnd(source)) return null
-    return this.inOneStep(signal, () => provider.copy?.(source.path, this.path, { ...options, signal }))
+    const step = provider.copy?.bind(provider, source.path, this.path, { ...options, signal })
+    return this.inOneStep(signal, step)
   }
 
-  private inOneStep(signal: AbortSignal, step: () => Promise<Entry> | undefined): Promise<CheckedEntry | null> {
+  private async inOneStep(signal: AbortSignal, step: (() => Promise<Entry>) | undefined): Promise<CheckedEntry | null> {
+    if (!step) return null
     return guarded(signal, async () => {
       try {
-        const entry = await step()
-        return entry ? checkEntry(entry, nameOf(this.path)) : null
+        return checkEntry(await step(), nameOf(this.path))
       } catch (error) {
         if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
         throw error
@@ -164,25 +185,5 @@ export class WriteLocation extends ReadLocation {
 
   private sharesBackEnd(other: ReadLocation): boolean {
     return other.providerId === this.providerId
-  }
-}
-
-/**
- * Rejects when the signal aborts, whether or not the adapter minds it, and tells failures in the server's own words.
- * What an adapter hands over too late is given to `discard`.
- */
-async function guarded<T>(signal: AbortSignal, work: () => Promise<T>, discard?: (late: T) => void): Promise<T> {
-  signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  const working = work()
-  try {
-    return await Promise.race([working, aborted])
-  } catch (error) {
-    working.then(discard, () => {})
-    throw fromAdapter(error, signal)
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }

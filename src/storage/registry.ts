@@ -17,47 +17,83 @@ const typePattern = /^[a-z0-9-]{1,64}$/
 
 /**
  * Built-in adapters and those of the named packages, which export an `AdapterDefinition` as default. A package that
- * cannot be used is reported and left out: the server starts without it.
+ * cannot be used is reported, in one sentence that says why, and left out: the server starts without it.
  */
 export async function loadAdapters(options: {
   builtIn: readonly AdapterDefinition[]
   packages: readonly string[]
   warn: (message: string, error?: unknown) => void
+  /** Milliseconds for a package to load. */
+  loadTimeout?: number
 }): Promise<AdapterRegistry> {
+  const { loadTimeout = 30_000 } = options
   const adapters = new Map<string, Adapter>()
   for (const definition of options.builtIn) adapters.set(definition.type, toAdapter(definition, true))
   for (const name of options.packages) {
     try {
-      const module: { default?: unknown } = await import(name)
-      const adapter = toAdapter(parseDefinition(module.default), false)
+      const adapter = toAdapter(parseDefinition(await load(name, loadTimeout)), false)
       if (adapters.has(adapter.definition.type)) {
         throw new Error(`the type "${adapter.definition.type}" is taken by another adapter`)
       }
       adapters.set(adapter.definition.type, adapter)
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
-      options.warn(`The adapter package "${name}" (STOWAGE_ADAPTERS) is left out: ${why}.`, error)
+      options.warn(`The adapter package "${name}" (STOWAGE_ADAPTERS) is left out: ${reasonIn(error)}.`, error)
     }
   }
   return { find: type => adapters.get(type) ?? null, list: () => [...adapters.values()] }
 }
 
+/** The default export. A module may also await for ever at its top. */
+async function load(name: string, timeout: number): Promise<unknown> {
+  const { promise: tooLate, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`it has not loaded within ${timeout / 1000} seconds`)), timeout)
+  try {
+    const module: { default?: unknown } = await Promise.race([import(name), tooLate])
+    return module.default
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Without the end of a sentence, which follows; some messages of Node have more than one line. */
+function reasonIn(error: unknown): string {
+  const message = error instanceof Error && error.message !== '' ? error.message : `it throws ${String(error)}`
+  return (message.split('\n')[0] ?? '').replace(/[\s.:]+$/, '')
+}
+
 function toAdapter(definition: AdapterDefinition, builtIn: boolean): Adapter {
-  return { definition, builtIn, rules: configRules(definition.configSchema) }
+  return { definition, builtIn, rules: rulesOf(definition) }
+}
+
+function rulesOf({ configSchema }: AdapterDefinition): ConfigRules {
+  try {
+    return configRules(configSchema)
+  } catch (cause) {
+    throw new Error(`its configSchema cannot be used: ${reasonIn(cause)}`, { cause })
+  }
 }
 
 function parseDefinition(value: unknown): AdapterDefinition {
   const definition = value as Partial<AdapterDefinition> | null | undefined
-  if (typeof definition !== 'object' || definition === null) throw new Error('it has no default export')
+  if (typeof definition !== 'object' || definition === null) {
+    throw new Error('it has no adapter as its default export (export default)')
+  }
   if (definition.apiVersion !== apiVersion) {
     throw new Error(
       `it is written for version ${definition.apiVersion} of the adapter API, this server has ${apiVersion}`,
     )
   }
   if (typeof definition.type !== 'string' || !typePattern.test(definition.type))
-    throw new Error('its type is malformed')
+    throw new Error('its type is malformed: 1 to 64 of a-z, 0-9 and "-"')
   if (typeof definition.title !== 'string') throw new Error('it has no title')
   if (typeof definition.open !== 'function') throw new Error('it has no open function')
-  if (definition.configSchema?.type !== 'object') throw new Error('its configSchema does not describe an object')
+  const { configSchema, oauth } = definition
+  if (configSchema?.type !== 'object' || typeof configSchema.properties !== 'object' || !configSchema.properties)
+    throw new Error('its configSchema does not describe an object with properties')
+  // Ajv would answer a promise, which is true whatever it holds.
+  if ('$async' in configSchema) throw new Error('its configSchema is asynchronous')
+  for (const name of ['authorizeUrl', 'exchange', 'refresh'] as const) {
+    if (oauth && typeof oauth[name] !== 'function') throw new Error(`its oauth has no ${name} function`)
+  }
   return definition as AdapterDefinition
 }

@@ -6,6 +6,7 @@ import { Writable } from 'node:stream'
 import type { CompiledQuery } from 'kysely'
 import { pino } from 'pino'
 import type { Test } from 'tap'
+import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { type App, buildApp } from '../../src/app.ts'
 import { connect, type Database } from '../../src/db/client.ts'
 import { readSettings, type Settings } from '../../src/settings.ts'
@@ -30,6 +31,10 @@ export interface TestApp extends Client {
 export interface TestAppOptions {
   settings?: Partial<Settings>
   onQuery?: (query: CompiledQuery) => void
+  /** In place of those that come with the server. */
+  adapters?: readonly AdapterDefinition[]
+  /** Milliseconds; a minute unless given. */
+  metadataTimeout?: number
 }
 
 export async function startApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
@@ -53,7 +58,9 @@ async function launch(t: Test, connectionString: string, folder: string, options
   })
   const log = pino({ level: settings.logLevel }, sink)
   const db = connect({ connectionString }, { max: 4, ...(options.onQuery && { onQuery: options.onQuery }) })
-  const app = await buildApp({ db, secret: 'a secret that only these tests have', settings, log })
+  const { adapters, metadataTimeout } = options
+  const secret = 'a secret that only these tests have'
+  const app = await buildApp({ db, secret, settings, log, adapters, metadataTimeout })
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
   let closing: Promise<void> | undefined
   const close = () => {

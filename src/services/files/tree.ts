@@ -1,5 +1,6 @@
 /** Walks over what lies below a folder, page by page. */
-import type { CheckedEntry } from '../../storage/entries.ts'
+import { type CheckedEntry, fault } from '../../storage/entries.ts'
+import { exactBody } from '../../storage/exact-body.ts'
 import { maxPageSize, type ReadLocation, type WriteLocation } from '../../storage/location.ts'
 import { isMissing } from './conflict.ts'
 
@@ -11,11 +12,18 @@ export async function* children(
   signal: AbortSignal,
 ): AsyncGenerator<CheckedEntry, void, undefined> {
   let cursor: string | null = null
-  do {
+  let marked: string | null = null
+  for (let pages = 1, nextMark = 1; ; pages += 1) {
     const page: Awaited<ReturnType<ReadLocation['list']>> = await folder.list(signal, { cursor, limit: maxPageSize })
     yield* page.entries
     cursor = page.cursor
-  } while (cursor !== null)
+    if (cursor === null) return
+    // Brent's way to find any circle while remembering one cursor only.
+    if (cursor === marked) throw fault('cursors that lead back to where they were')
+    if (pages !== nextMark) continue
+    marked = cursor
+    nextMark *= 2
+  }
 }
 
 /** Removes a folder and all below it. @throws NOT_EMPTY where something came or could not be listed meanwhile */
@@ -42,7 +50,7 @@ export async function copyFile(
   if (copied) return copied
   const { body, entry } = await source.read(signal)
   try {
-    return await target.write(signal, body, {
+    return await target.write(signal, exactBody(body, entry.size), {
       overwrite,
       ...(entry.size !== null && { size: entry.size }),
       ...(entry.mimeType !== null && { mimeType: entry.mimeType }),

@@ -1,0 +1,293 @@
+/** Back ends and adapters that answer what they never should, through the entrances that everybody uses. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { StoragePath, StorageProvider } from '../../adapters/contract.ts'
+import { memoryAdapter } from '../../adapters/memory/index.ts'
+import { MemoryProvider } from '../../adapters/memory/provider.ts'
+import { eventually, head, talk } from '../http/socket.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { adapter, badOpens, liar, lies, oddErrors, secret } from './lies.ts'
+
+/** Milliseconds. */
+const metadataTimeout = 200
+/** Milliseconds after which a client has waited long enough. */
+const patience = 2000
+
+interface Answer {
+  /** 'ok', 'left' where the client had to go away, 'cut' where a body came and was not whole, or the reason of an error. */
+  outcome: string
+  text: string
+  status: number
+}
+
+const place = '$id: ID!, $other: ID!'
+const documents: Record<string, string> = {
+  entry: `query (${place}) { entry(providerId: $id, path: "/folder/file") { name ... on File { size etag mimeType } }
+    entryOther: entry(providerId: $other, path: "/") { name } }`,
+  list: `query (${place}) { folder(providerId: $id, path: "/folder") { entries { nodes { name path } } }
+    entry(providerId: $other, path: "/") { name } }`,
+  createFolder: `mutation (${place}) { createFolder(input: { providerId: $id, path: "/folder/new" }) { path }
+    copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
+  copyOut: `mutation (${place}) { copy(input: { providerId: $id, path: "/folder", toProviderId: $other, toPath: "/out" }) { path } }`,
+  copyFileOut: `mutation (${place}) { copy(input: { providerId: $id, path: "/folder/file", toProviderId: $other, toPath: "/out" }) { path } }`,
+  copyIn: `mutation (${place}) { copy(input: { providerId: $other, path: "/kept", toProviderId: $id, toPath: "/folder/in" }) { path } }`,
+  copyWithin: `mutation (${place}) { copy(input: { providerId: $id, path: "/folder/file", toPath: "/folder/copied" }) { path }
+    again: copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
+  moveWithin: `mutation (${place}) { move(input: { providerId: $id, path: "/folder/file", toPath: "/folder/moved" }) { path }
+    again: copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
+  quota: `query (${place}) { provider(id: $id) { quota { used total } capabilities { serverSideCopy maxFileSize } }
+    entry(providerId: $other, path: "/") { name } }`,
+  deleteTree: `mutation (${place}) { delete(input: { providerId: $id, path: "/folder", recursive: true }) { deletedPath }
+    again: copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
+}
+
+/** Asks for everything, as any client would. */
+async function askAll(app: TestApp, token: string, id: string, other: string): Promise<Map<string, Answer>> {
+  const answers = new Map<string, Answer>()
+  const request = (path: string, init: RequestInit = {}) =>
+    attempt(signal => app.request(path, { ...init, token, signal }))
+  const query = new URLSearchParams({ providerId: id, path: '/folder/file' })
+  answers.set('download', await request(`/api/download/proxy?${query}`))
+  answers.set('range', await request(`/api/download/proxy?${query}`, { headers: { range: 'bytes=2-5' } }))
+  query.set('path', '/folder/uploaded')
+  answers.set('upload', await request(`/api/upload/proxy?${query}`, { method: 'POST', body: 'twelve bytes' }))
+  const ask = async (name: string, document: string) => {
+    const body = JSON.stringify({ query: document, variables: { id, other } })
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+    answers.set(name, await request('/graphql', init))
+    if (name.endsWith('Out')) {
+      const input = { providerId: other, path: '/out', recursive: true }
+      await app.graphql('mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }', { input }, token)
+    }
+  }
+  for (const [name, document] of Object.entries(documents)) await ask(name, document)
+  return answers
+}
+
+async function attempt(send: (signal: AbortSignal) => Promise<Response>): Promise<Answer> {
+  const signal = AbortSignal.timeout(patience)
+  let response: Response | undefined
+  try {
+    response = await send(signal)
+    const text = await response.text()
+    return { outcome: reasonIn(text) ?? 'ok', text, status: response.status }
+  } catch {
+    return { outcome: signal.aborted ? 'left' : 'cut', text: '', status: response?.status ?? 0 }
+  }
+}
+
+function reasonIn(text: string): string | undefined {
+  if (!text.startsWith('{')) return undefined
+  const { errors } = JSON.parse(text) as { errors?: { extensions: { reason: string } }[] }
+  return errors?.[0]?.extensions.reason
+}
+
+const entryFaults = ['entry', 'download', 'upload', 'list', 'copyOut', 'copyIn', 'deleteTree']
+const listFaults = ['list', 'copyOut', 'deleteTree']
+const everything = ['download', 'upload', ...Object.keys(documents)]
+const expect = (reason: string, names: readonly string[]) => Object.fromEntries(names.map(name => [name, reason]))
+
+/** By the beginning of a lie's name: what must have come of it. What is not named may be fine or a fault of the back end. */
+const expected: Record<string, Record<string, string>> = {
+  size: expect('BACK_END_FAULT', entryFaults),
+  kind: expect('BACK_END_FAULT', entryFaults),
+  entry: expect('BACK_END_FAULT', entryFaults),
+  facts: expect('ok', everything),
+  page: expect('BACK_END_FAULT', listFaults),
+  cursor: expect('BACK_END_FAULT', ['copyOut', 'deleteTree']),
+  'cursor-repeats': expect('BACK_END_FAULT', ['list', 'copyOut', 'deleteTree']),
+  'names-bad': { list: 'ok', copyOut: 'ok', deleteTree: 'NOT_EMPTY' },
+  'body-text': expect('BACK_END_FAULT', ['download', 'copyFileOut', 'moveWithin']),
+  'body-null': expect('BACK_END_FAULT', ['download', 'copyFileOut', 'moveWithin']),
+  'body-web': expect('BACK_END_FAULT', ['download', 'copyFileOut', 'moveWithin']),
+  'body-short': { download: 'cut', copyFileOut: 'BACK_END_FAULT', moveWithin: 'BACK_END_FAULT' },
+  'body-empty': { download: 'cut', copyFileOut: 'BACK_END_FAULT', moveWithin: 'BACK_END_FAULT' },
+  'body-long': { copyFileOut: 'BACK_END_FAULT', moveWithin: 'BACK_END_FAULT' },
+  'body-endless': { copyFileOut: 'BACK_END_FAULT', moveWithin: 'BACK_END_FAULT' },
+  'body-of': { download: 'cut', copyFileOut: 'BACK_END_FAULT', moveWithin: 'BACK_END_FAULT' },
+  'body-fail': { download: 'cut', copyFileOut: 'BACK_END_FAULT', moveWithin: 'BACK_END_FAULT' },
+  'body-destroyed': { download: 'cut', copyFileOut: 'BACK_END_FAULT', moveWithin: 'BACK_END_FAULT' },
+  'read-nothing': expect('BACK_END_FAULT', ['download', 'copyFileOut', 'moveWithin']),
+  'write-nothing': expect('BACK_END_FAULT', ['upload', 'copyIn']),
+  'write-of-other-size': expect('BACK_END_FAULT', ['upload', 'copyIn']),
+  'handle-null': expect('BACK_END_FAULT', ['download']),
+  'handle-empty': expect('BACK_END_FAULT', ['download']),
+  'handle-that-fails': expect('cut', ['download']),
+  'open-file-nothing': expect('BACK_END_FAULT', ['download']),
+  'quota-null': expect('BACK_END_FAULT', ['quota']),
+  'quota-odd': expect('ok', ['quota']),
+  copy: expect('BACK_END_FAULT', ['copyWithin', 'moveWithin']),
+  throws: expect('BACK_END_FAULT', ['download', 'upload', 'entry', 'list', 'createFolder', 'copyOut', 'deleteTree']),
+  answers: expect('BACK_END_FAULT', ['download', 'upload', 'entry', 'list', 'copyOut', 'deleteTree']),
+  never: expect('UNAVAILABLE', [
+    'download',
+    'upload',
+    'entry',
+    'list',
+    'createFolder',
+    'copyOut',
+    'deleteTree',
+    'quota',
+  ]),
+  // A write takes as long as its bytes do.
+  'never-answers': { copyIn: 'left' },
+}
+
+/** What may come of anything that is not named above: nothing that is a fault of the server itself. */
+const harmless = /^(ok|BACK_END_FAULT|UNAVAILABLE|NOT_EMPTY|NOT_FOUND|PRECONDITION_FAILED|RANGE_NOT_SATISFIABLE)$/
+
+t.test('whatever a back end answers, the client is told what it is and the server goes on', async t => {
+  const paths: string[] = []
+  const liars = Object.entries(lies).map(([type, lie]) => adapter(type, () => liar(lie, paths)))
+  const app = await startApp(t, { adapters: [memoryAdapter, ...liars] as never, metadataTimeout })
+  const { token } = await app.register('owner@example.org')
+  const other = await app.connectProvider(token, 'memory', {})
+  await app.upload(token, other, '/kept', 'kept')
+  for (const type of Object.keys(lies)) {
+    await t.test(type, async t => {
+      const id = await app.connectProvider(token, type, {})
+      const answers = await askAll(app, token, id, other)
+      const wanted = Object.entries(expected).filter(([start]) => type.startsWith(start))
+      t.ok(wanted.length > 0, 'something is known of it')
+      const outcomes = Object.fromEntries(wanted.flatMap(([, outcomes]) => Object.entries(outcomes)))
+      for (const [name, { outcome, text, status }] of answers) {
+        t.notMatch(text, secret, `${name}: what the adapter says is not shown`)
+        if (outcomes[name]) t.equal(outcome, outcomes[name], `${name} ${status} ${text.slice(0, 500)}`)
+        else t.match(outcome, type.startsWith('body-') || type.startsWith('handle-') ? /./ : harmless, name)
+        t.not(outcome, 'INTERNAL', name)
+      }
+      if (type === 'names-bad') t.match(answers.get('list')?.text, '"nodes":[]')
+      await isWell(t, app, token, other)
+    })
+  }
+  const outside = paths.filter(path => path !== '' && path !== 'folder' && !path.startsWith('folder/'))
+  t.same([...new Set(outside)], [], 'no name has led anywhere else')
+  t.notOk(paths.some(path => path.split('/').some(name => name === '..' || name === '.' || name.includes('\0'))))
+})
+
+/** The log is read, too: an answer can be well while something broke beside it. */
+async function isWell(t: Test, app: TestApp, token: string, other: string): Promise<void> {
+  const kept = await app.download(token, other, '/kept')
+  t.equal(await kept.text(), 'kept', 'others are served')
+  await eventually(() => {
+    if (app.app.server.transfers.size > 0) throw new Error(`${app.app.server.transfers.size} transfers are left over`)
+  })
+}
+
+t.test('errors of the contract with odd facts are told without them', async t => {
+  const liars = Object.entries(oddErrors).map(([type, error]) =>
+    adapter(type, () =>
+      liar(() => ({
+        stat: async () => {
+          throw error
+        },
+      })),
+    ),
+  )
+  const app = await startApp(t, { adapters: liars, metadataTimeout })
+  const { token } = await app.register('owner@example.org')
+  for (const type of Object.keys(oddErrors)) {
+    const id = await app.connectProvider(token, type, {})
+    const response = await app.download(token, id, '/folder/file')
+    const text = await response.text()
+    t.match([response.status, reasonIn(text)], [503, 'UNAVAILABLE'], type)
+    t.match(response.headers.get('retry-after'), /^\d{1,6}$/, type)
+    t.ok(text.length < 2000, `${type}: the message is short`)
+    t.match(JSON.parse(text).errors[0].message, /\w/, type)
+    t.notMatch(text, secret, type)
+  }
+})
+
+t.test('an adapter that does not open is no provider', async t => {
+  const app = await startApp(t, {
+    adapters: Object.entries(badOpens).map(([type, open]) => adapter(type, open)),
+    metadataTimeout,
+  })
+  const { token } = await app.register('owner@example.org')
+  for (const type of Object.keys(badOpens)) {
+    const { errors } = await app.graphql(
+      'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }',
+      { input: { type, name: type, config: {} } },
+      token,
+    )
+    t.equal(errors[0]?.extensions.reason, type === 'open-never' ? 'UNAVAILABLE' : 'BACK_END_FAULT', type)
+    t.notMatch(JSON.stringify(errors), secret, type)
+  }
+  t.same((await app.ask('{ providers { id } }', {}, token)).providers, [])
+})
+
+t.test('a client that goes away ends what would never end', async t => {
+  const started: { what: string; signal: AbortSignal }[] = []
+  const wait = (what: string) => (_path: StoragePath, options: { signal: AbortSignal }) => {
+    started.push({ what, signal: options.signal })
+    return new Promise<never>(() => {})
+  }
+  let pages = 0
+  const endless = () => ({
+    read: wait('read'),
+    write: (path: StoragePath, _body: unknown, options: { signal: AbortSignal }) => wait('write')(path, options),
+    list: async (_path: StoragePath, options: { signal: AbortSignal }) => {
+      if (pages === 0) started.push({ what: 'list', signal: options.signal })
+      pages += 1
+      await sleep(1)
+      return { entries: [], cursor: `${pages}` }
+    },
+  })
+  const app = await startApp(t, { adapters: [adapter('endless', () => liar(endless))] })
+  const { token } = await app.register('owner@example.org')
+  const id = await app.connectProvider(token, 'endless', {})
+  const authorization = `Bearer ${token}`
+  const query = `mutation { delete(input: { providerId: "${id}", path: "/folder", recursive: true }) { deletedPath } }`
+  const json = JSON.stringify({ query })
+  const requests: Record<string, string> = {
+    read: head('GET', `${app.url}/api/download/proxy?providerId=${id}&path=/folder/file`, { authorization }),
+    write: `${head('POST', `${app.url}/api/upload/proxy?providerId=${id}&path=/folder/new`, {
+      authorization,
+      'content-length': 1,
+    })}x`,
+    list: `${head('POST', `${app.url}/graphql`, {
+      authorization,
+      'content-type': 'application/json',
+      'content-length': json.length,
+    })}${json}`,
+  }
+  for (const [what, request] of Object.entries(requests)) {
+    // fetch would connect again at once, and keep the server waiting for a request.
+    const client = await talk(Number(new URL(app.url).port))
+    await client.send(request)
+    await eventually(() => {
+      if (!started.some(call => call.what === what)) throw new Error(`${what} has not begun`)
+    })
+    client.socket.destroy()
+    await eventually(() => {
+      if (!started.find(call => call.what === what)?.signal.aborted) throw new Error(`${what} goes on`)
+      if (app.app.server.transfers.size > 0) throw new Error('a transfer goes on')
+    })
+    t.equal(client.received(), '', what)
+  }
+  const seen = pages
+  await sleep(100)
+  t.ok(pages <= seen + 1, 'no further page is asked for')
+})
+
+t.test('a provider that cannot be closed does not keep the server from stopping', async t => {
+  const closings: Record<string, StorageProvider['close']> = {
+    'close-throws': () => {
+      throw new Error(secret)
+    },
+    'close-rejects': () => Promise.reject(null),
+    'close-never': () => new Promise(() => {}),
+  }
+  const open = (close: StorageProvider['close']) => () => Object.assign(new MemoryProvider(1e6), { close })
+  const app = await startApp(t, {
+    adapters: Object.entries(closings).map(([type, close]) => adapter(type, open(close))),
+    metadataTimeout,
+  })
+  const { token } = await app.register('owner@example.org')
+  for (const type of Object.keys(closings)) {
+    const id = await app.connectProvider(token, type, {})
+    t.equal((await app.upload(token, id, '/file', 'content')).status, 201, type)
+  }
+  await app.close()
+  t.match(app.logged(), 'A provider could not be closed')
+})
