@@ -81,11 +81,11 @@ export interface OwnedApiKey {
   owner: Member
 }
 
-/** With their owners, in one query. */
-export async function findOwnedApiKeys(
+/** Finds keys with their owners, in one query that is built once: each request with a key needs it. */
+export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
   db: Database,
-  by: { hashes: readonly Buffer[] } | { ids: readonly string[] },
-): Promise<OwnedApiKey[]> {
+  column: Column,
+): (values: readonly Selectable<Schema['api_keys']>[Column][]) => Promise<OwnedApiKey[]> {
   const query = db
     .selectFrom('api_keys')
     .innerJoin('members', join =>
@@ -97,11 +97,13 @@ export async function findOwnedApiKeys(
     .select(memberColumns)
     .select(keyColumns)
     .select('api_keys.key_hash')
-  const rows = await ('hashes' in by
-    ? query.where('api_keys.key_hash', 'in', by.hashes)
-    : query.where('api_keys.id', 'in', by.ids)
-  ).execute()
-  return rows.map(row => ({ key: toApiKey(row), hash: row.key_hash, owner: toMember(row) }))
+    .where(sql<boolean>`${sql.ref(`api_keys.${column}`)} = any(${[]})`)
+    .compile()
+  return async values => {
+    const bound: typeof query = { ...query, parameters: [values] }
+    const { rows } = await db.executeQuery(bound)
+    return rows.map(row => ({ key: toApiKey(row), hash: row.key_hash, owner: toMember(row) }))
+  }
 }
 
 /** The newest first. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Member } from '../auth/viewer.ts'
 import type { Database } from './client.ts'
 import { memberColumns, toMember } from './members.ts'
@@ -21,9 +22,9 @@ export async function insertSession(
   return id
 }
 
-/** With their members, in one query. */
-export async function findSessions(db: Database, ids: readonly string[]): Promise<Session[]> {
-  const rows = await db
+/** Finds sessions with their members, in one query that is built once: each request with a session needs it. */
+export function prepareSessions(db: Database): (ids: readonly string[]) => Promise<Session[]> {
+  const query = db
     .selectFrom('sessions')
     .innerJoin('members', join =>
       join
@@ -33,14 +34,18 @@ export async function findSessions(db: Database, ids: readonly string[]): Promis
     .innerJoin('users', 'users.id', 'sessions.user_id')
     .select(memberColumns)
     .select(['sessions.id', 'sessions.expires_at', 'sessions.revoked_at'])
-    .where('sessions.id', 'in', ids)
-    .execute()
-  return rows.map(row => ({
-    id: row.id,
-    member: toMember(row),
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-  }))
+    .where(sql<boolean>`sessions.id = any(${[]})`)
+    .compile()
+  return async ids => {
+    const bound: typeof query = { ...query, parameters: [ids] }
+    const { rows } = await db.executeQuery(bound)
+    return rows.map(row => ({
+      id: row.id,
+      member: toMember(row),
+      expiresAt: row.expires_at,
+      revokedAt: row.revoked_at,
+    }))
+  }
 }
 
 export async function revokeSession(db: Database, id: string): Promise<void> {

@@ -1,14 +1,15 @@
+import type { FastifyRequest } from 'fastify'
 import type { Viewer } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import type { Services } from '../services/index.ts'
 
-/** What a request brings along. `signal` and `baseUrl` may be getters: many requests need neither. */
+/** What a request brings along; many need neither the signal nor the address. */
 export interface RequestFacts {
-  viewer: Viewer | null
+  viewerOf(request: FastifyRequest): Viewer | null
   /** Aborts when the client goes away. */
-  signal: AbortSignal
+  signalOf(request: FastifyRequest): AbortSignal
   /** Where clients reach the server, without a `/` at its end. */
-  baseUrl: string
+  baseUrlOf(request: FastifyRequest): string
 }
 
 /** What the resolvers of one request share. */
@@ -17,22 +18,24 @@ export class GraphqlContext {
   readonly viewer: Viewer | null
   readonly requestId: string
   readonly #facts: RequestFacts
+  readonly #request: FastifyRequest
   readonly #providers = new Map<string, Promise<ProviderRecord>>()
   readonly #reachable = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
 
-  constructor(services: Services, facts: RequestFacts, requestId: string) {
+  constructor(services: Services, facts: RequestFacts, request: FastifyRequest) {
     this.services = services
-    this.viewer = facts.viewer
-    this.requestId = requestId
+    this.viewer = facts.viewerOf(request)
+    this.requestId = request.id
     this.#facts = facts
+    this.#request = request
   }
 
   get signal(): AbortSignal {
-    return this.#facts.signal
+    return this.#facts.signalOf(this.#request)
   }
 
   get baseUrl(): string {
-    return this.#facts.baseUrl
+    return this.#facts.baseUrlOf(this.#request)
   }
 
   /** Looked up once, however many entries of a page ask. @throws as `services.providers.get` */

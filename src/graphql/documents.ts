@@ -27,9 +27,13 @@ export const cacheSize = 100
 /** Those that were asked for last are not looked at again. */
 export function createDocuments(schema: GraphQLSchema): Documents {
   const known = new Map<string, KnownDocument>()
+  let latest: string | undefined
   return {
     get(source) {
       const found = known.get(source) ?? check(schema, source)
+      // The most common case, and a Map that is written to on each request keeps the garbage collector busy.
+      if (source === latest) return found
+      latest = source
       // Moved to the end; the one at the front was not asked for the longest.
       known.delete(source)
       known.set(source, found)

@@ -1,3 +1,4 @@
+import { RequestCache } from '@pothos/plugin-scope-auth'
 import type { FastifyInstance } from 'fastify'
 import { type ExecutionResult, type GraphQLSchema, getVariableValues, type OperationDefinitionNode } from 'graphql'
 import { AppError } from '../errors.ts'
@@ -55,7 +56,10 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
       throw new AppError('METHOD_NOT_ALLOWED', 'A GET only reads: send a mutation with POST.')
     }
     const { query, variables, operationName } = parameters
-    const { data, errors } = await app.graphql(query, context, variables ?? undefined, operationName ?? undefined)
+    const { data, errors } = await app
+      .graphql(query, context, variables ?? undefined, operationName ?? undefined)
+      // Its entry refers to the context, and through it to the request: all of that would outlive young collections.
+      .finally(() => RequestCache.clearForContext(context))
     if (!errors) return { data }
     return { errors: formatExecution(errors, requestId, report), data: data ?? null }
   }

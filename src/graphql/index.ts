@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { mercurius } from 'mercurius'
 import type { Services } from '../services/index.ts'
 import type { RequestFacts } from './context.ts'
@@ -11,7 +11,7 @@ import { schema } from './schema.ts'
 /** Adds `/graphql` and `/graphiql`. What is wrong with a request as HTTP is thrown to the app's error handler. */
 export async function registerGraphql(
   app: FastifyInstance,
-  options: { services: Services; context(request: FastifyRequest): RequestFacts },
+  options: { services: Services; facts: RequestFacts },
 ): Promise<void> {
   await app.register(mercurius, {
     schema,
@@ -25,7 +25,7 @@ export async function registerGraphql(
     graphqlRoute(scope, {
       services: options.services,
       execute: createExecute(app, schema),
-      facts: options.context,
+      facts: options.facts,
     })
   })
   await app.register(async scope => graphiqlRoute(scope))

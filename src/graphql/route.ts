@@ -23,13 +23,13 @@ const maxBody = 1024 * 1024
  */
 export function graphqlRoute(
   app: FastifyInstance,
-  options: { services: Services; execute: Execute; facts(request: FastifyRequest): RequestFacts },
+  options: { services: Services; execute: Execute; facts: RequestFacts },
 ): void {
   const { services, execute, facts } = options
 
   async function answer(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, safe: boolean) {
     const mediaType = negotiate(request.headers.accept)
-    const context = new GraphqlContext(services, facts(request), request.id)
+    const context = new GraphqlContext(services, facts, request)
     const body = await execute({
       parameters,
       context,

@@ -56,9 +56,9 @@ export function createApiKeys({ db }: { db: Database }) {
       requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })
       requireEarlierExpiry(maker, expiresAt)
       await requireProviders(db, maker.member.workspaceId, access)
-      const { key, hash, displayPrefix } = generateApiKey()
+      const { key, keyHash, displayPrefix } = generateApiKey()
       const { userId, workspaceId } = maker.member
-      const values = { workspaceId, userId, name, hash, displayPrefix, scopes: given, access, expiresAt }
+      const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, scopes: given, access, expiresAt }
       return { apiKey: await insertApiKey(db, values), key }
     },
 

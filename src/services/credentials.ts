@@ -1,10 +1,10 @@
 import { hashToken, isApiKey } from '../auth/api-key.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
 import { keyReach, memberReach, type Viewer } from '../auth/viewer.ts'
-import { findOwnedApiKeys, type OwnedApiKey } from '../db/api-keys.ts'
+import { type OwnedApiKey, prepareOwnedApiKeys } from '../db/api-keys.ts'
 import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
-import { findSessions, type Session } from '../db/sessions.ts'
+import { prepareSessions, type Session } from '../db/sessions.ts'
 import { AppError } from '../errors.ts'
 import type { KeyUsage } from './key-usage.ts'
 
@@ -27,15 +27,18 @@ export function createCredentials({
   tokens: SessionTokens
   usage: KeyUsage
 }): Credentials {
+  const findSessions = prepareSessions(db)
+  const findKeysByHash = prepareOwnedApiKeys(db, 'key_hash')
+  const findKeysById = prepareOwnedApiKeys(db, 'id')
   const sessionById = batched(async (ids: readonly string[]) => {
-    return new Map((await findSessions(db, ids)).map(session => [session.id, session]))
+    return new Map((await findSessions(ids)).map(session => [session.id, session]))
   })
   const keyByHash = batched(async (hashes: readonly string[]) => {
-    const found = await findOwnedApiKeys(db, { hashes: hashes.map(hash => Buffer.from(hash, 'hex')) })
+    const found = await findKeysByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
     return new Map(found.map(owned => [owned.hash.toString('hex'), owned]))
   })
   const keyById = batched(async (ids: readonly string[]) => {
-    return new Map((await findOwnedApiKeys(db, { ids })).map(owned => [owned.key.id, owned]))
+    return new Map((await findKeysById(ids)).map(owned => [owned.key.id, owned]))
   })
 
   function keyViewer(found: OwnedApiKey | null): Viewer {
