@@ -2,7 +2,7 @@ import type { drive_v3 } from '@googleapis/drive'
 import type { Quota } from '../contract.ts'
 import { StorageError } from '../contract.ts'
 import { ApiFailure, type ApiRequest, type DriveApi, type DriveFile, fileFields } from './api.ts'
-import { toStorageError } from './errors.ts'
+import { hasCode, toStorageError } from './errors.ts'
 import { folderType, isFolder, shortcutType, storedNames } from './names.ts'
 
 /** Names in one query; its length has a bound. */
@@ -60,13 +60,23 @@ export class DriveFiles {
     try {
       return await this.#json({ url: fileUrl(id), query: { fields: fileFields }, signal })
     } catch (error) {
-      if (error instanceof StorageError && error.code === 'NOT_FOUND') return undefined
+      if (hasCode(error, 'NOT_FOUND')) return undefined
       throw error
     }
   }
 
   /** All in a folder that may be shown with one of these plain names, and perhaps some that may not. */
   async named(parent: string, plainNames: Iterable<string>, signal: AbortSignal): Promise<DriveFile[]> {
+    try {
+      return await this.#named(parent, plainNames, signal)
+    } catch (error) {
+      // The folder itself is gone.
+      if (hasCode(error, 'NOT_FOUND')) return []
+      throw error
+    }
+  }
+
+  async #named(parent: string, plainNames: Iterable<string>, signal: AbortSignal): Promise<DriveFile[]> {
     const names = [...new Set([...plainNames].flatMap(storedNames))]
     const found = new Map<string, DriveFile>()
     for (let start = 0; start < names.length; start += namesAtOnce) {
@@ -146,7 +156,7 @@ export class DriveFiles {
     try {
       await this.update(id, { trashed: true }, signal)
     } catch (error) {
-      if (!(error instanceof StorageError && error.code === 'NOT_FOUND')) throw error
+      if (!hasCode(error, 'NOT_FOUND')) throw error
     }
   }
 

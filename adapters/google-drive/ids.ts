@@ -78,12 +78,11 @@ export class PathIds {
     return {}
   }
 
-  /** The id of a folder that was seen a moment ago, else what is there now. */
-  async findFolder(segments: readonly string[], signal: AbortSignal): Promise<string | DriveFile | undefined> {
+  /** The id of a folder, the root too, that was seen a moment ago. */
+  async seenFolder(segments: readonly string[], signal: AbortSignal): Promise<string | undefined> {
     if (segments.length === 0) return (await this.#files.root(signal)).id
-    const known = segments.every((_, depth) => this.#isSeen(segments, depth))
-    if (known) return this.#known.get(segments.join('/'))?.id
-    return (await this.find(segments, signal, 'trusted'))?.file
+    const isSeen = segments.every((_, depth) => this.#isSeen(segments, depth))
+    return isSeen ? this.#known.get(segments.join('/'))?.id : undefined
   }
 
   async lookUp(parent: string, name: string, signal: AbortSignal): Promise<DriveFile | undefined> {

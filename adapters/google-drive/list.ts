@@ -74,8 +74,10 @@ async function continued(
   do {
     const page = await ask(files, folder, limit, next, signal)
     const at = page.files.findIndex(file => file.id === lastId)
-    if (at >= 0) return { ...page, files: page.files.slice(at + 1) }
     next = page.nextPageToken
+    if (at >= 0 && (at + 1 < page.files.length || next === undefined))
+      return { ...page, files: page.files.slice(at + 1) }
+    if (at >= 0) return await ask(files, folder, limit, next, signal)
   } while (next !== undefined)
   throw new StorageError('UNAVAILABLE', 'The listing was left for too long: list the folder from its start.')
 }

@@ -13,7 +13,7 @@ import {
 } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import { toEntry } from './entry.ts'
-import { notADirectory, notAFile, notFound, taken } from './errors.ts'
+import { hasCode, notADirectory, notAFile, notFound, taken } from './errors.ts'
 import { type DriveFiles, translated } from './files.ts'
 import { Folders } from './folders.ts'
 import { PathIds } from './ids.ts'
@@ -49,16 +49,27 @@ export class GoogleDriveProvider implements StorageProvider {
 
   list(path: StoragePath, { signal, cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
     return this.#told(signal, async () => {
-      const folder = await this.#tree.ids.findFolder(segmentsOf(path), signal)
-      if (folder === undefined) throw notFound()
-      if (typeof folder !== 'string' && !isFolder(folder)) throw notADirectory()
+      const segments = segmentsOf(path)
       const onInvalidNames = (ids: readonly string[]) =>
         this.#host.warn('Files with names that no path can hold are left out of a listing', {
           path,
           ids: ids.slice(0, 10),
         })
-      const id = typeof folder === 'string' ? folder : folder.id
-      return await listPage(this.#tree.files, id, { cursor, limit, signal, onInvalidNames })
+      const selection = { cursor, limit, signal, onInvalidNames }
+      const { files, ids } = this.#tree
+      const seen = await ids.seenFolder(segments, signal)
+      if (seen !== undefined) {
+        try {
+          return await listPage(files, seen, selection)
+        } catch (error) {
+          // What was seen a moment ago is gone: perhaps another has its name by now.
+          if (path === '' || !hasCode(error, 'NOT_FOUND')) throw error
+        }
+      }
+      const found = await ids.find(segments, signal, seen === undefined ? 'trusted' : 'verified')
+      if (!found) throw notFound()
+      if (!isFolder(found.file)) throw notADirectory()
+      return await listPage(files, found.file.id, selection)
     })
   }
 

@@ -1,0 +1,76 @@
+import t from 'tap'
+import { at, call, listAll, rejectsWith } from '../../adapters/conformance/kit.ts'
+import { openWorld } from './google-drive-world.ts'
+
+const nameOf = (i: number) => `file ${String(i).padStart(5, '0')}`
+
+t.test('10,000 files in pages of any size, each once, in two requests for a page', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  for (let i = 0; i < 10_000; i += 1) fake.addFile(rootId, nameOf((i * 7919) % 10_000))
+  const expected = Array.from({ length: 10_000 }, (_, i) => nameOf(i))
+  for (const limit of [1000, 333]) {
+    fake.faults.clear()
+    const names = (await listAll(provider, '', limit)).map(entry => entry.name)
+    t.strictSame(names, expected)
+    const pages = Math.ceil(10_000 / limit)
+    t.ok(fake.faults.log.length <= pages * 2 + 1, `${fake.faults.log.length} requests for ${pages} pages`)
+  }
+})
+
+t.test('pages that Drive cuts short, and that are empty, lose nothing', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  for (let i = 0; i < 100; i += 1) fake.addFile(rootId, nameOf(i))
+  fake.lister.maxPage = 7
+  t.equal((await listAll(provider, '', 1000)).length, 100)
+})
+
+t.test('a cursor outlives the page token of Drive', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  for (let i = 0; i < 100; i += 1) fake.addFile(rootId, nameOf(i))
+  const names: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await provider.list(at(''), { ...call(), limit: 9, ...(cursor ? { cursor } : {}) })
+    names.push(...page.entries.map(entry => entry.name))
+    cursor = page.cursor
+    fake.lister.tokens.expiredBefore = Date.now()
+    await new Promise(resolve => setTimeout(resolve, 2))
+  } while (cursor !== undefined)
+  t.strictSame(
+    names,
+    Array.from({ length: 100 }, (_, i) => nameOf(i)),
+  )
+
+  const first = await provider.list(at(''), { ...call(), limit: 9 })
+  const last = fake.store.childrenOf(rootId).find(item => item.name === nameOf(8))
+  if (last) fake.store.remove(last)
+  fake.lister.tokens.expiredBefore = Date.now()
+  await rejectsWith('UNAVAILABLE', provider.list(at(''), { ...call(), limit: 9, cursor: first.cursor ?? '' }))
+})
+
+t.test('only the fields that are needed are asked for', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  fake.addFile(rootId, 'file')
+  await listAll(provider, '')
+  await provider.stat(at('file'), call())
+  for (const { url } of fake.faults.log) {
+    const fields = new URL(url, fake.url).searchParams.get('fields') ?? ''
+    t.ok(fields !== '' && !fields.includes('*') && fields.length < 250, fields)
+  }
+})
+
+t.test('what is in the trash, or under something that is, is not there', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  const folder = fake.addFolder(rootId, 'folder')
+  fake.addFile(folder.id, 'file')
+  fake.addFile(rootId, 'gone', '', { explicitlyTrashed: true })
+  t.strictSame(
+    (await listAll(provider, '')).map(entry => entry.name),
+    ['folder'],
+  )
+  folder.explicitlyTrashed = true
+  fake.store.touch(folder)
+  await rejectsWith('NOT_FOUND', provider.stat(at('folder/file'), call()))
+  await rejectsWith('NOT_FOUND', provider.list(at('folder'), { ...call(), limit: 10 }))
+  t.strictSame(await listAll(provider, ''), [])
+})

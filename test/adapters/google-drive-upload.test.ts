@@ -1,0 +1,196 @@
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import t from 'tap'
+import { at, bodyOf, call, get, has, namesIn, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
+import { chunkSize } from '../../adapters/google-drive/upload.ts'
+import { openWorld } from './google-drive-world.ts'
+
+const kib256 = 256 * 1024
+const reason = new Error('the client went away')
+
+t.test('a dropped upload goes on from where Drive says it stands', async t => {
+  const { provider, fake } = await openWorld(t)
+  const bytes = randomBytes(2 * chunkSize + 12_345)
+  for (const dropAfter of [1, kib256 - 1, kib256, kib256 + 1, chunkSize - 1]) {
+    fake.faults.clear()
+    fake.uploads.dropAfter = dropAfter
+    await put(provider, 'file', bytes, true)
+    t.ok((await get(provider, 'file')).equals(bytes), `dropped after ${dropAfter} bytes`)
+    t.equal(fake.uploads.dropAfter, undefined, 'it was dropped')
+    // Three chunks, one of them in two parts, and the question where it stands.
+    t.ok(fake.faults.count({ method: 'PUT' }) <= 6)
+  }
+})
+
+t.test('each chunk is dropped once, and again', async t => {
+  const { provider, fake } = await openWorld(t)
+  const bytes = randomBytes(3 * chunkSize)
+  async function* pieces() {
+    for (let start = 0; start < bytes.length; start += 999_983) {
+      fake.uploads.dropAfter = 3 * kib256
+      yield bytes.subarray(start, start + 999_983)
+    }
+  }
+  await provider.write(at('file'), Readable.from(pieces()), { ...call(), overwrite: false, size: bytes.length })
+  t.ok((await get(provider, 'file')).equals(bytes))
+})
+
+t.test('an answer that is lost is asked for: nothing comes twice', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  for (const size of [10, 2 * chunkSize + 5]) {
+    const bytes = randomBytes(size)
+    for (const match of [
+      { method: 'POST', path: /upload/ },
+      { method: 'PUT', path: /upload_id/ },
+    ]) {
+      for (const path of [`new ${size} ${match.method}`, 'over']) {
+        fake.faults.fail({ ...match, reason: 'lost', executed: true })
+        await put(provider, path, bytes, true)
+        t.ok((await get(provider, path)).equals(bytes))
+        fake.faults.clear()
+      }
+    }
+  }
+  fake.faults.fail({ method: 'POST', path: /drive\/v3\/files\?/, reason: 'lost', executed: true })
+  await put(provider, 'folder/file', 'content')
+  t.strictSame(await namesIn(provider, ''), [...new Set(await namesIn(provider, ''))])
+  t.equal(fake.store.childrenOf(rootId).filter(item => item.name === 'folder').length, 1)
+})
+
+t.test('errors that pass, in every place of an upload, are waited for', async t => {
+  const { provider, fake } = await openWorld(t)
+  const bytes = randomBytes(chunkSize + 5)
+  const places = [
+    { path: /generateIds/ },
+    { path: /uploadType=resumable/, method: 'POST' },
+    { path: /upload_id/, method: 'PUT' },
+    { path: /name = / },
+  ]
+  for (const [i, place] of places.entries()) {
+    for (const reason of ['userRateLimitExceeded', 'backendError', 'lost']) {
+      fake.faults.fail({ ...place, reason, times: 2 })
+      await put(provider, `folder ${i}/${reason}`, bytes)
+      t.ok((await get(provider, `folder ${i}/${reason}`)).equals(bytes))
+    }
+  }
+})
+
+t.test('a rate limit: Retry-After is kept to where it is short, and told where it is long', async t => {
+  const { provider, fake } = await openWorld(t)
+  await put(provider, 'file', 'content')
+  fake.faults.fail({ reason: 'userRateLimitExceeded', retryAfter: 1, path: /files/ })
+  const begun = performance.now()
+  await has(provider, 'file', 'content')
+  t.ok(performance.now() - begun >= 999, 'no request sooner')
+  fake.faults.clear()
+  fake.faults.fail({ reason: 'rateLimitExceeded', status: 429, retryAfter: 120, path: /files/, times: 100 })
+  const told = await provider.stat(at('file'), call()).catch(error => error)
+  t.match(told, { code: 'RATE_LIMITED', retryAfterMs: 120_000 })
+  t.equal(fake.faults.log.length, 1)
+  fake.faults.clear()
+  fake.faults.fail({ reason: 'userRateLimitExceeded', path: /files/, times: 100 })
+  t.match(await provider.stat(at('file'), call()).catch(error => error), { code: 'RATE_LIMITED', retryAfterMs: Number })
+  t.equal(fake.faults.log.length, 6, 'a bounded number of attempts')
+  fake.faults.clear()
+  fake.faults.fail({ reason: 'dailyLimitExceeded', path: /files/, times: 100 })
+  await rejectsWith('RATE_LIMITED', provider.stat(at('file'), call()))
+  t.equal(fake.faults.log.length, 1, 'today it makes no sense')
+})
+
+t.test('what is not repeatable is not repeated', async t => {
+  const { provider, fake } = await openWorld(t)
+  await put(provider, 'file', 'content')
+  fake.faults.clear()
+  fake.faults.fail({ method: 'PATCH', reason: 'backendError', status: 503, times: 100 })
+  const move = provider.move?.(at('file'), at('folder/moved'), { ...call(), overwrite: false })
+  await rejectsWith('UNAVAILABLE', Promise.resolve(move))
+  t.equal(fake.faults.count({ method: 'PATCH', path: /addParents/ }), 1)
+  fake.faults.clear()
+  await has(provider, 'file', 'content')
+})
+
+t.test('an upload that is aborted, or whose body fails, leaves no session, no file and no folder', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  await put(provider, 'file', 'kept')
+  for (const path of ['made/up/new', 'file']) {
+    const controller = new AbortController()
+    const body = stalledBody(randomBytes(chunkSize + kib256))
+    const write = provider.write(at(path), body, { signal: controller.signal, overwrite: true })
+    const begun = Promise.withResolvers<void>()
+    fake.faults.before({ method: 'PUT', path: /upload_id/, run: begun.resolve })
+    await begun.promise
+    controller.abort(reason)
+    await t.rejects(write, reason)
+    t.ok(body.destroyed)
+
+    const broken = new Error('broken')
+    async function* pieces() {
+      yield randomBytes(2 * chunkSize)
+      throw broken
+    }
+    const failing = provider.write(at(path), Readable.from(pieces()), { ...call(), overwrite: true })
+    await t.rejects(failing, broken)
+  }
+  t.equal(fake.uploads.openSessions, 0)
+  t.strictSame(await namesIn(provider, ''), ['file'])
+  await has(provider, 'file', 'kept')
+  t.strictSame(fake.store.childrenOf(rootId).filter(item => !item.explicitlyTrashed).length, 1)
+})
+
+t.test('a session that Drive gives up is told, and nothing is left', async t => {
+  const { provider, fake } = await openWorld(t)
+  let puts = 0
+  const expire = () => {
+    puts += 1
+    if (puts === 2) fake.uploads.expireSessions()
+    else fake.faults.before({ method: 'PUT', path: /upload_id/, run: expire })
+  }
+  fake.faults.before({ method: 'PUT', path: /upload_id/, run: expire })
+  await rejectsWith('UNAVAILABLE', put(provider, 'folder/file', randomBytes(3 * chunkSize)))
+  t.equal(puts, 2)
+  t.strictSame(await namesIn(provider, ''), [])
+})
+
+t.test('the address of a session is in no error', async t => {
+  const { provider, fake } = await openWorld(t)
+  fake.faults.fail({ method: 'PUT', path: /upload_id/, reason: 'badRequest', times: 100 })
+  const error = await put(provider, 'file', randomBytes(chunkSize + 1)).catch(error => error)
+  t.equal(error.code, 'UNAVAILABLE')
+  t.notMatch(error.message, /upload_id|http/)
+})
+
+t.test('a download that breaks off ends with an error, not as a short file', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  fake.addFile(rootId, 'file', randomBytes(1_000_000))
+  fake.cutDownloadAfter = 300_000
+  await t.rejects(get(provider, 'file'))
+})
+
+t.test('a type of Google does not make a document of the bytes', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  const mimeType = 'application/vnd.google-apps.document'
+  const entry = await provider.write(at('file'), bodyOf('content'), { ...call(), mimeType, overwrite: false })
+  t.equal(entry.size, 7)
+  t.equal(entry.mimeType, 'application/octet-stream')
+  t.equal(fake.store.childrenOf(rootId)[0]?.content?.size, 7)
+})
+
+t.test('ifMatch: bytes that were replaced between the look and the download are not handed out', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  const item = fake.addFile(rootId, 'file', 'first!')
+  const { etag, checksums } = await provider.stat(at('file'), call())
+  t.match(checksums, { md5: /^[0-9a-f]{32}$/, sha1: /^[0-9a-f]{40}$/, sha256: /^[0-9a-f]{64}$/ })
+  fake.faults.before({
+    path: /alt=media/,
+    run: () =>
+      fake.store.setContent(item, { ...(fake.addFile(fake.rootId, 'x', 'second').content ?? item.content ?? fail()) }),
+  })
+  await rejectsWith('PRECONDITION_FAILED', provider.read(at('file'), { ...call(), ifMatch: etag ?? '' }))
+  t.not((await provider.stat(at('file'), call())).etag, etag)
+  fake.store.rename(item, 'renamed')
+  t.equal((await provider.stat(at('renamed'), call())).etag, (await provider.stat(at('renamed'), call())).etag)
+})
+
+function fail(): never {
+  throw new Error('no content')
+}
