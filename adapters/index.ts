@@ -1,4 +1,5 @@
 import type { AdapterDefinition } from './contract.ts'
+import { googleDriveAdapter } from './google-drive/index.ts'
 import { localAdapter } from './local/index.ts'
 import { memoryAdapter } from './memory/index.ts'
 
@@ -8,5 +9,5 @@ import { memoryAdapter } from './memory/index.ts'
  * @param options.localRoots absolute folders that local providers may use; the first is the default
  */
 export function builtInAdapters({ localRoots }: { localRoots: readonly string[] }): AdapterDefinition[] {
-  return [localAdapter(localRoots), memoryAdapter]
+  return [localAdapter(localRoots), googleDriveAdapter(), memoryAdapter]
 }

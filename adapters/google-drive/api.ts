@@ -22,7 +22,7 @@ export interface Backoff {
 
 export const usualBackoff: Backoff = { first: 500, longest: 20_000, attempts: 6 }
 
-/** Milliseconds; a stalled request is given up and counts as a lost one. */
+/** Milliseconds until an answer, for a stream until it begins; then it counts as a lost one. */
 const metadataTimeout = 30_000
 const uploadTimeout = 300_000
 
@@ -108,7 +108,9 @@ export class DriveApi {
     for (const [name, value] of Object.entries(request.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value))
     }
-    return await this.#http.request<T>({
+    const waiting = new AbortController()
+    const timer = setTimeout(() => waiting.abort(), request.body ? uploadTimeout : metadataTimeout)
+    const answer = this.#http.request<T>({
       url,
       method: request.method ?? 'GET',
       headers: {
@@ -119,12 +121,12 @@ export class DriveApi {
       },
       ...(request.json ? { data: request.json } : {}),
       ...(request.body ? { data: request.body } : {}),
-      ...(request.stream ? {} : { timeout: request.body ? uploadTimeout : metadataTimeout }),
       responseType: request.stream ? 'stream' : 'json',
       validateStatus: status => (status >= 200 && status < 300) || (request.accept?.includes(status) ?? false),
       retry: false,
-      signal: request.signal,
+      signal: AbortSignal.any([request.signal, waiting.signal]),
     })
+    return await answer.finally(() => clearTimeout(timer))
   }
 }
 

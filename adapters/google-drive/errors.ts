@@ -18,16 +18,23 @@ export const isRateLimit = ({ status, reason }: Failure) =>
 export const isPassing = ({ status }: Failure) => status === undefined || status >= 500 || status === 408
 
 export function failureOf(error: unknown): Failure {
-  const response = error instanceof Error && 'response' in error ? error.response : undefined
-  if (typeof response !== 'object' || response === null || !('status' in response)) {
-    return { status: undefined, reason: undefined, retryAfterMs: undefined, cause: error }
-  }
+  const response = property(error, 'response')
+  const code = property(response, 'status')
+  const status = code === undefined ? undefined : Number(code)
+  const reason = reasonOf(property(response, 'data'))
   return {
-    status: Number(response.status),
-    reason: reasonOf('data' in response ? response.data : undefined),
-    retryAfterMs: retryAfterOf('headers' in response ? response.headers : undefined),
-    cause: error,
+    status,
+    reason,
+    retryAfterMs: retryAfterOf(property(response, 'headers')),
+    cause: forLog(error, status, reason),
   }
+}
+
+/** The client's errors carry whole requests: bodies, and addresses of upload sessions, which are secrets. */
+function forLog(error: unknown, status: number | undefined, reason: string | undefined): Error {
+  const message = error instanceof Error ? error.message : String(error)
+  const code = property(property(error, 'cause'), 'code') ?? property(error, 'code')
+  return Object.assign(new Error(message.replace(/\?[^\s"']*/g, '?...')), { status, reason, code })
 }
 
 /** `{error: {errors: [{reason}]}}` of the Drive API, `{error: 'invalid_grant'}` of OAuth. */

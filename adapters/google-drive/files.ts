@@ -3,10 +3,10 @@ import type { Quota } from '../contract.ts'
 import { StorageError } from '../contract.ts'
 import { ApiFailure, type ApiRequest, type DriveApi, type DriveFile, fileFields } from './api.ts'
 import { hasCode, toStorageError } from './errors.ts'
-import { folderType, isFolder, shortcutType, storedNames } from './names.ts'
+import { folderType, isFolder, shortcutType } from './names.ts'
 
-/** Names in one query; its length has a bound. */
-const namesAtOnce = 25
+/** Characters of the names in one query, which is a part of an address. */
+const queryLength = 4000
 /** Of ids got ahead. */
 const idsAtOnce = 20
 
@@ -65,29 +65,22 @@ export class DriveFiles {
     }
   }
 
-  /** All in a folder that may be shown with one of these plain names, and perhaps some that may not. */
-  async named(parent: string, plainNames: Iterable<string>, signal: AbortSignal): Promise<DriveFile[]> {
+  /** All in a folder with one of these names, and perhaps some that differ by case. */
+  async named(parent: string, names: Iterable<string>, signal: AbortSignal): Promise<DriveFile[]> {
+    const found = new Map<string, DriveFile>()
     try {
-      return await this.#named(parent, plainNames, signal)
+      for (const terms of batchesOf(names)) {
+        let pageToken: string | undefined
+        do {
+          const query = { q: `${inFolder(parent)} and (${terms.join(' or ')})`, pageSize: 100, pageToken }
+          const page = await this.list(query, fileFields, signal)
+          for (const file of page.files) found.set(file.id, file)
+          pageToken = page.nextPageToken
+        } while (pageToken !== undefined)
+      }
     } catch (error) {
       // The folder itself is gone.
-      if (hasCode(error, 'NOT_FOUND')) return []
-      throw error
-    }
-  }
-
-  async #named(parent: string, plainNames: Iterable<string>, signal: AbortSignal): Promise<DriveFile[]> {
-    const names = [...new Set([...plainNames].flatMap(storedNames))]
-    const found = new Map<string, DriveFile>()
-    for (let start = 0; start < names.length; start += namesAtOnce) {
-      const terms = names.slice(start, start + namesAtOnce).map(name => `name = ${quoted(name)}`)
-      let pageToken: string | undefined
-      do {
-        const query = { q: `${inFolder(parent)} and (${terms.join(' or ')})`, pageSize: 100, pageToken }
-        const page = await this.list(query, fileFields, signal)
-        for (const file of page.files) found.set(file.id, file)
-        pageToken = page.nextPageToken
-      } while (pageToken !== undefined)
+      if (!hasCode(error, 'NOT_FOUND')) throw error
     }
     return [...found.values()]
   }
@@ -227,6 +220,23 @@ export function fileUrl(id: string): string {
 /** What is shown of a folder: nothing from the trash, and no shortcuts. */
 export function inFolder(id: string): string {
   return `'${id}' in parents and trashed = false and mimeType != '${shortcutType}'`
+}
+
+function* batchesOf(names: Iterable<string>): Generator<string[]> {
+  let batch: string[] = []
+  let length = 0
+  for (const name of new Set(names)) {
+    const term = `name = ${quoted(name)}`
+    const added = encodeURIComponent(term.toWellFormed()).length
+    if (batch.length > 0 && length + added > queryLength) {
+      yield batch
+      batch = []
+      length = 0
+    }
+    batch.push(term)
+    length += added
+  }
+  if (batch.length > 0) yield batch
 }
 
 function quoted(text: string): string {

@@ -1,6 +1,6 @@
 import type { DriveFile } from './api.ts'
 import type { DriveFiles } from './files.ts'
-import { byRank, isFolder, parseTwinName, pick, plainName } from './names.ts'
+import { byRank, isFolder, parseTwinName, pick, plainName, storedNames } from './names.ts'
 
 /** Folders whose ids are remembered. */
 const maxKnown = 10_000
@@ -91,13 +91,14 @@ export class PathIds {
 
   /** Those that have the name as their plain one, best first. */
   async twins(parent: string, name: string, signal: AbortSignal): Promise<DriveFile[]> {
-    const found = await this.#files.named(parent, [name], signal)
+    const found = await this.#files.named(parent, storedNames(name), signal)
     return found.filter(file => plainName(file) === name).sort(byRank)
   }
 
   candidates(parent: string, name: string, signal: AbortSignal): Promise<DriveFile[]> {
     const twin = parseTwinName(name)
-    return this.#files.named(parent, twin ? [name, twin.plain] : [name], signal)
+    const plain = twin ? [name, twin.plain] : [name]
+    return this.#files.named(parent, plain.flatMap(storedNames), signal)
   }
 
   remember(segments: readonly string[], id: string): void {

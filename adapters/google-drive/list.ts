@@ -3,7 +3,7 @@ import { StorageError } from '../contract.ts'
 import { type DriveFile, fileFields } from './api.ts'
 import { toEntry } from './entry.ts'
 import { type DriveFiles, inFolder } from './files.ts'
-import { byRank, isDoc, isFolder, plainName, toShown, twinName } from './names.ts'
+import { byRank, isDoc, plainName, storedNames, toShown, toStored, twinName } from './names.ts'
 
 export interface Selection {
   cursor: string | undefined
@@ -110,7 +110,10 @@ async function uniqueNames(
   return names
 }
 
-/** Names whose twins may lie on another page: those at its edges, and those of documents, which are sorted without their ending. */
+/**
+ * Names in Drive whose bearers may lie on another page: those of twins at the edges, and what documents are shown as,
+ * since they are sorted without the ending that is lent to them.
+ */
 function doubtfulNames(
   page: Page,
   groups: ReadonlyMap<string | undefined, readonly DriveFile[]>,
@@ -119,8 +122,9 @@ function doubtfulNames(
   const edges = [hasBefore ? page.files[0] : undefined, page.nextPageToken ? page.files.at(-1) : undefined]
   const keys = edges.flatMap(file => (file ? [sortKey(file)] : []))
   return [...groups].flatMap(([plain, files]) => {
-    const isDoubtful = files.some(file => keys.includes(sortKey(file)) || (isDoc(file) && !isFolder(file)))
-    return plain !== undefined && isDoubtful ? [plain] : []
+    if (plain === undefined) return []
+    if (files.some(file => keys.includes(sortKey(file)))) return storedNames(plain)
+    return files.some(isDoc) ? [toStored(plain)] : []
   })
 }
 

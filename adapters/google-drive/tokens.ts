@@ -69,11 +69,13 @@ function refusalOf(error: unknown): StorageError {
   if (failure.status !== undefined && failure.status >= 400 && failure.status < 500 && failure.status !== 429) {
     const message =
       'Google refuses the key of the service account: check that the key still exists, and the clock of the server.'
-    return new StorageError('UNAUTHORIZED', message, { cause: error })
+    return new StorageError('UNAUTHORIZED', message, { cause: failure.cause })
   }
   // An unreadable private key fails before anything is sent.
   if (error instanceof Error && 'code' in error && /^ERR_(OSSL|CRYPTO)/.test(String(error.code))) {
-    return new StorageError('UNAUTHORIZED', 'The private key of the service account cannot be read.', { cause: error })
+    return new StorageError('UNAUTHORIZED', 'The private key of the service account cannot be read.', {
+      cause: failure.cause,
+    })
   }
   return toStorageError(failure)
 }
