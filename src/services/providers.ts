@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Quota, StorageProvider } from '../../adapters/contract.ts'
+import type { ConfigSchema, Quota, StorageProvider } from '../../adapters/contract.ts'
 import { basePathIn } from '../auth/access.ts'
 import { root } from '../auth/path.ts'
 import { grantProvider, grantReach, requireEveryProvider, requireScope } from '../auth/policy.ts'
@@ -81,6 +81,11 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
     /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND */
     async get(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
       return storage.record(grantReach(viewer, id))
+    },
+
+    /** How to connect one, for those who may; defaults and texts can tell of the server's folders. */
+    visibleSchema(viewer: Viewer | null, { definition }: Adapter): ConfigSchema | Record<string, never> {
+      return includesScope(viewer?.scope ?? null, 'admin') ? definition.configSchema : {}
     },
 
     /** What those see who may change it; others see nothing of it. Secrets are never among it. */

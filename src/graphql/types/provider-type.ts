@@ -15,8 +15,11 @@ ProviderTypeRef.implement({
     }),
     configSchema: t.field({
       type: 'JSON',
-      description: 'JSON Schema (draft-07) of the configuration; `writeOnly` marks secrets.',
-      resolve: shape => ('definition' in shape ? shape.definition.configSchema : {}),
+      description:
+        'JSON Schema (draft-07) of the configuration; `writeOnly` marks secrets. Empty for those without the scope `admin`.',
+      authScopes: { scope: 'read' },
+      resolve: (shape, _args, { services, viewer }) =>
+        'definition' in shape ? services.providers.visibleSchema(viewer, shape) : {},
     }),
     needsAuthorization: t.boolean({
       description: 'Whether a person has to give consent (OAuth) before it can be used.',
