@@ -5,9 +5,9 @@ import { password } from '../support/client.ts'
 t.test('what hangs on something that may be seen is no side door', async t => {
   const app = await startApp(t)
   const { token, id: ownerId } = await app.register('owner@example.org')
-  const [open, shared, hidden] = await Promise.all(
-    ['open', 'shared', 'hidden'].map(name => app.connectProvider(token, 'memory', { maxBytes: 1_000_000 }, name)),
-  )
+  // One after the other: they are listed in this order.
+  const connect = (name: string) => app.connectProvider(token, 'memory', { maxBytes: 1_000_000 }, name)
+  const [open, shared, hidden] = [await connect('open'), await connect('shared'), await connect('hidden')]
   for (const path of ['/team/a.txt', '/team/sub/b.txt', '/secret.txt']) {
     for (const id of [open, shared, hidden]) await app.upload(token, id ?? '', path, 'text')
   }
