@@ -1,0 +1,229 @@
+// @ts-check
+/** Files in a SQLite database: bytes in pieces, and one row for each file and folder. */
+/** @import { AdapterDefinition, Entry, StorageProvider } from 'stowage/adapter' */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { addAbortSignal, Readable } from 'node:stream'
+import { StorageError } from 'stowage/adapter'
+
+const schema = `
+  pragma journal_mode = wal; pragma synchronous = normal; pragma busy_timeout = 5000;
+  create table if not exists entries (parent text, name text, version text, size integer, modified integer, type text,
+    primary key (parent, name)) without rowid;
+  create table if not exists pieces (version text, start integer, bytes blob, primary key (version, start));`
+
+/** @type {AdapterDefinition<{ name: string }>} */
+export default {
+  type: 'sqlite',
+  apiVersion: 1,
+  title: 'SQLite database',
+  configSchema: {
+    type: 'object',
+    properties: {
+      // A name and no path: whoever connects a provider must not choose which file of the server is written.
+      name: { type: 'string', title: 'Database', description: 'Made if missing.', pattern: '^[a-z0-9-]{1,64}$' },
+    },
+    required: ['name'],
+  },
+  async open({ name }) {
+    const folder = process.env.SQLITE_FOLDER
+    if (!folder) throw new StorageError('INVALID_CONFIG', 'Set SQLITE_FOLDER of the server to a folder for databases.')
+    try {
+      return new SqliteProvider(join(folder, `${name}.sqlite`))
+    } catch (cause) {
+      throw new StorageError('INVALID_CONFIG', 'SQLITE_FOLDER of the server has to be a writable folder.', { cause })
+    }
+  },
+}
+
+/**
+ * SQLite answers in microseconds, so its calls may be synchronous. A back end that is asked over a network may not.
+ * @implements {StorageProvider}
+ */
+class SqliteProvider {
+  traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: true }
+
+  /** @param {string} file */
+  constructor(file) {
+    this.file = file
+    this.db = new DatabaseSync(file)
+    this.db.exec(schema)
+  }
+
+  /** @type {StorageProvider['stat']} */
+  async stat(path, { signal }) {
+    signal.throwIfAborted()
+    return toEntry(find(this.db, path))
+  }
+
+  /** @type {StorageProvider['list']} */
+  async list(path, { signal, cursor = '', limit }) {
+    signal.throwIfAborted()
+    if (find(this.db, path).version !== null) throw new StorageError('NOT_A_DIRECTORY', 'This is a file.')
+    // The last name is the cursor: it stays good while entries come and go.
+    const after = this.db.prepare('select * from entries where parent = ? and name > ? order by name limit ?')
+    const rows = after.all(path, cursor, limit + 1).map(row => /** @type {Row} */ (row))
+    const entries = rows.slice(0, limit).map(toEntry)
+    const last = entries.at(-1)
+    return rows.length > limit && last ? { entries, cursor: last.name } : { entries }
+  }
+
+  /** @type {StorageProvider['read']} */
+  async read(path, { signal, range, ifMatch }) {
+    signal.throwIfAborted()
+    const { offset, length = Number.MAX_SAFE_INTEGER } = range ?? { offset: 0 }
+    // A connection of its own, in a transaction: it goes on seeing the version that it began with.
+    const db = new DatabaseSync(this.file, { readOnly: true })
+    try {
+      db.exec('begin')
+      const row = find(db, path)
+      const { version, size } = row
+      if (version === null) throw new StorageError('NOT_A_FILE', 'This is a folder.')
+      if (ifMatch !== undefined && ifMatch !== version) throw new StorageError('PRECONDITION_FAILED', 'It has changed.')
+      if (range && offset >= size) throw new StorageError('RANGE_NOT_SATISFIABLE', `The file has ${size} bytes.`)
+      const end = Math.min(size, offset + length)
+      const within = `select start, bytes from pieces where version = :version and start < :end and start >=
+        (select max(start) from pieces where version = :version and start <= :offset) order by start`
+      const pieces = db.prepare(within).iterate({ version, end, offset })
+      const body = new Readable({
+        read() {
+          const { done, value } = pieces.next()
+          const { start, bytes } = /** @type {{ start: number, bytes: Uint8Array }} */ (value ?? {})
+          this.push(done ? null : bytes.subarray(Math.max(0, offset - start), end - start))
+        },
+        destroy(error, done) {
+          db.close()
+          done(error)
+        },
+      })
+      return { body: addAbortSignal(signal, body), entry: toEntry(row) }
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  }
+
+  /** @type {StorageProvider['write']} */
+  async write(path, body, { signal, mimeType = null, overwrite }) {
+    const version = randomUUID()
+    try {
+      this.#refuseTaken(path, overwrite)
+      const add = this.db.prepare('insert into pieces values (?, ?, ?)')
+      let size = 0
+      for await (const bytes of addAbortSignal(signal, body)) {
+        add.run(version, size, bytes)
+        size += bytes.length
+      }
+      signal.throwIfAborted()
+      // Others were served meanwhile, so look again: from here on nothing awaits, and all of it is one step.
+      return this.#inTransaction(() => {
+        const replaced = this.#refuseTaken(path, overwrite)
+        this.#makeFolder(parentOf(path), 'NOT_A_DIRECTORY')
+        if (replaced) this.db.prepare('delete from pieces where version = ?').run(replaced.version)
+        const put = this.db.prepare('insert or replace into entries values (?, ?, ?, ?, ?, ?)')
+        put.run(parentOf(path), nameOf(path), version, size, Date.now(), mimeType)
+        return toEntry(find(this.db, path))
+      })
+    } catch (error) {
+      body.destroy()
+      this.db.prepare('delete from pieces where version = ?').run(version)
+      // After an abort the stream fails with an error of its own making.
+      throw signal.aborted ? signal.reason : error
+    }
+  }
+
+  /** @type {StorageProvider['delete']} */
+  async delete(path, { signal }) {
+    signal.throwIfAborted()
+    this.#inTransaction(() => {
+      const row = lookUp(this.db, path)
+      if (!row) return
+      if (this.db.prepare('select 1 from entries where parent = ? limit 1').get(path))
+        throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+      this.db.prepare('delete from pieces where version = ?').run(row.version)
+      this.db.prepare('delete from entries where parent = ? and name = ?').run(parentOf(path), nameOf(path))
+    })
+  }
+
+  /** @type {StorageProvider['mkdir']} */
+  async mkdir(path, { signal, exclusive }) {
+    signal.throwIfAborted()
+    this.#inTransaction(() => {
+      if (exclusive) this.#refuseTaken(path, false)
+      this.#makeFolder(path, 'ALREADY_EXISTS')
+    })
+  }
+
+  async close() {
+    this.db.close()
+  }
+
+  /** The file that a write to `path` replaces. @param {string} path @param {boolean} overwrite */
+  #refuseTaken(path, overwrite) {
+    const row = lookUp(this.db, path)
+    if (row && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something of this name.')
+    if (row?.version === null) throw new StorageError('NOT_A_FILE', 'There is a folder of this name.')
+    return row
+  }
+
+  /** With its parents. @param {string} path @param {'ALREADY_EXISTS' | 'NOT_A_DIRECTORY'} overFile */
+  #makeFolder(path, overFile) {
+    if (path === '') return
+    const row = lookUp(this.db, path)
+    if (row?.version) throw new StorageError(overFile, `There is a file named "${nameOf(path)}".`)
+    if (row) return
+    this.#makeFolder(parentOf(path), 'NOT_A_DIRECTORY')
+    const put = this.db.prepare('insert into entries values (?, ?, null, 0, ?, null)')
+    put.run(parentOf(path), nameOf(path), Date.now())
+  }
+
+  /** @template T @param {() => T} work @returns {T} */
+  #inTransaction(work) {
+    this.db.exec('begin immediate')
+    try {
+      const result = work()
+      this.db.exec('commit')
+      return result
+    } catch (error) {
+      this.db.exec('rollback')
+      throw error
+    }
+  }
+}
+
+/**
+ * A folder has no version.
+ * @typedef {{ name: string, version: string | null, size: number, modified: number | null, type: string | null }} Row
+ */
+
+/** @param {DatabaseSync} db @param {string} path @returns {Row | undefined} */
+function lookUp(db, path) {
+  if (path === '') return { name: '', version: null, size: 0, modified: null, type: null }
+  const row = db.prepare('select * from entries where parent = ? and name = ?').get(parentOf(path), nameOf(path))
+  return /** @type {Row | undefined} */ (row)
+}
+
+/** @param {DatabaseSync} db @param {string} path @returns {Row} */
+function find(db, path) {
+  const row = lookUp(db, path)
+  if (!row) throw new StorageError('NOT_FOUND', 'There is nothing at this path.')
+  return row
+}
+
+/** @param {Row} row @returns {Entry} */
+function toEntry({ name, version, size, modified, type }) {
+  const modifiedAt = modified === null ? null : new Date(modified)
+  if (version === null) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null }
+  return { name, kind: 'file', size, modifiedAt, etag: version, mimeType: type }
+}
+
+/** @param {string} path */
+function parentOf(path) {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')))
+}
+
+/** @param {string} path */
+function nameOf(path) {
+  return path.slice(path.lastIndexOf('/') + 1)
+}

@@ -1,0 +1,222 @@
+/** Stowage as others get it: a tarball, installed into an empty project beside an adapter of somebody else's. */
+import { randomBytes } from 'node:crypto'
+import { cp, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { client } from './support/client.ts'
+import { npm, pack, packStowage } from './support/npm.ts'
+import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
+
+// An install from a registry far away takes its time.
+t.setTimeout(600_000)
+
+const root = new URL('..', import.meta.url).pathname
+const template = join(root, 'adapters/template')
+const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
+
+const folder = await temporaryFolder(t)
+const project = join(folder, 'project')
+await mkdir(project)
+await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
+const [stowage, adapter] = [await packStowage(folder), await pack(template, folder)]
+await npm(project, 'install', '--ignore-scripts', stowage, adapter)
+
+t.test('the types say what the package has', async t => {
+  await mkdir(join(project, 'node_modules/@types'), { recursive: true })
+  // What the author installs to have types.
+  const types = join(project, 'node_modules/@types/node')
+  await rm(types, { recursive: true, force: true })
+  await symlink(join(root, 'node_modules/@types/node'), types)
+  await cp(template, join(project, 'adapter'), { recursive: true })
+  await writeFile(join(project, 'adapter.ts'), program)
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  const options = '--strict --exactOptionalPropertyTypes --module nodenext --target es2024 --types node --noEmit'.split(
+    ' ',
+  )
+  const check = (...more: string[]) =>
+    runProgram({ environment: {}, cwd: project, command: [process.execPath, tsc, ...options, ...more] })
+  t.match(await check('--skipLibCheck', 'false', 'adapter.ts'), { status: 0, stdout: '' })
+  t.match(await check('--allowJs', '--checkJs', 'adapter/index.js', 'adapter/index.test.js'), { status: 0, stdout: '' })
+  await writeFile(join(project, 'wrong.ts'), program.replace("'NOT_FOUND'", "'MISSING'"))
+  t.match(await check('wrong.ts'), { stdout: /'"MISSING"' is not assignable/ }, 'and are not just any')
+})
+
+t.test('the template passes the kit under node:test', async t => {
+  const command = [process.execPath, '--test', '--test-reporter=tap', 'adapter/index.test.js'] as const
+  const { status, stdout, stderr } = await runProgram({ environment: {}, cwd: project, command: [...command] })
+  if (status !== 0) t.comment(stdout + stderr)
+  t.equal(status, 0)
+  t.match(stdout, /^# fail 0$/m)
+  const [passed, skipped] = ['pass', 'skipped'].map(what =>
+    Number(new RegExp(`^# ${what} (\\d+)$`, 'm').exec(stdout)?.[1]),
+  )
+  t.ok(Number(passed) > 50, `${passed} passed, ${skipped} skipped`)
+  t.match(stdout, /^ok .* # SKIP needs the method copy/m)
+})
+
+/** Packages that cannot be used, and why. */
+const broken: Record<string, { code: string | null; why: RegExp }> = {
+  'broken-missing': { code: null, why: /Cannot find package 'broken-missing'.*/ },
+  'broken-throws': { code: `throw new Error('no such luck')`, why: /no such luck/ },
+  'broken-throws-null': { code: 'throw null', why: /it throws null/ },
+  'broken-syntax': { code: 'export default {', why: /Unexpected end of input/ },
+  'broken-import': { code: `import 'not-there'`, why: /Cannot find package 'not-there'.*/ },
+  'broken-empty': { code: '', why: /it has no adapter as its default export \(export default\)/ },
+  'broken-version': {
+    code: definition({ apiVersion: 2 }),
+    why: /it is written for version 2 of the adapter API, this server has 1/,
+  },
+  'broken-taken': { code: definition({ type: 'local' }), why: /the type "local" is taken by another adapter/ },
+  'broken-type': { code: definition({ type: '../etc' }), why: /its type is malformed.*/ },
+  'broken-schema': {
+    code: definition({ configSchema: { type: 'object', properties: { a: { type: 'bytes' } } } }),
+    why: /its configSchema cannot be used: .*/,
+  },
+  'broken-schema-missing': {
+    code: definition({ configSchema: undefined }),
+    why: /its configSchema does not describe.*/,
+  },
+}
+
+t.test('the installed server uses it, and leaves out what cannot be used', async t => {
+  for (const [name, { code }] of Object.entries(broken)) {
+    if (code === null) continue
+    const home = join(project, 'node_modules', name)
+    await mkdir(home)
+    await writeFile(join(home, 'package.json'), JSON.stringify({ name, type: 'module', exports: './index.js' }))
+    await writeFile(join(home, 'index.js'), code)
+  }
+  const databases = join(folder, 'databases')
+  await mkdir(databases)
+  const server = await startProgram(t, {
+    command: [join(project, 'node_modules/.bin/stowage')],
+    cwd: project,
+    environment: {
+      PATH,
+      PORT: '0',
+      STOWAGE_DATA: join(folder, 'data'),
+      STOWAGE_ADAPTERS: [...Object.keys(broken), 'stowage-adapter-sqlite'].join(','),
+      SQLITE_FOLDER: databases,
+    },
+  })
+  const warnings = server
+    .output()
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+    .map(line => JSON.parse(line))
+    .filter(({ level }) => level >= 40)
+    .map(({ msg }) => msg)
+  for (const [name, { why }] of Object.entries(broken)) {
+    const sentence = new RegExp(`^The adapter package "${name}" \\(STOWAGE_ADAPTERS\\) is left out: ${why.source}\\.$`)
+    t.equal(warnings.filter(message => sentence.test(message)).length, 1, `${name}: ${warnings.join('\n')}`)
+  }
+  t.equal(warnings.length, Object.keys(broken).length, 'and of nothing else')
+
+  const stowage = client(server.url)
+  const { token } = await stowage.register('owner@example.org')
+  const { providerTypes } = await stowage.ask('{ providerTypes { type builtIn } }', {}, token)
+  t.match(
+    providerTypes.filter(({ builtIn }: { builtIn: boolean }) => !builtIn),
+    [{ type: 'sqlite' }],
+  )
+  const connect = 'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
+  const refused = await stowage.graphql(
+    connect,
+    { input: { type: 'sqlite', name: 'x', config: { name: '../x' } } },
+    token,
+  )
+  t.equal(refused.errors[0]?.extensions.reason, 'INVALID_CONFIG')
+  const id = await stowage.connectProvider(token, 'sqlite', { name: 'team' })
+  t.match(await readdir(databases), ['team.sqlite'])
+  const bytes = randomBytes(5_000_001)
+  const stored = await stowage.upload(token, id, '/folder/file name.bin', bytes)
+  t.match([stored.status, (await stored.json()).size], [201, bytes.length])
+  const whole = await stowage.download(token, id, '/folder/file name.bin')
+  t.ok(Buffer.from(await whole.arrayBuffer()).equals(bytes), 'byte by byte')
+  const range = await stowage.download(token, id, '/folder/file name.bin', { range: 'bytes=4000000-4999999' })
+  t.equal(range.status, 206)
+  t.ok(Buffer.from(await range.arrayBuffer()).equals(bytes.subarray(4_000_000, 5_000_000)))
+  t.equal(await server.stop(), 0)
+})
+
+function definition(more: object): string {
+  const fields = {
+    type: 'broken',
+    apiVersion: 1,
+    title: 'Broken',
+    configSchema: { type: 'object', properties: {} },
+    ...more,
+  }
+  return `export default { ...${JSON.stringify(fields)}, open: async () => ({}) }`
+}
+
+/** Uses every name that both entry points export. */
+const program = `
+import type { FileHandle } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import {
+  type AdapterDefinition, apiVersion, type ByteRange, type Call, type ChecksumAlgorithm, type ConfigSchema, type Entry,
+  type Host, type ListPage, type OAuthFlow, type Quota, type ReadResult, type ResumableWrites, StorageError,
+  type StorageErrorCode, storageErrorCodes, type StoragePath, type StorageProvider, type Tokens, type Traits,
+} from 'stowage/adapter'
+import {
+  commonNames, type ConformanceCase, conformanceCases, type Faults, type Harness, oddNames, type TestHost, testHost, type Undo,
+} from 'stowage/adapter/conformance'
+
+const code: StorageErrorCode = 'NOT_FOUND'
+const missing = () => new StorageError(code, 'There is nothing at this path.', { retryAfterMs: 5 })
+const traits: Traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: false, maxFileSize: 5 }
+const checksum: ChecksumAlgorithm = 'md5'
+const entry: Entry = {
+  name: '', kind: 'file', size: 1, modifiedAt: new Date(), etag: null, mimeType: null, checksums: { [checksum]: 'ab' },
+}
+const part: ResumableWrites = {
+  partSize: 5,
+  begin: async (path: StoragePath, { signal, size }) => JSON.stringify([path, signal.aborted, size]),
+  append: async (state, body: Readable, { offset, size, last }) => state + body.readable + (offset + size) + last,
+  complete: async () => entry,
+  abort: async () => {},
+}
+class Provider implements StorageProvider {
+  readonly traits = traits
+  readonly resumable = part
+  async stat(_path: StoragePath, { signal }: Call): Promise<Entry> { signal.throwIfAborted(); throw missing() }
+  async list(_path: StoragePath, { cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
+    return cursor ? { entries: [entry].slice(limit) } : { entries: [], cursor: 'next' }
+  }
+  async read(_path: StoragePath, { range }: Call & { range?: ByteRange }): Promise<ReadResult> {
+    return { body: Readable.from([String(range?.offset)]), entry }
+  }
+  async write(): Promise<Entry> { return entry }
+  async delete(): Promise<void> {}
+  async mkdir(): Promise<void> {}
+  async quota(): Promise<Quota> { return { used: null, total: 5 } }
+  async openFile(): Promise<{ handle: FileHandle; entry: Entry }> { throw missing() }
+  async presign(_path: StoragePath, { method }: { method: 'GET' | 'PUT' }) {
+    return { url: new URL('https://example.org/' + method), headers: {} }
+  }
+}
+const tokens: Tokens = { accessToken: 'a', expiresAt: new Date() }
+type Config = { root: string }
+const oauth: OAuthFlow<Config> = {
+  isNeeded: ({ root }) => root !== '',
+  authorizeUrl: (_config, { state }) => new URL('https://example.org/?state=' + state),
+  exchange: async () => tokens,
+  refresh: async () => tokens,
+}
+const configSchema: ConfigSchema = { type: 'object', properties: { root: { type: 'string' } }, required: ['root'] }
+const adapter: AdapterDefinition<Config> = {
+  type: 'mine', apiVersion, title: 'Mine', configSchema, oauth,
+  async open({ root }, host: Host) {
+    host.warn('opened', { root, token: await host.accessToken({ rejected: 'old' }) })
+    return new Provider()
+  },
+}
+export default adapter
+const host: TestHost = testHost({ accessToken: async () => 'token' })
+const undo: Undo = () => {}
+const faults: Faults = { rateLimit: async (_provider, { retryAfterMs }) => (retryAfterMs > 0 ? undo : undo) }
+const harness: Harness = { open: () => adapter.open({ root: '/' }, host), refuses: name => name.endsWith('.'), faults }
+const cases: ConformanceCase[] = conformanceCases(harness)
+for (const { name, run } of cases) run().then(({ skipped }) => [name, skipped ?? '', storageErrorCodes, oddNames, commonNames])
+`
