@@ -48,9 +48,14 @@ export class Bucket {
   constructor(settings: S3Settings, limits: Limits) {
     this.settings = settings
     this.limits = limits
-    this.#calls = client(settings, callSockets, { socketTimeout: limits.idleTime })
+    // Amazon checks what comes; older servers take the SDK's checksums for a part of the file.
+    const checksums = settings.isAmazon ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED'
+    this.#calls = client(settings, callSockets, checksums, { socketTimeout: limits.idleTime })
     // Here an idle connection may be that of a reader who takes a break; only the answer's beginning has a limit.
-    this.#bodies = client(settings, bodySockets, { requestTimeout: limits.idleTime, throwOnRequestTimeout: true })
+    this.#bodies = client(settings, bodySockets, 'WHEN_REQUIRED', {
+      requestTimeout: limits.idleTime,
+      throwOnRequestTimeout: true,
+    })
   }
 
   get name(): string {
@@ -71,8 +76,14 @@ export class Bucket {
     return this.#run(this.#bodies, signal, work)
   }
 
-  /** For what is signed and not sent. */
+  /** For what is signed and not sent: the other client would have a checksum of no bytes sign for every body. */
   get signer(): S3 {
+    this.#bodies.config.systemClockOffset = this.#calls.config.systemClockOffset
+    return this.#bodies
+  }
+
+  /** Its errors are the SDK's own. */
+  get raw(): S3 {
     return this.#calls
   }
 
@@ -135,16 +146,19 @@ export function isPrecondition(error: unknown): boolean {
 
 type HandlerOptions = Extract<S3ClientConfig['requestHandler'], { socketTimeout?: number | undefined }>
 
-function client(settings: S3Settings, maxSockets: number, handler: HandlerOptions): S3 {
+function client(
+  settings: S3Settings,
+  maxSockets: number,
+  requestChecksumCalculation: 'WHEN_SUPPORTED' | 'WHEN_REQUIRED',
+  handler: HandlerOptions,
+): S3 {
   const agent = { keepAlive: true, maxSockets, maxFreeSockets: 32, scheduling: 'lifo' as const }
-  // Older servers take the SDK's own checksums for a part of the file.
-  const checksums = settings.isAmazon ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED'
   return new S3({
     region: settings.region,
     ...(settings.endpoint === undefined ? {} : { endpoint: settings.endpoint }),
     forcePathStyle: settings.forcePathStyle,
     credentials: settings.credentials,
-    requestChecksumCalculation: checksums,
+    requestChecksumCalculation,
     responseChecksumValidation: 'WHEN_REQUIRED',
     // Not "adaptive": after one refusal it holds back every later call of the provider, of all who use it.
     retryMode: 'standard',

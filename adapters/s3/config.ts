@@ -107,8 +107,8 @@ function parseEndpoint(text: string): URL {
 }
 
 function parsePrefix(text: string): string {
+  if (text === '' || text === '/') return ''
   const prefix = text.replace(/^\/|\/$/g, '')
-  if (prefix === '') return ''
   if (!prefix.isWellFormed() || prefix.split('/').some(name => ['', '.', '..'].includes(name)) || /\0/.test(prefix)) {
     const message = 'The folder in the bucket is names with one "/" between them; none is ".", ".." or holds a NUL.'
     throw new StorageError('INVALID_CONFIG', message)

@@ -175,7 +175,9 @@ function isNetworkError({ code, name }: Vendor): boolean {
 }
 
 export function unreachable(error: Error & { code?: string }, { endpointName }: Where): StorageError {
-  const why = error.name === 'TimeoutError' ? unreachableCodes.ETIMEDOUT : unreachableCodes[error.code ?? '']
+  // The SDK calls every broken connection a timeout.
+  const why =
+    unreachableCodes[error.code ?? ''] ?? (error.name === 'TimeoutError' ? unreachableCodes.ETIMEDOUT : undefined)
   const message = `${endpointName} cannot be reached: ${why ?? 'the connection failed'}. Check the endpoint, or try again.`
   return new StorageError('UNAVAILABLE', message, { cause: error })
 }

@@ -18,7 +18,7 @@ const known = new Map<string, Conditions>()
 export async function probe(bucket: Bucket): Promise<Conditions | undefined> {
   const signal = AbortSignal.timeout(patience)
   try {
-    await bucket.signer.headBucket({ Bucket: bucket.name }, { abortSignal: signal })
+    await bucket.raw.headBucket({ Bucket: bucket.name }, { abortSignal: signal })
   } catch (error) {
     const fault = configFault(error, bucket.where)
     if (fault) throw fault
@@ -36,7 +36,7 @@ export async function probe(bucket: Bucket): Promise<Conditions | undefined> {
 async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Conditions> {
   const object = { Bucket: bucket.name, Key: `${bucket.settings.base}.stowage-probe-${randomUUID()}/` }
   const options = { abortSignal: signal }
-  const put = () => bucket.signer.putObject({ ...object, Body: Buffer.alloc(0), IfNoneMatch: '*' }, options)
+  const put = () => bucket.raw.putObject({ ...object, Body: Buffer.alloc(0), IfNoneMatch: '*' }, options)
   const written: { VersionId?: string | undefined }[] = []
   try {
     written.push(await put())
@@ -48,7 +48,7 @@ async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Con
     throw error
   } finally {
     for (const { VersionId } of written) {
-      await bucket.signer.deleteObject({ ...object, ...(VersionId ? { VersionId } : {}) }).catch(() => {})
+      await bucket.raw.deleteObject({ ...object, ...(VersionId ? { VersionId } : {}) }).catch(() => {})
     }
   }
 }

@@ -1,0 +1,276 @@
+import { buffer } from 'node:stream/consumers'
+import { DeleteBucketCommand } from '@aws-sdk/client-s3'
+import t, { type Test } from 'tap'
+import { at, call, get, has, namesIn, pattern, put } from '../../adapters/conformance/kit.ts'
+import { Bucket, defaultLimits } from '../../adapters/s3/bucket.ts'
+import { parseConfig } from '../../adapters/s3/config.ts'
+import { s3Adapter } from '../../adapters/s3/index.ts'
+import { S3Provider } from '../../adapters/s3/provider.ts'
+import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
+import { s3Server } from '../servers/radosgw.ts'
+import { silentHost } from './host.ts'
+import { configFor, openS3 } from './s3-provider.ts'
+
+t.setTimeout(300_000)
+
+const mib = 1024 * 1024
+const server = await s3Server(t)
+const bucket = await server.newBucket()
+
+/** A provider whose requests all go through a proxy. */
+async function behindProxy(t: Test, limits = {}) {
+  const proxy = await faultProxy(t, server.endpoint)
+  return { proxy, provider: await openS3({ ...server, endpoint: proxy.endpoint }, bucket, { limits }) }
+}
+
+t.test('a read whose connection breaks or stalls goes on where it stood', async t => {
+  const { proxy, provider } = await behindProxy(t, { idleTime: 400 })
+  const bytes = pattern(3 * mib)
+  await put(provider, 'file', bytes)
+  for (const kind of ['cutAnswerAfter', 'stallAnswerAfter'] as const) {
+    for (const range of [undefined, { offset: 1000, length: 2 * mib }]) {
+      const asked: (string | undefined)[] = []
+      proxy.fault = ({ method, headers }) => {
+        if (method !== 'GET') return undefined
+        asked.push(headers.range)
+        return asked.length <= 4 ? ({ [kind]: 300_000 } as Fault) : undefined
+      }
+      const expected = bytes.subarray(range?.offset ?? 0, range && range.offset + range.length)
+      t.ok((await get(provider, 'file', range)).equals(expected), `${kind} ${JSON.stringify(range)}`)
+      t.equal(asked.length, 5, 'each part was asked for once')
+    }
+  }
+})
+
+t.test('a read that never gets on ends with an error, as does one whose file was replaced meanwhile', async t => {
+  const { proxy, provider } = await behindProxy(t)
+  await put(provider, 'file', pattern(mib))
+  proxy.fault = ({ method, headers }) => {
+    if (method !== 'GET') return undefined
+    return headers.range ? { cutAnswerAfter: 0 } : { cutAnswerAfter: 100_000 }
+  }
+  await t.rejects(get(provider, 'file'), { code: 'UNAVAILABLE', message: /closed the connection/ })
+  proxy.fault = ({ method, headers }) => (method === 'GET' && !headers.range ? { cutAnswerAfter: 100_000 } : undefined)
+  const { body } = await provider.read(at('file'), call())
+  const direct = put(provider, 'file', pattern(mib, 1), true)
+  await direct
+  await t.rejects(buffer(body), { code: 'UNAVAILABLE', message: /changed while it was read/ })
+})
+
+t.test('a server that takes requests and never answers', async t => {
+  const { proxy, provider } = await behindProxy(t, { idleTime: 200 })
+  await put(provider, 'file', 'content')
+  proxy.fault = () => 'stall'
+  const calls = [provider.stat(at('file'), call()), provider.read(at('file'), call()), put(provider, 'other', 'x')]
+  for (const result of await Promise.allSettled<unknown>(calls)) {
+    t.match(result, { status: 'rejected', reason: { code: 'UNAVAILABLE', message: /did not answer in time/ } })
+  }
+  const controller = new AbortController()
+  const reason = new Error('gone')
+  setTimeout(() => controller.abort(reason), 50)
+  await t.rejects(provider.stat(at('file'), { signal: controller.signal }), reason)
+  proxy.fault = undefined
+  await has(provider, 'file', 'content')
+})
+
+t.test('many slow readers do not keep others out', async t => {
+  const provider = await openS3(server, bucket)
+  await put(provider, 'file', pattern(mib))
+  const bodies = await Promise.all(
+    Array.from({ length: 100 }, async () => (await provider.read(at('file'), call())).body),
+  )
+  await has(provider, 'file', pattern(mib))
+  t.strictSame(await namesIn(provider, ''), ['file'])
+  for (const body of bodies) body.destroy()
+})
+
+const xml = (code: string, more = '') =>
+  `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code>${more}</Error>`
+
+t.test('what each refusal is told as', async t => {
+  const { proxy, provider } = await behindProxy(t)
+  const answers: [number, string, Record<string, string>, string, RegExp, number?][] = [
+    [503, xml('SlowDown'), {}, 'RATE_LIMITED', /too often/],
+    [503, xml('SlowDown'), { 'retry-after': '1' }, 'RATE_LIMITED', /too often/, 1000],
+    [503, '', { 'retry-after': '1' }, 'RATE_LIMITED', /too often/, 1000],
+    [429, '', { 'retry-after': '1' }, 'RATE_LIMITED', /too often/, 1000],
+    [503, '', {}, 'UNAVAILABLE', /fails at the moment \(HTTP 503\)/],
+    [500, xml('InternalError'), {}, 'UNAVAILABLE', /HTTP 500/],
+    [403, xml('AccessDenied'), {}, 'PERMISSION_DENIED', /see which permissions they have/],
+    [400, xml('ExpiredToken'), {}, 'UNAUTHORIZED', /session token has expired/],
+    [
+      400,
+      xml('AuthorizationHeaderMalformed', '<Region>eu-west-3</Region>'),
+      {},
+      'UNAVAILABLE',
+      /region eu-west-3, not in us-east-1/,
+    ],
+    [301, xml('PermanentRedirect'), { 'x-amz-bucket-region': 'sa-east-1' }, 'UNAVAILABLE', /region sa-east-1/],
+    [
+      403,
+      xml('RequestTimeTooSkewed'),
+      { date: new Date(Date.now() - 5_400_000).toUTCString() },
+      'UNAVAILABLE',
+      /90 minutes ahead/,
+    ],
+    [
+      403,
+      xml('RequestTimeTooSkewed'),
+      { date: new Date(Date.now() + 7_200_000).toUTCString() },
+      'UNAVAILABLE',
+      /120 minutes behind/,
+    ],
+    [403, xml('QuotaExceeded'), {}, 'QUOTA_EXCEEDED', /no room/],
+    [400, xml('KeyTooLongError'), {}, 'INVALID_PATH', /cannot hold such a name/],
+    [200, '<!doctype html><p>Welcome', { 'content-type': 'text/html' }, 'UNAVAILABLE', /is not S3/],
+  ]
+  await Promise.all(
+    answers.map(async ([status, body, headers, code, message, retryAfterMs]) => {
+      const one = await behindProxy(t)
+      one.proxy.fault = () => ({ answer: { status, headers, body } })
+      const error = await one.provider.list(at(''), { ...call(), limit: 10 }).catch(error => error)
+      t.match(error, { name: 'StorageError', code, message, retryAfterMs }, `${status} ${body}`)
+      t.notMatch(error.message, /<|undefined|NaN/)
+    }),
+  )
+  proxy.fault = ({ method }) => (method === 'HEAD' ? { answer: { status: 403 } } : undefined)
+  await t.rejects(provider.stat(at('file'), call()), { code: 'PERMISSION_DENIED' }, 'a refusal without a reason')
+})
+
+t.test('deletes that are refused one by one', async t => {
+  const { proxy, provider } = await behindProxy(t)
+  await put(provider, 'folder/file', 'kept')
+  const body = '<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>no</Message></Error></DeleteResult>'
+  proxy.fault = ({ method, url }) =>
+    method === 'POST' && url?.includes('delete')
+      ? { answer: { status: 200, headers: { 'content-type': 'application/xml' }, body } }
+      : undefined
+  await t.rejects(provider.deleteTree(at('folder'), call()), { code: 'PERMISSION_DENIED' })
+  proxy.fault = undefined
+  await has(provider, 'folder/file', 'kept')
+})
+
+t.test('wrong credentials, by the real server', async t => {
+  const wrong = { secretAccessKey: 'not the secret' }
+  const unknown = { accessKeyId: 'NOBODY' }
+  for (const [config, message] of [
+    [wrong, /secret access key does not fit/],
+    [unknown, /does not know the access key ID/],
+  ] as const) {
+    const provider = await openS3(server, bucket, { config })
+    const calls = [
+      provider.list(at(''), { ...call(), limit: 10 }),
+      provider.stat(at('file'), call()),
+      provider.read(at('file'), call()),
+      put(provider, 'file', 'x'),
+      provider.mkdir(at('folder'), { ...call(), exclusive: true }),
+      provider.delete(at('file'), call()),
+    ]
+    for (const result of await Promise.allSettled<unknown>(calls)) {
+      t.match(result, { status: 'rejected', reason: { code: 'UNAUTHORIZED', message } })
+    }
+  }
+})
+
+t.test('a bucket that is missing, or goes', async t => {
+  await t.rejects(openS3(server, 'no-such-bucket'), {
+    code: 'INVALID_CONFIG',
+    message: /There is no bucket "no-such-bucket" at 127\.0\.0\.1:\d+: create it/,
+  })
+  const gone = await server.newBucket()
+  const provider = await openS3(server, gone)
+  await server.client.send(new DeleteBucketCommand({ Bucket: gone }))
+  const calls = [
+    provider.list(at(''), { ...call(), limit: 10 }),
+    provider.stat(at('file'), call()),
+    provider.read(at('file'), call()),
+    put(provider, 'file', 'x'),
+  ]
+  for (const result of await Promise.allSettled<unknown>(calls)) {
+    t.match(result, { status: 'rejected', reason: { code: 'UNAVAILABLE', message: /There is no bucket/ } })
+  }
+  await server.newBucket()
+})
+
+t.test('the wrong region is told when the provider is opened', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  proxy.fault = () => ({ answer: { status: 301, headers: { 'x-amz-bucket-region': 'ap-south-1' } } })
+  await t.rejects(openS3({ ...server, endpoint: proxy.endpoint }, bucket), {
+    code: 'INVALID_CONFIG',
+    message: /in the region ap-south-1, not in us-east-1: correct the region/,
+  })
+})
+
+t.test('a clock that is hours off is made up for, also in links', async t => {
+  for (const hours of [-5, 5]) {
+    const settings = parseConfig(configFor(server, bucket, { prefix: `clock ${hours}` }))
+    const own = new Bucket(settings, defaultLimits)
+    own.raw.config.systemClockOffset = hours * 3_600_000
+    const provider = new S3Provider(own, silentHost, 'put')
+    await put(provider, 'file', 'content')
+    const { url } = await provider.presign(at('file'), { ...call(), method: 'GET', expiresIn: 60 })
+    t.equal(await (await fetch(url)).text(), 'content')
+    await provider.close()
+  }
+})
+
+t.test('endpoints where nobody answers', async t => {
+  const tls = server.endpoint.replace('http:', 'https:')
+  for (const [endpoint, message] of [
+    ['http://127.0.0.1:9', /127\.0\.0\.1:9 cannot be reached: nothing listens there/],
+    ['http://nowhere.invalid', /nowhere\.invalid cannot be reached: (there is no such host|its name)/],
+    [tls, /cannot be reached: it does not speak TLS/],
+  ] as const) {
+    const provider = await openS3({ ...server, endpoint }, bucket)
+    t.equal(provider.traits.atomicCreate, false, 'an outage does not keep a provider from being opened')
+    await t.rejects(provider.list(at(''), { ...call(), limit: 10 }), { code: 'UNAVAILABLE', message })
+  }
+})
+
+t.test('a server that was down when the provider was opened', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  proxy.fault = () => ({ answer: { status: 503 } })
+  const provider = await openS3({ ...server, endpoint: proxy.endpoint }, bucket)
+  t.equal(provider.traits.atomicCreate, false)
+  proxy.fault = undefined
+  await put(provider, 'file', 'content')
+  t.equal(provider.traits.atomicCreate, true)
+})
+
+t.test('the configuration', async t => {
+  const good = configFor(server, bucket)
+  for (const endpoint of ['not an address', 'ftp://host', 'https://a:b@host', 'https://host/?x=1', 'https://host/#x']) {
+    await t.rejects(s3Adapter.open({ ...good, endpoint }, silentHost), { code: 'INVALID_CONFIG', message: /endpoint/ })
+  }
+  for (const prefix of ['a//b', '..', 'a/../b', './a', 'a\0b', '\ud800', '//']) {
+    await t.rejects(s3Adapter.open({ ...good, prefix }, silentHost), { code: 'INVALID_CONFIG', message: /folder/ })
+  }
+  t.match(parseConfig({ ...good, prefix: '/a/b/' }), { base: 'a/b/', isAmazon: false, forcePathStyle: true })
+  const { endpoint: _, ...amazon } = good
+  t.match(parseConfig(amazon), {
+    base: '',
+    isAmazon: true,
+    forcePathStyle: false,
+    endpointName: 'Amazon S3 in us-east-1',
+  })
+  t.equal(parseConfig({ ...good, endpoint: 'https://s3.eu-west-1.amazonaws.com' }).isAmazon, true)
+  t.equal(parseConfig({ ...good, endpoint: 'https://amazonaws.com.example.com' }).isAmazon, false)
+  const secrets = Object.entries(s3Adapter.configSchema.properties).filter(
+    ([, p]) => (p as { writeOnly?: true }).writeOnly,
+  )
+  t.strictSame(
+    secrets.map(([name]) => name),
+    ['secretAccessKey', 'sessionToken'],
+  )
+})
+
+t.test('a link to write at Amazon asks for no checksum of the body, which nobody can know yet', async t => {
+  const { endpoint: _, ...amazon } = configFor(server, 'some-bucket')
+  const own = new Bucket(parseConfig(amazon), defaultLimits)
+  const provider = new S3Provider(own, silentHost, 'all')
+  const { url } = await provider.presign(at('a b'), { ...call(), method: 'PUT', expiresIn: 10_000_000 })
+  t.match(url.href, /^https:\/\/some-bucket\.s3\.us-east-1\.amazonaws\.com\/a%20b\?/)
+  t.notMatch(url.search, /checksum/)
+  t.equal(url.searchParams.get('X-Amz-Expires'), String(7 * 24 * 3600))
+  await provider.close()
+})

@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
+import t from 'tap'
+import {
+  at,
+  bodyOf,
+  call,
+  get,
+  has,
+  isMissing,
+  namesIn,
+  pattern,
+  put,
+  rejectsWith,
+  stalledBody,
+} from '../../adapters/conformance/kit.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
+import { defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
+import { cutFor, gathered, maxFileSize, maxParts } from '../../adapters/s3/parts.ts'
+import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
+import { s3Server } from '../servers/radosgw.ts'
+import { openS3, smallParts } from './s3-provider.ts'
+
+t.setTimeout(300_000)
+
+const mib = 1024 * 1024
+const server = await s3Server(t)
+const bucket = await server.newBucket()
+const reason = new Error('the client went away')
+
+async function uploads(): Promise<number> {
+  const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
+  return Uploads.length
+}
+
+/** Announced, since parts are twice as long where the size is not known. */
+const announced = { size: 20 * mib }
+
+function write(provider: StorageProvider, path: string, body: Readable, options: object = {}) {
+  return provider.write(at(path), body, { ...call(), overwrite: false, ...announced, ...options })
+}
+
+async function openBehind(proxy: FaultProxy, limits: Partial<Limits> = smallParts) {
+  // A bucket of its own: what it can do is found out through the proxy.
+  return await openS3({ ...server, endpoint: proxy.endpoint }, await server.newBucket(), { limits })
+}
+
+t.test('an upload that is aborted or fails leaves no parts', async t => {
+  const provider = await openS3(server, bucket, { limits: smallParts })
+  const bytes = pattern(17 * mib)
+  for (const path of ['new', 'made/up/new']) {
+    const controller = new AbortController()
+    const body = stalledBody(bytes)
+    const writing = write(provider, path, body, { signal: controller.signal })
+    while ((await uploads()) === 0) await new Promise(resolve => setTimeout(resolve, 10))
+    controller.abort(reason)
+    await t.rejects(writing, reason)
+    t.ok(body.destroyed)
+    t.equal(await uploads(), 0)
+  }
+  const broken = new Error('read ECONNRESET')
+  async function* pieces() {
+    yield bytes
+    while ((await uploads()) === 0) await new Promise(resolve => setTimeout(resolve, 10))
+    throw broken
+  }
+  await t.rejects(write(provider, 'new', Readable.from(pieces())), broken)
+  t.equal(await uploads(), 0)
+  t.strictSame(await namesIn(provider, ''), [])
+})
+
+t.test('of large files that race with overwrite: false one wins, and no other bytes or parts are left', async t => {
+  const provider = await openS3(server, bucket, { limits: smallParts })
+  const contents = Array.from({ length: 6 }, (_, i) => pattern(6 * mib, i))
+  const results = await Promise.allSettled(contents.map(bytes => write(provider, 'file', bodyOf(bytes))))
+  const winners = results.flatMap(({ status }, i) => (status === 'fulfilled' ? [i] : []))
+  t.equal(winners.length, 1)
+  for (const result of results) if (result.status === 'rejected') t.match(result.reason, { code: 'ALREADY_EXISTS' })
+  await has(provider, 'file', contents[winners[0] ?? 0] ?? '')
+  t.equal(await uploads(), 0)
+})
+
+t.test('a part whose connection breaks is sent again; when it always breaks, nothing is left', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const provider = await openBehind(proxy)
+  let cut = 0
+  proxy.fault = ({ url, method }) =>
+    method === 'PUT' && url?.includes('partNumber=2') && cut++ < 2 ? { cutRequestAfter: 2 * mib } : undefined
+  const bytes = pattern(12 * mib)
+  t.match(await write(provider, 'file', bodyOf(bytes)), { size: bytes.length })
+  await has(provider, 'file', bytes)
+  t.equal(cut, 3)
+
+  proxy.fault = ({ url }) => (url?.includes('partNumber=2') ? { cutRequestAfter: mib } : undefined)
+  const endless = stalledBody(bytes)
+  await t.rejects(write(provider, 'other', endless), { code: 'UNAVAILABLE', message: /closed the connection/ })
+  t.ok(endless.destroyed, 'it does not wait for the rest of a body in vain')
+  proxy.fault = undefined
+  t.strictSame(await namesIn(provider, ''), ['file'])
+  t.equal(await uploads(), 0)
+})
+
+t.test('a write whose answer was lost is known for its own', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const provider = await openBehind(proxy)
+  const loseOne = (wanted: (request: { url?: string | undefined; method?: string | undefined }) => boolean) => {
+    let lost = 0
+    proxy.fault = request => (wanted(request) && lost++ === 0 ? 'lose answer' : undefined)
+    return () => lost
+  }
+  const small = loseOne(({ method }) => method === 'PUT')
+  t.match(await write(provider, 'small', bodyOf('small')), { size: 5 })
+  t.ok(small() > 1, 'it was sent again')
+  const claim = loseOne(({ method, url }) => method === 'PUT' && !url?.includes('partNumber'))
+  t.match(await write(provider, 'claimed', bodyOf(pattern(6 * mib))), { size: 6 * mib })
+  t.ok(claim() > 1)
+  const complete = loseOne(({ method, url }) => method === 'POST' && Boolean(url?.includes('uploadId')))
+  t.match(await write(provider, 'completed', bodyOf(pattern(6 * mib, 1))), { size: 6 * mib })
+  t.ok(complete() > 1)
+  proxy.fault = undefined
+  await has(provider, 'small', 'small')
+  await has(provider, 'claimed', pattern(6 * mib))
+  await has(provider, 'completed', pattern(6 * mib, 1))
+  await rejectsWith('ALREADY_EXISTS', put(provider, 'small', 'small'))
+})
+
+t.test('where the last step fails, the name that was taken for it is free again', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const provider = await openBehind(proxy)
+  proxy.fault = ({ method, url }) =>
+    method === 'POST' && url?.includes('uploadId')
+      ? { answer: { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' } }
+      : undefined
+  await rejectsWith('PERMISSION_DENIED', write(provider, 'file', bodyOf(pattern(6 * mib))))
+  proxy.fault = undefined
+  await isMissing(provider, 'file')
+  t.strictSame(await namesIn(provider, ''), [])
+})
+
+t.test('a file of which the back end kept only a part is removed, and that is told', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const provider = await openBehind(proxy)
+  const headers = { etag: `"${createHash('md5').update('content').digest('hex')}"`, 'content-length': '3' }
+  proxy.fault = ({ method, url }) =>
+    method === 'HEAD' && url?.endsWith('/file') ? { answer: { status: 200, headers } } : undefined
+  await t.rejects(put(provider, 'file', 'content', true), { code: 'UNAVAILABLE', message: /kept 3 of 7 bytes/ })
+  proxy.fault = undefined
+  await isMissing(provider, 'file')
+})
+
+t.test('a server that knows no conditions', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  proxy.fault = ({ headers }) => (headers['if-none-match'] ? { answer: { status: 501 } } : undefined)
+  const provider = await openBehind(proxy)
+  t.equal(provider.traits.atomicCreate, false)
+  for (const bytes of [pattern(10), pattern(6 * mib)]) {
+    const path = `file ${bytes.length}`
+    await put(provider, path, bytes)
+    await rejectsWith('ALREADY_EXISTS', put(provider, path, 'no'))
+    await has(provider, path, bytes)
+    await provider.copy(at(path), at('copied'), { ...call(), overwrite: true })
+    await rejectsWith('ALREADY_EXISTS', provider.copy(at(path), at('copied'), { ...call(), overwrite: false }))
+  }
+  await provider.mkdir(at('folder'), { ...call(), exclusive: true })
+  await rejectsWith('ALREADY_EXISTS', provider.mkdir(at('folder'), { ...call(), exclusive: true }))
+})
+
+t.test('parts too long for memory flow through, and have to have the size that was announced', async t => {
+  const limits = { partBytes: 5 * mib, memoryBytes: 6 * mib }
+  const provider = await openS3(server, bucket, { limits })
+  const bytes = pattern(11 * mib)
+  t.match(await write(provider, 'file', bodyOf(bytes), { size: bytes.length }), { size: bytes.length })
+  await has(provider, 'file', bytes)
+  for (const size of [bytes.length - 1, bytes.length + 1, bytes.length + 8 * mib]) {
+    const body = bodyOf(bytes)
+    await t.rejects(write(provider, 'other', body, { size }), {
+      code: 'UNAVAILABLE',
+      message: /size that was announced/,
+    })
+    t.ok(body.destroyed)
+  }
+  const controller = new AbortController()
+  const stalled = write(provider, 'other', stalledBody(bytes), { size: 20 * mib, signal: controller.signal })
+  while ((await uploads()) === 0) await new Promise(resolve => setTimeout(resolve, 10))
+  controller.abort(reason)
+  await t.rejects(stalled, reason)
+  t.strictSame(await namesIn(provider, ''), ['file'])
+  t.equal(await uploads(), 0)
+})
+
+t.test('every size up to the largest is cut into parts that suffice, in bounded memory', async t => {
+  const sizes = [0, 1, 8 * mib, 100 * 1024 * mib, 200 * 1024 * mib, maxFileSize - 1, maxFileSize, undefined]
+  for (const size of sizes) {
+    const { partBytes, atOnce } = cutFor(size, defaultLimits)
+    t.ok(partBytes * maxParts >= (size ?? 150 * 1024 * mib), `${size}: ${partBytes}`)
+    t.ok(partBytes >= 5 * mib && partBytes <= 5 * 1024 * mib)
+    t.ok(atOnce === 0 || (atOnce + 1) * partBytes <= defaultLimits.memoryBytes)
+  }
+})
+
+t.test('a body is gathered to whole parts, whatever its pieces', async t => {
+  const bytes = pattern(1000)
+  for (const piece of [1, 7, 99, 100, 101, 250, 1000]) {
+    const parts: Buffer[] = []
+    for await (const part of gathered(bodyOf(bytes, piece), 100)) parts.push(part)
+    t.strictSame(
+      parts.map(part => part.length),
+      [...Array.from({ length: 10 }, () => 100), 0],
+      `${piece}`,
+    )
+    t.ok(Buffer.concat(parts).equals(bytes))
+  }
+})
+
+t.test('copies', async t => {
+  t.test('in parts, with what describes the file, or not at all', async t => {
+    const limits = { ...smallParts, copyBytes: 6 * mib, copyPartBytes: 5 * mib }
+    const provider = await openS3(server, bucket, { limits })
+    const bytes = pattern(11 * mib)
+    await write(provider, 'from/a+b é', bodyOf(bytes), { mimeType: 'video/mp4' })
+    const copied = await provider.copy(at('from/a+b é'), at('to/file'), { ...call(), overwrite: false })
+    t.match(copied, { name: 'file', size: bytes.length, mimeType: 'video/mp4' })
+    t.strictSame(copied, await provider.stat(at('to/file'), call()))
+    await has(provider, 'to/file', bytes)
+    await rejectsWith('ALREADY_EXISTS', provider.copy(at('from/a+b é'), at('to/file'), { ...call(), overwrite: false }))
+    const copies = [1, 2, 3, 4].map(() => provider.copy(at('to/file'), at('raced'), { ...call(), overwrite: false }))
+    const results = await Promise.allSettled(copies)
+    t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
+    t.equal(await uploads(), 0)
+  })
+
+  t.test('aborted in the middle, nothing is there', async t => {
+    const proxy = await faultProxy(t, server.endpoint)
+    const provider = await openBehind(proxy, { ...smallParts, copyBytes: 6 * mib, copyPartBytes: 5 * mib })
+    await put(provider, 'file', pattern(11 * mib))
+    const controller = new AbortController()
+    proxy.fault = ({ headers, url }) => {
+      if (!headers['x-amz-copy-source'] || !url?.includes('partNumber=3')) return undefined
+      setImmediate(() => controller.abort(reason))
+      return 'stall'
+    }
+    const copying = provider.copy(at('file'), at('copy'), { signal: controller.signal, overwrite: false })
+    await t.rejects(copying, reason)
+    proxy.fault = undefined
+    t.strictSame(await namesIn(provider, ''), ['file'])
+  })
+
+  t.test('of a file onto itself', async t => {
+    const provider = await openS3(server, bucket)
+    const written = await put(provider, 'file', 'kept')
+    await rejectsWith('ALREADY_EXISTS', provider.copy(at('file'), at('file'), { ...call(), overwrite: false }))
+    t.strictSame(await provider.copy(at('file'), at('file'), { ...call(), overwrite: true }), written)
+    t.equal((await get(provider, 'file')).toString(), 'kept')
+  })
+})
