@@ -9,6 +9,9 @@ export interface GoogleDriveConfig {
   rootFolderId?: string
 }
 
+/** All of Drive: narrower ones hide what others have made. */
+export const scope = 'https://www.googleapis.com/auth/drive'
+
 /** Where Google answers; others than Google's own are for tests. Each ends with `/`. */
 export interface Endpoints {
   /** Serves `drive/v3/` and `upload/drive/v3/`. */
@@ -51,8 +54,14 @@ export interface ServiceAccount {
   privateKey: string
 }
 
-/** @throws INVALID_CONFIG */
-export function parseServiceAccount(key: string): ServiceAccount {
+/** The service account, where there is one. @throws INVALID_CONFIG where there is no OAuth client either */
+export function parseCredentials(config: GoogleDriveConfig): ServiceAccount | undefined {
+  if (config.serviceAccountKey !== undefined) return parseServiceAccount(config.serviceAccountKey)
+  requireClient(config)
+  return undefined
+}
+
+function parseServiceAccount(key: string): ServiceAccount {
   const refuse = (problem: string) =>
     new StorageError('INVALID_CONFIG', `The service account key ${problem}: paste the whole JSON file of the key.`)
   let parsed: unknown

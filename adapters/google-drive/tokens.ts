@@ -1,9 +1,7 @@
 import { type gaxios, JWT } from 'google-auth-library'
 import { type Host, StorageError } from '../contract.ts'
-import { type Endpoints, googleEndpoints, type ServiceAccount } from './config.ts'
+import { type Endpoints, googleEndpoints, type ServiceAccount, scope } from './config.ts'
 import { failureOf, toStorageError } from './errors.ts'
-
-export const scope = 'https://www.googleapis.com/auth/drive'
 
 /** An access token; `rejected` is one that Drive has refused, so another is needed. */
 export type TokenSource = (rejected?: string) => Promise<string>

@@ -14,6 +14,7 @@ const options = { endpoints: endpointsOf(fake), backoff }
 const host = await oauthHost(fake, options)
 const { clientId, clientSecret } = fake.oauth
 let folder = ''
+const openFolder = () => googleDriveAdapter(options).open({ clientId, clientSecret, rootFolderId: folder }, host)
 
 runConformance({
   inMemory: true,
@@ -36,8 +37,9 @@ runConformance({
   },
   async open() {
     folder = fake.addFolder(fake.rootId, 'case').id
-    return await googleDriveAdapter(options).open({ clientId, clientSecret, rootFolderId: folder }, host)
+    return await openFolder()
   },
+  reopen: openFolder,
   async cleanUp() {
     const item = fake.store.items.get(folder)
     if (item) fake.store.remove(item)

@@ -26,6 +26,7 @@ export interface Logged {
   url: string
   status: number
   token: string | undefined
+  contentRange: string | undefined
 }
 
 type Hook = Match & { run: () => unknown }

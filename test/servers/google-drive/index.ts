@@ -96,7 +96,8 @@ export class GoogleDrive {
     const url = request.url ?? '/'
     const method = request.method ?? 'GET'
     const token = request.headers.authorization?.replace(/^Bearer /, '')
-    response.on('close', () => this.faults.log.push({ method, url, status: response.statusCode, token }))
+    const contentRange = request.headers['content-range']
+    response.on('close', () => this.faults.log.push({ method, url, status: response.statusCode, token, contentRange }))
     try {
       const fault = await this.faults.prepare(method, url)
       if (fault && !fault.executed) return answerWith(fault, request, response)

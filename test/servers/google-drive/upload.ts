@@ -179,7 +179,8 @@ export class Uploads {
     } catch {
       // The client or the network went away: what has arrived stays.
     }
-    const whole = bytes === end - start
+    const isCut = limit !== undefined && bytes >= limit
+    const whole = !isCut && bytes === end - start
     const usable = whole ? bytes : Math.floor(Math.min(bytes, limit ?? bytes) / unit) * unit
     // What was sent before and is here already is not taken twice.
     const fresh = Buffer.concat(taken).subarray(session.received - start, Math.max(usable, session.received - start))

@@ -1,0 +1,35 @@
+import { type Host, StorageError } from '../contract.ts'
+import { type Backoff, DriveApi, usualBackoff } from './api.ts'
+import type { Endpoints, GoogleDriveConfig, ServiceAccount } from './config.ts'
+import { hasCode } from './errors.ts'
+import { DriveFiles } from './files.ts'
+import { GoogleDriveProvider } from './provider.ts'
+import { fromHost, fromServiceAccount } from './tokens.ts'
+
+export interface ProviderOptions {
+  endpoints: Endpoints
+  backoff: Backoff
+  /** Milliseconds for which the place of a folder is believed without asking again. */
+  trust: number
+}
+
+/** @param account without it, the host's consent is used */
+export async function openProvider(
+  { driveId, rootFolderId }: GoogleDriveConfig,
+  account: ServiceAccount | undefined,
+  host: Host,
+  { endpoints, backoff = usualBackoff, trust = 2000 }: Partial<ProviderOptions> & Pick<ProviderOptions, 'endpoints'>,
+): Promise<GoogleDriveProvider> {
+  const token = account ? fromServiceAccount(account, endpoints) : fromHost(host)
+  const files = new DriveFiles(new DriveApi(endpoints, token, backoff), { driveId, rootFolderId })
+  // With OAuth there may be no consent yet; a service account can be tried at once.
+  if (account) await files.root(AbortSignal.timeout(30_000)).catch(refuseRoot)
+  return new GoogleDriveProvider(files, host, trust)
+}
+
+function refuseRoot(error: unknown): never {
+  if (error instanceof StorageError && hasCode(error, 'PERMISSION_DENIED')) {
+    throw new StorageError('INVALID_CONFIG', error.message, { cause: error })
+  }
+  throw error
+}
