@@ -1,0 +1,147 @@
+import t from 'tap'
+import type { AdapterDefinition } from '../../adapters/contract.ts'
+import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
+import { startGoogleDrive } from '../servers/google-drive/index.ts'
+import { startApp } from '../support/app.ts'
+
+const connect = `mutation ($input: ConnectProviderInput!) {
+  connectProvider(input: $input) { authorizationUrl provider { id status statusReason config } }
+}`
+const authorize = 'mutation ($id: ID!) { authorizeProvider(id: $id) { authorizationUrl } }'
+const status = 'query ($id: ID!) { provider(id: $id) { status statusReason } }'
+
+t.test('consent through the browser', async t => {
+  const fake = await startGoogleDrive(t)
+  const { clientId, clientSecret } = fake.oauth
+  const adapter = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff })
+  const app = await startApp(t, { adapters: [adapter as AdapterDefinition] })
+  const owner = await app.register('owner@example.org')
+  const { connectProvider } = await app.ask(
+    connect,
+    { input: { type: 'google-drive', name: 'Drive', config: { clientId, clientSecret } } },
+    owner.token,
+  )
+  const { id } = connectProvider.provider
+
+  /** What the person's browser does: to the vendor, and back to where it sends them. */
+  async function consent(url: string): Promise<{ status: number; page: string; callback: string }> {
+    const vendor = await fetch(url, { redirect: 'manual' })
+    const callback = vendor.headers.get('location') ?? ''
+    const response = await fetch(callback)
+    return { status: response.status, page: await response.text(), callback }
+  }
+  const begin = async (token = owner.token): Promise<string> =>
+    (await app.ask(authorize, { id }, token)).authorizeProvider.authorizationUrl
+  const statusNow = async () => (await app.ask(status, { id }, owner.token)).provider
+
+  await t.test('a provider waits for it, and tells no secret', async t => {
+    t.match(connectProvider.provider, { status: 'NEEDS_AUTHORIZATION', config: { clientId } })
+    t.notOk(JSON.stringify(connectProvider).includes(clientSecret))
+    const url = new URL(connectProvider.authorizationUrl)
+    t.match(Object.fromEntries(url.searchParams), { code_challenge_method: 'S256', client_id: clientId })
+    t.equal(url.searchParams.get('redirect_uri'), `${app.url}/webhook/callback`)
+    const states = await app.db.selectFrom('oauth_states').selectAll().execute()
+    t.equal(states.length, 1)
+    t.notOk(states[0]?.state_hash.toString('latin1').includes(url.searchParams.get('state') ?? ''), 'stored hashed')
+    const refused = await app.download(owner.token, id, '/x')
+    t.equal(refused.status, 502)
+    t.match(await refused.json(), { errors: [{ extensions: { reason: 'NEEDS_RECONNECT' } }] })
+    t.match(await statusNow(), { status: 'NEEDS_AUTHORIZATION' })
+  })
+
+  await t.test('each state works once, within its time, for who began it', async t => {
+    const unknown = await fetch(`${app.url}/webhook/callback?code=x&state=made-up`)
+    t.equal(unknown.status, 400)
+    t.match(await unknown.text(), /unknown, expired or was completed already/)
+
+    const url = await begin()
+    await app.db
+      .updateTable('oauth_states')
+      .set({ expires_at: new Date(Date.now() - 1) })
+      .execute()
+    t.equal((await consent(url)).status, 400, 'expired')
+
+    const { createInvite } = await app.ask(
+      'mutation { createInvite(input: { role: ADMIN }) { invite } }',
+      {},
+      owner.token,
+    )
+    const admin = await app.register('admin@example.org', { invite: createInvite.invite })
+    const theirs = await begin(admin.token)
+    await app.ask(
+      'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }',
+      { input: { userId: admin.id, role: 'EDITOR' } },
+      owner.token,
+    )
+    t.equal((await consent(theirs)).status, 403, 'no administrator any more')
+
+    fake.oauth.consents = false
+    const denied = await consent(await begin())
+    fake.oauth.consents = true
+    t.equal(denied.status, 400)
+    t.match(denied.page, /was not given consent/)
+    t.match(await statusNow(), { status: 'NEEDS_AUTHORIZATION' })
+
+    const given = await consent(await begin())
+    t.equal(given.status, 200)
+    t.match(given.page, /“Drive” is connected/)
+    t.match(await statusNow(), { status: 'CONNECTED', statusReason: null })
+    t.equal((await fetch(given.callback)).status, 400, 'a second time')
+    t.match(await statusNow(), { status: 'CONNECTED' })
+  })
+
+  await t.test('files go up and down', async t => {
+    t.equal((await app.upload(owner.token, id, '/folder/a.txt', 'content')).status, 201)
+    t.equal(await (await app.download(owner.token, id, '/folder/a.txt')).text(), 'content')
+  })
+
+  await t.test('an expired token is refreshed by one request, for all callers of all replicas', async t => {
+    const replica = await app.replica()
+    for (const server of [app, replica]) t.equal((await server.download(owner.token, id, '/folder/a.txt')).status, 200)
+    const before = fake.oauth.grants.refresh_token ?? 0
+    fake.oauth.expireAccessTokens()
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        (index % 2 === 0 ? app : replica).download(owner.token, id, '/folder/a.txt'),
+      ),
+    )
+    t.same(new Set(answers.map(answer => answer.status)), new Set([200]))
+    t.equal((fake.oauth.grants.refresh_token ?? 0) - before, 1)
+  })
+
+  await t.test('tokens are stored encrypted and told to nobody', async t => {
+    const [row] = await app.db.selectFrom('provider_tokens').selectAll().execute()
+    t.notMatch(row?.sealed.toString('latin1'), /ya29|1\/\//)
+    t.notMatch(app.logged(), /ya29\.|GOCSPX/)
+    t.notMatch(app.logged(), /state=(?!\[redacted)/)
+  })
+
+  await t.test('withdrawn consent says what to do, and can be given again', async t => {
+    fake.oauth.withdraw()
+    const refused = await app.download(owner.token, id, '/folder/a.txt')
+    t.equal(refused.status, 502)
+    t.match(await refused.json(), {
+      errors: [{ extensions: { code: 'INTERNAL_SERVER_ERROR', reason: 'NEEDS_RECONNECT' } }],
+    })
+    const now = await statusNow()
+    t.equal(now.status, 'NEEDS_RECONNECT')
+    t.match(now.statusReason, /\S/)
+    t.equal((await consent(await begin())).status, 200)
+    t.match(await statusNow(), { status: 'CONNECTED', statusReason: null })
+    t.equal(await (await app.download(owner.token, id, '/folder/a.txt')).text(), 'content')
+  })
+
+  await t.test('a service account needs no consent', async t => {
+    const serviceAccountKey = fake.oauth.addServiceAccount('robot@fake.iam.gserviceaccount.com')
+    const { connectProvider } = await app.ask(
+      connect,
+      { input: { type: 'google-drive', name: 'Robot', config: { serviceAccountKey } } },
+      owner.token,
+    )
+    t.match(connectProvider, { authorizationUrl: null, provider: { status: 'CONNECTED' } })
+    t.notMatch(JSON.stringify(connectProvider), /PRIVATE KEY/)
+    const { errors } = await app.graphql(authorize, { id: connectProvider.provider.id }, owner.token)
+    t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INPUT' } }])
+  })
+})
