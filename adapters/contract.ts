@@ -76,8 +76,9 @@ export interface StorageProvider {
 
   /**
    * One page of a directory: at most `limit` entries (1 to 1,000), perhaps none; no `cursor` in the answer means the end.
-   * A cursor (1,024 characters at most, no secrets) stays good while entries come and go: what is there during the whole
-   * walk is met exactly once.
+   * A cursor (1,024 characters at most, no secrets, never the one that was given) stays good while entries come and go:
+   * what is there during the whole walk is met exactly once. Entries are those of `stat`, but may lack `mimeType` and
+   * `checksums`.
    * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY
    */
   list(path: StoragePath, options: Call & { cursor?: string; limit: number }): Promise<ListPage>

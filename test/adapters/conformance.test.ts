@@ -1,0 +1,626 @@
+/** The kit itself: it passes what is right, and finds each of many faults. */
+import { randomUUID } from 'node:crypto'
+import { Readable, Transform } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
+import type { Entry, ResumableWrites, StoragePath, StorageProvider } from '../../adapters/contract.ts'
+import { StorageError } from '../../adapters/contract.ts'
+import { runConformance } from './conformance.ts'
+import { harness, open } from './full-provider.ts'
+import { openTemporary } from './temporary.ts'
+
+type Mutation = (good: StorageProvider) => Partial<StorageProvider>
+
+runConformance(harness())
+
+const without = new AbortController().signal
+const never = { signal: without }
+const p = (path: string) => path as StoragePath
+
+const methods = 'stat list read write delete mkdir deleteTree openFile copy move quota presign close'.split(' ')
+
+/** The rest of it stays as it is. */
+const mutated =
+  (mutation: Mutation) =>
+  (good: StorageProvider): StorageProvider => {
+    const { traits, resumable } = good
+    const own = Object.entries(good).concat(methods.map(name => [name, good[name as 'stat']]))
+    const bound = own.flatMap(([name, value]) => (typeof value === 'function' ? [[name, value.bind(good)]] : []))
+    return { traits, ...(resumable && { resumable }), ...Object.fromEntries(bound), ...mutation(good) }
+  }
+
+const entries =
+  (change: (entry: Entry) => Entry): Mutation =>
+  good => ({
+    stat: async (path, options) => change(await good.stat(path, options)),
+    write: async (path, body, options) => change(await good.write(path, body, options)),
+    read: async (path, options) => {
+      const { body, entry } = await good.read(path, options)
+      return { body, entry: change(entry) }
+    },
+    list: async (path, options) => {
+      const page = await good.list(path, options)
+      return { ...page, entries: page.entries.map(change) }
+    },
+  })
+
+const writing =
+  (change: (bytes: Buffer) => Buffer): Mutation =>
+  good => ({
+    write: async (path, body, options) =>
+      good.write(path, Readable.from([change(await buffer(body))], { objectMode: false }), options),
+  })
+
+const appending =
+  (change: Partial<ResumableWrites> | ((good: ResumableWrites) => Partial<ResumableWrites>)): Mutation =>
+  good => {
+    if (!good.resumable) throw new Error('no resumable writes')
+    const changes = typeof change === 'function' ? change(good.resumable) : change
+    return { resumable: Object.assign(Object.create(good.resumable), { partSize: good.resumable.partSize }, changes) }
+  }
+
+const fails = async (): Promise<never> => {
+  throw new StorageError('UNAVAILABLE', 'Not now.')
+}
+
+/** What is wrong, the beginning of a case that has to find it, and the fault. */
+const faults: [string, string, Mutation][] = [
+  ['the last byte is lost', 'round trip of 65537', writing(bytes => bytes.subarray(0, -1))],
+  ['bytes are changed', 'round trip of 1 ', writing(bytes => bytes.map(byte => byte ^ 1) as Buffer)],
+  ['text is decoded', 'round trip of 65535', writing(bytes => Buffer.from(bytes.toString('utf8')))],
+  [
+    'a part is left out',
+    'a large file',
+    writing(bytes => Buffer.concat([bytes.subarray(0, 5e6), bytes.subarray(6e6)])),
+  ],
+  [
+    'two parts are exchanged',
+    'a large file',
+    writing(bytes => Buffer.concat([bytes.subarray(3e6), bytes.subarray(0, 3e6)])),
+  ],
+  ['the size is that of text', 'round trip of 3145735', entries(entry => ({ ...entry, size: (entry.size ?? 0) + 1 }))],
+  ['sizes are text', 'round trip of 1 ', entries(entry => ({ ...entry, size: String(entry.size) as never }))],
+  ['etags stay', 'a shorter file', entries(entry => ({ ...entry, etag: 'same' }))],
+  ['etags come again', 'no two contents', entries(entry => ({ ...entry, etag: String(entry.modifiedAt?.getTime()) }))],
+  ['etags are quoted', 'round trip of 1 ', entries(entry => ({ ...entry, etag: `"${entry.etag}"` }))],
+  [
+    'checksums are of something else',
+    'round trip of 1 ',
+    entries(entry => ({ ...entry, checksums: { md5: '0'.repeat(32) } })),
+  ],
+  ['times are seconds', 'round trip of 1 ', entries(entry => ({ ...entry, modifiedAt: new Date(Date.now() / 1000) }))],
+  [
+    'names are whole paths',
+    'a path of 60',
+    good => ({
+      stat: async (path, options) => ({ ...(await good.stat(path, options)), name: path }),
+    }),
+  ],
+  ['traits are no facts', 'traits are', () => ({ traits: { emptyDirectories: 'yes' } as never })],
+  ['media types are changed', 'a media type', entries(entry => ({ ...entry, mimeType: 'text/plain' }))],
+  [
+    'ranges count from one',
+    'ranges around',
+    good => ({
+      read: (path, { range, ...options }) =>
+        good.read(path, range ? { ...options, range: { ...range, offset: Math.max(0, range.offset - 1) } } : options),
+    }),
+  ],
+  [
+    'ranges are left out',
+    'a range that begins',
+    good => ({ read: (path, { signal, ifMatch = '' }) => good.read(path, { signal, ...(ifMatch && { ifMatch }) }) }),
+  ],
+  [
+    'the entry describes the range',
+    'ranges around',
+    good => ({
+      read: async (path, options) => {
+        const { body, entry } = await good.read(path, options)
+        return { body, entry: { ...entry, size: options.range?.length ?? entry.size } }
+      },
+    }),
+  ],
+  [
+    'ifMatch is left out',
+    'ifMatch',
+    good => ({ read: (path, { signal, range }) => good.read(path, { signal, ...(range && { range }) }) }),
+  ],
+  [
+    'names are normalised',
+    'names that people give to files',
+    good => ({
+      write: (path, body, options) => good.write(p(path.normalize('NFC')), body, options),
+      stat: (path, options) => good.stat(p(path.normalize('NFC')), options),
+      read: (path, options) => good.read(p(path.normalize('NFC')), options),
+    }),
+  ],
+  [
+    'names are trimmed',
+    'names that people give to folders',
+    good => ({
+      write: (path, body, options) => good.write(p(path.replace(/ +(\/|$)/g, '$1')), body, options),
+      stat: (path, options) => good.stat(p(path.replace(/ +(\/|$)/g, '$1')), options),
+      read: (path, options) => good.read(p(path.replace(/ +(\/|$)/g, '$1')), options),
+    }),
+  ],
+  [
+    'names are refused',
+    'names that people give to files',
+    good => ({
+      write: async (path, body, options) => {
+        if (!path.includes('#')) return good.write(path, body, options)
+        body.destroy()
+        throw new StorageError('INVALID_PATH', 'No such names here.')
+      },
+    }),
+  ],
+  [
+    'cursors are offsets',
+    'what is there during',
+    good => ({
+      list: async (path, { limit, cursor, signal }) => {
+        const { entries } = await good.list(path, { signal, limit: 1_000_000 })
+        const end = Number(cursor ?? 0) + limit
+        return { entries: entries.slice(end - limit, end), ...(end < entries.length && { cursor: String(end) }) }
+      },
+    }),
+  ],
+  [
+    'the last page is lost',
+    'a folder of many',
+    good => ({
+      list: async (path, options) => {
+        const { entries, cursor } = await good.list(path, options)
+        return { entries, ...(cursor && options.cursor === undefined && { cursor }) }
+      },
+    }),
+  ],
+  [
+    'pages overlap',
+    'a folder of many',
+    good => ({
+      list: async (path, options) => {
+        const page = await good.list(path, options)
+        const before = page.entries.at(-2)
+        return page.cursor && before ? { ...page, cursor: before.name } : page
+      },
+    }),
+  ],
+  [
+    'pages are too long',
+    'two entries',
+    good => ({ list: (path, options) => good.list(path, { ...options, limit: 1000 }) }),
+  ],
+  [
+    'pages go on for ever',
+    'two entries',
+    good => ({
+      list: async (path, options) => ({ cursor: 'b', ...(await good.list(path, { ...options })) }),
+    }),
+  ],
+  ['listings lag', 'a listing shows', () => ({ list: async () => ({ entries: [] }) })],
+  [
+    'files are replaced all the same',
+    'overwrite: false',
+    good => ({
+      write: (path, body, options) => good.write(path, body, { ...options, overwrite: true }),
+    }),
+  ],
+  [
+    'creating is check-then-write',
+    'of 40 writers',
+    good => ({
+      write: async (path, body, options) => {
+        if (!options.overwrite && (await good.stat(path, options).catch(() => null))) {
+          body.destroy()
+          throw new StorageError('ALREADY_EXISTS', 'It is there.')
+        }
+        return good.write(path, body, { ...options, overwrite: true })
+      },
+    }),
+  ],
+  [
+    'the loser of a race is told that it won',
+    'without an atomic create',
+    good => ({
+      traits: { ...good.traits, atomicCreate: false },
+      write: async (path, body, options) => {
+        if (options.overwrite) return good.write(path, body, options)
+        const first = await buffer(body)
+        const entry = await good.write(path, Readable.from([first], { objectMode: false }), {
+          ...options,
+          overwrite: true,
+        })
+        if (!first.toString('latin1').startsWith('writer 0 ')) throw new StorageError('ALREADY_EXISTS', 'It is there.')
+        return entry
+      },
+    }),
+  ],
+  [
+    'bodies are left as they are',
+    'a write that is refused',
+    good => ({
+      write: async (path, body, options) => {
+        if (!options.overwrite) await good.write(path, Readable.from([]), options)
+        return good.write(path, body, { ...options, overwrite: true })
+      },
+    }),
+  ],
+  [
+    'deleting what is missing is an error',
+    'what is not there',
+    good => ({
+      delete: async (path, options) => {
+        await good.stat(path, options)
+        await good.delete(path, options)
+      },
+    }),
+  ],
+  [
+    'folders are deleted with all in them',
+    'a directory that is not empty',
+    good => ({
+      delete: (path, options) =>
+        path === 'folder' ? good.delete(p('folder/file'), options) : good.delete(path, options),
+    }),
+  ],
+  ['missing things are another error', 'what is not there', () => ({ stat: fails })],
+  [
+    'errors have the code alone',
+    'what is not there',
+    good => ({
+      stat: async (path, options) => {
+        try {
+          return await good.stat(path, options)
+        } catch {
+          throw Object.assign(new Error('missing'), { code: 'NOT_FOUND' })
+        }
+      },
+    }),
+  ],
+  [
+    'exclusive is left out',
+    'mkdir with exclusive',
+    good => ({ mkdir: (path, options) => good.mkdir(path, { ...options, exclusive: false }) }),
+  ],
+  ['an abort is another error', 'every call with a signal', () => ({ stat: fails })],
+  [
+    'writes go in place',
+    'a write that is aborted',
+    good => ({
+      write: async (path, body, options) => {
+        let whole = Buffer.alloc(0)
+        let entry: Entry | undefined
+        try {
+          for await (const bytes of body.once('error', () => {})) {
+            whole = Buffer.concat([whole, bytes])
+            entry = await good.write(path, Readable.from([whole], { objectMode: false }), { ...never, overwrite: true })
+            options.signal.addEventListener('abort', () => body.destroy())
+          }
+        } catch (error) {
+          throw options.signal.aborted ? options.signal.reason : error
+        }
+        return entry ?? good.write(path, Readable.from([]), options)
+      },
+    }),
+  ],
+  [
+    'an error of the body is hidden',
+    'a write whose body fails',
+    good => ({
+      write: async (path, body, options) => good.write(path, body, options).catch(fails),
+    }),
+  ],
+  [
+    'a write stops at its size hint',
+    'a body that fails after',
+    good => ({
+      write: async (path, body, options) => {
+        if (options.size === undefined) return good.write(path, body, options)
+        const pieces: Buffer[] = []
+        let left = options.size
+        for await (const bytes of body) {
+          pieces.push(bytes)
+          left -= bytes.length
+          if (left <= 0) break
+        }
+        return good.write(path, Readable.from([Buffer.concat(pieces)], { objectMode: false }), options)
+      },
+    }),
+  ],
+  [
+    'a body that was cut passes for whole',
+    'a body that is destroyed',
+    good => ({
+      write: async (path, body, options) => {
+        const pieces: Buffer[] = []
+        await new Promise<void>(done => body.on('data', bytes => pieces.push(bytes)).once('close', done))
+        return good.write(path, Readable.from([Buffer.concat(pieces)], { objectMode: false }), options)
+      },
+    }),
+  ],
+  [
+    'a read goes on after its abort',
+    'a read that is aborted',
+    good => ({
+      read: (path, options) => good.read(path, { ...options, ...never }),
+    }),
+  ],
+  [
+    'reading holds the file',
+    'a slow reader',
+    good => ({
+      read: async (path, options) => {
+        const { body, entry } = await good.read(path, options)
+        return { body: Readable.from([await buffer(body)], { objectMode: false }), entry }
+      },
+    }),
+  ],
+  [
+    'reading holds the file',
+    'a large file',
+    good => ({
+      read: async (path, options) => {
+        const { body, entry } = await good.read(path, options)
+        const pieces: Buffer[] = []
+        const holding = new Transform({
+          transform(bytes, _encoding, done) {
+            pieces.push(Buffer.from(bytes))
+            done(null, bytes)
+          },
+        })
+        // Held as long as the body is.
+        return { body: Object.assign(body.pipe(holding), { pieces }), entry }
+      },
+    }),
+  ],
+  ['quotas are negative', 'quota', () => ({ quota: async () => ({ used: -1, total: null }) })],
+  [
+    'uploads show at once',
+    'resumable: parts make',
+    appending(good => ({
+      append: async (state, body, options) => {
+        const next = await good.append(state, body, options)
+        if (options.last) await good.complete(next, { ...options, overwrite: true })
+        return next
+      },
+    })),
+  ],
+  [
+    'a size of nothing is refused',
+    'resumable: sizes from',
+    appending(good => ({
+      append: (state, body, options) => (options.size === 0 ? fails() : good.append(state, body, options)),
+    })),
+  ],
+  [
+    'an empty end is refused',
+    'resumable: an end',
+    appending(good => ({
+      append: (state, body, options) => (options.size === 0 ? fails() : good.append(state, body, options)),
+    })),
+  ],
+  [
+    'appends add up',
+    'resumable: an append whose',
+    appending(good => {
+      let sent = 0
+      return { append: (state, body, options) => good.append(state, body, { ...options, offset: sent++ }) }
+    }),
+  ],
+  [
+    'half an append stays',
+    'resumable: an append that',
+    appending(good => ({
+      append: async (state, body, options) => {
+        const first = await body[Symbol.asyncIterator]().next()
+        return good.append(state, Readable.from([first.value], { objectMode: false }), options)
+      },
+    })),
+  ],
+  [
+    'states are kept in memory',
+    'resumable: another replica',
+    appending(good => {
+      const states = new Map<string, string>()
+      const real = (id: string) => states.get(id) ?? ''
+      const kept = (state: string) => {
+        const id = randomUUID()
+        states.set(id, state)
+        return id
+      }
+      return {
+        begin: async (path, options) => kept(await good.begin(path, options)),
+        append: async (state, body, options) => kept(await good.append(real(state), body, options)),
+        complete: (state, options) => good.complete(real(state), options),
+      }
+    }),
+  ],
+  [
+    'states grow',
+    'resumable: parts',
+    appending(good => ({ begin: async (path, options) => (await good.begin(path, options)).padEnd(8193) })),
+  ],
+  [
+    'giving up twice is an error',
+    'resumable: what is given up',
+    appending(() => {
+      const seen = new Set<string>()
+      return { abort: async state => (seen.has(state) ? fails() : void seen.add(state)) }
+    }),
+  ],
+  [
+    'uploads replace all the same',
+    'resumable: a file that is there',
+    appending(good => ({
+      complete: (state, options) => good.complete(state, { ...options, overwrite: true }),
+    })),
+  ],
+  [
+    'one path has one upload',
+    'resumable: two uploads',
+    appending(good => {
+      let only: Promise<string> | undefined
+      return { begin: (path, options) => (only ??= good.begin(path, options)) }
+    }),
+  ],
+  [
+    'links do not decode',
+    'presign: a link to read gives',
+    good => ({
+      presign: async (path, options) => good.presign?.(p(encodeURIComponent(path)), options) ?? fails(),
+    }),
+  ],
+  [
+    'links to read write',
+    'presign: a link to read does not',
+    good => ({
+      presign: async (path, options) => good.presign?.(path, { ...options, method: 'PUT' }) ?? fails(),
+    }),
+  ],
+  [
+    'the retry time is lost',
+    'faults: a rate limit',
+    good => ({
+      stat: async (path, options) =>
+        good.stat(path, options).catch(error => {
+          throw new StorageError(error.code, error.message)
+        }),
+    }),
+  ],
+  [
+    'a rate limit is an outage',
+    'faults: a rate limit',
+    good => ({ list: (path, options) => good.list(path, options).catch(fails) }),
+  ],
+  [
+    'an outage is "nothing there"',
+    'faults: a back end that is down',
+    good => ({
+      stat: (path, options) =>
+        good.stat(path, options).catch(() => {
+          throw new StorageError('NOT_FOUND', 'There is nothing.')
+        }),
+    }),
+  ],
+  [
+    'expired credentials are an outage',
+    'faults: expired',
+    good => ({ read: (path, options) => good.read(path, options).catch(fails) }),
+  ],
+  [
+    'a refused write keeps its body',
+    'faults: a rate limit',
+    good => ({
+      write: async (path, body, options) => {
+        await good.stat(p(''), options)
+        return good.write(path, body, options)
+      },
+    }),
+  ],
+]
+
+t.test('it finds what is wrong', async t => {
+  await passes(t, faults, harness(mutated(() => ({}))))
+  for (const [what, name, mutation] of faults) await finds(t, what, name, harness(mutated(mutation)))
+})
+
+/** On what only the adapter for disks has. */
+const onDisk: [string, string, Mutation][] = [
+  [
+    'copies replace all the same',
+    'copy: a file that',
+    good => ({
+      copy: (from, to, options) => good.copy?.(from, to, { ...options, overwrite: true }) ?? fails(),
+    }),
+  ],
+  [
+    'copies move',
+    'copy: a file, with',
+    good => ({ copy: (from, to, options) => good.move?.(from, to, options) ?? fails() }),
+  ],
+  [
+    'moves copy',
+    'move: a file, with',
+    good => ({ move: (from, to, options) => good.copy?.(from, to, options) ?? fails() }),
+  ],
+  [
+    'what is not one step was half done',
+    'copy: a file, with',
+    good => ({
+      copy: async (from, to, options) => {
+        await good.copy?.(from, to, options)
+        throw new StorageError('NOT_IN_ONE_STEP', 'Another way, please.')
+      },
+    }),
+  ],
+  [
+    'moves replace folders',
+    'move: a directory',
+    good => ({
+      move: async (from, to, options) => {
+        await good.deleteTree?.(to, options)
+        return good.move?.(from, to, options) ?? fails()
+      },
+    }),
+  ],
+  ['a tree is left', 'deleteTree', () => ({ deleteTree: async () => {} })],
+  [
+    'the handle is of another file',
+    'openFile',
+    good => ({
+      openFile: async (path, options) => {
+        const opened = await good.openFile?.(path, options)
+        return opened ? { ...opened, entry: { ...opened.entry, etag: 'other' } } : fails()
+      },
+    }),
+  ],
+]
+
+t.test('it finds what is wrong with what goes on at the back end', async t => {
+  await passes(t, onDisk, { open: async () => mutated(() => ({}))((await openTemporary(t)).provider) })
+  for (const [what, name, mutation] of onDisk) {
+    const openChanged = async () => mutated(mutation)((await openTemporary(t)).provider)
+    await finds(t, what, name, { open: openChanged })
+  }
+})
+
+t.test('what is refused in one step, with nothing changed, is no fault', async t => {
+  const refuse = async () => {
+    throw new StorageError('NOT_IN_ONE_STEP', 'Another way, please.')
+  }
+  const cases = conformanceCases({ open: async () => Object.assign(open(), { copy: refuse, move: refuse }) })
+  for (const { name, run } of cases.filter(({ name }) => /^(copy|move): a file, with/.test(name))) {
+    t.match(await run(), { skipped: /one step/ }, name)
+  }
+})
+
+t.test('names that the back end cannot hold have to be stated', async t => {
+  const refuses = (name: string) => name.includes('#')
+  const picky = mutated(good => ({
+    write: async (path, body, options) => {
+      if (!refuses(path)) return good.write(path, body, options)
+      body.destroy()
+      throw new StorageError('INVALID_PATH', 'No such names here.')
+    },
+  }))
+  const named = (of: Harness) =>
+    conformanceCases(of).find(({ name }) => name.startsWith('names that people give to files'))
+  t.same(await named({ ...harness(picky), refuses })?.run(), {})
+  await t.rejects(Promise.resolve(named({ ...harness(), refuses })?.run()), /#anchor.* is taken/)
+})
+
+/** Without a fault, so that it is the fault which is found. */
+async function passes(t: Test, faults: readonly [string, string, Mutation][], of: Harness): Promise<void> {
+  const names = new Set(faults.map(([, name]) => name))
+  const cases = conformanceCases(of).filter(({ name }) => [...names].some(start => name.startsWith(start)))
+  for (const { name, run } of cases) t.equal((await run()).skipped?.includes('check-then-write') ?? true, true, name)
+}
+
+async function finds(t: Test, what: string, name: string, of: Harness): Promise<void> {
+  const cases = conformanceCases(of).filter(entry => entry.name.startsWith(name))
+  t.equal(cases.length, 1, `one case is named "${name}"`)
+  for (const { run } of cases) await t.rejects(run(), what)
+}

@@ -1,0 +1,161 @@
+/** A provider in memory with what the memory adapter leaves out, on a server of its own: for trying out the kit itself. */
+import { createHmac, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import type { Harness } from '../../adapters/conformance/index.ts'
+import { StorageError, type StorageErrorCode, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
+import { MemoryProvider } from '../../adapters/memory/provider.ts'
+
+interface Upload {
+  path: StoragePath
+  pieces: Map<number, Buffer>
+}
+
+/** What two providers that were opened on the same back end share. */
+class BackEnd {
+  readonly files = new MemoryProvider(512 * 1024 * 1024)
+  readonly uploads = new Map<string, Upload>()
+  /** What every call fails with, while there is one. */
+  fault: { code: StorageErrorCode; retryAfterMs?: number } | null = null
+  server: Server | null = null
+
+  async url(): Promise<string> {
+    if (!this.server) {
+      this.server = createServer((request, response) => {
+        void this.#serve(request, new URL(request.url ?? '', 'http://localhost')).then(
+          bytes => response.end(bytes),
+          () => response.writeHead(403).end(),
+        )
+      }).listen(0, '127.0.0.1')
+      await once(this.server, 'listening')
+    }
+    const address = this.server.address()
+    return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+  }
+
+  async #serve(request: IncomingMessage, { searchParams }: URL): Promise<Buffer> {
+    const [path, ends, mark] = ['path', 'ends', 'mark'].map(name => searchParams.get(name) ?? '')
+    const isGood = mark === sign(request.method ?? '', path ?? '', ends ?? '') && Number(ends) > Date.now()
+    if (!isGood) throw new Error('refused')
+    const call = { signal: new AbortController().signal, overwrite: true }
+    if (request.method === 'GET') return buffer((await this.files.read(path as StoragePath, call)).body)
+    await this.files.write(path as StoragePath, request, call)
+    return Buffer.alloc(0)
+  }
+}
+
+function sign(...parts: string[]): string {
+  return createHmac('sha256', 'of this test only').update(JSON.stringify(parts)).digest('hex')
+}
+
+const backEnds = new WeakMap<StorageProvider, BackEnd>()
+
+export const partSize = 1000
+
+export function open(backEnd = new BackEnd()): StorageProvider {
+  const { files } = backEnd
+  const checked = (): MemoryProvider => {
+    if (backEnd.fault) throw new StorageError(backEnd.fault.code, 'The back end refuses.', backEnd.fault)
+    return files
+  }
+  const find = (state: string): Upload => {
+    const upload = backEnd.uploads.get(JSON.parse(state).id)
+    if (!upload) throw new StorageError('NOT_FOUND', 'There is no such upload.')
+    return upload
+  }
+  const provider: StorageProvider = {
+    traits: files.traits,
+    stat: async (path, options) => checked().stat(path, options),
+    list: async (path, options) => checked().list(path, options),
+    read: async (path, options) => checked().read(path, options),
+    async write(path, body, options) {
+      try {
+        checked()
+      } catch (error) {
+        body.destroy()
+        throw error
+      }
+      return files.write(path, body, options)
+    },
+    delete: async (path, options) => checked().delete(path, options),
+    mkdir: async (path, options) => checked().mkdir(path, options),
+    quota: async options => checked().quota(options),
+    async presign(path, { method, expiresIn }) {
+      const ends = String(Date.now() + expiresIn * 1000)
+      const query = new URLSearchParams({ path, ends, mark: sign(method, path, ends) })
+      return { url: new URL(`?${query}`, await backEnd.url()), headers: {} }
+    },
+    resumable: {
+      partSize,
+      async begin(path, { signal }) {
+        signal.throwIfAborted()
+        const id = randomUUID()
+        backEnd.uploads.set(id, { path, pieces: new Map() })
+        return JSON.stringify({ id })
+      },
+      async append(state, body, { signal, offset }) {
+        const onAbort = () => body.destroy(signal.reason)
+        signal.addEventListener('abort', onAbort)
+        const bytes = await buffer(body)
+        find(state).pieces.set(offset, bytes)
+        return state
+      },
+      async complete(state, options) {
+        const { path, pieces } = find(state)
+        const whole = Buffer.concat([...pieces].sort(([a], [b]) => a - b).map(([, bytes]) => bytes))
+        const entry = await files.write(path, Readable.from([whole], { objectMode: false }), options)
+        backEnd.uploads.delete(JSON.parse(state).id)
+        return entry
+      },
+      async abort(state) {
+        backEnd.uploads.delete(JSON.parse(state).id)
+      },
+    },
+  }
+  backEnds.set(provider, backEnd)
+  return provider
+}
+
+function backEndOf(provider: StorageProvider): BackEnd {
+  const backEnd = backEnds.get(provider)
+  if (!backEnd) throw new Error('It was opened elsewhere')
+  return backEnd
+}
+
+/** For providers that `change` has made of one of these. */
+export function harness(change: (good: StorageProvider) => StorageProvider = good => good): Harness {
+  const changed = (backEnd?: BackEnd) => {
+    const good = open(backEnd)
+    const provider = change(good)
+    backEnds.set(provider, backEndOf(good))
+    return provider
+  }
+  const failing =
+    (code: StorageErrorCode) =>
+    async (provider: StorageProvider, more: { retryAfterMs?: number } = {}) => {
+      const backEnd = backEndOf(provider)
+      backEnd.fault = { code, ...more }
+      return () => {
+        backEnd.fault = null
+      }
+    }
+  return {
+    open: async () => changed(),
+    reopen: async provider => changed(backEndOf(provider)),
+    cleanUp: async provider => {
+      backEndOf(provider).server?.close()
+      backEndOf(provider).server?.closeAllConnections()
+    },
+    partSize,
+    manyEntries: 500,
+    largeFileSize: 70_000_000,
+    inMemory: true,
+    faults: {
+      expireCredentials: failing('UNAUTHORIZED'),
+      rateLimit: failing('RATE_LIMITED'),
+      unavailable: failing('UNAVAILABLE'),
+    },
+  }
+}

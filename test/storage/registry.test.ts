@@ -1,0 +1,42 @@
+/** What no installed package has to show: the others are in test/package.test.ts. */
+import t from 'tap'
+import { loadAdapters } from '../../src/storage/registry.ts'
+
+const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`
+const definition = (more: object) => {
+  const fields = { type: 'mine', apiVersion: 1, title: 'Mine', configSchema: { type: 'object', properties: {} } }
+  return module(`export default { ...${JSON.stringify({ ...fields, ...more })}, open: async () => ({}) }`)
+}
+
+async function load(...packages: string[]) {
+  const warnings: string[] = []
+  const options = { builtIn: [], packages, warn: (message: string) => warnings.push(message), loadTimeout: 200 }
+  const types = (await loadAdapters(options)).list().map(({ definition }) => definition.type)
+  return { types, warnings }
+}
+
+t.test('a package that never ends loading does not keep the others away', async t => {
+  const { types, warnings } = await load(module('await new Promise(() => {})'), definition({}))
+  t.same(types, ['mine'])
+  t.match(warnings, [/is left out: it has not loaded within 0.2 seconds\.$/])
+})
+
+t.test('what would only fail later is refused at once', async t => {
+  const refused: [string, object][] = [
+    ['its configSchema is asynchronous', { configSchema: { $async: true, type: 'object', properties: {} } }],
+    ['its configSchema does not describe an object with properties', { configSchema: { type: 'object' } }],
+    ['its oauth has no authorizeUrl function', { oauth: {} }],
+    ['it has no title', { title: null }],
+  ]
+  for (const [why, more] of refused) {
+    const { types, warnings } = await load(definition(more))
+    t.same(types, [])
+    t.match(warnings, [new RegExp(`is left out: ${why}\\.$`)])
+  }
+})
+
+t.test('the first of two adapters of one type is used', async t => {
+  const { types, warnings } = await load(definition({}), definition({ title: 'Another' }))
+  t.same(types, ['mine'])
+  t.match(warnings, [/the type "mine" is taken by another adapter\.$/])
+})
