@@ -84,7 +84,7 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   ],
   cannotDownloadAbusiveFile: ['PERMISSION_DENIED', 'Google has found this file to be harmful and withholds it.'],
   accessNotConfigured: ['UNAUTHORIZED', 'The Drive API is not enabled in the Google Cloud project: enable it there.'],
-  insufficientPermissions: ['UNAUTHORIZED', 'The consent does not cover Google Drive: connect again and allow all.'],
+  insufficientPermissions: ['NEEDS_RECONNECT', 'The consent does not cover Google Drive: connect again and allow all.'],
   invalid_grant: ['NEEDS_RECONNECT', 'The consent for Google Drive was withdrawn or has run out: connect it again.'],
   invalid_client: ['UNAUTHORIZED', 'Google does not know this OAuth client or its secret: check both.'],
   unauthorized_client: [

@@ -29,7 +29,7 @@ export class Folders {
 
   /** One that is there. */
   holdKnown(id: string): Held {
-    return this.#held([id], [])
+    return this.#held([id], [], [])
   }
 
   /** Makes what is missing on the way. @throws NOT_A_DIRECTORY */
@@ -37,11 +37,10 @@ export class Folders {
     const root = await this.#files.root(signal)
     const found = segments.length > 0 ? await this.#ids.find(segments, signal, 'verified') : undefined
     if (found && !isFolder(found.file)) throw notADirectory()
-    if (segments.length === 0 || found) return this.#held([found?.file.id ?? root.id], [])
+    if (segments.length === 0 || found) return this.#held([found?.file.id ?? root.id], [], [])
     const used: string[] = []
     const made: string[] = []
     let parent = root.id
-    const held = () => this.#held(used, made)
     try {
       for (const [depth, name] of segments.entries()) {
         const step = await this.#enter(parent, name, signal)
@@ -53,12 +52,12 @@ export class Folders {
       }
     } catch (error) {
       for (const id of used) this.#use(id, -1)
-      const partial = this.#held(used, made)
+      const partial = this.#held(used, made, segments)
       await partial.undo()
       throw error
     }
     for (const id of used) this.#use(id, -1)
-    return held()
+    return this.#held(used, made, segments)
   }
 
   /** @throws ALREADY_EXISTS where there is anything, also a folder that another made in the same moment */
@@ -91,7 +90,7 @@ export class Folders {
     })
   }
 
-  #held(used: readonly string[], made: readonly string[]): Held {
+  #held(used: readonly string[], made: readonly string[], segments: readonly string[]): Held {
     for (const id of used) this.#use(id, 1)
     let isReleased = false
     const release = () => {
@@ -104,6 +103,7 @@ export class Folders {
       release,
       undo: async () => {
         release()
+        if (made.length > 0) this.#ids.forget(segments.slice(0, 1))
         for (const id of made.toReversed()) if (!(await this.#discard(id))) return
       },
     }

@@ -88,22 +88,15 @@ export class UploadSession {
     this.#url = url
   }
 
-  static async begin(
-    files: DriveFiles,
-    target: Target,
-    size: number | undefined,
-    signal: AbortSignal,
-  ): Promise<UploadSession> {
+  static async begin(files: DriveFiles, target: Target, signal: AbortSignal): Promise<UploadSession> {
     const { mimeType } = target.metadata
     try {
       const answer = await files.api.request({
         ...requestTo(target),
         query: { uploadType: 'resumable', fields: fileFields, ...common },
         json: target.metadata,
-        headers: {
-          ...(mimeType ? { 'x-upload-content-type': mimeType } : {}),
-          ...(size === undefined ? {} : { 'x-upload-content-length': String(size) }),
-        },
+        // Without X-Upload-Content-Length: Drive takes it for a promise, and a size is only a hint.
+        headers: mimeType ? { 'x-upload-content-type': mimeType } : {},
         // A session that nobody uses ends by itself.
         repeatable: true,
         signal,

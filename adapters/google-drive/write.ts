@@ -67,7 +67,8 @@ export class Write {
       if (!begun) {
         const { parent, existing } = await this.#look()
         const target = await this.#targetFor(existing, parent)
-        begun = { target, session: await UploadSession.begin(files, target, size, signal) }
+        if (size !== undefined) await this.#refuseTooLarge(size)
+        begun = { target, session: await UploadSession.begin(files, target, signal) }
         this.#session = begun.session
       }
       const { target, session } = begun
@@ -75,6 +76,14 @@ export class Write {
       else return await this.#exclusively((parent, existing) => this.#finish(target, session, chunk, parent, existing))
     }
     throw new StorageError('UNAVAILABLE', 'The upload ended before its end.')
+  }
+
+  /** Else a full account is only found out with the last byte. */
+  async #refuseTooLarge(size: number): Promise<void> {
+    const { used, total } = await this.#tree.files.quota(this.#options.signal)
+    if (used === null || total === null || used + size <= total) return
+    const message = 'The storage of the Google account has no room for this file: free some space or buy more.'
+    throw new StorageError('QUOTA_EXCEEDED', message)
   }
 
   async #finish(

@@ -146,6 +146,32 @@ t.test('an upload that is aborted, or whose body fails, leaves no session, no fi
   t.strictSame(fake.store.childrenOf(rootId).filter(item => !item.explicitlyTrashed).length, 1)
 })
 
+t.test('a folder that was made for an upload that failed is not believed to be there', async t => {
+  const { provider, fake } = await openWorld(t, { options: { trust: 600_000 } })
+  fake.faults.fail({ method: 'POST', path: /upload/, reason: 'badRequest' })
+  await rejectsWith('UNAVAILABLE', put(provider, 'made/up/new', 'no'))
+  await rejectsWith('NOT_FOUND', provider.list(at('made'), { ...call(), limit: 10 }))
+  await rejectsWith('NOT_FOUND', provider.stat(at('made/up'), call()))
+})
+
+t.test(
+  'a size is a hint: a wrong one does no harm, and one that is too large for the account is told before',
+  async t => {
+    const { provider, fake } = await openWorld(t)
+    const bytes = randomBytes(chunkSize + 100)
+    for (const size of [1, bytes.length * 2]) {
+      await provider.write(at('file'), bodyOf(bytes), { ...call(), size, overwrite: true })
+      t.ok((await get(provider, 'file')).equals(bytes))
+    }
+    fake.store.storageLimit = bytes.length + 1000
+    const begun = fake.faults.count({ path: /resumable/ })
+    const write = provider.write(at('new/file'), bodyOf(bytes), { ...call(), size: bytes.length, overwrite: false })
+    await rejectsWith('QUOTA_EXCEEDED', write)
+    t.equal(fake.faults.count({ path: /resumable/ }), begun, 'nothing was sent')
+    t.strictSame(await namesIn(provider, ''), ['file'])
+  },
+)
+
 t.test('a session that Drive gives up is told, and nothing is left', async t => {
   const { provider, fake } = await openWorld(t)
   let puts = 0
