@@ -114,14 +114,14 @@ export class S3Provider implements StorageProvider {
       throw error
     })
     const stream = answer.Body as Readable
-    const length = answer.ContentLength ?? 0
+    const length = answer.ContentLength
     const total = /\/(\d+)$/.exec(answer.ContentRange ?? '')?.[1]
-    const entry = fileEntry(nameOf(path), total === undefined ? length : Number(total), answer)
     const start = range?.offset ?? 0
-    if (range && range.offset > 0 && total === undefined) {
+    if (length === undefined || (start > 0 && total === undefined)) {
       stream.destroy()
-      throw new StorageError('UNAVAILABLE', 'The back end sent the whole file where a part was asked for.')
+      throw new StorageError('UNAVAILABLE', 'The back end does not tell which part of the file it sends.')
     }
+    const entry = fileEntry(nameOf(path), total === undefined ? length : Number(total), answer)
     const end = start + length
     const open = async (position: number, callSignal: AbortSignal) => {
       const again = await get(`bytes=${position}-${end - 1}`, entry.etag ?? undefined, callSignal).catch(error => {

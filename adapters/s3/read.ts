@@ -40,61 +40,67 @@ export class ObjectBody extends Readable {
 
   override _read(): void {
     this.#wanted = true
-    this.#pump()
+    if (this.#position >= this.#end) this.#finish()
+    else this.#go()
   }
 
   #attach(stream: Readable): void {
     this.#stream = stream
-    stream.on('readable', () => this.#pump())
+    stream.pause()
+    // Not by "readable" and read(), which joins chunks and so copies them.
+    stream.on('data', (chunk: Buffer) => this.#take(stream, chunk))
     stream.once('error', error => this.#dropped(stream, error))
     stream.once('close', () => this.#dropped(stream, Object.assign(new Error('closed early'), { code: 'ECONNRESET' })))
     stream.once('end', () => this.#dropped(stream, Object.assign(new Error('ended early'), { code: 'ECONNRESET' })))
+    if (this.#wanted) this.#go()
   }
 
-  #pump(): void {
-    while (this.#wanted && this.#stream) {
-      if (this.#position >= this.#end) {
-        this.#finish()
-        return
-      }
-      const chunk: Buffer | null = this.#stream.read()
-      if (chunk === null) {
-        this.#wait()
-        return
-      }
-      clearTimeout(this.#timer)
-      this.#timer = undefined
-      this.#attempts = 0
-      this.#position += chunk.length
-      if (this.#position > this.#end) {
-        this.destroy(new StorageError('UNAVAILABLE', 'The back end sent more than the file has: read it again.'))
-        return
-      }
-      this.#wanted = this.push(chunk)
+  /** Time counts only while a byte is waited for. */
+  #go(): void {
+    const stream = this.#stream
+    if (!stream) return
+    this.#timer ??= setTimeout(() => {
+      stream.destroy(Object.assign(new Error('no byte came in time'), { code: 'ETIMEDOUT' }))
+    }, this.#source.idleTime)
+    stream.resume()
+  }
+
+  #take(stream: Readable, chunk: Buffer): void {
+    if (stream !== this.#stream) return
+    this.#timer?.refresh()
+    this.#attempts = 0
+    this.#position += chunk.length
+    if (this.#position > this.#end) {
+      this.destroy(new StorageError('UNAVAILABLE', 'The back end sent more than the file has: read it again.'))
+      return
+    }
+    // Whoever reads may ask for more before `push` returns.
+    this.#wanted = false
+    if (this.push(chunk)) this.#wanted = true
+    if (this.#position === this.#end) this.#finish()
+    else if (!this.#wanted) {
+      stream.pause()
+      this.#clearTimer()
     }
   }
 
   #finish(): void {
-    clearTimeout(this.#timer)
-    this.#wanted = false
+    this.#clearTimer()
     // Read to its end, so that the connection can serve others.
     this.#stream?.resume()
     this.#stream = undefined
     this.push(null)
   }
 
-  #wait(): void {
-    const stream = this.#stream
-    this.#timer ??= setTimeout(() => {
-      stream?.destroy(Object.assign(new Error('no byte came in time'), { code: 'ETIMEDOUT' }))
-    }, this.#source.idleTime)
+  #clearTimer(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
   #dropped(stream: Readable, error: Error): void {
     if (stream !== this.#stream || this.destroyed || this.#position >= this.#end) return
     this.#stream = undefined
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.#clearTimer()
     stream.destroy()
     this.#reopen(error).catch(failure => this.destroy(failure))
   }
@@ -105,12 +111,11 @@ export class ObjectBody extends Readable {
     const { signal } = this.#closing
     await sleep(firstDelay * 2 ** (this.#attempts - 1), undefined, { signal })
     this.#attach(await this.#source.open(this.#position, signal))
-    this.#pump()
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#source.signal.removeEventListener('abort', this.#onAbort)
-    clearTimeout(this.#timer)
+    this.#clearTimer()
     this.#closing.abort(error)
     this.#stream?.destroy()
     this.#stream = undefined

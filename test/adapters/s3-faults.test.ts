@@ -43,17 +43,22 @@ t.test('a read whose connection breaks or stalls goes on where it stood', async 
 })
 
 t.test('a read that never gets on ends with an error, as does one whose file was replaced meanwhile', async t => {
-  const { proxy, provider } = await behindProxy(t)
+  const { proxy, provider } = await behindProxy(t, { idleTime: 500 })
   await put(provider, 'file', pattern(mib))
   proxy.fault = ({ method, headers }) => {
     if (method !== 'GET') return undefined
     return headers.range ? { cutAnswerAfter: 0 } : { cutAnswerAfter: 100_000 }
   }
   await t.rejects(get(provider, 'file'), { code: 'UNAVAILABLE', message: /closed the connection/ })
-  proxy.fault = ({ method, headers }) => (method === 'GET' && !headers.range ? { cutAnswerAfter: 100_000 } : undefined)
+  let replaced = false
+  proxy.fault = ({ method, headers }) => {
+    if (method !== 'GET') return undefined
+    if (!headers.range) return { cutAnswerAfter: 100_000 }
+    return replaced ? undefined : 'stall'
+  }
   const { body } = await provider.read(at('file'), call())
-  const direct = put(provider, 'file', pattern(mib, 1), true)
-  await direct
+  await put(provider, 'file', pattern(mib, 1), true)
+  replaced = true
   await t.rejects(buffer(body), { code: 'UNAVAILABLE', message: /changed while it was read/ })
 })
 

@@ -1,0 +1,86 @@
+/** `node bench/s3-adapter.ts [rounds]`: the S3 adapter beside the AWS SDK alone, against radosgw, in turn, in one run. */
+import { Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { GetObjectCommand } from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import { testHost } from '../adapters/conformance/index.ts'
+import type { StoragePath } from '../adapters/contract.ts'
+import { s3Adapter } from '../adapters/s3/index.ts'
+import { s3Server } from '../test/servers/radosgw.ts'
+import { type Row, table } from './table.ts'
+
+const mib = 1024 * 1024
+const bytes = 1024 * mib
+const rounds = Number(process.argv[2] ?? 3)
+const ends: (() => Promise<void>)[] = []
+const server = await s3Server({ teardown: end => ends.push(end) })
+const bucket = await server.newBucket()
+const { endpoint, region, accessKeyId, secretAccessKey } = server
+const provider = await s3Adapter.open(
+  { bucket, endpoint, region, accessKeyId, secretAccessKey, prefix: '', forcePathStyle: true },
+  testHost(),
+)
+const signal = new AbortController().signal
+const path = 'adapter' as StoragePath
+
+/** As it comes from a socket. */
+function source(): Readable {
+  const chunk = Buffer.alloc(64 * 1024, 7)
+  function* chunks() {
+    for (let sent = 0; sent < bytes; sent += chunk.length) yield chunk
+  }
+  return Readable.from(chunks(), { objectMode: false })
+}
+
+function sink(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() })
+}
+
+/** MB/s. */
+async function rate(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now()
+  await work()
+  return bytes / 1000 / (performance.now() - start)
+}
+
+const work: Record<string, () => Promise<unknown>> = {
+  'SDK up': () =>
+    new Upload({
+      client: server.client,
+      params: { Bucket: bucket, Key: 'sdk', Body: source() },
+      partSize: 8 * mib,
+      queueSize: 4,
+    }).done(),
+  'adapter up': () => provider.write(path, source(), { signal, size: bytes, overwrite: true }),
+  'SDK down': async () => {
+    const { Body } = await server.client.send(new GetObjectCommand({ Bucket: bucket, Key: 'sdk' }))
+    await pipeline(Body as Readable, sink())
+  },
+  'adapter down': async () => {
+    const { body } = await provider.read(path, { signal })
+    await pipeline(body, sink())
+  },
+}
+
+const figures: Record<string, number[]> = {}
+for (let round = 0; round <= rounds; round += 1) {
+  // In turn, and in the other order every second round; the first one only warms up.
+  const names =
+    round % 2 === 0
+      ? ['SDK up', 'adapter up', 'SDK down', 'adapter down']
+      : ['adapter up', 'SDK up', 'adapter down', 'SDK down']
+  for (const name of names) {
+    const figure = await rate(work[name] ?? (async () => {}))
+    if (round > 0) figures[name] = [...(figures[name] ?? []), figure]
+  }
+}
+
+const row = (direction: string): Row => ({
+  what: `1 GiB ${direction}`,
+  figures: figures[`adapter ${direction}`] ?? [],
+  unit: 'MB/s',
+  against: { what: 'the SDK alone', figures: figures[`SDK ${direction}`] ?? [] },
+})
+process.stdout.write(`${table([row('up'), row('down')])}\n`)
+await provider.close?.()
+for (const end of ends) await end()
