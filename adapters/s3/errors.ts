@@ -97,7 +97,13 @@ export function toStorageError(error: unknown, where: Where): unknown {
   const isBusy = status === 503 && wait !== undefined
   const [code, sentence] = meanings[codeOf(vendor)] ?? (isBusy ? busy : (statusMeanings[status] ?? faulty(status)))
   const message = typeof sentence === 'string' ? sentence : sentence(where, vendor)
-  return new StorageError(code, message, { cause: error, retryAfterMs: wait })
+  return new StorageError(code, message, { cause: withoutSecrets(vendor), retryAfterMs: wait })
+}
+
+/** Amazon's answers repeat what was signed, and session tokens; a cause is logged. */
+function withoutSecrets(error: Vendor): Error {
+  const { message, $metadata, $fault } = error
+  return Object.assign(new Error(message), { name: codeOf(error), $metadata, $fault })
 }
 
 /** S3's own code, also where the SDK puts it beside its name. */

@@ -91,13 +91,10 @@ export class Folders {
     if (!made && exclusive) throw taken()
   }
 
-  /** After something was removed from it: a folder stays when its last entry goes. */
-  async keep(path: StoragePath, conditions: Conditions): Promise<void> {
-    if (path !== '' && !(await this.exists(path))) await this.#mark(path, conditions)
-  }
-
-  keepParent(path: StoragePath, conditions: Conditions): Promise<void> {
-    return this.keep(parentOf(path), conditions)
+  /** After something was removed: the folder that it was in stays, also when it was the last entry. */
+  async keepParent(path: StoragePath, conditions: Conditions): Promise<void> {
+    const parent = parentOf(path)
+    if (parent !== '' && !(await this.exists(parent))) await this.#mark(parent, conditions)
   }
 
   /** False where another was faster. */

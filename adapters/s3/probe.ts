@@ -48,7 +48,9 @@ async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Con
     throw error
   } finally {
     for (const { VersionId } of written) {
-      await bucket.raw.deleteObject({ ...object, ...(VersionId ? { VersionId } : {}) }).catch(() => {})
+      const version = VersionId ? { VersionId } : {}
+      const cleaning = { abortSignal: AbortSignal.timeout(patience) }
+      await bucket.raw.deleteObject({ ...object, ...version }, cleaning).catch(() => {})
     }
   }
 }

@@ -15,7 +15,7 @@ import {
   type StorageProvider,
   type Traits,
 } from '../contract.ts'
-import { Bucket, defaultLimits, type Limits } from './bucket.ts'
+import { Bucket, defaultLimits, isPrecondition, type Limits } from './bucket.ts'
 import type { S3Settings } from './config.ts'
 import { copyObject } from './copy.ts'
 import { fileEntry } from './entry.ts'
@@ -164,7 +164,7 @@ export class S3Provider implements StorageProvider {
       throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
     }
     await removeKey(this.#bucket, file ? key : folderKey, signal)
-    await this.#folders.keepParent(path, await this.#probed())
+    await this.#keepParent(path)
   }
 
   async deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
@@ -172,7 +172,7 @@ export class S3Provider implements StorageProvider {
     // A file hides what lies below its name: who deletes it has not seen that.
     if (await this.#bucket.head(key, signal)) await removeKey(this.#bucket, key, signal)
     else if (!(await removeAll(this.#bucket, this.#keys.folder(path), signal))) return
-    await this.#folders.keepParent(path, await this.#probed())
+    await this.#keepParent(path)
   }
 
   async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
@@ -189,7 +189,10 @@ export class S3Provider implements StorageProvider {
       return fileEntry(nameOf(from), head.ContentLength ?? 0, head)
     }
     const [conditions] = await Promise.all([this.#probed(), this.#folders.refuseFolder(to, overwrite, signal)])
-    const entry = await copyObject(this.#bucket, conditions, { key: source, head }, target, signal)
+    const entry = await copyObject(this.#bucket, conditions, { key: source, head }, target, signal).catch(error => {
+      if (!isPrecondition(error)) throw error
+      throw new StorageError('UNAVAILABLE', 'The file changed while it was copied: try again.', { cause: error })
+    })
     this.#folders.noteFile(to)
     return entry
   }
@@ -207,6 +210,15 @@ export class S3Provider implements StorageProvider {
 
   async close(): Promise<void> {
     this.#bucket.close()
+  }
+
+  async #keepParent(path: StoragePath): Promise<void> {
+    try {
+      await this.#folders.keepParent(path, await this.#probed())
+    } catch (error) {
+      // What was asked for is done.
+      this.#host.warn('The folder of what was deleted may be gone with it', { path, error })
+    }
   }
 
   async #readNothing(path: StoragePath, offset: number, signal: AbortSignal, ifMatch?: string): Promise<ReadResult> {

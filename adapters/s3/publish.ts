@@ -30,7 +30,12 @@ export async function publish<T>(
   step: (condition: Condition) => Promise<T>,
 ): Promise<T> {
   if (overwrite) return await step({})
-  if (conditions === 'all') return await asTaken(() => step({ IfNoneMatch: '*' }))
+  if (conditions === 'all') {
+    return await step({ IfNoneMatch: '*' }).catch(async error => {
+      // The step may have had another condition, too.
+      throw isPrecondition(error) && (await bucket.head(key)) ? taken(error) : error
+    })
+  }
   if (conditions === 'none') {
     if (await bucket.head(key)) throw taken()
     return await step({})
@@ -93,14 +98,6 @@ export async function storedEntry(
     throw new StorageError('UNAVAILABLE', message)
   }
   return fileEntry(name, size, head)
-}
-
-async function asTaken<T>(step: () => Promise<T>): Promise<T> {
-  try {
-    return await step()
-  } catch (error) {
-    throw isPrecondition(error) ? taken(error) : error
-  }
 }
 
 async function claimKey(bucket: Bucket, Key: string): Promise<string> {

@@ -1,4 +1,5 @@
 import { buffer } from 'node:stream/consumers'
+import { inspect } from 'node:util'
 import { DeleteBucketCommand } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import { at, call, get, has, namesIn, pattern, put } from '../../adapters/conformance/kit.ts'
@@ -140,6 +141,17 @@ t.test('what each refusal is told as', async t => {
   )
   proxy.fault = ({ method }) => (method === 'HEAD' ? { answer: { status: 403 } } : undefined)
   await t.rejects(provider.stat(at('file'), call()), { code: 'PERMISSION_DENIED' }, 'a refusal without a reason')
+})
+
+t.test('what was signed, and tokens, stay out of errors, whose causes are logged', async t => {
+  const { proxy, provider } = await behindProxy(t)
+  for (const code of ['SignatureDoesNotMatch', 'ExpiredToken']) {
+    const body = xml(code, '<Token-0>hidden</Token-0><CanonicalRequest>hidden</CanonicalRequest>')
+    proxy.fault = () => ({ answer: { status: 403, body } })
+    const error = await provider.list(at(''), { ...call(), limit: 10 }).catch(error => error)
+    t.match(error, { code: 'UNAUTHORIZED', cause: { name: code } })
+    t.notMatch(inspect(error, { depth: 20, showHidden: true }), /hidden/)
+  }
 })
 
 t.test('deletes that are refused one by one', async t => {

@@ -246,6 +246,19 @@ t.test('copies', async t => {
     t.strictSame(await namesIn(provider, ''), ['file'])
   })
 
+  t.test('of a file that is replaced meanwhile', async t => {
+    const proxy = await faultProxy(t, server.endpoint)
+    const provider = await openBehind(proxy)
+    await put(provider, 'file', 'old')
+    proxy.fault = ({ headers }) => (headers['x-amz-copy-source'] ? { answer: { status: 412 } } : undefined)
+    for (const overwrite of [true, false]) {
+      const copying = provider.copy(at('file'), at('copy'), { ...call(), overwrite })
+      await t.rejects(copying, { code: 'UNAVAILABLE', message: /changed while it was copied/ })
+    }
+    proxy.fault = undefined
+    t.strictSame(await namesIn(provider, ''), ['file'])
+  })
+
   t.test('of a file onto itself', async t => {
     const provider = await openS3(server, bucket)
     const written = await put(provider, 'file', 'kept')
