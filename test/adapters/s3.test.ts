@@ -24,7 +24,7 @@ runConformance({
   open,
   reopen: provider => open(server, prefixes.get(provider) ?? ''),
   // As many as fill several pages; 10,000 are listed in s3-folders.test.ts.
-  manyEntries: 1_500,
+  manyEntries: 1_100,
 })
 
 t.test('faults, by a proxy in between', async t => {
