@@ -66,11 +66,13 @@ export async function up(db: Kysely<never>): Promise<void> {
       role text not null check (role in ('OWNER', 'ADMIN', 'EDITOR', 'VIEWER', 'NONE')),
       provider_access jsonb not null,
       created_by uuid references users on delete set null,
+      api_key_id uuid references api_keys on delete cascade,
       created_at timestamptz not null default now(),
       expires_at timestamptz not null,
       used_at timestamptz
     );
     create index invites_workspace_id on invites (workspace_id);
+    create index invites_api_key_id on invites (api_key_id);
 
     create table providers (
       id uuid primary key default gen_random_uuid(),

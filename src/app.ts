@@ -1,4 +1,5 @@
 /** The composition root: it alone imports every layer. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { AdapterDefinition } from '../adapters/contract.ts'
@@ -8,7 +9,7 @@ import type { Database } from './db/client.ts'
 import { isMigrated } from './db/migrate.ts'
 import { registerGraphql } from './graphql/index.ts'
 import { requestSignal } from './http/abort.ts'
-import { closeGracefully } from './http/close.ts'
+import { asTransfer, closeGracefully } from './http/close.ts'
 import { createServer } from './http/server.ts'
 import { createServices, type Services } from './services/index.ts'
 import type { Settings } from './settings.ts'
@@ -18,12 +19,13 @@ import { loadAdapters } from './storage/registry.ts'
 export interface App {
   server: FastifyInstance
   services: Services
-  /** Lets running transfers finish, for ten seconds at most, then frees everything but the database. */
+  /** Lets running transfers finish, for some seconds, then frees everything but the database. */
   close(): Promise<void>
 }
 
-/** Milliseconds. */
-const drainTime = 10_000
+/** Milliseconds; with what follows, a stop takes less than ten seconds. */
+const drainTime = 7000
+const closeTime = 1000
 
 export async function buildApp(options: {
   db: Database
@@ -63,6 +65,7 @@ export async function buildApp(options: {
     facts: {
       viewerOf: request => request.viewer,
       signalOf: requestSignal,
+      track: work => asTransfer(server, work),
       baseUrlOf: request => settings.publicUrl ?? `${request.protocol}://${request.host}`,
     },
   })
@@ -72,7 +75,8 @@ export async function buildApp(options: {
     async close() {
       await closeGracefully(server, drainTime)
       await services.close()
-      await storage.close()
+      // A back end that does not answer must not keep the server from ending.
+      await Promise.race([storage.close(), sleep(closeTime, undefined, { ref: false })])
     },
   }
 }

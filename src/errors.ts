@@ -119,7 +119,10 @@ const unavailableCodes = new Set([
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return new AppError(unavailableCodes.has(String(code)) ? 'UNAVAILABLE' : 'INTERNAL', undefined, { cause: error })
+  // pg's pool has no code for it.
+  const isExhausted = error instanceof Error && error.message === 'timeout exceeded when trying to connect'
+  const isUnavailable = isExhausted || unavailableCodes.has(String(code))
+  return new AppError(isUnavailable ? 'UNAVAILABLE' : 'INTERNAL', undefined, { cause: error })
 }
 
 export interface PublicError {

@@ -24,8 +24,8 @@ async function readSecret(file: string): Promise<string | null> {
 
 async function makeSecret(file: string): Promise<string> {
   await mkdir(join(file, '..'), { recursive: true })
-  const draft = `${file}.${process.pid}`
-  await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
+  const draft = `${file}.${randomBytes(4).toString('hex')}`
+  await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
     // Whole or not at all, and never over one that is there already.
     await link(draft, file).catch(error => {

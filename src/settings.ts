@@ -1,4 +1,5 @@
 /** The only reader of the environment. The README's table is checked against `definitions`. */
+import { isIP } from 'node:net'
 import { isAbsolute, join, resolve } from 'node:path'
 import { StartError } from './start-error.ts'
 
@@ -50,7 +51,7 @@ export const definitions = {
   STOWAGE_ADAPTERS: define('npm packages, separated by commas, that export more adapters', packages, null, 'none'),
   STOWAGE_TRUST_PROXY: define(
     'Addresses or networks, separated by commas, whose `X-Forwarded-*` headers are believed',
-    list,
+    networks,
     null,
     'none',
   ),
@@ -170,6 +171,19 @@ function list(text: string): string[] {
     .split(',')
     .map(item => item.trim())
     .filter(item => item !== '')
+}
+
+/** `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`. */
+function networks(text: string): string[] {
+  const items = list(text)
+  const wrong = items.find(item => {
+    const [address = '', prefix, ...rest] = item.split('/')
+    const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
+    return bits < 0 || !isPrefix || rest.length > 0
+  })
+  if (wrong !== undefined) throw new Error(`be addresses or networks such as 10.0.0.0/8, not "${wrong}"`)
+  return items
 }
 
 function folders(text: string): string[] {

@@ -1,12 +1,13 @@
 /** Brings everything up, waits for a signal, takes everything down in the opposite order. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { preparePasswords } from './auth/passwords.ts'
 import { type Connection, connect, type Database } from './db/client.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './db/embedded/index.ts'
 import { migrate } from './db/migrate.ts'
+import { createLog } from './log.ts'
 import { readOrMakeSecret } from './secret-file.ts'
 import type { Services } from './services/index.ts'
 import { type Settings, SettingsError } from './settings.ts'
@@ -17,10 +18,10 @@ const sweepInterval = 24 * 60 * 60 * 1000
 
 /** Resolves with the exit status once the server has stopped. */
 export async function start(settings: Settings): Promise<number> {
-  const log = pino({ level: settings.logLevel })
+  const log = createLog(settings.logLevel)
   const stopped = Promise.withResolvers<number>()
   const onSignal = (signal: NodeJS.Signals) => {
-    log.info(`${signal}: stopping; running transfers may finish for ten seconds`)
+    log.info(`${signal}: stopping; running transfers may finish for some seconds`)
     stopped.resolve(0)
   }
   await using cleanup = new AsyncDisposableStack()
@@ -37,7 +38,8 @@ export async function start(settings: Settings): Promise<number> {
   const secret = settings.secret ?? (await readOrMakeSecret(settings.dataFolder))
   const app = await buildApp({ db, secret, settings, log })
   cleanup.defer(() => app.close())
-  process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
+  // For good: npm forwards a Ctrl-C that the terminal has sent already, and the second must not cut the first short.
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   await preparePasswords()
   const address = await listen(app.server, settings)
   const stopSweeping = sweepDaily(app.services, log)
@@ -49,7 +51,9 @@ export async function start(settings: Settings): Promise<number> {
 }
 
 async function startEmbedded(settings: Settings, log: Logger): Promise<EmbeddedPostgres> {
-  await mkdir(join(settings.dataFolder, 'files'), { recursive: true })
+  await mkdir(join(settings.dataFolder, 'files'), { recursive: true }).catch(cause => {
+    throw new SettingsError(`STOWAGE_DATA must be a folder that this user may write to: ${cause.message}.`, { cause })
+  })
   return startEmbeddedPostgres({
     dataFolder: settings.dataFolder,
     log: (message, details) => log.debug(details ?? {}, message),
@@ -78,7 +82,8 @@ async function listen(server: { listen(options: object): Promise<string> }, sett
     if (code === 'EADDRINUSE') throw new SettingsError(`PORT ${settings.port} is in use: set PORT to another one.`)
     if (code === 'EACCES')
       throw new SettingsError(`PORT ${settings.port} may not be used by this user: set PORT to 1024 or higher.`)
-    if (code === 'EADDRNOTAVAIL') throw new SettingsError(`HOST "${settings.host}" is no address of this machine.`)
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+      throw new SettingsError(`HOST "${settings.host}" is no address of this machine.`)
     throw error
   }
 }

@@ -22,14 +22,17 @@ invites.token_hash bytea not null
 invites.role text not null
 invites.provider_access jsonb not null
 invites.created_by uuid
+invites.api_key_id uuid
 invites.created_at timestamp with time zone not null default now()
 invites.expires_at timestamp with time zone not null
 invites.used_at timestamp with time zone
+invites: invites_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE
 invites: invites_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL
 invites: invites_pkey PRIMARY KEY (id)
 invites: invites_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
 invites: invites_token_hash_key UNIQUE (token_hash)
 invites: invites_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX invites_api_key_id ON public.invites USING btree (api_key_id)
 CREATE INDEX invites_workspace_id ON public.invites USING btree (workspace_id)
 CREATE UNIQUE INDEX invites_pkey ON public.invites USING btree (id)
 CREATE UNIQUE INDEX invites_token_hash_key ON public.invites USING btree (token_hash)

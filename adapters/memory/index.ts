@@ -14,7 +14,7 @@ export const memoryAdapter: AdapterDefinition<MemoryConfig> = {
         type: 'integer',
         title: 'Limit in bytes',
         description:
-          'What all files together may take. They are forgotten when the server stops, and each replica has its own.',
+          'What all files together may take. They are forgotten when the server stops or this is changed, and each replica has its own.',
         minimum: 0,
         default: 256 * 1024 * 1024,
       },

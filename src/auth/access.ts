@@ -49,8 +49,12 @@ export function storeAccess(access: ProviderAccess): StoredAccess {
   }
 }
 
-/** @throws INVALID_PATH where the column was altered by hand: a row that cannot be read grants nothing */
+/** What cannot be read, as the column was altered by hand, grants nothing. */
 export function restoreAccess(stored: StoredAccess): ProviderAccess {
   if (stored.all === true) return allProviders
-  return { all: false, basePaths: new Map(stored.restrictions.map(r => [r.providerId, parsePath(r.basePath)])) }
+  try {
+    return { all: false, basePaths: new Map(stored.restrictions.map(r => [r.providerId, parsePath(r.basePath)])) }
+  } catch {
+    return noProviders
+  }
 }

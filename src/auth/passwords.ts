@@ -12,6 +12,8 @@ const options = { type: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelis
 
 /** Hashing fills cores and memory: more at once only makes all of them, and everybody's file I/O, wait. */
 const maxAtOnce = 2
+/** Of those who wait for their turn: a few seconds' worth. */
+const maxWaiting = 50
 let running = 0
 const waiting: (() => void)[] = []
 
@@ -55,6 +57,11 @@ function normalize(password: string): string {
 }
 
 async function limited<T>(work: () => Promise<T>): Promise<T> {
+  if (waiting.length >= maxWaiting) {
+    throw new AppError('RATE_LIMITED', 'Too many people are signing in right now: try again in a few seconds.', {
+      retryAfterMs: 5000,
+    })
+  }
   if (running >= maxAtOnce) await new Promise<void>(resolve => waiting.push(resolve))
   else running++
   try {

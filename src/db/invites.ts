@@ -9,6 +9,8 @@ export interface Invite {
   access: ProviderAccess
   /** Null where that person is a member no more. */
   createdBy: string | null
+  /** Null where a session made it. */
+  apiKeyId: string | null
 }
 
 export async function insertInvite(
@@ -19,6 +21,7 @@ export async function insertInvite(
     role: Role
     access: ProviderAccess
     createdBy: string
+    apiKeyId: string | null
     expiresAt: Date
   },
 ): Promise<void> {
@@ -30,13 +33,14 @@ export async function insertInvite(
       role: values.role,
       provider_access: JSON.stringify(storeAccess(values.access)),
       created_by: values.createdBy,
+      api_key_id: values.apiKeyId,
       expires_at: values.expiresAt,
     })
     .execute()
 }
 
 /** Marks it used; null where it is unknown, expired or used already. */
-export async function useInvite(db: Database, tokenHash: Buffer): Promise<Invite | null> {
+export async function redeemInvite(db: Database, tokenHash: Buffer): Promise<Invite | null> {
   const now = new Date()
   const row = await db
     .updateTable('invites')
@@ -44,7 +48,7 @@ export async function useInvite(db: Database, tokenHash: Buffer): Promise<Invite
     .where('token_hash', '=', tokenHash)
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
-    .returning(['id', 'workspace_id', 'role', 'provider_access', 'created_by'])
+    .returning(['id', 'workspace_id', 'role', 'provider_access', 'created_by', 'api_key_id'])
     .executeTakeFirst()
   if (!row) return null
   return {
@@ -53,5 +57,6 @@ export async function useInvite(db: Database, tokenHash: Buffer): Promise<Invite
     role: row.role,
     access: restoreAccess(row.provider_access),
     createdBy: row.created_by,
+    apiKeyId: row.api_key_id,
   }
 }

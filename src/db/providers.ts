@@ -82,18 +82,23 @@ export async function updateProvider(
   return row ? toProvider(row) : null
 }
 
+export async function renameProvider(db: Database, id: string, name: string): Promise<ProviderRecord | null> {
+  const row = await db.updateTable('providers').set({ name }).where('id', '=', id).returningAll().executeTakeFirst()
+  return row ? toProvider(row) : null
+}
+
+/** Of the version that was asked; what is known of another one says nothing of this one. */
 export async function setProviderStatus(
   db: Database,
-  id: string,
+  of: Pick<ProviderRecord, 'id' | 'version'>,
   values: Pick<ProviderRecord, 'status' | 'statusReason'>,
-): Promise<ProviderRecord | null> {
-  const row = await db
+): Promise<void> {
+  await db
     .updateTable('providers')
     .set({ status: values.status, status_reason: values.statusReason })
-    .where('id', '=', id)
-    .returningAll()
-    .executeTakeFirst()
-  return row ? toProvider(row) : null
+    .where('id', '=', of.id)
+    .where('version', '=', of.version)
+    .execute()
 }
 
 export async function deleteProvider(db: Database, id: string): Promise<void> {

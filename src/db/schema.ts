@@ -85,6 +85,8 @@ interface InviteTable {
   role: Role
   provider_access: Json<StoredAccess>
   created_by: string | null
+  /** Where a key made it. */
+  api_key_id: string | null
   created_at: CreatedAt
   expires_at: Date
   used_at: Date | null

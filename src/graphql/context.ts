@@ -8,6 +8,8 @@ export interface RequestFacts {
   viewerOf(request: FastifyRequest): Viewer | null
   /** Aborts when the client goes away. */
   signalOf(request: FastifyRequest): AbortSignal
+  /** Waits for work that changes something before the server ends. */
+  track<T>(work: Promise<T>): Promise<T>
   /** Where clients reach the server, without a `/` at its end. */
   baseUrlOf(request: FastifyRequest): string
 }

@@ -8,6 +8,9 @@ import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
 
 /** Bytes of a POST body. */
 const maxBody = 1024 * 1024
+/** Milliseconds for all of it. */
+const bodyTimeout = 30_000
+const lateConfig = { config: { authenticatesLate: true } }
 
 /**
  * `/graphql`, as GraphQL over HTTP has it (https://graphql.github.io/graphql-over-http/draft/).
@@ -30,7 +33,7 @@ export function graphqlRoute(
   async function answer(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, safe: boolean) {
     const mediaType = negotiate(request.headers.accept)
     const context = new GraphqlContext(services, facts, request)
-    const body = await execute({
+    const executing = execute({
       parameters,
       context,
       safe,
@@ -40,6 +43,7 @@ export function graphqlRoute(
         request.log[level]({ err: error.cause ?? error, reason: error.reason, path }, 'A GraphQL field failed')
       },
     })
+    const body = await (safe ? executing : facts.track(executing))
     reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
     reply.header('content-type', `${mediaType}; charset=utf-8`)
     return JSON.stringify(body)
@@ -54,12 +58,19 @@ export function graphqlRoute(
     }
   })
 
-  app.post<{ Body: Parameters | undefined }>('/graphql', (request, reply) => {
+  // Nobody is known yet while a body comes in; one that does not come to its end is not waited for.
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const late = setTimeout(() => request.raw.destroy(), bodyTimeout)
+    request.raw.once('end', () => clearTimeout(late)).once('close', () => clearTimeout(late))
+    done(null, payload)
+  })
+
+  app.post<{ Body: Parameters | undefined }>('/graphql', lateConfig, (request, reply) => {
     if (!request.body) throw new AppError('INVALID_INPUT', 'The body is a JSON object with a "query".')
     return answer(request, reply, request.body, false)
   })
 
-  app.get('/graphql', (request, reply) => {
+  app.get('/graphql', lateConfig, (request, reply) => {
     reply.header('allow', 'GET, HEAD, POST').header('vary', 'accept')
     const { searchParams } = new URL(request.url, 'http://localhost')
     return answer(request, reply, parseQueryString(searchParams), true)

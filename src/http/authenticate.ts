@@ -8,16 +8,29 @@ declare module 'fastify' {
     /** Null where the request has no credential. */
     viewer: Viewer | null
   }
+  interface FastifyContextConfig {
+    /**
+     * For a route whose body is small and read whole: the credential is looked up once the body is there, so that what
+     * was revoked while it came in slowly is refused.
+     */
+    authenticatesLate?: boolean
+  }
 }
 
 const scheme = /^Bearer +(\S+)$/i
 
-/** A credential that is presented and not good is refused on every route, before the body is read. */
+/** A credential that is presented and not good is refused on every route, with few exceptions before the body is read. */
 export function authenticateRequests(app: FastifyInstance, { credentials }: Services): void {
   app.decorateRequest('viewer', null)
-  app.addHook('onRequest', async request => {
+  const authenticate = async (request: FastifyRequest) => {
     const token = bearerToken(request)
     if (token !== null) request.viewer = await credentials.authenticate(token)
+  }
+  app.addHook('onRequest', async request => {
+    if (!request.routeOptions.config.authenticatesLate) await authenticate(request)
+  })
+  app.addHook('preHandler', async request => {
+    if (request.routeOptions.config.authenticatesLate) await authenticate(request)
   })
 }
 

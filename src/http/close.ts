@@ -11,7 +11,7 @@ declare module 'fastify' {
 /** Milliseconds. */
 const idleCheckInterval = 50
 /** Milliseconds for transfers that were cut to tidy up. */
-const tidyTime = 3000
+const tidyTime = 1500
 
 /** Once the server is stopping, new requests on open connections are sent elsewhere. */
 export function refuseWhenClosing(app: FastifyInstance): void {

@@ -36,10 +36,11 @@ export class RequestLogController extends fastify.LogController {
   }
 }
 
-/** However the parameter's name is encoded. */
+/** However the parameter's name is encoded. A GraphQL document can hold anything, passwords too. */
 export function redactUrl(url: string): string {
   const start = url.indexOf('?')
   if (start < 0) return url
+  if (url.startsWith('/graphql')) return `${url.slice(0, start)}?[redacted]`
   const pairs = url.slice(start + 1).split('&')
   return `${url.slice(0, start)}?${pairs.map(redactPair).join('&')}`
 }

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { parseNewName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 import type { FileEntry, Files } from '../services/files/index.ts'
+import type { Services } from '../services/index.ts'
 import { requestSignal } from './abort.ts'
 import { fromForm, fromHttp } from './errors.ts'
 import { type StoredEntry, storedEntry } from './stored-entry.ts'
@@ -26,14 +27,22 @@ export const formLimits = {
  * Where one fails, those before it stay: `stored` in the error's extensions has their paths.
  * @throws INVALID_INPUT, INVALID_PATH, INCOMPLETE_BODY, as `Files.upload`
  */
-export async function uploadForm(files: Files, request: FastifyRequest, query: Fields): Promise<StoredEntry[]> {
+export async function uploadForm(
+  { files, credentials }: Pick<Services, 'files' | 'credentials'>,
+  request: FastifyRequest,
+  query: Fields,
+): Promise<StoredEntry[]> {
   const stored: StoredEntry[] = []
   const fields: Fields = {}
   const parts = formParts(request)
   try {
     for (let part = await parts.take(); part; part = await parts.take()) {
       if (part.type === 'field') readField(fields, part, { query, isLate: stored.length > 0 })
-      else stored.push(storedEntry(await storePart(files, request, { ...query, ...fields }, part, parts)))
+      else {
+        // A form can go on for hours: a credential that was revoked meanwhile stores no more files.
+        if (stored.length > 0 && request.viewer) request.viewer = await credentials.recall(request.viewer)
+        stored.push(storedEntry(await storePart(files, request, { ...query, ...fields }, part, parts)))
+      }
     }
     if (stored.length === 0) throw new AppError('INVALID_INPUT', 'The form has no file.')
     return stored

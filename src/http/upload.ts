@@ -11,7 +11,7 @@ import { downloadPath } from './download.ts'
 import { continueOnRead } from './expect.ts'
 import { parseQuery, requireParameter } from './query.ts'
 import { type StoredEntry, storedEntry } from './stored-entry.ts'
-import { parseConflict, parseContentLength, parseMimeType, requirePlainBody } from './upload-body.ts'
+import { parseConflict, parseContentLength, parseMimeType, requireNoDigest, requirePlainBody } from './upload-body.ts'
 import { formLimits, uploadForm } from './upload-form.ts'
 import { formatTag } from './validators.ts'
 
@@ -19,7 +19,7 @@ import { formatTag } from './validators.ts'
  * `POST ?providerId=&path=&conflict=` with the file as the body, or with `multipart/form-data`. In a scope of its own:
  * here every type of body is bytes that nobody parses.
  */
-export async function uploadRoute(app: FastifyInstance, { files }: Services): Promise<void> {
+export async function uploadRoute(app: FastifyInstance, services: Services): Promise<void> {
   app.removeAllContentTypeParsers()
   await app.register(multipart, { preservePath: true, limits: formLimits })
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
@@ -30,9 +30,10 @@ export async function uploadRoute(app: FastifyInstance, { files }: Services): Pr
     const query = parseQuery(request.raw.url ?? '', ['providerId', 'path', 'conflict'])
     reply.status(201)
     if (request.isMultipart()) {
-      return { entries: await asTransfer(app, uploadForm(files, request, query)) }
+      requireNoDigest(request.headers)
+      return { entries: await asTransfer(app, uploadForm(services, request, query)) }
     }
-    return asTransfer(app, uploadRaw(files, request, reply, query))
+    return asTransfer(app, uploadRaw(services.files, request, reply, query))
   })
 }
 

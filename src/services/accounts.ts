@@ -5,13 +5,15 @@ import { checkPassword, hashPassword, verifyPassword } from '../auth/passwords.t
 import { requireMayAssign, requireSession } from '../auth/policy.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
 import { type Member, memberViewer, type Viewer } from '../auth/viewer.ts'
+import { findApiKey } from '../db/api-keys.ts'
 import { type Database, isUniqueViolation } from '../db/client.ts'
-import { useInvite } from '../db/invites.ts'
+import { redeemInvite } from '../db/invites.ts'
 import { findMember, findMemberships, insertMember } from '../db/members.ts'
 import { deleteSessionsExpiredBefore, insertSession, revokeOtherSessions, revokeSession } from '../db/sessions.ts'
 import { findPassword, findPasswordByEmail, insertUser, replacePassword } from '../db/users.ts'
 import { findTheWorkspace, insertWorkspace, lockFounding, type Workspace } from '../db/workspaces.ts'
 import { AppError } from '../errors.ts'
+import { apiKeyState } from './api-keys.ts'
 import { parseEmail, parseName } from './input.ts'
 
 /** Milliseconds: a week. */
@@ -138,10 +140,13 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
 
 /** @throws INVALID_INVITE */
 async function acceptInvite(trx: Database, token: string) {
-  const invite = await useInvite(trx, hashToken(token))
+  const invite = await redeemInvite(trx, hashToken(token))
   const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
   if (!invite || !maker) throw new AppError('INVALID_INVITE')
   requireStillCovers(maker, invite)
+  // What a key has given is worth no more than the key.
+  const key = invite.apiKeyId === null ? null : await findApiKey(trx, invite.workspaceId, invite.apiKeyId)
+  if (key && apiKeyState(key) !== 'active') throw new AppError('INVALID_INVITE')
   return { workspaceId: invite.workspaceId, role: invite.role, access: invite.access }
 }
 

@@ -96,13 +96,13 @@ export function createApiKeys({ db }: { db: Database }) {
   }
 }
 
-/** What a key makes does not outlive it; a session's end says nothing about the keys made in it. */
-function requireEarlierExpiry(maker: Viewer, expiresAt: Date | null): void {
+/** What a key makes does not outlive it; a session's end says nothing about what was made in it. */
+export function requireEarlierExpiry(maker: Viewer, expiresAt: Date | null): void {
   if (maker.kind !== 'API_KEY' || !maker.expiresAt) return
   if (!expiresAt || expiresAt > maker.expiresAt) {
     throw new AppError(
       'EXCEEDS_OWN_REACH',
-      `A key made by this key expires with it at the latest: give an expiresAt up to ${maker.expiresAt.toISOString()}.`,
+      `What this key makes expires with it at the latest: give an expiresAt up to ${maker.expiresAt.toISOString()}.`,
     )
   }
 }

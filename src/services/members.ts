@@ -1,6 +1,5 @@
-import type { ProviderAccess } from '../auth/access.ts'
 import { isId } from '../auth/id.ts'
-import { requireMayAssign, requireScope } from '../auth/policy.ts'
+import { requireKeyManager, requireMayAssign, requireScope } from '../auth/policy.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Member, Viewer } from '../auth/viewer.ts'
 import { batched } from '../db/batched.ts'
@@ -20,6 +19,7 @@ import { lockWorkspace } from '../db/workspaces.ts'
 import { AppError } from '../errors.ts'
 import { type AccessInput, parseAccess, requireProviders } from './access.ts'
 import { createInviteToken } from './accounts.ts'
+import { requireEarlierExpiry } from './api-keys.ts'
 import { parseFuture, parsePageSize } from './input.ts'
 
 /** Milliseconds that an invite is good for unless it says otherwise: a week. */
@@ -106,21 +106,31 @@ export function createMembers({ db }: { db: Database }) {
       })
     },
 
-    /** `invite` is shown this once. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
+    /** `invite` is shown this once; one that a key made ends with the key. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
     async invite(
       viewer: Viewer | null,
       input: { role: Role; providerAccess?: AccessInput | null | undefined; expiresAt?: Date | null | undefined },
     ): Promise<{ invite: string; expiresAt: Date }> {
-      const admin = requireScope(viewer, 'admin')
-      const access: ProviderAccess = input.providerAccess ? parseAccess(input.providerAccess) : admin.access
-      requireMayAssign(admin, { role: input.role, access })
-      const { workspaceId, userId } = admin.member
-      await requireProviders(db, workspaceId, access)
+      const admin = requireScope(requireKeyManager(viewer), 'admin')
+      const access = input.providerAccess ? parseAccess(input.providerAccess) : null
+      const given = access ?? admin.access
+      requireMayAssign(admin, { role: input.role, access: given })
       const expiresAt = input.expiresAt
         ? parseFuture(input.expiresAt, 'The expiry of an invite')
-        : new Date(Date.now() + inviteLifetime)
+        : new Date(Math.min(Date.now() + inviteLifetime, keyExpiry(admin)))
+      requireEarlierExpiry(admin, expiresAt)
+      const { workspaceId, userId } = admin.member
+      if (access) await requireProviders(db, workspaceId, access)
       const { invite, hash } = createInviteToken()
-      await insertInvite(db, { workspaceId, tokenHash: hash, role: input.role, access, createdBy: userId, expiresAt })
+      await insertInvite(db, {
+        workspaceId,
+        tokenHash: hash,
+        role: input.role,
+        access: given,
+        createdBy: userId,
+        apiKeyId: admin.kind === 'API_KEY' ? admin.credentialId : null,
+        expiresAt,
+      })
       return { invite, expiresAt }
     },
   }
@@ -136,4 +146,9 @@ function decodeCursor(cursor: string): Joined {
   const joined = { at: new Date(Number(time)), userId }
   if (!/^\d{1,15}$/.test(time) || !isId(userId) || encodeCursor(joined) !== cursor) throw new AppError('INVALID_CURSOR')
   return joined
+}
+
+/** Milliseconds; a session's end says nothing about what was made in it. */
+function keyExpiry({ kind, expiresAt }: Viewer): number {
+  return kind === 'API_KEY' && expiresAt ? expiresAt.getTime() : Number.POSITIVE_INFINITY
 }

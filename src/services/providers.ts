@@ -12,6 +12,7 @@ import {
   insertProvider,
   listProviders,
   type ProviderRecord,
+  renameProvider,
   setProviderStatus,
   updateProvider,
 } from '../db/providers.ts'
@@ -89,11 +90,12 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
     },
 
     /** What those see who may change it; others see nothing of it. Secrets are never among it. */
-    visibleConfig(viewer: Viewer | null, record: ProviderRecord): Config {
-      const manages =
-        includesScope(viewer?.scope ?? null, 'admin') && viewer && basePathIn(viewer.access, record.id) === root
-      return manages ? record.config : {}
-    },
+    visibleConfig: (viewer: Viewer | null, record: ProviderRecord): Config =>
+      manages(viewer, record) ? record.config : {},
+
+    /** As `visibleConfig`: it can tell of the server's folders and addresses. */
+    visibleStatusReason: (viewer: Viewer | null, record: ProviderRecord): string | null =>
+      manages(viewer, record) ? record.statusReason : null,
 
     /** What it can do; nothing where it cannot be opened now. */
     async capabilities(record: ProviderRecord): Promise<Capabilities> {
@@ -107,8 +109,9 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
       }
     },
 
-    /** Null where the back end cannot say. @throws UNAVAILABLE, ... */
-    async quota(record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
+    /** Null where the back end cannot say, and for who reaches only a part of it. @throws UNAVAILABLE, ... */
+    async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
+      if (grantReach(viewer, record.id).path !== root) return null
       const provider = await storage.provider(record)
       if (!provider.quota) return null
       return storage.ask(signal, async call => checkQuota(await provider.quota?.(call)))
@@ -148,21 +151,22 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
     ): Promise<ProviderRecord> {
       const record = await storage.record(grantProvider(viewer, 'admin', input.id))
       const name = input.name == null ? record.name : parseName(input.name, 'The name of a provider')
-      const values = { ...record, name }
-      if (input.config != null) {
-        const adapter = adapterOf(record.type)
-        const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
-        // What was consented to may not be what the new configuration asks for: only trying tells.
-        const awaitsConsent = needsAuthorization(adapter.definition.oauth, config) && record.status !== 'CONNECTED'
-        if (!awaitsConsent) await storage.tryOut(adapter, config, probe, record)
-        Object.assign(values, seal(record.id, adapter, config), {
-          ...(!awaitsConsent && { status: 'CONNECTED', statusReason: null }),
-          version: record.version + 1,
-        })
-      }
-      const updated = await updateProvider(db, record.id, record.version, values)
-      if (!updated)
+      if (input.config == null) return present(await renameProvider(db, record.id, name))
+      const adapter = adapterOf(record.type)
+      const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
+      // What was consented to may not be what the new configuration asks for: only trying tells.
+      const awaitsConsent = needsAuthorization(adapter.definition.oauth, config) && record.status !== 'CONNECTED'
+      if (!awaitsConsent) await storage.tryOut(adapter, config, probe, record)
+      const updated = await updateProvider(db, record.id, record.version, {
+        ...record,
+        name,
+        ...seal(record.id, adapter, config),
+        ...(!awaitsConsent && { status: 'CONNECTED', statusReason: null }),
+        version: record.version + 1,
+      })
+      if (!updated) {
         throw new AppError('PRECONDITION_FAILED', 'The provider was changed by somebody else meanwhile: try again.')
+      }
       return updated
     },
 
@@ -170,21 +174,31 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
     async disconnect(viewer: Viewer | null, id: string): Promise<void> {
       const record = await storage.record(grantProvider(viewer, 'admin', id))
       await deleteProvider(db, record.id)
-      await storage.forget(record.id)
+      storage.forget(record.id)
     },
 
     /** Asks the back end now and keeps what it says as the status. @throws as `update` */
     async test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
-      const record = await storage.record(grantProvider(viewer, 'admin', id))
+      const granted = grantProvider(viewer, 'admin', id)
+      const record = await storage.record(granted)
       const outcome = await reopen(record).then(
         () => ({ status: 'CONNECTED', statusReason: null }) as const,
         error => statusOf(fromAdapter(error)),
       )
-      const updated = await setProviderStatus(db, record.id, outcome)
-      if (!updated) throw new AppError('NOT_FOUND', 'There is no such provider.')
-      return updated
+      await setProviderStatus(db, record, outcome)
+      return storage.record(granted)
     },
   }
+}
+
+function manages(viewer: Viewer | null, record: ProviderRecord): boolean {
+  return viewer !== null && includesScope(viewer.scope, 'admin') && basePathIn(viewer.access, record.id) === root
+}
+
+/** @throws NOT_FOUND */
+function present(record: ProviderRecord | null): ProviderRecord {
+  if (!record) throw new AppError('NOT_FOUND', 'There is no such provider.')
+  return record
 }
 
 function statusOf(error: unknown): Pick<ProviderRecord, 'status' | 'statusReason'> {

@@ -42,7 +42,7 @@ export interface Storage {
   /** With secrets. @throws UNAVAILABLE where they were stored under another secret */
   config(record: ProviderRecord): Config
   /** Closes a provider that was disconnected. */
-  forget(providerId: string): Promise<void>
+  forget(providerId: string): void
   /** Closes what was opened; nothing follows. */
   close(): Promise<void>
 }
@@ -61,8 +61,8 @@ interface Opened {
   provider: Promise<OpenedProvider>
 }
 
-/** Milliseconds that calls under way may go on with a configuration that has changed. */
-const closeDelay = 60_000
+/** Milliseconds that transfers under way may go on with a configuration that has changed, or is disconnected. */
+const closeDelay = 60 * 60 * 1000
 
 export function createStorage(options: StorageOptions): Storage {
   const { db, secrets, adapters, warn, metadataTimeout = 60_000 } = options
@@ -129,7 +129,7 @@ export function createStorage(options: StorageOptions): Storage {
 
   async function noteNeedsReconnect(record: ProviderRecord, statusReason: string): Promise<void> {
     const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : 'NEEDS_RECONNECT'
-    await setProviderStatus(db, record.id, { status, statusReason })
+    await setProviderStatus(db, record, { status, statusReason })
   }
 
   function open(record: ProviderRecord): Promise<OpenedProvider> {
@@ -138,7 +138,9 @@ export function createStorage(options: StorageOptions): Storage {
     const provider = Promise.resolve().then(async () => {
       const [adapter, settings] = [adapterOf(record), config(record)]
       const host = hostFor(adapter, settings, record)
-      const provider = await openAdapter(adapter, settings, host)
+      const provider = await openAdapter(adapter, settings, host).catch(cause => {
+        throw notNow(cause)
+      })
       return { id: record.id, provider, warn: host.warn, metadataTimeout }
     })
     opened.set(record.id, { version: record.version, provider })
@@ -146,8 +148,12 @@ export function createStorage(options: StorageOptions): Storage {
     provider.catch(() => {
       if (opened.get(record.id)?.provider === provider) opened.delete(record.id)
     })
-    if (current) setTimeout(() => void closeOne(current), closeDelay).unref()
+    if (current) closeLater(current)
     return provider
+  }
+
+  function closeLater(gone: Opened): void {
+    setTimeout(() => void closeOne(gone), closeDelay).unref()
   }
 
   async function closeProvider(provider: StorageProvider): Promise<void> {
@@ -187,10 +193,10 @@ export function createStorage(options: StorageOptions): Storage {
         await closeProvider(provider)
       }
     },
-    async forget(providerId) {
+    forget(providerId) {
       const gone = opened.get(providerId)
       opened.delete(providerId)
-      if (gone) await closeOne(gone)
+      if (gone) closeLater(gone)
     },
     async close() {
       const all = [...opened.values()]
@@ -198,4 +204,12 @@ export function createStorage(options: StorageOptions): Storage {
       await Promise.all(all.map(closeOne))
     },
   }
+}
+
+/** What is wrong with a stored configuration is for those who can mend it: see `testProvider`. */
+function notNow(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.reason !== 'INVALID_CONFIG') return error
+  return new AppError('UNAVAILABLE', 'The provider cannot be opened now: an administrator who tests it is told why.', {
+    cause: error,
+  })
 }

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import type { CompiledQuery } from 'kysely'
-import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { type App, buildApp } from '../../src/app.ts'
 import { connect, type Database } from '../../src/db/client.ts'
+import { createLog } from '../../src/log.ts'
 import { readSettings, type Settings } from '../../src/settings.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { type Client, client } from './client.ts'
@@ -32,7 +32,7 @@ export interface TestAppOptions {
   settings?: Partial<Settings>
   onQuery?: (query: CompiledQuery) => void
   /** In place of those that come with the server. */
-  adapters?: readonly AdapterDefinition[]
+  adapters?: readonly AdapterDefinition[] | ((folder: string) => readonly AdapterDefinition[])
   /** Milliseconds; a minute unless given. */
   metadataTimeout?: number
 }
@@ -56,9 +56,10 @@ async function launch(t: Test, connectionString: string, folder: string, options
       done()
     },
   })
-  const log = pino({ level: settings.logLevel }, sink)
+  const log = createLog(settings.logLevel, sink)
   const db = connect({ connectionString }, { max: 4, ...(options.onQuery && { onQuery: options.onQuery }) })
-  const { adapters, metadataTimeout } = options
+  const { metadataTimeout } = options
+  const adapters = typeof options.adapters === 'function' ? options.adapters(folder) : options.adapters
   const secret = 'a secret that only these tests have'
   const app = await buildApp({ db, secret, settings, log, adapters, metadataTimeout })
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })

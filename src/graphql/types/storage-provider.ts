@@ -50,7 +50,12 @@ StorageProviderRef.implement({
         services.providers.types(viewer).find(adapter => adapter.definition.type === type) ?? { type },
     }),
     status: t.expose('status', { type: ProviderStatusEnum, description: 'As of when it was last tried.' }),
-    statusReason: t.exposeString('statusReason', { nullable: true, description: 'Why it does not work.' }),
+    statusReason: t.string({
+      nullable: true,
+      description: 'Why it does not work; null for those who may not change it.',
+      authScopes: { public: true },
+      resolve: (record, _args, { services, viewer }) => services.providers.visibleStatusReason(viewer, record),
+    }),
     config: t.field({
       type: 'JSON',
       description: 'Without secrets, and empty for those who may not change it.',
@@ -67,10 +72,10 @@ StorageProviderRef.implement({
     quota: t.field({
       type: QuotaType,
       nullable: true,
-      description: 'Asked of the back end now; null where it cannot say.',
+      description: 'Asked of the back end now; null where it cannot say, and for those who reach only a part of it.',
       authScopes: { scope: 'read' },
       complexity: backEndCost,
-      resolve: (record, _args, { services, signal }) => services.providers.quota(record, signal),
+      resolve: (record, _args, { services, viewer, signal }) => services.providers.quota(viewer, record, signal),
     }),
     root: t.field({
       type: FolderRef,

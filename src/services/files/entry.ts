@@ -25,8 +25,12 @@ export function entryIn(folder: ReadLocation, entry: CheckedEntry): FileEntry {
 }
 
 function toFileEntry(providerId: string, path: StoragePath, entry: CheckedEntry): FileEntry {
-  const mimeType = entry.kind === 'file' ? (entry.mimeType ?? mime.getType(entry.name)) : null
-  return { ...entry, providerId, path, mimeType }
+  return { ...entry, providerId, path, mimeType: entry.kind === 'file' ? mimeTypeOf(entry) : null }
+}
+
+/** The name knows better than a back end that was told nothing. */
+function mimeTypeOf({ mimeType, name }: CheckedEntry): string | null {
+  return mimeType !== null && mimeType !== 'application/octet-stream' ? mimeType : (mime.getType(name) ?? mimeType)
 }
 
 /** Opaque to clients; the same as long as the entry stays where it is. */

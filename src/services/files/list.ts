@@ -14,7 +14,7 @@ interface Position {
   /** Null is the first. */
   page: string | null
   skip: number
-  /** The last one to skip: found by name where others came or went before it. */
+  /** The last one to skip, by its name: others may have come or gone before it. */
   last: string | null
 }
 
@@ -72,8 +72,20 @@ export async function listPage(
   throw fault('nothing but empty pages')
 }
 
-function countSkipped(entries: readonly { name: string }[], { skip, last }: Position): number {
+/**
+ * Where the last one is gone, so may be others before it: in a page that is in the order of names it is told by those
+ * names; in any other, entries are rather met twice than never.
+ */
+function countSkipped(entries: readonly { name: string }[], { last }: Position): number {
   if (last === null) return 0
   const index = entries.findIndex(entry => entry.name === last)
-  return index >= 0 ? index + 1 : Math.min(skip - 1, entries.length)
+  if (index >= 0) return index + 1
+  const isBehind = entries.map(entry => compareNames(entry.name, last) > 0)
+  const isOrdered = entries.every((entry, at) => at === 0 || compareNames(entries[at - 1]?.name ?? '', entry.name) < 0)
+  return isOrdered ? isBehind.filter(behind => !behind).length : 0
+}
+
+/** By code points, as file systems and object stores do. */
+function compareNames(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

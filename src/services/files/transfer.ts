@@ -19,7 +19,7 @@ import type { Storage } from '../../storage/host.ts'
 import type { ReadLocation, WriteLocation } from '../../storage/location.ts'
 import { type ConflictBehavior, nameTaken, resolveConflict, statOrNull } from './conflict.ts'
 import { entryAt, type FileEntry, type Place } from './entry.ts'
-import { copyChildren, copyFile, deleteCopied, deleteTree } from './tree.ts'
+import { type CopiedFolder, children, copyChildren, copyFile, deleteCopied, deleteUnchanged, undoCopy } from './tree.ts'
 
 export interface Rename extends Place {
   name: string
@@ -69,7 +69,7 @@ export async function copy(
   return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
     const target = await at(path)
     if (isSame(source, target)) throw nameTaken(path)
-    return entryAt(target, await copyEntry(source, entry, target, overwrite, signal))
+    return entryAt(target, (await copyEntry(source, entry, target, overwrite, signal)).entry)
   })
 }
 
@@ -101,31 +101,44 @@ async function targets(storage: Storage, viewer: Viewer | null, granted: Grant<'
       : storage.writeAt(grant(viewer, { scope: 'write', providerId: granted.providerId, path }))
 }
 
-/** Nothing is left of a copy that fails. */
+interface Copied {
+  entry: CheckedEntry
+  /** Removes from the source what was copied. True where all of it is gone. */
+  deleteSource(source: WriteLocation): Promise<boolean>
+}
+
+/** Nothing is left of a copy that fails, and nothing of what others did meanwhile is lost. */
 async function copyEntry(
   source: ReadLocation,
   entry: CheckedEntry,
   target: WriteLocation,
   overwrite: boolean,
   signal: AbortSignal,
-): Promise<CheckedEntry> {
-  if (entry.kind === 'file') return copyFile(source, target, overwrite, signal)
-  if (overwrite) await makeRoomForFolder(target, signal)
-  await target.mkdir(signal, { exclusive: true })
+): Promise<Copied> {
+  if (entry.kind === 'file') {
+    const { seen, copy } = await copyFile(source, entry, target, overwrite, signal)
+    return { entry: copy, deleteSource: from => deleteUnchanged(from, seen, signal) }
+  }
+  const made: CopiedFolder = { isNew: true, files: [], folders: new Map() }
+  if (overwrite && (await isEmptyFolder(target, signal))) made.isNew = false
+  else await target.mkdir(signal, { exclusive: true })
   try {
-    await copyChildren(source, target, signal)
-    return await target.stat(signal)
+    await copyChildren(source, target, made, signal)
+    return { entry: await target.stat(signal), deleteSource: from => deleteCopied(from, made, signal) }
   } catch (error) {
-    await deleteTree(target, AbortSignal.timeout(undoTimeout))
+    // What made the copy fail says more than what may make its undoing fail.
+    await undoCopy(target, made, AbortSignal.timeout(undoTimeout)).catch(() => {})
     throw error
   }
 }
 
-/** REPLACE never throws away a folder's content: only an empty folder makes room. @throws NOT_EMPTY, NOT_A_FOLDER */
-async function makeRoomForFolder(target: WriteLocation, signal: AbortSignal): Promise<void> {
+/** REPLACE never throws away a folder's content: only an empty folder takes another one in. @throws NOT_EMPTY, NOT_A_FOLDER */
+async function isEmptyFolder(target: WriteLocation, signal: AbortSignal): Promise<boolean> {
   const existing = await statOrNull(target, signal)
-  if (existing?.kind === 'file') throw new AppError('NOT_A_FOLDER', 'A folder does not replace a file.')
-  if (existing) await target.delete(signal)
+  if (!existing) return false
+  if (existing.kind === 'file') throw new AppError('NOT_A_FOLDER', 'A folder does not replace a file.')
+  for await (const _entry of children(target, signal)) throw new AppError('NOT_EMPTY')
+  return true
 }
 
 async function copyAndDelete(
@@ -135,26 +148,14 @@ async function copyAndDelete(
   overwrite: boolean,
   signal: AbortSignal,
 ): Promise<CheckedEntry> {
-  const since = new Date()
   const copied = await copyEntry(source, entry, target, overwrite, signal)
-  const complete =
-    entry.kind === 'directory'
-      ? await deleteCopied(source, target, since, signal)
-      : await deleteUnchanged(source, entry, signal)
-  if (!complete) {
+  if (!(await copied.deleteSource(source))) {
     throw new AppError(
       'PRECONDITION_FAILED',
-      `What was in "${formatPath(source.path)}" is copied, but some of it changed meanwhile and was left where it is.`,
+      `"${formatPath(source.path)}" is copied, but what changed meanwhile or cannot be copied was left where it is.`,
     )
   }
-  return copied
-}
-
-async function deleteUnchanged(source: WriteLocation, seen: CheckedEntry, signal: AbortSignal): Promise<boolean> {
-  const now = await source.stat(signal)
-  if (now.etag !== seen.etag || now.size !== seen.size) return false
-  await source.delete(signal)
-  return true
+  return copied.entry
 }
 
 function parseEnds(input: Transfer, what: string): Ends {

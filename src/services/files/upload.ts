@@ -68,8 +68,10 @@ async function choose(
   signal: AbortSignal,
 ): Promise<Target> {
   if (conflict === 'REPLACE') return { location: first, [Symbol.dispose]: () => {} }
+  let isReserved = false
   for (const path of conflict === 'FAIL' ? [first.path] : candidates(first.path, 'file')) {
     const reservation = reservations.take(first.providerId, path)
+    isReserved = !reservation
     if (!reservation) continue
     try {
       const location = path === first.path ? first : await at(path)
@@ -81,7 +83,14 @@ async function choose(
     }
     reservation[Symbol.dispose]()
   }
-  throw nameTaken(first.path)
+  throw isReserved ? uploadUnderWay(first.path) : nameTaken(first.path)
+}
+
+function uploadUnderWay(path: StoragePath): AppError {
+  return new AppError(
+    'ALREADY_EXISTS',
+    `Another upload to "/${path}" is under way: wait for it, or choose another name.`,
+  )
 }
 
 function requireFits(size: number | undefined, maxBytes: number): void {
