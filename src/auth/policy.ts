@@ -83,7 +83,7 @@ export function requireKeyManager(viewer: Viewer | null): Viewer {
   if (present.kind === 'API_KEY' && !(present.scope === 'admin' && present.access.all)) {
     throw new AppError(
       'SESSION_REQUIRED',
-      'API keys are managed by a session, or by an admin key without restrictions.',
+      'Keys and invites are made by a session, or by an admin key without restrictions.',
     )
   }
   return present

@@ -10,7 +10,6 @@ import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
 const maxBody = 1024 * 1024
 /** Milliseconds for all of it. */
 const bodyTimeout = 30_000
-const lateConfig = { config: { authenticatesLate: true } }
 
 /**
  * `/graphql`, as GraphQL over HTTP has it (https://graphql.github.io/graphql-over-http/draft/).
@@ -65,12 +64,12 @@ export function graphqlRoute(
     done(null, payload)
   })
 
-  app.post<{ Body: Parameters | undefined }>('/graphql', lateConfig, (request, reply) => {
+  app.post<{ Body: Parameters | undefined }>('/graphql', (request, reply) => {
     if (!request.body) throw new AppError('INVALID_INPUT', 'The body is a JSON object with a "query".')
     return answer(request, reply, request.body, false)
   })
 
-  app.get('/graphql', lateConfig, (request, reply) => {
+  app.get('/graphql', (request, reply) => {
     reply.header('allow', 'GET, HEAD, POST').header('vary', 'accept')
     const { searchParams } = new URL(request.url, 'http://localhost')
     return answer(request, reply, parseQueryString(searchParams), true)

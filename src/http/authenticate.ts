@@ -8,29 +8,32 @@ declare module 'fastify' {
     /** Null where the request has no credential. */
     viewer: Viewer | null
   }
-  interface FastifyContextConfig {
-    /**
-     * For a route whose body is small and read whole: the credential is looked up once the body is there, so that what
-     * was revoked while it came in slowly is refused.
-     */
-    authenticatesLate?: boolean
-  }
 }
 
 const scheme = /^Bearer +(\S+)$/i
 
-/** A credential that is presented and not good is refused on every route, with few exceptions before the body is read. */
+/** Milliseconds that a body may come in before the credential is looked up again. */
+const freshness = 1000
+
+/**
+ * A credential that is presented and not good is refused on every route, before the body is read; and again behind a body
+ * that was long in coming, as it may have been revoked meanwhile.
+ */
 export function authenticateRequests(app: FastifyInstance, { credentials }: Services): void {
   app.decorateRequest('viewer', null)
-  const authenticate = async (request: FastifyRequest) => {
+  app.addHook('onRequest', async request => {
     const token = bearerToken(request)
     if (token !== null) request.viewer = await credentials.authenticate(token)
-  }
-  app.addHook('onRequest', async request => {
-    if (!request.routeOptions.config.authenticatesLate) await authenticate(request)
   })
-  app.addHook('preHandler', async request => {
-    if (request.routeOptions.config.authenticatesLate) await authenticate(request)
+  app.addHook('preHandler', (request, reply, done) => {
+    if (!request.viewer || reply.elapsedTime < freshness) {
+      done()
+      return
+    }
+    credentials.recall(request.viewer).then(viewer => {
+      request.viewer = viewer
+      done()
+    }, done)
   })
 }
 

@@ -54,7 +54,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
   },
   'Mutation.createInvite': {
-    needs: admin,
+    needs: { ...admin, who: 'key manager' },
     args: () => ({ input: { role: 'NONE', providerAccess: null, expiresAt: null } }),
   },
   'Mutation.updateMember': {

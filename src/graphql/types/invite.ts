@@ -24,8 +24,9 @@ const CreateInviteInput = builder.inputType('CreateInviteInput', {
 builder.mutationField('createInvite', t =>
   t.field({
     type: CreateInvitePayload,
-    description: 'Makes an invite that one person can register with. Needs the scope `admin`.',
-    authScopes: { scope: 'admin' },
+    description:
+      'Makes an invite that one person can register with. Needs the scope `admin`, and a session or an unrestricted key; one that a key made ends with the key.',
+    authScopes: { credential: true },
     args: { input: t.arg({ type: CreateInviteInput, required: true, description: 'What the invite gives.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.members.invite(viewer, input),
   }),
