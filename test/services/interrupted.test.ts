@@ -1,0 +1,163 @@
+/** What happens between two steps: others write, credentials end, clients leave. */
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+import { pageQuery, place } from './transfers.ts'
+
+t.test('between two steps', async t => {
+  const app = await startApp(t)
+  const owner = await app.register('owner@example.org')
+  const local = place(app, owner.token, await app.connectProvider(owner.token, 'local', { root: app.folder }))
+  const memory = place(app, owner.token, await app.connectProvider(owner.token, 'memory', {}))
+  const fill = async (folder: string, count: number) => {
+    await mkdir(join(app.folder, folder))
+    for (let index = 0; index < count; index++) await writeFile(join(app.folder, folder, `f${index}`), 'AAAA')
+  }
+  const mutate = (name: 'copy' | 'move', input: object, signal: AbortSignal) =>
+    app
+      .request('/graphql', {
+        method: 'POST',
+        token: owner.token,
+        signal,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          query: `mutation ($input: ${name === 'copy' ? 'CopyInput' : 'MoveInput'}!) { ${name}(input: $input) { path } }`,
+          variables: { input },
+        }),
+      })
+      .catch(() => null)
+
+  await t.test('a copy that is given up leaves what others put there', async t => {
+    await fill('many', 3000)
+    const stop = new AbortController()
+    const copying = mutate('copy', { providerId: local.providerId, path: '/many', toPath: '/copied' }, stop.signal)
+    while ((await readdir(join(app.folder, 'copied')).catch(() => [])).length < 20) await sleep(2)
+    await local.put('/copied/mine.txt', 'mine')
+    stop.abort()
+    await copying
+    for (let names = ['']; names.length !== 1 || names[0] !== 'mine.txt'; await sleep(20)) {
+      names = await readdir(join(app.folder, 'copied'))
+    }
+    t.equal(await local.get('/copied/mine.txt'), 'mine')
+  })
+
+  await t.test('a move does not delete what was replaced meanwhile, whatever its size and time', async t => {
+    await fill('moving', 1500)
+    const moving = mutate(
+      'move',
+      { providerId: local.providerId, path: '/moving', toProviderId: memory.providerId, toPath: '/moving' },
+      new AbortController().signal,
+    )
+    while ((await memory.get('/moving/f0')) === null) await sleep(1)
+    const file = join(app.folder, 'moving', 'f0')
+    const { mtime } = await stat(file)
+    await writeFile(file, 'BBBB')
+    await utimes(file, mtime, mtime)
+    await moving
+    t.equal(await readFile(file, 'utf8').catch(() => null), 'BBBB')
+  })
+
+  await t.test('a folder that takes another one in stays where that fails', async t => {
+    await mkdir(join(app.folder, 'taken'))
+    const stop = new AbortController()
+    const input = { providerId: local.providerId, path: '/many', toPath: '/taken', conflict: 'REPLACE' }
+    const copying = mutate('copy', input, stop.signal)
+    while ((await readdir(join(app.folder, 'taken'))).length < 20) await sleep(2)
+    stop.abort()
+    await copying
+    for (let left = 1; left > 0; await sleep(20)) left = (await readdir(join(app.folder, 'taken'))).length
+    t.ok((await stat(join(app.folder, 'taken'))).isDirectory())
+  })
+
+  await t.test('no entry is skipped because others before it are gone', async t => {
+    for (const where of [local, memory]) {
+      for (const name of 'abcdefgh') await where.put(`/letters/${name}`, '')
+      const list = async (first: number, after?: string) => {
+        const variables = { providerId: where.providerId, path: '/letters', first, after }
+        return (await app.ask(pageQuery, variables, owner.token)).folder.entries
+      }
+      const cursor = (await list(5)).edges[2].cursor
+      for (const name of 'abc') await where.run('delete', { path: `/letters/${name}` })
+      const names = (await list(5, cursor)).nodes.map((node: { name: string }) => node.name)
+      t.same(names, ['d', 'e', 'f', 'g', 'h'])
+    }
+  })
+
+  await t.test('a key that is revoked while its body comes in does nothing', async t => {
+    const { key, id } = await app.createKey(owner.token, { name: 'slow', scopes: ['admin'] })
+    const body = JSON.stringify({ query: 'mutation { createInvite(input: { role: OWNER }) { invite } }' })
+    const socket = connect(Number(new URL(app.url).port), '127.0.0.1')
+    let answer = ''
+    socket.on('data', chunk => {
+      answer += chunk
+    })
+    socket.write(
+      `POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.slice(0, 10)}`,
+    )
+    await sleep(1100)
+    await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, owner.token)
+    socket.write(body.slice(10))
+    await once(socket, 'close')
+    t.match(answer, /^HTTP\/1\.1 401 /)
+    t.match(answer, /KEY_REVOKED/)
+  })
+
+  await t.test('an invite is worth no more than the key that made it', async t => {
+    const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite expiresAt } }'
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const { key, id } = await app.createKey(owner.token, { name: 'inviter', scopes: ['admin'], expiresAt })
+    const late = { role: 'ADMIN', expiresAt: new Date(Date.now() + 7_200_000).toISOString() }
+    const refused = await app.graphql(invite, { input: late }, key)
+    t.match(refused.errors, [{ extensions: { reason: 'EXCEEDS_OWN_REACH' } }])
+    const { createInvite } = await app.ask(invite, { input: { role: 'ADMIN' } }, key)
+    t.ok(new Date(createInvite.expiresAt) <= new Date(expiresAt), 'it ends with the key')
+    await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, owner.token)
+    const { errors } = await app.graphql('mutation ($input: RegisterInput!) { register(input: $input) { token } }', {
+      input: { email: 'guest@example.org', password, invite: createInvite.invite },
+    })
+    t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INVITE' } }])
+  })
+
+  await t.test('a flood of sign-ins is refused before it delays everybody', async t => {
+    const login = 'mutation { login(input: { email: "nobody@example.org", password: "a wrong password" }) { token } }'
+    const answers = await Promise.all(Array.from({ length: 150 }, () => app.graphql(login)))
+    const reasons = Map.groupBy(answers, ({ errors }) => errors[0]?.extensions.reason)
+    t.same([...reasons.keys()].toSorted(), ['RATE_LIMITED', 'WRONG_EMAIL_OR_PASSWORD'])
+    t.ok(reasons.get('RATE_LIMITED')?.every(({ errors }) => errors[0]?.extensions.retryAfterMs === 5000))
+  })
+
+  await t.test('a form has no digest', async t => {
+    const form = new FormData()
+    form.set('providerId', local.providerId)
+    form.set('file', new Blob(['x']), 'x.txt')
+    const headers = { 'content-digest': 'sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:' }
+    const answer = await app.request('/api/upload/proxy', { method: 'POST', token: owner.token, body: form, headers })
+    t.equal(answer.status, 400)
+  })
+
+  await t.test('what is wrong with a provider is told to those who can mend it', async t => {
+    const root = join(app.folder, 'gone')
+    await mkdir(root)
+    const providerId = await app.connectProvider(owner.token, 'local', { root }, 'gone')
+    await rm(root, { recursive: true })
+    await app.ask('mutation ($id: ID!) { testProvider(id: $id) { id } }', { id: providerId }, owner.token)
+    const { key } = await app.createKey(owner.token, {
+      name: 'reader',
+      scopes: ['read'],
+      providerAccess: { restrictions: [{ providerId, basePath: '/c' }] },
+    })
+    const query = 'query ($id: ID!) { provider(id: $id) { status statusReason config quota { total } } }'
+    const seen = await app.graphql(query, { id: providerId }, key)
+    t.match(seen.data?.provider, { status: 'UNAVAILABLE', statusReason: null, config: {} })
+    const download = await (await app.download(key, providerId, '/c/x')).text()
+    t.notOk(JSON.stringify(seen).includes(app.folder) || download.includes(app.folder), download)
+    const told = await app.graphql(query, { id: providerId }, owner.token)
+    t.ok(JSON.stringify(told).includes('statusReason'))
+  })
+})
