@@ -25,15 +25,8 @@ export function authenticateRequests(app: FastifyInstance, { credentials }: Serv
     const token = bearerToken(request)
     if (token !== null) request.viewer = await credentials.authenticate(token)
   })
-  app.addHook('preHandler', (request, reply, done) => {
-    if (!request.viewer || reply.elapsedTime < freshness) {
-      done()
-      return
-    }
-    credentials.recall(request.viewer).then(viewer => {
-      request.viewer = viewer
-      done()
-    }, done)
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.viewer && reply.elapsedTime > freshness) request.viewer = await credentials.recall(request.viewer)
   })
 }
 
