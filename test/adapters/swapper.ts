@@ -7,16 +7,24 @@ const { place, away, outside } = workerData as { place: string; away: string; ou
 let swaps = 0
 let strays = 0
 
-/** Whoever found the place empty may have made a folder of its own there. */
+/** Whoever found the place empty may have made a folder of its own there, and may take it away again. */
 function insist(change: () => void): void {
   for (;;) {
     try {
       change()
       return
     } catch {
-      strays += 1
-      renameSync(place, `${away} ${strays}`)
+      putAside()
     }
+  }
+}
+
+function putAside(): void {
+  strays += 1
+  try {
+    renameSync(place, `${away} ${strays}`)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
   }
 }
 
