@@ -24,3 +24,28 @@ export async function guarded<T>(
     signal.removeEventListener('abort', onAbort)
   }
 }
+
+/** Milliseconds that an adapter has to take back what it was doing. */
+const retreat = 5000
+
+/**
+ * The same for what changes something: after an abort the adapter's own answer is waited for, for some seconds, so that
+ * nobody tidies up before it has, and what was done after all counts as done.
+ */
+export async function guardedChange<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  const patience = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const onAbort = () => {
+    timer = setTimeout(() => patience.abort(signal.reason), retreat)
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await guarded(patience.signal, work)
+  } catch (error) {
+    throw fromAdapter(error, signal)
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    clearTimeout(timer)
+  }
+}

@@ -8,7 +8,7 @@ import type { ByteRange, Call, Entry, StorageProvider, Traits } from '../../adap
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import { type CheckedEntry, checkBody, checkEntry, checkHandle, checkPage, fault } from './entries.ts'
 import { isStorageError } from './errors.ts'
-import { guarded } from './guarded.ts'
+import { guarded, guardedChange } from './guarded.ts'
 
 export interface OpenedProvider {
   id: string
@@ -120,7 +120,7 @@ export class WriteLocation extends ReadLocation {
     body: Readable,
     options: { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return guarded(signal, async () => {
+    return guardedChange(signal, async () => {
       const stored = checkEntry(
         await this.opened.provider.write(this.path, body, { ...options, signal }),
         nameOf(this.path),
@@ -133,7 +133,9 @@ export class WriteLocation extends ReadLocation {
   }
 
   mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
-    return this.metadata(signal, call => this.opened.provider.mkdir(this.path, { ...options, ...call }))
+    const timeout = AbortSignal.timeout(this.opened.metadataTimeout)
+    const call = { ...options, signal: AbortSignal.any([signal, timeout]) }
+    return guardedChange(signal, () => guarded(timeout, async () => this.opened.provider.mkdir(this.path, call)))
   }
 
   delete(signal: AbortSignal): Promise<void> {
@@ -173,7 +175,7 @@ export class WriteLocation extends ReadLocation {
 
   private async inOneStep(signal: AbortSignal, step: (() => Promise<Entry>) | undefined): Promise<CheckedEntry | null> {
     if (!step) return null
-    return guarded(signal, async () => {
+    return guardedChange(signal, async () => {
       try {
         return checkEntry(await step(), nameOf(this.path))
       } catch (error) {
