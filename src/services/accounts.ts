@@ -32,8 +32,6 @@ export interface SignedIn {
   member: Member
 }
 
-export type Accounts = ReturnType<typeof createAccounts>
-
 export function createInviteToken(): { invite: string; hash: Buffer } {
   const invite = randomBytes(24).toString('base64url')
   return { invite, hash: hashToken(invite) }

@@ -19,8 +19,6 @@ export interface CreateApiKey {
   expiresAt?: Date | null | undefined
 }
 
-export type ApiKeys = ReturnType<typeof createApiKeys>
-
 export function apiKeyState(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now = new Date()): ApiKeyState {
   if (key.revokedAt) return 'revoked'
   return key.expiresAt && key.expiresAt <= now ? 'expired' : 'active'

@@ -31,8 +31,6 @@ interface Pending {
 /** Milliseconds that a person has for it. */
 const lifetime = 10 * 60 * 1000
 
-export type Authorization = ReturnType<typeof createAuthorization>
-
 export function createAuthorization({ db, secrets, storage }: { db: Database; secrets: Secrets; storage: Storage }) {
   function flowOf(record: ProviderRecord): { flow: OAuthFlow<Config>; config: Config } {
     const flow = storage.adapters.find(record.type)?.definition.oauth

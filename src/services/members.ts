@@ -26,8 +26,6 @@ import { parseFuture, parsePageSize } from './input.ts'
 const inviteLifetime = 7 * 24 * 60 * 60 * 1000
 const maxPage = 200
 
-export type Members = ReturnType<typeof createMembers>
-
 export function createMembers({ db }: { db: Database }) {
   /** One membership at a time changes; both what is and what shall be must be within the viewer's reach. */
   async function change<T>(

@@ -34,8 +34,6 @@ export interface Capabilities {
   maxFileSize: number | null
 }
 
-export type Providers = ReturnType<typeof createProviders>
-
 export function createProviders({ db, secrets, storage }: { db: Database; secrets: Secrets; storage: Storage }) {
   function adapterOf(type: string): Adapter {
     const adapter = storage.adapters.find(type)

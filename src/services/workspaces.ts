@@ -6,8 +6,6 @@ import { findWorkspace, updateWorkspace, type Workspace } from '../db/workspaces
 import { AppError } from '../errors.ts'
 import { parseName } from './input.ts'
 
-export type Workspaces = ReturnType<typeof createWorkspaces>
-
 export function createWorkspaces({ db }: { db: Database }) {
   return {
     /** The one that the credential is in. @throws CREDENTIAL_REQUIRED */
