@@ -9,6 +9,7 @@ import type { Database } from './db/client.ts'
 import { isMigrated } from './db/migrate.ts'
 import { registerGraphql } from './graphql/index.ts'
 import { requestSignal } from './http/abort.ts'
+import { originOf } from './http/authenticate.ts'
 import { asTransfer, closeGracefully } from './http/close.ts'
 import { createServer } from './http/server.ts'
 import { createServices, type Services } from './services/index.ts'
@@ -64,6 +65,7 @@ export async function buildApp(options: {
     services,
     facts: {
       viewerOf: request => request.viewer,
+      originOf,
       signalOf: requestSignal,
       track: work => asTransfer(server, work),
       baseUrlOf: request => settings.publicUrl ?? `${request.protocol}://${request.host}`,

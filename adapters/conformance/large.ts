@@ -8,7 +8,7 @@ import { watchBuffers } from './memory.ts'
 const mib = 1024 * 1024
 
 /** Bytes that a transfer may hold: some parts of an upload at once, and what sockets and streams have read ahead. */
-const ceiling = 48 * mib
+const ceiling = 64 * mib
 
 /** Of an odd size, so that no part ends where a piece does. */
 const piece = pattern(mib - 13)

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
+const maxLooks = 5
+
 /** As `--expose-gc` would, but without asking the author's test runner for it. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
@@ -11,10 +13,16 @@ function collectGarbage(): void {
 
 /** Bytes. */
 export async function buffersInUse(): Promise<number> {
-  collectGarbage()
-  // Buffers are given back by a thread of its own.
-  await sleep(2)
-  return process.memoryUsage().arrayBuffers
+  // Buffers are given back by a thread of its own, which a busy machine keeps waiting: the lowest of some looks counts.
+  let lowest = Infinity
+  for (let [look, fell] = [0, true]; fell && look < maxLooks; look++) {
+    collectGarbage()
+    await sleep(2)
+    const now = process.memoryUsage().arrayBuffers
+    fell = now < lowest
+    lowest = Math.min(lowest, now)
+  }
+  return lowest
 }
 
 /** Follows how far the buffers in use rise over what they were at first. */

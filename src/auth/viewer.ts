@@ -19,6 +19,13 @@ export interface Reach {
   access: ProviderAccess
 }
 
+/** From where a request came. */
+export interface Origin {
+  /** The client's IP address; where a trusted proxy stands in front, the one that it tells. */
+  address: string
+  requestId: string
+}
+
 /** What a request acts as: a credential that was found good, its owner, and what both together reach. */
 export interface Viewer extends Reach {
   kind: 'SESSION' | 'API_KEY'
@@ -26,6 +33,7 @@ export interface Viewer extends Reach {
   credentialId: string
   member: Member
   expiresAt: Date | null
+  origin: Origin
 }
 
 export function memberReach(member: Pick<Member, 'role' | 'access'>): Reach {
@@ -34,8 +42,8 @@ export function memberReach(member: Pick<Member, 'role' | 'access'>): Reach {
 }
 
 /** A member as they would act with a session of their own. */
-export function memberViewer(member: Member): Viewer {
-  return { kind: 'SESSION', credentialId: member.userId, member, expiresAt: null, ...memberReach(member) }
+export function memberViewer(member: Member, origin: Origin): Viewer {
+  return { kind: 'SESSION', credentialId: member.userId, member, expiresAt: null, origin, ...memberReach(member) }
 }
 
 /** A key never exceeds its owner, now or later. */

@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import type { Viewer } from '../auth/viewer.ts'
+import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import type { Services } from '../services/index.ts'
 
 /** What a request brings along; many need neither the signal nor the address. */
 export interface RequestFacts {
   viewerOf(request: FastifyRequest): Viewer | null
+  originOf(request: FastifyRequest): Origin
   /** Aborts when the client goes away. */
   signalOf(request: FastifyRequest): AbortSignal
   /** Waits for work that changes something before the server ends. */
@@ -34,6 +35,10 @@ export class GraphqlContext {
 
   get signal(): AbortSignal {
     return this.#facts.signalOf(this.#request)
+  }
+
+  get origin(): Origin {
+    return this.#facts.originOf(this.#request)
   }
 
   get baseUrl(): string {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Viewer } from '../auth/viewer.ts'
+import type { Origin, Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
 
@@ -23,11 +23,15 @@ export function authenticateRequests(app: FastifyInstance, { credentials }: Serv
   app.decorateRequest('viewer', null)
   app.addHook('onRequest', async request => {
     const token = bearerToken(request)
-    if (token !== null) request.viewer = await credentials.authenticate(token)
+    if (token !== null) request.viewer = await credentials.authenticate(token, originOf(request))
   })
   app.addHook('preHandler', async (request, reply) => {
     if (request.viewer && reply.elapsedTime > freshness) request.viewer = await credentials.recall(request.viewer)
   })
+}
+
+export function originOf({ ip, id }: FastifyRequest): Origin {
+  return { address: ip, requestId: id }
 }
 
 /** RFC 6750, section 2.1: the header, and nowhere else. @throws INVALID_CREDENTIAL */

@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts'
 import type { Download } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { ClientGone, requestSignal } from './abort.ts'
+import { originOf } from './authenticate.ts'
 import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
 import { asTransfer } from './close.ts'
 import { isNotModified, isRangeGood } from './conditions.ts'
@@ -26,7 +27,7 @@ export function downloadRoute(app: FastifyInstance, { files }: Services): void {
       const query = parseDownload(request)
       const signal = requestSignal(request)
       const find = async (): Promise<Found> => {
-        if (query.ticket !== undefined) return files.downloadLink(query.ticket, signal)
+        if (query.ticket !== undefined) return files.downloadLink(query.ticket, originOf(request), signal)
         return { ...(await files.download(request.viewer, query, signal)), inline: false }
       }
       await asTransfer(app, answer(find, query.inline, request, reply))

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type AppError, toAppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
+import { originOf } from './authenticate.ts'
 import { logError } from './error-handler.ts'
 
 /** Characters of the vendor's own words. */
@@ -16,7 +17,7 @@ export function oauthCallbackRoute(app: FastifyInstance, { authorization }: Serv
     const callback = { code: query.get('code'), state: query.get('state'), error: query.get('error') }
     reply.type('text/html; charset=utf-8')
     try {
-      const { name } = await authorization.complete(callback)
+      const { name } = await authorization.complete(callback, originOf(request))
       return page(`“${name}” is connected`, ['Stowage can use the storage now. You may close this page.'])
     } catch (error) {
       const known = toAppError(error)

@@ -4,7 +4,7 @@ import { hashToken } from '../auth/api-key.ts'
 import { checkPassword, hashPassword, verifyPassword } from '../auth/passwords.ts'
 import { requireMayAssign, requireSession } from '../auth/policy.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
-import { type Member, memberViewer, type Viewer } from '../auth/viewer.ts'
+import { type Member, memberViewer, type Origin, type Viewer } from '../auth/viewer.ts'
 import { findApiKey } from '../db/api-keys.ts'
 import { type Database, isUniqueViolation } from '../db/client.ts'
 import { redeemInvite } from '../db/invites.ts'
@@ -46,12 +46,12 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
   }
 
   /** What a newcomer gets: everything as the founder, what the invite says, or nothing yet. */
-  async function admit(trx: Database, workspace: Workspace | null, invite: string | null) {
+  async function admit(trx: Database, workspace: Workspace | null, invite: string | null, origin: Origin) {
     if (!workspace) {
       const founded = await insertWorkspace(trx, { name: 'Stowage' })
       return { workspaceId: founded.id, role: 'OWNER', access: allProviders } as const
     }
-    if (invite !== null) return acceptInvite(trx, invite)
+    if (invite !== null) return acceptInvite(trx, invite, origin)
     if (workspace.registration !== 'OPEN') {
       throw new AppError(
         'REGISTRATION_CLOSED',
@@ -66,7 +66,7 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
      * The first person founds the workspace and owns it; of two at once, one does.
      * @throws INVALID_INPUT, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS
      */
-    async register(input: Registration): Promise<SignedIn> {
+    async register(input: Registration, origin: Origin): Promise<SignedIn> {
       const email = parseEmail(input.email)
       const name = input.name ? parseName(input.name, 'A name') : null
       checkPassword(input.password)
@@ -80,7 +80,7 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
         if (workspace?.registration === 'CLOSED') {
           throw new AppError('REGISTRATION_CLOSED', 'This workspace takes no new members.')
         }
-        const membership = await admit(trx, workspace, input.invite ?? null)
+        const membership = await admit(trx, workspace, input.invite ?? null, origin)
         const userId = await insertUser(trx, { email, name, passwordHash }).catch(error => {
           if (!isUniqueViolation(error)) throw error
           throw new AppError('ALREADY_EXISTS', 'An account with this email exists: log in instead.')
@@ -137,11 +137,11 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
 }
 
 /** @throws INVALID_INVITE */
-async function acceptInvite(trx: Database, token: string) {
+async function acceptInvite(trx: Database, token: string, origin: Origin) {
   const invite = await redeemInvite(trx, hashToken(token))
   const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
   if (!invite || !maker) throw new AppError('INVALID_INVITE')
-  requireStillCovers(maker, invite)
+  requireStillCovers(memberViewer(maker, origin), invite)
   // What a key has given is worth no more than the key.
   const key = invite.apiKeyId === null ? null : await findApiKey(trx, invite.workspaceId, invite.apiKeyId)
   if (key && apiKeyState(key) !== 'active') throw new AppError('INVALID_INVITE')
@@ -149,9 +149,9 @@ async function acceptInvite(trx: Database, token: string) {
 }
 
 /** An invite gives no more than its maker could give today. @throws INVALID_INVITE */
-function requireStillCovers(maker: Member, given: Pick<Member, 'role' | 'access'>): void {
+function requireStillCovers(maker: Viewer, given: Pick<Member, 'role' | 'access'>): void {
   try {
-    requireMayAssign(memberViewer(maker), given)
+    requireMayAssign(maker, given)
   } catch (cause) {
     throw new AppError('INVALID_INVITE', 'Whoever made this invite may no longer give it: ask for a new one.', {
       cause,

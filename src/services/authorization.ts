@@ -4,7 +4,7 @@ import type { OAuthFlow } from '../../adapters/contract.ts'
 import { hashToken } from '../auth/api-key.ts'
 import { grantProvider } from '../auth/policy.ts'
 import type { Secrets } from '../auth/secrets.ts'
-import { memberViewer, type Viewer } from '../auth/viewer.ts'
+import { memberViewer, type Origin, type Viewer } from '../auth/viewer.ts'
 import type { Database } from '../db/client.ts'
 import { findMember } from '../db/members.ts'
 import { deleteOAuthStatesExpiredBefore, insertOAuthState, takeOAuthState } from '../db/oauth-states.ts'
@@ -72,12 +72,14 @@ export function createAuthorization({ db, secrets, storage }: { db: Database; se
      * Whoever began it must still be allowed to. Each state works once.
      * @throws INVALID_STATE, AUTHORIZATION_REFUSED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, UNAVAILABLE, ...
      */
-    async complete({ code, state, error }: Callback): Promise<ProviderRecord> {
+    async complete({ code, state, error }: Callback, origin: Origin): Promise<ProviderRecord> {
       const stateHash = hashToken(state ?? '')
       const taken = state === null ? null : await takeOAuthState(db, stateHash)
       if (!taken) throw new AppError('INVALID_STATE')
       const member = await findMember(db, taken.workspaceId, taken.userId)
-      const record = await storage.record(grantProvider(member && memberViewer(member), 'admin', taken.providerId))
+      const record = await storage.record(
+        grantProvider(member && memberViewer(member, origin), 'admin', taken.providerId),
+      )
       if (error !== null || code === null) throw new AppError('AUTHORIZATION_REFUSED')
       const { flow, config } = flowOf(record)
       const pending: Pending = JSON.parse(secrets.open(taken.sealed, stateHash.toString('hex')))

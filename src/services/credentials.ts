@@ -1,6 +1,6 @@
 import { hashToken, isApiKey } from '../auth/api-key.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
-import { keyReach, memberReach, type Viewer } from '../auth/viewer.ts'
+import { keyReach, memberReach, type Origin, type Viewer } from '../auth/viewer.ts'
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../db/api-keys.ts'
 import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
@@ -13,9 +13,9 @@ export interface Credentials {
    * Who a bearer token stands for. Looked up in the database each time, so that what was revoked is refused at once, on
    * every replica. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED
    */
-  authenticate(token: string): Promise<Viewer>
+  authenticate(token: string, origin: Origin): Promise<Viewer>
   /** The same for a credential that was authenticated before, by its id. @throws as `authenticate` */
-  recall(credential: Pick<Viewer, 'kind' | 'credentialId'>): Promise<Viewer>
+  recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
 }
 
 export function createCredentials({
@@ -41,7 +41,7 @@ export function createCredentials({
     return new Map((await findKeysById(ids)).map(owned => [owned.key.id, owned]))
   })
 
-  function keyViewer(found: OwnedApiKey | null): Viewer {
+  function keyViewer(found: OwnedApiKey | null, origin: Origin): Viewer {
     if (!found) throw new AppError('INVALID_CREDENTIAL', 'This API key is unknown.')
     const { key, owner } = found
     const now = new Date()
@@ -54,13 +54,14 @@ export function createCredentials({
       credentialId: key.id,
       member: owner,
       expiresAt: key.expiresAt,
+      origin,
       ...keyReach(owner, key),
     }
   }
 
   return {
-    async authenticate(token) {
-      if (isApiKey(token)) return keyViewer(await keyByHash(hashToken(token).toString('hex')))
+    async authenticate(token, origin) {
+      if (isApiKey(token)) return keyViewer(await keyByHash(hashToken(token).toString('hex')), origin)
       const sessionId = tokens.verify(token)
       if (sessionId === null) {
         throw new AppError(
@@ -68,17 +69,17 @@ export function createCredentials({
           'This token is malformed, expired or not from this server: sign in again.',
         )
       }
-      return sessionViewer(await sessionById(sessionId))
+      return sessionViewer(await sessionById(sessionId), origin)
     },
-    async recall({ kind, credentialId }) {
+    async recall({ kind, credentialId, origin }) {
       return kind === 'API_KEY'
-        ? keyViewer(await keyById(credentialId))
-        : sessionViewer(await sessionById(credentialId))
+        ? keyViewer(await keyById(credentialId), origin)
+        : sessionViewer(await sessionById(credentialId), origin)
     },
   }
 }
 
-function sessionViewer(session: Session | null): Viewer {
+function sessionViewer(session: Session | null, origin: Origin): Viewer {
   if (!session || session.revokedAt || session.expiresAt <= new Date()) {
     throw new AppError('SESSION_ENDED', 'This session has ended: sign in again.')
   }
@@ -87,6 +88,7 @@ function sessionViewer(session: Session | null): Viewer {
     credentialId: session.id,
     member: session.member,
     expiresAt: session.expiresAt,
+    origin,
     ...memberReach(session.member),
   }
 }

@@ -110,9 +110,11 @@ t.test('limits hold before anything is executed', async t => {
     ],
   ]
   for (const [what, query, reason = 'QUERY_TOO_LARGE'] of refused) {
-    const begin = performance.now()
+    const begin = process.cpuUsage()
     const { status, data, errors } = await app.graphql(query, {}, token)
-    const took = performance.now() - begin
+    // Of the processor: on a busy machine the clock tells of others.
+    const { user, system } = process.cpuUsage(begin)
+    const took = (user + system) / 1000
     t.equal(status, 200, what)
     t.equal(data, null)
     t.match(errors, [{ message: /\d|itself|introspection/i, extensions: { code: 'BAD_USER_INPUT', reason } }], what)

@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t from 'tap'
 import { maxRanges, parseRange } from '../../src/http/range.ts'
-import { type HttpServer, startHttp } from './server.ts'
+import { type HttpServer, startHttp, testOrigin } from './server.ts'
 import { eventually } from './socket.ts'
 
 const content = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 251))
@@ -225,7 +225,7 @@ t.test('links work without a header, as long as they last', async t => {
   const server = await startHttp(t)
   await put(server, '/page.txt', 'hello')
   const { services } = server
-  const viewer = await services.credentials.authenticate(server.token)
+  const viewer = await services.credentials.authenticate(server.token, testOrigin)
   const place = { providerId: server.local, path: '/page.txt' }
   const link = (ticket: string, more = '') => fetch(`${server.url}/api/download/proxy?ticket=${ticket}${more}`)
   const ticket = services.files.link(viewer, place, { expiresIn: 60, inline: true })

@@ -17,6 +17,9 @@ import { createStorage } from '../../src/storage/host.ts'
 import { loadAdapters } from '../../src/storage/registry.ts'
 import { testDatabase } from '../servers/postgres.ts'
 
+/** Of what a test asks the services for itself. */
+export const testOrigin = { address: '127.0.0.1', requestId: 'of-a-test' }
+
 export interface HttpServer {
   app: FastifyInstance
   services: Services
@@ -90,8 +93,8 @@ export async function serve(
   options.extend?.(app)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const email = `owner@example.org`
-  const { token } = await services.accounts.register({ email, password: 'correct horse battery staple' })
-  const viewer = await services.credentials.authenticate(token)
+  const { token } = await services.accounts.register({ email, password: 'correct horse battery staple' }, testOrigin)
+  const viewer = await services.credentials.authenticate(token, testOrigin)
   const connectProvider = async (type: string, config: object) =>
     (await services.providers.connect(viewer, { type, name: type, config })).id
   const local = await connectProvider('local', { root: folder })

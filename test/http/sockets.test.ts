@@ -5,7 +5,7 @@ import { open, readdir, readFile, rename, truncate, writeFile } from 'node:fs/pr
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { type HttpServer, startHttp } from './server.ts'
+import { type HttpServer, startHttp, testOrigin } from './server.ts'
 import { eventually, head, talk } from './socket.ts'
 
 const mebibyte = 1024 * 1024
@@ -30,7 +30,7 @@ async function leavesNothing(server: HttpServer, path: string, descriptors: numb
 t.test('a client that asks first is refused before it sends its body', async t => {
   const server = await startHttp(t, { maxUploadBytes: 1000 })
   await writeFile(join(server.folder, 'taken'), '')
-  const viewer = await server.services.credentials.authenticate(server.token)
+  const viewer = await server.services.credentials.authenticate(server.token, testOrigin)
   const { key } = await server.services.apiKeys.create(viewer, { name: 'reader', scopes: ['read'] })
   const ask = async (path: string, headers: Record<string, string | number>) => {
     const client = await talk(server.port)

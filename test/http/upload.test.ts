@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type HttpServer, startHttp } from './server.ts'
+import { type HttpServer, startHttp, testOrigin } from './server.ts'
 
 interface Answer {
   status: number
@@ -123,7 +123,7 @@ t.test('nothing is stored of what is refused', async t => {
 })
 
 async function readOnlyKey({ services, token }: HttpServer): Promise<string> {
-  const viewer = await services.credentials.authenticate(token)
+  const viewer = await services.credentials.authenticate(token, testOrigin)
   return (await services.apiKeys.create(viewer, { name: 'reader', scopes: ['read'] })).key
 }
 

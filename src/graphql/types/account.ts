@@ -14,9 +14,9 @@ const AuthPayload = builder.objectRef<SignedIn>('AuthPayload').implement({
       type: UserRef,
       description: 'Whose session it is.',
       authScopes: { public: true },
-      resolve: async ({ member, token }, _args, { services }) => ({
+      resolve: async ({ member, token }, _args, { services, origin }) => ({
         member,
-        seenBy: await services.credentials.authenticate(token),
+        seenBy: await services.credentials.authenticate(token, origin),
       }),
     }),
   }),
@@ -56,7 +56,7 @@ builder.mutationFields(t => ({
     authScopes: { public: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: RegisterInput, required: true, description: 'The new account.' }) },
-    resolve: (_root, { input }, { services }) => services.accounts.register(input),
+    resolve: (_root, { input }, { services, origin }) => services.accounts.register(input, origin),
   }),
   login: t.field({
     type: AuthPayload,

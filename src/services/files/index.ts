@@ -1,7 +1,7 @@
 import { formatPath, nameOf, parseNewPath, parsePath } from '../../auth/path.ts'
 import { grant, grantReach } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import { requireViewer, type Viewer } from '../../auth/viewer.ts'
+import { type Origin, requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/host.ts'
 import type { ReadLocation } from '../../storage/location.ts'
@@ -123,9 +123,9 @@ export function createFiles(options: {
     },
 
     /** What a link downloads, as far as the credential that it was made with reaches today. @throws LINK_EXPIRED, as `download` */
-    async downloadLink(sealed: string, signal: AbortSignal): Promise<Download & { inline: boolean }> {
+    async downloadLink(sealed: string, origin: Origin, signal: AbortSignal): Promise<Download & { inline: boolean }> {
       const { credential, inline, ...place } = openLink(secrets, sealed)
-      const viewer = await credentials.recall(credential).catch(cause => {
+      const viewer = await credentials.recall({ ...credential, origin }).catch(cause => {
         if (!(cause instanceof AppError)) throw cause
         throw new AppError('LINK_EXPIRED', 'What this link was made with is no longer good: ask for a new one.', {
           cause,
