@@ -64,6 +64,7 @@ CREATE UNIQUE INDEX oauth_states_pkey ON public.oauth_states USING btree (state_
 provider_tokens.provider_id uuid not null
 provider_tokens.sealed bytea not null
 provider_tokens.expires_at timestamp with time zone not null
+provider_tokens.refreshing_until timestamp with time zone
 provider_tokens: provider_tokens_pkey PRIMARY KEY (provider_id)
 provider_tokens: provider_tokens_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 CREATE UNIQUE INDEX provider_tokens_pkey ON public.provider_tokens USING btree (provider_id)

@@ -58,22 +58,25 @@ export async function findProviders(db: Database, ids: readonly string[]): Promi
   return (await db.selectFrom('providers').selectAll().where('id', 'in', ids).execute()).map(toProvider)
 }
 
-/** Only where the row still is of `version`; null where it was changed or removed meanwhile. */
+/**
+ * A new version, so that what was opened is not used again. Only where the row still is of `version`; null where it was
+ * changed or removed meanwhile.
+ */
 export async function updateProvider(
   db: Database,
-  id: string,
-  version: number,
-  values: Pick<ProviderRecord, 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason' | 'version'>,
+  { id, version }: Pick<ProviderRecord, 'id' | 'version'>,
+  changes: Partial<Pick<ProviderRecord, 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'>>,
 ): Promise<ProviderRecord | null> {
+  const { name, config, sealedSecrets, status, statusReason } = changes
   const row = await db
     .updateTable('providers')
     .set({
-      name: values.name,
-      config: JSON.stringify(values.config),
-      secrets: values.sealedSecrets,
-      status: values.status,
-      status_reason: values.statusReason,
-      version: values.version,
+      ...(name !== undefined && { name }),
+      ...(config !== undefined && { config: JSON.stringify(config) }),
+      ...(sealedSecrets !== undefined && { secrets: sealedSecrets }),
+      ...(status !== undefined && { status }),
+      ...(statusReason !== undefined && { status_reason: statusReason }),
+      version: version + 1,
     })
     .where('id', '=', id)
     .where('version', '=', version)
@@ -98,6 +101,9 @@ export async function setProviderStatus(
     .set({ status: values.status, status_reason: values.statusReason })
     .where('id', '=', of.id)
     .where('version', '=', of.version)
+    .where(({ eb, or }) =>
+      or([eb('status', '!=', values.status), eb('status_reason', 'is distinct from', values.statusReason)]),
+    )
     .execute()
 }
 

@@ -123,4 +123,6 @@ interface ProviderTokenTable {
   provider_id: string
   sealed: Buffer
   expires_at: Date
+  /** Until then one server asks the vendor for new ones, and all others wait. */
+  refreshing_until: Date | null
 }

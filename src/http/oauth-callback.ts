@@ -23,7 +23,9 @@ export function oauthCallbackRoute(app: FastifyInstance, { authorization }: Serv
       const known = toAppError(error)
       logError(known, request)
       reply.status(known.status)
-      return failure(known, query.get('error_description') ?? query.get('error'), request.id)
+      // Whose state is not good may not put words on a page of this server.
+      const isVendor = known.reason === 'AUTHORIZATION_REFUSED'
+      return failure(known, isVendor ? (query.get('error_description') ?? query.get('error')) : null, request.id)
     }
   })
 }

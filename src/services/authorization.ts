@@ -87,15 +87,10 @@ export function createAuthorization({ db, secrets, storage }: { db: Database; se
         throw fromAdapter(cause)
       })
       return db.transaction().execute(async trx => {
-        await storage.tokens.put(trx, record.id, tokens)
         // A new version: what was opened with the consent of somebody else is not used again.
-        const connected = await updateProvider(trx, record.id, record.version, {
-          ...record,
-          status: 'CONNECTED',
-          statusReason: null,
-          version: record.version + 1,
-        })
+        const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })
         if (!connected) throw new AppError('INVALID_STATE', 'The provider was changed meanwhile: authorize it again.')
+        await storage.tokens.put(trx, record.id, tokens)
         return connected
       })
     },

@@ -148,19 +148,17 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
       input: { id: string; name?: string | null | undefined; config?: unknown },
     ): Promise<ProviderRecord> {
       const record = await storage.record(grantProvider(viewer, 'admin', input.id))
-      const name = input.name == null ? record.name : parseName(input.name, 'The name of a provider')
-      if (input.config == null) return present(await renameProvider(db, record.id, name))
+      const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
+      if (input.config == null) return name === undefined ? record : present(await renameProvider(db, record.id, name))
       const adapter = adapterOf(record.type)
       const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
       // What was consented to may not be what the new configuration asks for: only trying tells.
       const awaitsConsent = needsAuthorization(adapter.definition.oauth, config) && record.status !== 'CONNECTED'
       if (!awaitsConsent) await storage.tryOut(adapter, config, probe, record)
-      const updated = await updateProvider(db, record.id, record.version, {
-        ...record,
-        name,
+      const updated = await updateProvider(db, record, {
+        ...(name !== undefined && { name }),
         ...seal(record.id, adapter, config),
         ...(!awaitsConsent && { status: 'CONNECTED', statusReason: null }),
-        version: record.version + 1,
       })
       if (!updated) {
         throw new AppError('PRECONDITION_FAILED', 'The provider was changed by somebody else meanwhile: try again.')

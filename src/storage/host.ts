@@ -7,7 +7,7 @@ import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
 import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
 import { findProviders, type ProviderRecord, setProviderStatus } from '../db/providers.ts'
-import { AppError } from '../errors.ts'
+import { AppError, toAppError } from '../errors.ts'
 import type { Config } from './config.ts'
 import { isStorageError } from './errors.ts'
 import { guarded } from './guarded.ts'
@@ -119,7 +119,9 @@ export function createStorage(options: StorageOptions): Storage {
         try {
           return await tokens.accessToken(record, token => oauth.refresh(settings, token), options)
         } catch (error) {
-          if (isStorageError(error) && error.code === 'NEEDS_RECONNECT') await noteNeedsReconnect(record, error.message)
+          // Else a database that does not answer would pass for a fault of the adapter.
+          if (!isStorageError(error)) throw toAppError(error)
+          if (error.code === 'NEEDS_RECONNECT') await noteNeedsReconnect(record, error.message)
           throw error
         }
       },

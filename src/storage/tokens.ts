@@ -1,16 +1,24 @@
 /** OAuth tokens of connected providers: stored encrypted, refreshed once for all who wait, on all replicas. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { type OAuthFlow, StorageError, type Tokens } from '../../adapters/contract.ts'
-import type { Secrets } from '../auth/secrets.ts'
+import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
-import { findProviderTokens, putProviderTokens, type StoredTokens } from '../db/provider-tokens.ts'
+import {
+  claimRefresh,
+  endRefresh,
+  findProviderTokens,
+  putProviderTokens,
+  type StoredTokens,
+} from '../db/provider-tokens.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import { fault } from './entries.ts'
+import { fromAdapter, isStorageError } from './errors.ts'
 
 /** How to get a new access token for one provider. */
 export type Refresh = (refreshToken: string) => Promise<Tokens>
 
 export interface TokenStore {
-  /** @throws NEEDS_RECONNECT, UNAVAILABLE as StorageError, and what `refresh` throws */
+  /** @throws NEEDS_RECONNECT, UNAVAILABLE and others as StorageError; BACK_END_FAULT; what the database throws */
   accessToken(
     provider: Pick<ProviderRecord, 'id' | 'version'>,
     refresh: Refresh,
@@ -22,56 +30,99 @@ export interface TokenStore {
 
 /** Milliseconds that a token must still be good for. */
 const margin = 60_000
-/** Milliseconds for the vendor to answer; the row is locked meanwhile. */
+/** Milliseconds for the vendor to answer. */
 const vendorTimeout = 30_000
+/** Milliseconds after which a refresh counts as given up, as its server has died. */
+const lease = vendorTimeout + 5000
+/** Milliseconds between two looks at whether another server is done. */
+const pollInterval = 200
+/** Milliseconds for which nobody asks the vendor again with what it has refused. */
+const refusalKept = 60_000
+
+interface Refusal {
+  refreshToken: string
+  error: StorageError
+  /** Milliseconds of `performance.now()`. */
+  until: number
+}
 
 export function createTokenStore({ db, secrets }: { db: Database; secrets: Secrets }): TokenStore {
   /** Of the version that they were asked for: another one may have another person's consent. */
   const known = new Map<string, { version: number; tokens: Tokens }>()
-  const refreshing = new Map<string, Promise<Tokens>>()
+  const renewals = new Map<string, Promise<Tokens>>()
+  const refusals = new Map<string, Refusal>()
 
   const context = (providerId: string) => `${providerId}/tokens`
 
-  function open(providerId: string, stored: StoredTokens | null): Tokens {
-    if (!stored) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider yet.')
-    return { ...JSON.parse(secrets.open(stored.sealed, context(providerId))), expiresAt: stored.expiresAt }
+  function open(providerId: string, stored: StoredTokens): Tokens {
+    try {
+      return { ...JSON.parse(secrets.open(stored.sealed, context(providerId))), expiresAt: stored.expiresAt }
+    } catch (cause) {
+      if (!(cause instanceof SecretMismatch)) throw cause
+      const message = `${cause.message} Set that one, or authorize the provider again.`
+      throw new StorageError('NEEDS_RECONNECT', message, { cause })
+    }
   }
 
-  async function put(trx: Database, providerId: string, { expiresAt, ...rest }: Tokens): Promise<void> {
-    const sealed = secrets.seal(JSON.stringify(rest), context(providerId))
-    await putProviderTokens(trx, providerId, { sealed, expiresAt })
-    known.delete(providerId)
+  function seal(providerId: string, { expiresAt, ...rest }: Tokens): StoredTokens {
+    return { sealed: secrets.seal(JSON.stringify(rest), context(providerId)), expiresAt }
   }
 
-  /** Whoever gets the row's lock second finds what the first one has stored. */
-  async function renew(providerId: string, refresh: Refresh, rejected: string | undefined): Promise<Tokens> {
-    const current = open(providerId, await findProviderTokens(db, providerId))
-    if (isGood(current, rejected)) return current
-    return db.transaction().execute(async trx => {
-      const locked = open(providerId, await findProviderTokens(trx, providerId, { forUpdate: true }))
-      if (isGood(locked, rejected)) return locked
-      if (!locked.refreshToken) throw new StorageError('NEEDS_RECONNECT', 'The authorization has ended: give it again.')
-      const fresh = checkTokens(await withinTime(refresh(locked.refreshToken)))
+  async function ask(providerId: string, refresh: Refresh, refreshToken: string): Promise<Tokens> {
+    const refusal = refusals.get(providerId)
+    if (refusal?.refreshToken === refreshToken && performance.now() < refusal.until) throw refusal.error
+    try {
       // A vendor that sends no new refresh token means: keep the old one (RFC 6749, section 6).
-      const tokens = { refreshToken: locked.refreshToken, ...fresh }
-      await put(trx, providerId, tokens)
-      return tokens
-    })
+      return { refreshToken, ...checkTokens(await withinTime(refresh(refreshToken))) }
+    } catch (error) {
+      if (isStorageError(error) && error.code === 'NEEDS_RECONNECT') {
+        refusals.set(providerId, { refreshToken, error, until: performance.now() + refusalKept })
+      }
+      throw isStorageError(error) ? error : fromAdapter(error)
+    }
+  }
+
+  /**
+   * One server asks the vendor and all others wait for what it stores. No connection to the database is held meanwhile:
+   * vendors that do not answer would use them all up.
+   */
+  async function renew(providerId: string, refresh: Refresh, rejected: string | undefined): Promise<Tokens> {
+    for (;;) {
+      const stored = await findProviderTokens(db, providerId)
+      if (!stored) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider yet.')
+      const current = open(providerId, stored)
+      if (isGood(current, rejected)) return current
+      const { refreshToken } = current
+      if (!refreshToken) throw new StorageError('NEEDS_RECONNECT', 'The authorization has ended: give it again.')
+      if (!(await claimRefresh(db, providerId, stored.sealed, lease))) {
+        await delay(pollInterval)
+        continue
+      }
+      const tokens = await ask(providerId, refresh, refreshToken).catch(async error => {
+        await endRefresh(db, providerId, stored.sealed)
+        throw error
+      })
+      if (await endRefresh(db, providerId, stored.sealed, seal(providerId, tokens))) return tokens
+    }
   }
 
   return {
-    put,
+    async put(trx, providerId, tokens) {
+      await putProviderTokens(trx, providerId, seal(providerId, tokens))
+    },
+
     async accessToken({ id: providerId, version }, refresh, { rejected } = {}) {
       const current = known.get(providerId)
       if (current?.version === version && isGood(current.tokens, rejected)) return current.tokens.accessToken
-      const renewal = refreshing.get(providerId) ?? renew(providerId, refresh, rejected)
-      refreshing.set(providerId, renewal)
+      const key = `${providerId}/${version}/${rejected ?? ''}`
+      const renewal = renewals.get(key) ?? renew(providerId, refresh, rejected)
+      renewals.set(key, renewal)
       try {
         const tokens = await renewal
         known.set(providerId, { version, tokens })
         return tokens.accessToken
       } finally {
-        if (refreshing.get(providerId) === renewal) refreshing.delete(providerId)
+        if (renewals.get(key) === renewal) renewals.delete(key)
       }
     },
   }

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
@@ -11,26 +11,32 @@ const connect = `mutation ($input: ConnectProviderInput!) {
 const authorize = 'mutation ($id: ID!) { authorizeProvider(id: $id) { authorizationUrl } }'
 const status = 'query ($id: ID!) { provider(id: $id) { status statusReason } }'
 
-t.test('consent through the browser', async t => {
+async function start(t: Test) {
   const fake = await startGoogleDrive(t)
   const { clientId, clientSecret } = fake.oauth
   const adapter = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff })
   const app = await startApp(t, { adapters: [adapter as AdapterDefinition] })
   const owner = await app.register('owner@example.org')
-  const { connectProvider } = await app.ask(
-    connect,
-    { input: { type: 'google-drive', name: 'Drive', config: { clientId, clientSecret } } },
-    owner.token,
-  )
+  const config = { clientId, clientSecret }
+  const connectDrive = async () =>
+    (await app.ask(connect, { input: { type: 'google-drive', name: 'Drive', config } }, owner.token)).connectProvider
+  return { fake, app, owner, connectDrive }
+}
+
+/** What the person's browser does: to the vendor, and back to where it sends them. */
+async function consent(url: string): Promise<{ status: number; page: string; callback: string }> {
+  const vendor = await fetch(url, { redirect: 'manual' })
+  const callback = vendor.headers.get('location') ?? ''
+  const response = await fetch(callback)
+  return { status: response.status, page: await response.text(), callback }
+}
+
+t.test('consent through the browser', async t => {
+  const { fake, app, owner, connectDrive } = await start(t)
+  const { clientId, clientSecret } = fake.oauth
+  const connectProvider = await connectDrive()
   const { id } = connectProvider.provider
 
-  /** What the person's browser does: to the vendor, and back to where it sends them. */
-  async function consent(url: string): Promise<{ status: number; page: string; callback: string }> {
-    const vendor = await fetch(url, { redirect: 'manual' })
-    const callback = vendor.headers.get('location') ?? ''
-    const response = await fetch(callback)
-    return { status: response.status, page: await response.text(), callback }
-  }
   const begin = async (token = owner.token): Promise<string> =>
     (await app.ask(authorize, { id }, token)).authorizeProvider.authorizationUrl
   const statusNow = async () => (await app.ask(status, { id }, owner.token)).provider
@@ -54,6 +60,8 @@ t.test('consent through the browser', async t => {
     const unknown = await fetch(`${app.url}/webhook/callback?code=x&state=made-up`)
     t.equal(unknown.status, 400)
     t.match(await unknown.text(), /unknown, expired or was completed already/)
+    const forged = await fetch(`${app.url}/webhook/callback?error=x&error_description=Call+us+now&state=made-up`)
+    t.notMatch(await forged.text(), /Call us/, 'no words of anybody on a page of this server')
 
     const url = await begin()
     await app.db
@@ -81,6 +89,7 @@ t.test('consent through the browser', async t => {
     fake.oauth.consents = true
     t.equal(denied.status, 400)
     t.match(denied.page, /was not given consent/)
+    t.match(denied.page, /access_denied/, 'the words of the vendor')
     t.match(await statusNow(), { status: 'NEEDS_AUTHORIZATION' })
 
     const given = await consent(await begin())
@@ -127,6 +136,9 @@ t.test('consent through the browser', async t => {
     const now = await statusNow()
     t.equal(now.status, 'NEEDS_RECONNECT')
     t.match(now.statusReason, /\S/)
+    const asked = fake.oauth.grants.refresh_token
+    for (let i = 0; i < 3; i += 1) t.equal((await app.download(owner.token, id, '/folder/a.txt')).status, 502)
+    t.equal(fake.oauth.grants.refresh_token, asked, 'what was refused is not asked for again at once')
     t.equal((await consent(await begin())).status, 200)
     t.match(await statusNow(), { status: 'CONNECTED', statusReason: null })
     t.equal(await (await app.download(owner.token, id, '/folder/a.txt')).text(), 'content')
@@ -144,4 +156,60 @@ t.test('consent through the browser', async t => {
     const { errors } = await app.graphql(authorize, { id: connectProvider.provider.id }, owner.token)
     t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INPUT' } }])
   })
+})
+
+t.test('what happens to a provider while the vendor is asked', async t => {
+  const { fake, app, owner, connectDrive } = await start(t)
+  const { authorizationUrl, provider } = await connectDrive()
+  const { id } = provider
+  const rename = 'mutation ($id: ID!) { updateProvider(input: { id: $id, name: "Renamed" }) { name } }'
+  fake.faults.before({ path: /^\/token/, run: () => app.ask(rename, { id }, owner.token) })
+  const given = await consent(authorizationUrl)
+  t.equal(given.status, 200)
+  t.match(given.page, /“Renamed” is connected/)
+  const { authorizeProvider } = await app.ask(authorize, { id }, owner.token)
+  const disconnect = 'mutation ($id: ID!) { disconnectProvider(id: $id) }'
+  fake.faults.before({ path: /^\/token/, run: () => app.ask(disconnect, { id }, owner.token) })
+  const late = await consent(authorizeProvider.authorizationUrl)
+  t.equal(late.status, 400)
+  t.match(late.page, /changed meanwhile/)
+})
+
+t.test('a vendor that does not answer holds no connection to the database', async t => {
+  const { fake, app, owner, connectDrive } = await start(t)
+  const ids: string[] = []
+  for (let i = 0; i < 6; i += 1) {
+    const { authorizationUrl, provider } = await connectDrive()
+    t.equal((await consent(authorizationUrl)).status, 200)
+    t.equal((await app.upload(owner.token, provider.id, '/a.txt', `${i}`, '&conflict=replace')).status, 201)
+    ids.push(provider.id)
+  }
+  fake.oauth.expireAccessTokens()
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const arrived = ids.map(() => Promise.withResolvers<void>())
+  for (const { resolve } of arrived) {
+    const run = () => {
+      resolve()
+      return answered
+    }
+    fake.faults.before({ path: /^\/token/, run })
+  }
+  const downloads = ids.map(id => app.download(owner.token, id, '/a.txt'))
+  await Promise.all(arrived.map(({ promise }) => promise))
+  t.match(await app.graphql('{ me { email } }', {}, owner.token), { data: { me: { email: 'owner@example.org' } } })
+  answer()
+  t.same(new Set((await Promise.all(downloads)).map(({ status }) => status)), new Set([200]))
+})
+
+t.test('a server that dies while it refreshes a token is not waited for without end', async t => {
+  const { fake, app, owner, connectDrive } = await start(t)
+  const { authorizationUrl, provider } = await connectDrive()
+  t.equal((await consent(authorizationUrl)).status, 200)
+  await app.db
+    .updateTable('provider_tokens')
+    .set({ expires_at: new Date(), refreshing_until: new Date(0) })
+    .execute()
+  t.equal((await app.upload(owner.token, provider.id, '/a.txt', 'content')).status, 201)
+  t.equal(fake.oauth.grants.refresh_token, 1)
+  t.match(await app.db.selectFrom('provider_tokens').select('refreshing_until').execute(), [{ refreshing_until: null }])
 })
