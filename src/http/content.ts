@@ -1,15 +1,16 @@
 /** The bytes of a file, wherever they come from. */
 import type { FileHandle } from 'node:fs/promises'
-import type { ServerResponse } from 'node:http'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
 import type { Download } from '../services/files/index.ts'
+import type { CheckedEntry } from '../storage/entries.ts'
+import type { ReadLocation } from '../storage/location.ts'
 import type { Span } from './range.ts'
-import { Shortened, sendFile, write } from './send-file.ts'
+import { type ByteSink, Shortened, sendFile, write } from './send-file.ts'
 
 export interface Content {
   /** Null is all of a file whose size is unknown. */
-  send(response: ServerResponse, span: Span | null, signal: AbortSignal): Promise<void>
+  send(sink: ByteSink, span: Span | null, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
@@ -34,11 +35,28 @@ export async function openContent(
   return fileContent(file.handle)
 }
 
+/** Opens whatever version there is now, in one call. @throws as `ReadLocation.read` */
+export async function openCurrent(
+  location: ReadLocation,
+  signal: AbortSignal,
+): Promise<{ entry: CheckedEntry; content: Content }> {
+  const file = await location.openFile(signal)
+  if (file) return { entry: file.entry, content: fileContent(file.handle) }
+  const { entry, body } = await location.read(signal)
+  return {
+    entry,
+    content: {
+      send: (sink, span, signal) => sendStream(sink, body, span && span.last - span.first + 1, signal),
+      close: async () => void body.destroy(),
+    },
+  }
+}
+
 function fileContent(handle: FileHandle): Content {
   return {
-    async send(response, span, signal) {
+    async send(sink, span, signal) {
       if (!span) throw new Error('A file on disk has a size')
-      await sendFile(response, handle, span, signal)
+      await sendFile(sink, handle, span, signal)
     },
     close: () => handle.close(),
   }
@@ -55,10 +73,10 @@ async function openStream({ entry, location }: Download, first: Span | null, sig
   }
   let opened: Readable | null = await read(first)
   return {
-    async send(response, span, signal) {
+    async send(sink, span, signal) {
       const body = opened ?? (await read(span))
       opened = null
-      await sendStream(response, body, span && span.last - span.first + 1, signal)
+      await sendStream(sink, body, span && span.last - span.first + 1, signal)
     },
     async close() {
       opened?.destroy()
@@ -67,12 +85,7 @@ async function openStream({ entry, location }: Download, first: Span | null, sig
 }
 
 /** `length` bytes, no more, no fewer. @throws Shortened, the signal's reason */
-async function sendStream(
-  response: ServerResponse,
-  body: Readable,
-  length: number | null,
-  signal: AbortSignal,
-): Promise<void> {
+async function sendStream(sink: ByteSink, body: Readable, length: number | null, signal: AbortSignal): Promise<void> {
   let sent = 0
   for await (const piece of addAbortSignal(signal, body)) {
     // Its length would be one of characters, not of bytes.
@@ -80,7 +93,7 @@ async function sendStream(
     if (!(chunk instanceof Uint8Array)) throw new Shortened('The back end sent other things than bytes')
     sent += chunk.length
     if (length !== null && sent > length) break
-    await write(response, chunk, signal)
+    await write(sink, chunk, signal)
   }
   if (length !== null && sent !== length) throw new Shortened(`The back end sent ${sent} bytes instead of ${length}`)
 }

@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts'
 import type { Download } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { ClientGone, requestSignal } from './abort.ts'
+import { answerArchive } from './archive.ts'
 import { originOf } from './authenticate.ts'
 import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
 import { asTransfer } from './close.ts'
@@ -18,7 +19,7 @@ import { formatTag, wholeSeconds } from './validators.ts'
 
 export const downloadPath = '/api/download/proxy'
 
-/** `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`; `disposition=attachment|inline`. */
+/** `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`; `disposition=attachment|inline`. A folder is a ZIP file. */
 export function downloadRoute(app: FastifyInstance, { files }: Services): void {
   app.route({
     method: ['GET', 'HEAD'],
@@ -77,6 +78,7 @@ async function answer(
 ): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
     const found = await find()
+    if (found.entry.kind === 'directory') return answerArchive(found, request, reply)
     const body = decide(request, reply, found, inline ?? found.inline)
     try {
       const content = body.kind === 'none' ? null : await openContent(found, spansOf(body), requestSignal(request))

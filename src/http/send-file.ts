@@ -1,8 +1,13 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { ServerResponse } from 'node:http'
 import { ClientGone } from './abort.ts'
 import type { Span } from './range.ts'
 import { leaseBuffers } from './read-buffers.ts'
+
+/** What takes bytes: a response, or what stands in front of one. */
+export interface ByteSink {
+  /** `done` is called once the chunk may be used again. */
+  write(chunk: Uint8Array, done: (error?: Error | null) => void): unknown
+}
 
 /** The back end has fewer bytes than it said: all that can still be done is to cut the connection. */
 export class Shortened extends Error {
@@ -11,7 +16,7 @@ export class Shortened extends Error {
 
 /** Reads ahead into one buffer while the other is written. @throws Shortened, the signal's reason */
 export async function sendFile(
-  response: ServerResponse,
+  sink: ByteSink,
   handle: FileHandle,
   { first, last }: Span,
   signal: AbortSignal,
@@ -39,7 +44,7 @@ export async function sendFile(
         reading.catch(() => {})
       }
       written = false
-      await write(response, chunk, signal)
+      await write(sink, chunk, signal)
       written = true
     }
   } finally {
@@ -50,7 +55,7 @@ export async function sendFile(
 }
 
 /** Resolves when the bytes have left the buffer. @throws ClientGone, the signal's reason */
-export function write(response: ServerResponse, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+export function write(sink: ByteSink, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason)
@@ -58,7 +63,7 @@ export function write(response: ServerResponse, chunk: Uint8Array, signal: Abort
     }
     const onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    response.write(chunk, error => {
+    sink.write(chunk, error => {
       signal.removeEventListener('abort', onAbort)
       if (error) reject(new ClientGone('The connection broke', { cause: error }))
       else resolve()

@@ -143,7 +143,8 @@ async function checkPermitted(world: World, { row, aims, n }: Cell, answer: Answ
   if (bounces || !aims.every(({ sure }) => sure)) {
     const isRead = answer.errors.length === 0 && answer.text.includes('canary-content')
     const [at] = aims
-    return isRead && at && !answer.text.includes(contentOf(at.path)) ? 'content of another file' : null
+    if (!isRead || !at || isArchive(answer)) return isRead && at ? foreignContent(answer, at) : null
+    return answer.text.includes(contentOf(at.path)) ? null : 'content of another file'
   }
   if (answer.errors.length > 0 || answer.status >= 300) return `expected success, came ${came}`
   return effect ? checkEffect(world, effect, aims, takes, answer, n) : null
@@ -172,6 +173,8 @@ async function checkEffect(
       return said(answer.text.includes(`"path":${JSON.stringify(from.path)}`), 'another path')
     case 'sent':
       return said(answer.text === contentOf(from.path), 'other bytes')
+    case 'archived':
+      return said(isArchive(answer), 'no archive') ?? foreignContent(answer, from)
     case 'stored':
       return said(await holds(from, uploaded({ n })), 'not stored')
     case 'folder made':
@@ -183,6 +186,17 @@ async function checkEffect(
     case 'copied':
       return said((await holds(to, contentOf(from.path))) && (await exists(from)), `not copied as ${takes}`)
   }
+}
+
+function isArchive({ text }: Answer): boolean {
+  return text.startsWith('PK\x03\x04')
+}
+
+/** Files of the world are small enough to lie in an archive as they are. */
+function foreignContent({ text }: Answer, folder: Aim): string | null {
+  const paths = [...text.matchAll(/canary-content of (.*?)PK\x07\x08/gs)].map(([, path = '']) => path)
+  const foreign = paths.filter(path => !isBelow(path, folder.path))
+  return foreign.length > 0 ? `content from elsewhere: ${foreign.slice(0, 5)}` : null
 }
 
 /** Runs many at once, in the order given as far as that goes. */

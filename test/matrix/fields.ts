@@ -210,7 +210,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     downloadUrl: own,
   },
   Checksum: { algorithm: own, hex: own },
-  Folder: { id: own, provider: own, path: own, name: own, modifiedAt: own, entries: own },
+  Folder: { id: own, provider: own, path: own, name: own, modifiedAt: own, entries: own, downloadUrl: own },
   EntryConnection: { nodes: own, edges: own, pageInfo: own },
   EntryEdge: { node: own, cursor: own },
 }

@@ -89,4 +89,10 @@ export const routes: Readonly<Record<string, RouteRow>> = {
     takes: ['file'],
     call: target => ({ method: 'HEAD', path: query('/api/download/proxy', target) }),
   },
+  'GET /api/download/proxy of a folder': {
+    needs: readPaths,
+    takes: ['folder'],
+    effect: 'archived',
+    call: target => ({ method: 'GET', path: query('/api/download/proxy', target) }),
+  },
 }

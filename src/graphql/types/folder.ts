@@ -11,6 +11,17 @@ FolderRef.implement({
   description: 'A folder.',
   interfaces: [EntryRef],
   fields: t => ({
+    downloadUrl: t.string({
+      description:
+        'A link to a ZIP file of all that is in it. It works without a header until it expires, as long as the credential that asks for it is good and still reaches the folder.',
+      authScopes: { scope: 'read' },
+      args: { expiresIn: t.arg.int({ defaultValue: 300, description: 'Seconds, at most a week.' }) },
+      resolve: ({ providerId, path }, { expiresIn }, { services, viewer, baseUrl }) => {
+        const place = { providerId, path: formatPath(path) }
+        const ticket = services.files.link(viewer, place, { expiresIn: expiresIn ?? 300, inline: false })
+        return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
+      },
+    }),
     entries: t.field({
       type: EntryConnection,
       description: "What is in it, in the back end's order. A cursor stays good while entries come and go.",

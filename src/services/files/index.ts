@@ -15,6 +15,7 @@ import * as transfer from './transfer.ts'
 import { deleteTree } from './tree.ts'
 import { type Upload, upload } from './upload.ts'
 
+export { type ArchiveItem, archiveItems, isLeftOut } from './archive.ts'
 export type { ConflictBehavior } from './conflict.ts'
 export { conflictBehaviors } from './conflict.ts'
 export { entryId, type FileEntry, type Place } from './entry.ts'
@@ -22,10 +23,12 @@ export type { Upload } from './upload.ts'
 
 const maxPageSize = 1000
 
-/** A file that may be read; nothing of it has been read yet. */
+/** A file or folder that may be read; nothing of it has been read yet. */
 export interface Download {
   entry: FileEntry
   location: ReadLocation
+  /** The provider's, in the place of the name that a root does not have. */
+  name: string
 }
 
 export type Files = ReturnType<typeof createFiles>
@@ -43,11 +46,10 @@ export function createFiles(options: {
 
   async function download(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<Download> {
     const path = parsePath(place.path)
-    const location = await storage.readAt(grant(viewer, { scope: 'read', providerId: place.providerId, path }))
+    const granted = grant(viewer, { scope: 'read', providerId: place.providerId, path })
+    const location = await storage.readAt(granted)
     const entry = entryAt(location, await location.stat(signal))
-    if (entry.kind !== 'file')
-      throw new AppError('NOT_A_FILE', `"${formatPath(path)}" is a folder: give a file's path.`)
-    return { entry, location }
+    return { entry, location, name: entry.name || (await storage.record(granted)).name }
   }
 
   return {
@@ -112,10 +114,10 @@ export function createFiles(options: {
       transfer.copy(storage, viewer, input, signal),
     upload: (viewer: Viewer | null, input: Upload, signal: AbortSignal) => upload(uploads, viewer, input, signal),
 
-    /** @throws as `stat`, NOT_A_FILE */
+    /** @throws as `stat` */
     download,
 
-    /** Text for a link that downloads a file without a credential. @throws as `stat`, INVALID_INPUT */
+    /** Text for a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
     link(viewer: Viewer | null, place: Place, link: { expiresIn: number; inline: boolean }): string {
       const present = requireViewer(viewer)
       grant(present, { scope: 'read', providerId: place.providerId, path: parsePath(place.path) })

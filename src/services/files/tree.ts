@@ -148,6 +148,7 @@ async function deleteIfEmpty(folder: WriteLocation, signal: AbortSignal): Promis
   }
 }
 
-function requireDepth(depth: number): void {
+/** @throws INVALID_INPUT */
+export function requireDepth(depth: number): void {
   if (depth > maxDepth) throw new AppError('INVALID_INPUT', `The folder is deeper than ${maxDepth} folders.`)
 }

@@ -1,0 +1,151 @@
+import { constants, crc32, createDeflateRaw } from 'node:zlib'
+import type { ByteSink } from '../send-file.ts'
+import {
+  dataDescriptor,
+  directoryRecord,
+  type EntryHeader,
+  type EntrySums,
+  endOfDirectory,
+  localHeader,
+  type Method,
+  needsLarge,
+} from './records.ts'
+import { Spool } from './spool.ts'
+
+/** Bytes that small pieces are gathered to, so that a small file is not three packets. */
+const gathered = 64 * 1024
+
+export interface ZipFile {
+  name: string
+  modifiedAt: Date | null
+  /** Bytes; null is unknown. */
+  size: number | null
+  method: Method
+}
+
+/** Writes a ZIP file from front to back, one entry after the other. Its memory does not grow with what it writes. */
+export class ZipWriter {
+  readonly #write: (chunk: Buffer) => Promise<void>
+  readonly #directory = new Spool()
+  readonly #buffer = Buffer.allocUnsafeSlow(gathered)
+  #used = 0
+  #position = 0
+  #count = 0
+
+  /** @param write resolves once the chunk may be used again */
+  constructor(write: (chunk: Buffer) => Promise<void>) {
+    this.#write = write
+  }
+
+  /** @param name without the `/` at its end */
+  async folder(name: string, modifiedAt: Date | null): Promise<void> {
+    const utf8 = Buffer.from(`${name}/`)
+    const entry: EntryHeader = { name: utf8, modifiedAt, isFolder: true, method: 'stored', isLarge: false }
+    await this.#list(entry, { crc32: 0, compressedSize: 0, size: 0 }, this.#position)
+    await this.#put(localHeader(entry))
+  }
+
+  /** @param send writes the content; what it rejects with, so does this, and the archive can only be thrown away */
+  async file(
+    { name, modifiedAt, size, method }: ZipFile,
+    send: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const isLarge = needsLarge(size)
+    const entry: EntryHeader = { name: Buffer.from(name), modifiedAt, isFolder: false, method, isLarge }
+    const offset = this.#position
+    await this.#put(localHeader(entry))
+    const sums = await (method === 'stored' ? this.#store(send, signal) : this.#deflate(send, signal))
+    await this.#put(dataDescriptor(entry, sums))
+    await this.#list(entry, sums, offset)
+  }
+
+  async end(): Promise<void> {
+    const offset = this.#position
+    for await (const chunk of this.#directory.read()) await this.#put(chunk)
+    await this.#put(endOfDirectory({ count: this.#count, offset, length: this.#directory.length }))
+    await this.#flush()
+  }
+
+  /** To be called in any case. */
+  close(): Promise<void> {
+    return this.#directory.close()
+  }
+
+  async #store(send: (sink: ByteSink, signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<EntrySums> {
+    const counter = new Counter((chunk, done) => void whenDone(this.#put(chunk), done))
+    await send(counter, signal)
+    return { crc32: counter.crc32, compressedSize: counter.bytes, size: counter.bytes }
+  }
+
+  async #deflate(
+    send: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<EntrySums> {
+    const deflate = createDeflateRaw({ level: constants.Z_BEST_SPEED })
+    const counter = new Counter((chunk, done) => deflate.write(chunk, done))
+    // A chunk that waits in a destroyed stream is never called back.
+    const stop = new AbortController()
+    const feeding = send(counter, AbortSignal.any([signal, stop.signal])).then(
+      () => deflate.end(),
+      error => deflate.destroy(error),
+    )
+    let compressedSize = 0
+    try {
+      for await (const chunk of deflate as AsyncIterable<Buffer>) {
+        compressedSize += chunk.length
+        await this.#put(chunk)
+      }
+    } finally {
+      stop.abort()
+      await feeding
+    }
+    return { crc32: counter.crc32, compressedSize, size: counter.bytes }
+  }
+
+  async #list(entry: EntryHeader, sums: EntrySums, offset: number): Promise<void> {
+    this.#count++
+    await this.#directory.add(directoryRecord(entry, sums, offset))
+  }
+
+  async #put(chunk: Buffer): Promise<void> {
+    this.#position += chunk.length
+    if (this.#used + chunk.length > gathered) await this.#flush()
+    if (chunk.length >= gathered) await this.#write(chunk)
+    else {
+      chunk.copy(this.#buffer, this.#used)
+      this.#used += chunk.length
+    }
+  }
+
+  async #flush(): Promise<void> {
+    const chunk = this.#buffer.subarray(0, this.#used)
+    this.#used = 0
+    if (chunk.length > 0) await this.#write(chunk)
+  }
+}
+
+class Counter implements ByteSink {
+  readonly #next: (chunk: Buffer, done: (error?: Error | null) => void) => unknown
+  crc32 = 0
+  bytes = 0
+
+  constructor(next: (chunk: Buffer, done: (error?: Error | null) => void) => unknown) {
+    this.#next = next
+  }
+
+  write(chunk: Uint8Array, done: (error?: Error | null) => void): void {
+    this.crc32 = crc32(chunk, this.crc32)
+    this.bytes += chunk.length
+    this.#next(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength), done)
+  }
+}
+
+async function whenDone(work: Promise<void>, done: (error?: Error | null) => void): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    return done(error instanceof Error ? error : new Error('The archive could not be written', { cause: error }))
+  }
+  done()
+}
