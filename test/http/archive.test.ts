@@ -182,6 +182,32 @@ t.test('headers, HEAD, links and the root', async t => {
   t.ok(byName(await readWithPython(file)).has('local/Berichte 2026 ü/x'))
 })
 
+t.test('a key reaches what lies below its base path, and nothing else', async t => {
+  const server = await startHttp(t)
+  for (const folder of ['team/backups', 'team/backups-old', 'other']) {
+    await mkdir(join(server.folder, folder), { recursive: true })
+    await writeFile(join(server.folder, folder, 'secret'), folder)
+  }
+  const { services, local } = server
+  const viewer = await services.credentials.authenticate(server.token, testOrigin)
+  const { key } = await services.apiKeys.create(viewer, {
+    name: 'backups',
+    scopes: ['read'],
+    providerAccess: { restrictions: [{ providerId: local, basePath: '/team/backups' }] },
+  })
+  const headers = { authorization: `Bearer ${key}` }
+  const file = join(await temporary(t), 'own.zip')
+  t.equal((await fetchArchive(server.downloadUrl('/team/backups'), file, headers)).status, 200)
+  t.same(
+    (await readWithPython(file)).map(({ name }) => name),
+    ['backups/', 'backups/secret'],
+  )
+  for (const path of ['/', '/team', '/team/backups-old', '/other']) {
+    const refused = await fetch(server.downloadUrl(path), { headers })
+    t.match([refused.status, refused.headers.get('content-type')], [403, /json/], path)
+  }
+})
+
 /** Counts what is open, and fails where it is told to. */
 class Watched extends MemoryProvider {
   open = 0
