@@ -58,6 +58,7 @@ export async function buildApp(options: {
     secrets,
     storage,
     maxUploadBytes: settings.maxUploadBytes,
+    limits: { requestsPerMinute: settings.rateLimit, signIns: settings.signInLimit },
     onError: err => log.error({ err }, 'Work in the background failed'),
   })
   const server = await createServer({ services, settings, log, ready: () => requireReady(db) })

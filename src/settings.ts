@@ -61,6 +61,16 @@ export const definitions = {
     null,
     'no limit',
   ),
+  STOWAGE_RATE_LIMIT: define(
+    'Requests a minute with one credential; a tenth from one address without; `0`: no limit',
+    wholeNumber(0, 1_000_000_000),
+    '120000',
+  ),
+  STOWAGE_SIGN_IN_LIMIT: define(
+    'Failed logins, and new accounts, in ten minutes from one address; a tenth for one account; `0`: no limit',
+    wholeNumber(0, 1_000_000_000),
+    '100',
+  ),
   LOG_LEVEL: define('One of `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`', logLevel, 'info'),
 }
 
@@ -83,6 +93,10 @@ export interface Settings {
   readonly adapterPackages: readonly string[]
   readonly trustedProxies: readonly string[]
   readonly maxUploadBytes: number
+  /** Requests a minute of one credential; 0: no limit. */
+  readonly rateLimit: number
+  /** Failed logins in ten minutes from one address; 0: no limit. */
+  readonly signInLimit: number
   readonly logLevel: LogLevel
 }
 
@@ -108,6 +122,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     adapterPackages: read('STOWAGE_ADAPTERS') ?? [],
     trustedProxies: read('STOWAGE_TRUST_PROXY') ?? [],
     maxUploadBytes: read('STOWAGE_MAX_UPLOAD_BYTES') ?? Number.MAX_SAFE_INTEGER,
+    rateLimit: read('STOWAGE_RATE_LIMIT'),
+    signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
     logLevel: read('LOG_LEVEL'),
   })
 }

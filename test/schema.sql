@@ -83,6 +83,12 @@ providers: providers_status_check CHECK ((status = ANY (ARRAY['CONNECTED'::text,
 providers: providers_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 CREATE INDEX providers_workspace_id ON public.providers USING btree (workspace_id, created_at, id)
 CREATE UNIQUE INDEX providers_pkey ON public.providers USING btree (id)
+rate_limits.key bytea not null
+rate_limits.hits integer not null
+rate_limits.ends_at timestamp with time zone not null
+rate_limits: rate_limits_pkey PRIMARY KEY (key)
+CREATE INDEX rate_limits_ends_at ON public.rate_limits USING btree (ends_at)
+CREATE UNIQUE INDEX rate_limits_pkey ON public.rate_limits USING btree (key)
 sessions.id uuid not null default gen_random_uuid()
 sessions.workspace_id uuid not null
 sessions.user_id uuid not null

@@ -19,6 +19,7 @@ export interface Schema {
   providers: ProviderTable
   oauth_states: OAuthStateTable
   provider_tokens: ProviderTokenTable
+  rate_limits: RateLimitTable
 }
 
 /** Made once, by the database, where nobody says otherwise. */
@@ -125,4 +126,12 @@ interface ProviderTokenTable {
   expires_at: Date
   /** Until then one server asks the vendor for new ones, and all others wait. */
   refreshing_until: Date | null
+}
+
+interface RateLimitTable {
+  /** SHA-256 of what is counted. */
+  key: Buffer
+  hits: number
+  /** Of the window in which they are counted. */
+  ends_at: Date
 }

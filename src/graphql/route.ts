@@ -19,7 +19,8 @@ const bodyTimeout = 30_000
  * - `application/json`: with 200, whatever the answer holds (section 6.4.1);
  * - `application/graphql-response+json`: with 400 where it has no `data`, as the document or its variables were refused;
  *   else with 200, also where `data` is null since a field was refused: that no credential came is such a refusal, as
- *   other fields of the document may need none (section 6.4.2).
+ *   other fields of the document may need none (section 6.4.2);
+ * - either with 429 and `Retry-After` where there were too many requests or attempts to do what was asked.
  *
  * Only `application/json` bodies are taken, and GET only reads, so no other site's form can make a browser act.
  */
@@ -44,6 +45,8 @@ export function graphqlRoute(
     })
     const body = await (safe ? executing : facts.track(executing))
     reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
+    const retryAfter = secondsToWait(body)
+    if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
     reply.header('content-type', `${mediaType}; charset=utf-8`)
     return JSON.stringify(body)
   }
@@ -74,6 +77,15 @@ export function graphqlRoute(
     const { searchParams } = new URL(request.url, 'http://localhost')
     return answer(request, reply, parseQueryString(searchParams), true)
   })
+}
+
+/** Null unless nothing was done as there were too many requests (RFC 6585, section 4). */
+function secondsToWait({ data, errors = [] }: Answer): number | null {
+  if (data !== null) return null
+  const waits = errors
+    .filter(({ extensions }) => extensions.reason === 'RATE_LIMITED')
+    .map(({ extensions }) => extensions.retryAfterMs ?? 0)
+  return waits.length === 0 ? null : Math.max(1, Math.ceil(Math.max(...waits) / 1000))
 }
 
 function isRefusal(body: Answer): boolean {

@@ -8,22 +8,36 @@ declare module 'fastify' {
     /** Null where the request has no credential. */
     viewer: Viewer | null
   }
+  interface FastifyContextConfig {
+    /** For what must be answered however many ask, as it says whether the server is well. */
+    unlimited?: true
+  }
 }
 
+/** RFC 6750, section 2.1: the header, and nowhere else. */
 const scheme = /^Bearer +(\S+)$/i
 
 /** Milliseconds that a body may come in before the credential is looked up again. */
 const freshness = 1000
 
 /**
- * A credential that is presented and not good is refused on every route, before the body is read; and again behind a body
- * that was long in coming, as it may have been revoked meanwhile.
+ * Counts each request, by its credential or by its address. A credential that is presented and not good is refused on every
+ * route, before the body is read; and again behind a body that was long in coming, as it may have been revoked meanwhile.
  */
-export function authenticateRequests(app: FastifyInstance, { credentials }: Services): void {
+export function authenticateRequests(app: FastifyInstance, { credentials, requestLimits }: Services): void {
   app.decorateRequest('viewer', null)
   app.addHook('onRequest', async request => {
-    const token = bearerToken(request)
-    if (token !== null) request.viewer = await credentials.authenticate(token, originOf(request))
+    const { authorization } = request.headers
+    if (authorization === undefined) {
+      if (!request.routeOptions.config.unlimited) requestLimits.countAnonymous(request.ip)
+      return
+    }
+    const token = scheme.exec(authorization)?.[1]
+    if (!token) {
+      requestLimits.countAnonymous(request.ip)
+      throw new AppError('INVALID_CREDENTIAL', 'The Authorization header reads "Bearer <token or API key>".')
+    }
+    request.viewer = await credentials.authenticate(token, originOf(request))
   })
   app.addHook('preHandler', async (request, reply) => {
     if (request.viewer && reply.elapsedTime > freshness) request.viewer = await credentials.recall(request.viewer)
@@ -32,13 +46,4 @@ export function authenticateRequests(app: FastifyInstance, { credentials }: Serv
 
 export function originOf({ ip, id }: FastifyRequest): Origin {
   return { address: ip, requestId: id }
-}
-
-/** RFC 6750, section 2.1: the header, and nowhere else. @throws INVALID_CREDENTIAL */
-function bearerToken(request: FastifyRequest): string | null {
-  const header = request.headers.authorization
-  if (header === undefined) return null
-  const token = scheme.exec(header)?.[1]
-  if (!token) throw new AppError('INVALID_CREDENTIAL', 'The Authorization header reads "Bearer <token or API key>".')
-  return token
 }

@@ -7,19 +7,31 @@ const readyTimeout = 5000
 /** `/healthz`: the process answers. `/readyz`: it can do its work; `ready` rejects with a sentence that says why not. */
 export function healthRoutes(app: FastifyInstance, ready: () => Promise<void>): void {
   const ok = { status: 'ok' }
-  app.get('/healthz', { logLevel: 'warn' }, async () => ok)
-  app.get('/readyz', { logLevel: 'warn' }, async () => {
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => late.reject(new Error('The database does not answer in time.')), readyTimeout)
+  const options = { logLevel: 'warn', config: { unlimited: true } } as const
+  let asking: Promise<void> | undefined
+  app.get('/healthz', options, async () => ok)
+  app.get('/readyz', options, async () => {
+    // However many ask at once, the database is asked once.
+    asking ??= withinTime(ready()).finally(() => {
+      asking = undefined
+    })
     try {
-      await Promise.race([ready(), late.promise])
+      await asking
     } catch (cause) {
       throw new AppError('UNAVAILABLE', isSentence(cause) ? cause.message : 'The database does not answer.', { cause })
-    } finally {
-      clearTimeout(timer)
     }
     return ok
   })
+}
+
+async function withinTime(answer: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error('The database does not answer in time.')), readyTimeout)
+  try {
+    await Promise.race([answer, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Drivers' own errors carry a code, and addresses that are nobody's business. */

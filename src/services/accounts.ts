@@ -15,6 +15,7 @@ import { findTheWorkspace, insertWorkspace, lockFounding, type Workspace } from 
 import { AppError } from '../errors.ts'
 import { apiKeyState } from './api-keys.ts'
 import { parseEmail, parseName } from './input.ts'
+import type { SignIns } from './limits/sign-ins.ts'
 
 /** Milliseconds: a week. */
 const sessionLifetime = 7 * 24 * 60 * 60 * 1000
@@ -37,7 +38,7 @@ export function createInviteToken(): { invite: string; hash: Buffer } {
   return { invite, hash: hashToken(invite) }
 }
 
-export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTokens }) {
+export function createAccounts({ db, tokens, limits }: { db: Database; tokens: SessionTokens; limits: SignIns }) {
   async function signIn(database: Database, member: Member): Promise<SignedIn> {
     const { userId, workspaceId } = member
     const expiresAt = wholeSecond(Date.now() + sessionLifetime)
@@ -64,14 +65,20 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
   return {
     /**
      * The first person founds the workspace and owns it; of two at once, one does.
-     * @throws INVALID_INPUT, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS
+     * @throws INVALID_INPUT, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
      */
     async register(input: Registration, origin: Origin): Promise<SignedIn> {
       const email = parseEmail(input.email)
       const name = input.name ? parseName(input.name, 'A name') : null
       checkPassword(input.password)
+      const who = { email, address: origin.address }
+      await limits.countRegistration(who).catch(async error => {
+        const isLimited = error instanceof AppError && error.reason === 'RATE_LIMITED'
+        // Whatever others have tried before: somebody can always be the first.
+        if (!isLimited || (await findTheWorkspace(db))) throw error
+      })
       const passwordHash = await hashPassword(input.password)
-      return db.transaction().execute(async trx => {
+      const signedIn = await db.transaction().execute(async trx => {
         let workspace = await findTheWorkspace(trx)
         if (!workspace) {
           await lockFounding(trx)
@@ -90,16 +97,23 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
         if (!member) throw new Error('A member that was just inserted is missing')
         return signIn(trx, member)
       })
+      await limits.noteRegistered(who)
+      return signedIn
     },
 
-    /** The same answer, after the same time, for an unknown email as for a wrong password. @throws WRONG_EMAIL_OR_PASSWORD */
-    async login(input: { email: string; password: string }): Promise<SignedIn> {
-      // PostgreSQL holds no NUL, so no email has one.
-      const account = input.email.includes('\0') ? null : await findPasswordByEmail(db, input.email.trim())
-      const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
-      const [member] = account && matches ? await findMemberships(db, account.userId) : []
-      if (!member) throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
-      return signIn(db, member)
+    /**
+     * The same answer, after the same time, for an unknown email as for a wrong password.
+     * @throws WRONG_EMAIL_OR_PASSWORD, RATE_LIMITED
+     */
+    async login(input: { email: string; password: string }, origin: Origin): Promise<SignedIn> {
+      return limits.tryPassword({ email: input.email, address: origin.address }, async () => {
+        // PostgreSQL holds no NUL, so no email has one.
+        const account = input.email.includes('\0') ? null : await findPasswordByEmail(db, input.email.trim())
+        const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
+        const [member] = account && matches ? await findMemberships(db, account.userId) : []
+        if (!member) throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
+        return signIn(db, member)
+      })
     },
 
     /** @throws SESSION_REQUIRED */
@@ -107,17 +121,22 @@ export function createAccounts({ db, tokens }: { db: Database; tokens: SessionTo
       await revokeSession(db, requireSession(viewer).credentialId)
     },
 
-    /** The session stays; all others of the person end. @throws SESSION_REQUIRED, WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT */
+    /**
+     * The session stays; all others of the person end.
+     * @throws SESSION_REQUIRED, WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT, RATE_LIMITED
+     */
     async changePassword(
       viewer: Viewer | null,
       input: { currentPassword: string; newPassword: string },
     ): Promise<SignedIn> {
-      const { member, credentialId, expiresAt } = requireSession(viewer)
+      const { member, credentialId, expiresAt, origin } = requireSession(viewer)
       checkPassword(input.newPassword)
-      const account = await findPassword(db, member.userId)
-      if (!account || !(await verifyPassword(account.passwordHash, input.currentPassword))) {
+      // Whoever has found a session must not guess here what they cannot guess at the login.
+      const account = await limits.tryPassword({ email: member.email, address: origin.address }, async () => {
+        const found = await findPassword(db, member.userId)
+        if (found && (await verifyPassword(found.passwordHash, input.currentPassword))) return found
         throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The current password is wrong.')
-      }
+      })
       const passwordHash = await hashPassword(input.newPassword)
       await db.transaction().execute(async trx => {
         if (!(await replacePassword(trx, member.userId, account.passwordHash, passwordHash))) {

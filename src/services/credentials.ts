@@ -7,14 +7,15 @@ import type { Database } from '../db/client.ts'
 import { prepareSessions, type Session } from '../db/sessions.ts'
 import { AppError } from '../errors.ts'
 import type { KeyUsage } from './key-usage.ts'
+import type { RequestLimits } from './limits/requests.ts'
 
 export interface Credentials {
   /**
    * Who a bearer token stands for. Looked up in the database each time, so that what was revoked is refused at once, on
-   * every replica. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED
+   * every replica. Counts as a request. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
    */
   authenticate(token: string, origin: Origin): Promise<Viewer>
-  /** The same for a credential that was authenticated before, by its id. @throws as `authenticate` */
+  /** The same for a credential that was authenticated before, by its id; it does not count. @throws as `authenticate` */
   recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
 }
 
@@ -22,10 +23,12 @@ export function createCredentials({
   db,
   tokens,
   usage,
+  limits,
 }: {
   db: Database
   tokens: SessionTokens
   usage: KeyUsage
+  limits: RequestLimits
 }): Credentials {
   const findSessions = prepareSessions(db)
   const findKeysByHash = prepareOwnedApiKeys(db, 'key_hash')
@@ -59,17 +62,35 @@ export function createCredentials({
     }
   }
 
+  async function byKey(key: string, origin: Origin): Promise<Viewer> {
+    const hash = hashToken(key).toString('hex')
+    limits.requireRoomForKey(hash, origin.address)
+    const viewer = keyViewer(await keyByHash(hash), origin)
+    limits.countKey(hash)
+    return viewer
+  }
+
+  async function bySession(token: string, origin: Origin): Promise<Viewer> {
+    const id = tokens.verify(token)
+    if (id === null) {
+      limits.requireRoomForGuess(origin.address)
+      throw new AppError(
+        'INVALID_CREDENTIAL',
+        'This token is malformed, expired or not from this server: sign in again.',
+      )
+    }
+    limits.countSession(id)
+    return sessionViewer(await sessionById(id), origin)
+  }
+
   return {
     async authenticate(token, origin) {
-      if (isApiKey(token)) return keyViewer(await keyByHash(hashToken(token).toString('hex')), origin)
-      const sessionId = tokens.verify(token)
-      if (sessionId === null) {
-        throw new AppError(
-          'INVALID_CREDENTIAL',
-          'This token is malformed, expired or not from this server: sign in again.',
-        )
+      try {
+        return await (isApiKey(token) ? byKey(token, origin) : bySession(token, origin))
+      } catch (error) {
+        if (error instanceof AppError && error.code === 'UNAUTHENTICATED') limits.countBad(origin.address)
+        throw error
       }
-      return sessionViewer(await sessionById(sessionId), origin)
     },
     async recall({ kind, credentialId, origin }) {
       return kind === 'API_KEY'

@@ -8,6 +8,7 @@ import { createAuthorization } from './authorization.ts'
 import { createCredentials } from './credentials.ts'
 import { createFiles } from './files/index.ts'
 import { createKeyUsage } from './key-usage.ts'
+import { createLimits, type LimitSettings } from './limits/index.ts'
 import { createMembers } from './members.ts'
 import { createProviders } from './providers.ts'
 import { createWorkspaces } from './workspaces.ts'
@@ -21,15 +22,18 @@ export function createServices(options: {
   storage: Storage
   /** Bytes. */
   maxUploadBytes: number
+  limits: LimitSettings
   onError: (error: unknown) => void
 }) {
   const { db, secrets, storage, maxUploadBytes } = options
   const tokens = sessionTokens(secrets)
   const usage = createKeyUsage(db, options.onError)
-  const credentials = createCredentials({ db, tokens, usage })
+  const limits = createLimits({ db, settings: options.limits, onError: options.onError })
+  const credentials = createCredentials({ db, tokens, usage, limits: limits.requests })
   return {
     credentials,
-    accounts: createAccounts({ db, tokens }),
+    requestLimits: limits.requests,
+    accounts: createAccounts({ db, tokens, limits: limits.signIns }),
     apiKeys: createApiKeys({ db }),
     members: createMembers({ db }),
     workspaces: createWorkspaces({ db }),
@@ -37,6 +41,8 @@ export function createServices(options: {
     authorization: createAuthorization({ db, secrets, storage }),
     files: createFiles({ storage, secrets, credentials, maxUploadBytes }),
     /** Writes what is still to be written; nothing follows. */
-    close: () => usage.close(),
+    async close() {
+      await Promise.all([usage.close(), limits.close()])
+    },
   }
 }

@@ -82,7 +82,8 @@ export async function serve(
   const adapters = await loadAdapters({ builtIn, packages: [], warn: () => {} })
   const storage = createStorage({ db, secrets, adapters, warn: () => {} })
   const maxUploadBytes = options.maxUploadBytes ?? Number.MAX_SAFE_INTEGER
-  const services = createServices({ db, secrets, storage, maxUploadBytes, onError: () => {} })
+  const limits = { requestsPerMinute: 0, signIns: 0 }
+  const services = createServices({ db, secrets, storage, maxUploadBytes, limits, onError: () => {} })
   let ready = async () => {}
   const app = await createServer({
     services,

@@ -47,6 +47,9 @@ export async function startApp(t: Test, options: TestAppOptions = {}): Promise<T
 async function launch(t: Test, connectionString: string, folder: string, options: TestAppOptions): Promise<TestApp> {
   const settings: Settings = {
     ...readSettings({ STOWAGE_LOCAL_ROOTS: folder, PORT: '0', LOG_LEVEL: 'debug' }),
+    // All of a test comes from one address.
+    rateLimit: 0,
+    signInLimit: 0,
     ...options.settings,
   }
   const lines: string[] = []

@@ -64,7 +64,7 @@ builder.mutationFields(t => ({
     authScopes: { public: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: LoginInput, required: true, description: 'Who signs in.' }) },
-    resolve: (_root, { input }, { services }) => services.accounts.login(input),
+    resolve: (_root, { input }, { services, origin }) => services.accounts.login(input, origin),
   }),
   logout: t.boolean({
     description: 'Ends the session of this request, at once and everywhere. True once it has ended. Needs a session.',

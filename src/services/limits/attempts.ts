@@ -1,0 +1,108 @@
+/**
+ * Strict counting, for guesses: each is counted in the database before it is tried, so many replicas give no more tries
+ * than one, and none are given while the database does not answer.
+ */
+import type { Database } from '../../db/client.ts'
+import { addHits, type Total } from '../../db/rate-limits.ts'
+import { AppError } from '../../errors.ts'
+import { keyOf, type Rule } from './rules.ts'
+
+export interface Attempts {
+  /**
+   * Counts one. Resolves with the milliseconds to wait where that is over the limit, with null where it is not.
+   * @throws UNAVAILABLE
+   */
+  take(rule: Rule, subject: string): Promise<number | null>
+}
+
+interface Waiting {
+  key: Buffer
+  rule: Rule
+  resolve(wait: number | null): void
+  reject(error: AppError): void
+}
+
+/** Milliseconds for the database to count. */
+const timeout = 3000
+/** Of those who wait to be counted. */
+const maxWaiting = 2000
+/** Statements that the database has not answered in time: they keep their connections, and others need some, too. */
+const maxUnanswered = 2
+
+/** What arrives while a statement is under way goes together in the next. */
+export function createAttempts(db: Database): Attempts {
+  let waiting: Waiting[] = []
+  let isWriting = false
+  let unanswered = 0
+
+  async function count(batch: readonly Waiting[]): Promise<Total[]> {
+    if (unanswered >= maxUnanswered) throw new Error('The database has not answered earlier counts.')
+    unanswered += 1
+    const counted = addHits(db, summed(batch)).finally(() => {
+      unanswered -= 1
+    })
+    return withinTime(counted)
+  }
+
+  async function write(): Promise<void> {
+    if (isWriting) return
+    isWriting = true
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      try {
+        settle(batch, await count(batch))
+      } catch (cause) {
+        for (const { reject } of batch) reject(unavailable(cause))
+      }
+    }
+    isWriting = false
+  }
+
+  return {
+    take(rule, subject) {
+      if (waiting.length >= maxWaiting) return Promise.reject(unavailable())
+      const { promise, resolve, reject } = Promise.withResolvers<number | null>()
+      waiting.push({ key: keyOf(rule, subject), rule, resolve, reject })
+      void write()
+      return promise
+    },
+  }
+}
+
+/** @throws where the database takes longer than a request should wait */
+export async function withinTime<T>(work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error('The database does not answer in time.')), timeout)
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function unavailable(cause?: unknown): AppError {
+  const message = 'Nobody can sign in right now: try again in a few seconds.'
+  return new AppError('UNAVAILABLE', message, { cause, retryAfterMs: 5000 })
+}
+
+/** In the order in which the keys first come. */
+function byKey(batch: readonly Waiting[]): Waiting[][] {
+  return [...Map.groupBy(batch, ({ key }) => key.toString('hex')).values()]
+}
+
+function summed(batch: readonly Waiting[]) {
+  return byKey(batch).flatMap(([first, ...more]) =>
+    first ? [{ key: first.key, hits: 1 + more.length, window: first.rule.window }] : [],
+  )
+}
+
+/** Of several at once with one key, the earliest come first. */
+function settle(batch: readonly Waiting[], totals: readonly Total[]): void {
+  for (const [index, group] of byKey(batch).entries()) {
+    const { hits, remaining } = totals[index] ?? { hits: Number.POSITIVE_INFINITY, remaining: 0 }
+    for (const [rank, { rule, resolve }] of group.entries()) {
+      resolve(hits - group.length + rank < rule.limit ? null : remaining)
+    }
+  }
+}

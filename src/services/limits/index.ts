@@ -1,0 +1,50 @@
+import type { Database } from '../../db/client.ts'
+import { deleteEndedRateLimits } from '../../db/rate-limits.ts'
+import { createMeters } from './meters.ts'
+import { createRequestLimits, type RequestLimits } from './requests.ts'
+import { createSignIns, type SignIns } from './sign-ins.ts'
+
+export interface LimitSettings {
+  /** Of one credential; 0: no limits on requests. */
+  requestsPerMinute: number
+  /** Failed logins from one network in ten minutes; 0: no limits on signing in. */
+  signIns: number
+}
+
+export interface Limits {
+  requests: RequestLimits
+  signIns: SignIns
+  /** Ends what is under way. */
+  close(): Promise<void>
+}
+
+/** Milliseconds between two times that rows which say nothing any more are removed. */
+const sweepInterval = 5 * 60_000
+
+export function createLimits({
+  db,
+  settings,
+  onError,
+}: {
+  db: Database
+  settings: LimitSettings
+  onError: (error: unknown) => void
+}): Limits {
+  const meters = createMeters(db, onError)
+  let sweeping: Promise<void> | undefined
+  const sweeper = setInterval(() => {
+    sweeping ??= deleteEndedRateLimits(db)
+      .catch(onError)
+      .finally(() => {
+        sweeping = undefined
+      })
+  }, sweepInterval).unref()
+  return {
+    requests: createRequestLimits(settings.requestsPerMinute, meters.meter),
+    signIns: createSignIns({ db, limit: settings.signIns, onError }),
+    async close() {
+      clearInterval(sweeper)
+      await Promise.all([meters.close(), sweeping])
+    },
+  }
+}

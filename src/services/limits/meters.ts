@@ -1,0 +1,127 @@
+/**
+ * Loose counting, for floods: each request is counted in memory, at once, and no request waits. What a replica has counted
+ * of somebody is told to the others through the database only once it is a notable share of the limit, some times a second
+ * at most, for all together: who makes few requests never causes a write. While the database does not answer, each replica
+ * holds the limits by itself.
+ */
+import type { Database } from '../../db/client.ts'
+import { addHits } from '../../db/rate-limits.ts'
+import { keyOf, type Rule } from './rules.ts'
+
+export interface Meter {
+  /** Milliseconds until the subject may come again; null where it may now. */
+  wait(subject: string): number | null
+  add(subject: string): void
+}
+
+interface Count {
+  rule: Rule
+  subject: string
+  /** What the database told last: the hits of all replicas. */
+  shared: number
+  /** Hits here that the database has not counted. */
+  own: number
+  /** Milliseconds of `performance.now()`. */
+  endsAt: number
+}
+
+/** Subjects of one rule that are remembered; with more at once the oldest are forgotten. */
+const maxSubjects = 10_000
+/** Rows in one statement. */
+const maxRows = 1000
+/** Milliseconds between two statements. */
+const writeInterval = 500
+/** Of the limit. */
+const notableShare = 0.01
+
+export function createMeters(db: Database, onError: (error: unknown) => void) {
+  const due = new Set<Count>()
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> | undefined
+  let lastWrite = Number.NEGATIVE_INFINITY
+
+  function schedule(): void {
+    if (timer || writing || due.size === 0) return
+    const delay = Math.max(0, lastWrite + writeInterval - performance.now())
+    timer = setTimeout(() => {
+      timer = undefined
+      writing = write().finally(() => {
+        writing = undefined
+        lastWrite = performance.now()
+        schedule()
+      })
+    }, delay).unref()
+  }
+
+  async function write(): Promise<void> {
+    const taken = [...due].slice(0, maxRows)
+    for (const count of taken) due.delete(count)
+    const counts = taken.filter(({ endsAt }) => endsAt > performance.now())
+    const added = counts.map(({ rule, subject, own }) => ({
+      key: keyOf(rule, subject),
+      hits: own,
+      window: rule.window,
+    }))
+    try {
+      const totals = await addHits(db, added)
+      for (const [index, count] of counts.entries()) {
+        const { hits, remaining } = totals[index] ?? { hits: 0, remaining: 0 }
+        count.shared = hits
+        count.own -= added[index]?.hits ?? 0
+        count.endsAt = performance.now() + remaining
+      }
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  function meter(rule: Rule): Meter {
+    const counts = new Map<string, Count>()
+    const notable = Math.max(1, Math.floor(rule.limit * notableShare))
+
+    function find(subject: string): Count | null {
+      const count = counts.get(subject)
+      return count && count.endsAt > performance.now() ? count : null
+    }
+
+    function begin(subject: string): Count {
+      forget(subject)
+      if (counts.size >= maxSubjects) forget(counts.keys().next().value ?? subject)
+      const count = { rule, subject, shared: 0, own: 0, endsAt: performance.now() + rule.window }
+      counts.set(subject, count)
+      return count
+    }
+
+    function forget(subject: string): void {
+      const count = counts.get(subject)
+      if (!count) return
+      counts.delete(subject)
+      due.delete(count)
+    }
+
+    return {
+      wait(subject) {
+        const count = find(subject)
+        return count && count.shared + count.own >= rule.limit ? count.endsAt - performance.now() : null
+      },
+      add(subject) {
+        if (rule.limit === Number.POSITIVE_INFINITY) return
+        const count = find(subject) ?? begin(subject)
+        count.own += 1
+        if (count.own < notable) return
+        due.add(count)
+        schedule()
+      },
+    }
+  }
+
+  return {
+    meter,
+    /** Ends what is under way; what was not told is forgotten. */
+    async close(): Promise<void> {
+      clearTimeout(timer)
+      due.clear()
+      await writing
+    },
+  }
+}

@@ -1,0 +1,57 @@
+/** How much is too much. */
+import { hash } from 'node:crypto'
+import { AppError } from '../../errors.ts'
+
+export interface Rule {
+  /** Of the rule, in the database. */
+  name: string
+  /** Hits in a window; one more is refused. */
+  limit: number
+  /** Milliseconds. */
+  window: number
+}
+
+const minute = 60_000
+
+/** @param perMinute requests of one credential; 0: no limit */
+export function requestRules(perMinute: number) {
+  const limit = perMinute || Number.POSITIVE_INFINITY
+  return {
+    credential: { name: 'credential', limit, window: minute },
+    /** Requests without a credential, from one network. */
+    anonymous: { name: 'anonymous', limit: Math.ceil(limit / 10), window: minute },
+    /** Credentials that were not good, from one network: more than a forgotten script sends that tries each second. */
+    badCredential: { name: 'bad-credential', limit: perMinute === 0 ? limit : 300, window: minute },
+  } satisfies Record<string, Rule>
+}
+
+/**
+ * Nobody can be locked out by others: somebody else's failures fill `account`, but that counts for nothing where the account
+ * has been logged in to from the same network lately (`known`); elsewhere it asks to wait for some minutes.
+ * @param perNetwork failed logins from one network in ten minutes
+ */
+export function signInRules(perNetwork: number) {
+  return {
+    /** One account from one network. */
+    pair: { name: 'login-pair', limit: Math.ceil(perNetwork / 10), window: 10 * minute },
+    network: { name: 'login-network', limit: perNetwork, window: 10 * minute },
+    /** One account from anywhere. */
+    account: { name: 'login-account', limit: Math.ceil(perNetwork / 5), window: 5 * minute },
+    known: { name: 'login-known', limit: 1, window: 30 * 24 * 60 * minute },
+    newAccounts: { name: 'register-network', limit: perNetwork, window: 10 * minute },
+    /** One email from anywhere. */
+    newAccount: { name: 'register-account', limit: Math.ceil(perNetwork / 5), window: 5 * minute },
+  } satisfies Record<string, Rule>
+}
+
+/** Neither addresses nor emails can be read from the table, and a key is short however long they are. */
+export function keyOf(rule: Rule, subject: string): Buffer {
+  return hash('sha256', JSON.stringify([rule.name, subject]), 'buffer')
+}
+
+export function tooMany(what: string, retryAfterMs: number): AppError {
+  const wait = Math.max(1, Math.ceil(retryAfterMs))
+  return new AppError('RATE_LIMITED', `${what}: try again in ${Math.ceil(wait / 1000)} seconds.`, {
+    retryAfterMs: wait,
+  })
+}

@@ -1,0 +1,110 @@
+/** Guessing passwords, and making accounts by the thousand. */
+import { networkOf } from '../../auth/network.ts'
+import type { Database } from '../../db/client.ts'
+import { addHits, forgetHits, hasHits, removeHits } from '../../db/rate-limits.ts'
+import { emailKey } from '../../db/users.ts'
+import { AppError } from '../../errors.ts'
+import { createAttempts, withinTime } from './attempts.ts'
+import { keyOf, type Rule, signInRules, tooMany } from './rules.ts'
+
+export interface SignIns {
+  /**
+   * Tries a password: `work` throws WRONG_EMAIL_OR_PASSWORD where it is wrong. Only failures stay counted.
+   * @throws RATE_LIMITED, UNAVAILABLE, and what `work` throws
+   */
+  tryPassword<T>(who: Who, work: () => Promise<T>): Promise<T>
+  /** Counts a new account, whatever becomes of it. @throws RATE_LIMITED, UNAVAILABLE */
+  countRegistration(who: Who): Promise<void>
+  /** From there they are known. */
+  noteRegistered(who: Who): Promise<void>
+}
+
+export interface Who {
+  email: string
+  /** IP. */
+  address: string
+}
+
+/** @param limit failed logins from one network in ten minutes; 0: no limit on anything here */
+export function createSignIns({
+  db,
+  limit,
+  onError,
+}: {
+  db: Database
+  limit: number
+  onError: (error: unknown) => void
+}): SignIns {
+  const rules = signInRules(limit)
+  const attempts = createAttempts(db)
+
+  async function require(rule: Rule, subject: string, what: string): Promise<void> {
+    const wait = await attempts.take(rule, subject)
+    if (wait !== null) throw tooMany(what, wait)
+  }
+
+  /** One after the other, so that what one refuses does not fill the next. */
+  async function requireRoom({ account, network, pair }: Subjects): Promise<void> {
+    await require(rules.pair, pair, 'Too many failed logins to this account from this address')
+    await require(rules.network, network, 'Too many failed logins from this address')
+    const wait = await attempts.take(rules.account, account)
+    if (wait === null || (await withinTime(hasHits(db, keyOf(rules.known, pair))))) return
+    throw tooMany('Too many failed logins to this account', wait)
+  }
+
+  async function giveBack({ account, network, pair }: Subjects): Promise<void> {
+    await removeHits(db, keyOf(rules.pair, pair), 1)
+    await removeHits(db, keyOf(rules.network, network), 1)
+    await removeHits(db, keyOf(rules.account, account), 1)
+  }
+
+  async function forgive(subjects: Subjects): Promise<void> {
+    await giveBack(subjects)
+    await forgetHits(db, keyOf(rules.pair, subjects.pair))
+    await remember(subjects)
+  }
+
+  async function remember({ pair }: Subjects): Promise<void> {
+    await addHits(db, [{ key: keyOf(rules.known, pair), hits: 1, window: rules.known.window }])
+  }
+
+  return {
+    async tryPassword(who, work) {
+      if (limit === 0) return work()
+      const subjects = subjectsOf(who)
+      await requireRoom(subjects)
+      try {
+        const result = await work()
+        await withinTime(forgive(subjects)).catch(onError)
+        return result
+      } catch (error) {
+        const isWrong = error instanceof AppError && error.reason === 'WRONG_EMAIL_OR_PASSWORD'
+        if (!isWrong) await withinTime(giveBack(subjects)).catch(onError)
+        throw error
+      }
+    },
+
+    async countRegistration(who) {
+      if (limit === 0) return
+      const { account, network } = subjectsOf(who)
+      await require(rules.newAccounts, network, 'Too many new accounts from this address')
+      await require(rules.newAccount, account, 'Too many attempts to register this email')
+    },
+
+    async noteRegistered(who) {
+      if (limit > 0) await withinTime(remember(subjectsOf(who))).catch(onError)
+    },
+  }
+}
+
+interface Subjects {
+  account: string
+  network: string
+  pair: string
+}
+
+function subjectsOf({ email, address }: Who): Subjects {
+  const account = emailKey(email.trim())
+  const network = networkOf(address)
+  return { account, network, pair: JSON.stringify([account, network]) }
+}

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import t from 'tap'
+import { startApp, type TestApp } from '../support/app.ts'
+
+const me = '/graphql?query=%7B%20me%20%7B%20id%20%7D%20%7D'
+const hello = '/graphql?query=%7B__typename%7D'
+
+/** Requests; a tenth of it without a credential. */
+const rateLimit = 100
+
+async function owner(app: TestApp) {
+  const { token } = await app.register('owner@example.org')
+  const { key } = await app.createKey(token, { name: 'script', scopes: ['read'] })
+  return { token, key }
+}
+
+interface Sent {
+  status: number
+  retryAfter: number | null
+  errors: { message: string; extensions: Record<string, unknown> }[]
+}
+
+async function get(app: TestApp, path: string, token: string | null, from = '192.0.2.1'): Promise<Sent> {
+  const response = await app.request(path, { token, headers: { 'x-forwarded-for': from } })
+  const { errors = [] } = JSON.parse(await response.text())
+  const retryAfter = response.headers.get('retry-after')
+  return { status: response.status, errors, retryAfter: retryAfter === null ? null : Number(retryAfter) }
+}
+
+const times = <T>(count: number, work: (index: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => work(index)))
+
+function statuses(answers: readonly Sent[]): Record<string, number> {
+  return Object.fromEntries([...Map.groupBy(answers, ({ status }) => status)].map(([key, { length }]) => [key, length]))
+}
+
+/** Asks until it is answered so, which takes as long as replicas need to hear of one another. */
+async function until(status: number, ask: () => Promise<Sent>, most: number): Promise<number> {
+  for (let asked = 1; asked <= most; asked++) {
+    if ((await ask()).status === status) return asked
+    await sleep(50)
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+const behindProxy = { trustedProxies: ['127.0.0.1'] }
+
+t.test('a burst with one credential: as many pass as may', async t => {
+  const app = await startApp(t, { settings: { rateLimit } })
+  const { token, key } = await owner(app)
+  const answers = await times(150, () => get(app, me, key))
+  t.same(statuses(answers), { 200: 100, 429: 50 })
+  const limited = answers.find(({ status }) => status === 429)
+  t.match(limited?.errors, [{ extensions: { code: 'FORBIDDEN', reason: 'RATE_LIMITED', retryable: true } }])
+  const wait = Number(limited?.errors[0]?.extensions.retryAfterMs)
+  t.ok(wait > 0 && wait <= 60_000, `${wait} ms`)
+  t.equal(limited?.retryAfter, Math.ceil(wait / 1000))
+  const download = await get(app, '/api/download/proxy?providerId=x&path=/x', key)
+  t.match(download, { status: 429, errors: [{ extensions: { reason: 'RATE_LIMITED' } }] }, 'on every route')
+  const upload = await app.upload(key, 'x', '/x', 'x'.repeat(100_000))
+  t.equal(upload.status, 429)
+  t.equal((await get(app, me, token)).status, 200, 'another credential is not concerned')
+})
+
+t.test('replicas share what they count', async t => {
+  const app = await startApp(t, { settings: { rateLimit: 200 } })
+  const { key } = await owner(app)
+  const other = await app.replica()
+  t.same(statuses(await times(250, () => get(app, me, key))), { 200: 200, 429: 50 })
+  const asked = await until(429, () => get(other, me, key), 100)
+  t.ok(asked < 50, `known there after ${asked} requests`)
+  await sql`update rate_limits set ends_at = now() - interval '1 second'`.execute(app.db)
+  const third = await app.replica()
+  t.equal((await get(third, me, key)).status, 200, 'once the time is over')
+})
+
+t.test('requests without a credential count by address', async t => {
+  const app = await startApp(t, { settings: { ...behindProxy, rateLimit } })
+  t.same(statuses(await times(15, () => get(app, hello, null))), { 200: 10, 429: 5 })
+  t.match(await get(app, '/nowhere', null), { status: 429, errors: [{ message: /address: try again in \d+ seconds/ }] })
+  t.equal((await get(app, hello, null, '192.0.2.2')).status, 200)
+  t.same(statuses(await times(15, n => get(app, hello, null, `2001:db8:1:2:${n}::1`))), { 200: 10, 429: 5 })
+  t.equal((await get(app, hello, null, '2001:db8:1:3::1')).status, 200)
+  for (const path of ['/healthz', '/readyz']) {
+    t.same(statuses(await times(30, () => get(app, path, null))), { 200: 30 }, path)
+  }
+  const scheme = await app.request(hello, { headers: { authorization: 'Basic eDp5', 'x-forwarded-for': '192.0.2.1' } })
+  t.equal(scheme.status, 429)
+})
+
+t.test('forged addresses without a trusted proxy', async t => {
+  const app = await startApp(t, { settings: { rateLimit } })
+  t.same(statuses(await times(15, n => get(app, hello, null, `192.0.2.${n}`))), { 200: 10, 429: 5 })
+})
+
+t.test('credentials that are not good, from one address', async t => {
+  const app = await startApp(t, { settings: { ...behindProxy, rateLimit: 1000 } })
+  const { token, key } = await owner(app)
+  const { key: second } = await app.createKey(token, { name: 'new', scopes: ['read'] })
+  t.equal((await get(app, me, key)).status, 200)
+  const unknown = (n: number) => (n % 2 ? `stw_${n.toString(16).padStart(40, '0')}` : `no.token.${n}`)
+  const answers = []
+  for (let round = 0; round < 8; round++) answers.push(...(await times(50, n => get(app, me, unknown(n)))))
+  const { 401: wrong = 0, 429: limited = 0 } = statuses(answers)
+  t.same([wrong + limited, wrong >= 300 && wrong < 350], [400, true], `${wrong} were looked up`)
+  t.match(await get(app, me, unknown(1)), { status: 429, errors: [{ extensions: { reason: 'RATE_LIMITED' } }] })
+  t.equal((await get(app, me, second)).status, 429, 'a key that was never seen may be a guess')
+  t.equal((await get(app, me, key)).status, 200, 'one that was good lately is none')
+  t.equal((await get(app, me, token)).status, 200, 'and a session is signed')
+  t.equal((await get(app, me, second, '192.0.2.2')).status, 200)
+  const other = await app.replica()
+  const asked = await until(429, () => get(other, me, unknown(1)), 100)
+  t.ok(asked < 50, `known to another replica after ${asked}`)
+})
+
+t.test('few requests write nothing, whatever they are', async t => {
+  const queries: string[] = []
+  const app = await startApp(t, { settings: { rateLimit: 120_000 }, onQuery: ({ sql }) => queries.push(sql) })
+  const { key, token } = await owner(app)
+  await sleep(700)
+  queries.length = 0
+  await times(200, n => get(app, me, n % 2 ? key : token))
+  await times(50, () => get(app, hello, null))
+  await times(2, () => get(app, me, 'nonsense'))
+  await sleep(700)
+  t.same(
+    queries.filter(query => /^\s*(insert|update|delete)/i.test(query) && !/api_keys set last_used_at/.test(query)),
+    [],
+  )
+  t.same(await app.db.selectFrom('rate_limits').selectAll().execute(), [])
+})
+
+t.test('0 is no limit', async t => {
+  const app = await startApp(t, { settings: { rateLimit: 0 } })
+  const { key } = await owner(app)
+  t.same(statuses(await times(300, () => get(app, me, key))), { 200: 300 })
+  t.same(statuses(await times(400, () => get(app, me, 'nonsense'))), { 401: 400 })
+})

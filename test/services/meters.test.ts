@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { connect } from '../../src/db/client.ts'
+import { createMeters } from '../../src/services/limits/meters.ts'
+import { testDatabase } from '../servers/postgres.ts'
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+
+t.test('a flood of addresses takes no more memory than thousands of them, though nothing can be written', async t => {
+  const db = connect({ host: '/nonexistent', port: 1, user: 'nobody', database: 'none' })
+  t.teardown(() => db.destroy())
+  const errors: unknown[] = []
+  const meters = createMeters(db, error => errors.push(error))
+  t.teardown(() => meters.close())
+  const meter = meters.meter({ name: 'flood', limit: 2, window: 3_600_000 })
+  const flood = (count: number, offset: number) => {
+    for (let n = 0; n < count; n++) meter.add(`2001:db8:${(offset + n).toString(16)}::/64`)
+  }
+  flood(20_000, 0)
+  collect()
+  const before = process.memoryUsage().heapUsed
+  flood(500_000, 1_000_000)
+  collect()
+  const grown = process.memoryUsage().heapUsed - before
+  t.ok(grown < 8 * 1024 ** 2, `${Math.round(grown / 1024)} KiB`)
+  meter.add('somebody')
+  t.equal(meter.wait('somebody'), null)
+  meter.add('somebody')
+  t.ok(Number(meter.wait('somebody')) > 0, 'and the limit holds here')
+  while (errors.length === 0) await sleep(20)
+  t.ok(Number(meter.wait('somebody')) > 0, 'also once writing has failed')
+})
+
+t.test('who makes few requests causes no statement', async t => {
+  const queries: string[] = []
+  const db = connect(await testDatabase(t), { max: 1, onQuery: ({ sql }) => queries.push(sql) })
+  t.teardown(() => db.destroy())
+  const meters = createMeters(db, error => t.fail(String(error)))
+  const meter = meters.meter({ name: 'quiet', limit: 10_000, window: 3_600_000 })
+  for (let who = 0; who < 500; who++) for (let n = 0; n < 99; n++) meter.add(`quiet ${who}`)
+  for (let who = 0; who < 500; who++) for (let n = 0; n < 200; n++) meter.add(`busy ${who}`)
+  while (queries.length === 0) await sleep(20)
+  await meters.close()
+  t.equal(queries.length, 1, 'one for all who make many')
+  const rows = await db.selectFrom('rate_limits').select('hits').execute()
+  t.same([rows.length, new Set(rows.map(({ hits }) => hits))], [500, new Set([200])])
+})
