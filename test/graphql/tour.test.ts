@@ -174,7 +174,7 @@ t.test('every field of the schema, used as people use it', async t => {
     `query ($id: ID!) {
       entry(providerId: $id, path: "/team/a.txt") ${entry}
       file(providerId: $id, path: "/team/a.txt") { ${common} size mimeType etag checksums { algorithm hex } downloadUrl(expiresIn: 60, inline: true) }
-      folder(providerId: $id) { entries(first: 1) { nodes { path } } }
+      folder(providerId: $id) { downloadUrl(expiresIn: 60) entries(first: 1) { nodes { path } } }
     }`,
     { id: providerId },
   )
@@ -183,6 +183,9 @@ t.test('every field of the schema, used as people use it', async t => {
   t.equal(found.folder.entries.nodes[0].path, '/team')
   t.ok(found.file.downloadUrl.startsWith(`${app.url}/api/download/proxy?ticket=`), found.file.downloadUrl)
   t.equal(await (await fetch(found.file.downloadUrl)).text(), 'hello', 'without a header')
+  const archive = await fetch(found.folder.downloadUrl)
+  t.match([archive.status, archive.headers.get('content-type')], [200, 'application/zip'])
+  await archive.arrayBuffer()
   t.same(await change('delete', 'DeleteInput', '{ deletedPath }', { path: '/team', recursive: true }), {
     delete: { deletedPath: '/team' },
   })
