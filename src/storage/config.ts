@@ -17,11 +17,11 @@ export interface ConfigRules {
   split(config: Config): SplitConfig
 }
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false })
-formats.default(ajv)
-
 /** @throws Error where the schema itself is malformed: a fault of the adapter */
 export function configRules(schema: ConfigSchema): ConfigRules {
+  // One for each: the schemas of two adapters may have the same `$id`.
+  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false })
+  formats.default(ajv)
   const validate: ValidateFunction<Config> = ajv.compile({ ...schema, additionalProperties: false })
   const isSecret = (name: string) =>
     (schema.properties[name] as { writeOnly?: unknown } | undefined)?.writeOnly === true

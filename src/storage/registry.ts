@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
 import { type ConfigRules, configRules } from './config.ts'
 
@@ -57,7 +58,9 @@ async function load(name: string, timeout: number): Promise<unknown> {
 
 /** Without the end of a sentence, which follows; some messages of Node have more than one line. */
 function reasonIn(error: unknown): string {
-  const message = error instanceof Error && error.message !== '' ? error.message : `it throws ${String(error)}`
+  const text = error instanceof Error ? error.message : undefined
+  // `inspect`, unlike `String`, has a text for everything that can be thrown.
+  const message = typeof text === 'string' && text !== '' ? text : `it throws ${inspect(error)}`
   return (message.split('\n')[0] ?? '').replace(/[\s.:]+$/, '')
 }
 

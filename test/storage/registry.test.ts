@@ -40,3 +40,23 @@ t.test('the first of two adapters of one type is used', async t => {
   t.same(types, ['mine'])
   t.match(warnings, [/the type "mine" is taken by another adapter\.$/])
 })
+
+t.test('whatever a package throws, the others load', async t => {
+  const thrown: [string, RegExp][] = [
+    ['Object.create(null)', /it throws \[Object: null prototype\] \{\}\.$/],
+    ['{ toString() { throw 1 } }', /it throws \{ toString: \[Function: toString\] \}\.$/],
+    ['Symbol("odd")', /it throws Symbol\(odd\)\.$/],
+    ['Object.assign(new Error("x"), { message: {} })', /it throws /],
+  ]
+  for (const [value, why] of thrown) {
+    const { types, warnings } = await load(module(`throw ${value}`), definition({}))
+    t.same(types, ['mine'], value)
+    t.match(warnings, [why])
+  }
+})
+
+t.test('the schemas of two adapters may have one $id', async t => {
+  const configSchema = { $id: 'config', type: 'object', properties: {} }
+  const { types, warnings } = await load(definition({ configSchema }), definition({ configSchema, type: 'another' }))
+  t.same([types, warnings], [['mine', 'another'], []])
+})
