@@ -54,7 +54,7 @@ export interface Traits {
   maxFileSize?: number
 }
 
-/** Bytes `offset` to `offset + length - 1`; without `length`, to the end. */
+/** Bytes `offset` to `offset + length - 1`; without `length`, to the end. A `length` is 1 or more. */
 export interface ByteRange {
   offset: number
   length?: number

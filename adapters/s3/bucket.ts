@@ -16,6 +16,8 @@ export interface Limits {
   copyPartBytes: number
   /** Milliseconds without a byte after which a connection counts as dropped. */
   idleTime: number
+  /** Milliseconds that an abort leaves to parts under way; the host waits for five seconds. */
+  graceTime: number
 }
 
 const mib = 1024 * 1024
@@ -24,8 +26,9 @@ export const defaultLimits: Limits = {
   partBytes: 8 * mib,
   memoryBytes: 32 * mib,
   copyBytes: 5 * 1024 * mib,
-  copyPartBytes: 512 * mib,
+  copyPartBytes: 128 * mib,
   idleTime: 60_000,
+  graceTime: 4_000,
 }
 
 /** Connections at once. Bodies that are read have their own: slow readers hold them as long as they like. */
@@ -142,6 +145,12 @@ export class Bucket {
 
 export function isPrecondition(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'PRECONDITION_FAILED'
+}
+
+/** The answer to an earlier attempt may have been lost, and what is in the way may be our own. */
+export function wasRepeated(error: unknown): boolean {
+  const cause = (error as Error).cause as { $metadata?: { attempts?: number } } | undefined
+  return (cause?.$metadata?.attempts ?? 1) > 1
 }
 
 type HandlerOptions = Extract<S3ClientConfig['requestHandler'], { socketTimeout?: number | undefined }>

@@ -2,6 +2,7 @@ import type { CompletedPart, HeadObjectCommandOutput } from '@aws-sdk/client-s3'
 import type { Entry } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
 import { etagOf } from './entry.ts'
+import { withGrace } from './grace.ts'
 import { begin, complete, giveUp, type Upload } from './multipart.ts'
 import { maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
@@ -57,7 +58,9 @@ async function copyInParts(
       const CopySourceRange = `bytes=${start}-${Math.min(size, start + partBytes) - 1}`
       const PartNumber = index + 1
       const part = { ...upload, ...source, PartNumber, CopySourceRange }
-      const { CopyPartResult } = await bucket.call(either, (s3, options) => s3.uploadPartCopy(part, options))
+      const { CopyPartResult } = await withGrace(either, bucket.limits.graceTime, cut =>
+        bucket.call(cut, (s3, options) => s3.uploadPartCopy(part, options)),
+      )
       parts[index] = { PartNumber, ETag: CopyPartResult?.ETag }
     }
   }

@@ -176,14 +176,19 @@ const unreachableCodes: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is signed by nobody this server trusts',
 }
 
+/** Of sockets, TLS and Node's HTTP parser; not `ERR_INVALID_...`, which are mistakes in code. */
+const networkCode = /^(E[A-Z]{3,}|EAI_.*|ERR_(SSL|TLS)_.*|HPE_.*|.*CERT.*|.*SIGNATURE)$/
+
 function isNetworkError({ code, name }: Vendor): boolean {
-  return name === 'TimeoutError' || (typeof code === 'string' && /^(E[A-Z_]{3,}|.*CERT.*|.*SIGNATURE)$/.test(code))
+  return name === 'TimeoutError' || (typeof code === 'string' && networkCode.test(code))
 }
 
 export function unreachable(error: Error & { code?: string }, { endpointName }: Where): StorageError {
   // The SDK calls every broken connection a timeout.
   const why =
-    unreachableCodes[error.code ?? ''] ?? (error.name === 'TimeoutError' ? unreachableCodes.ETIMEDOUT : undefined)
+    unreachableCodes[error.code ?? ''] ??
+    (error.name === 'TimeoutError' ? unreachableCodes.ETIMEDOUT : undefined) ??
+    (error.code?.startsWith('HPE_') ? 'what answers there does not speak HTTP' : undefined)
   const message = `${endpointName} cannot be reached: ${why ?? 'the connection failed'}. Check the endpoint, or try again.`
   return new StorageError('UNAVAILABLE', message, { cause: error })
 }

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import { type Entry, StorageError } from '../contract.ts'
-import { type Bucket, isPrecondition } from './bucket.ts'
+import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
 import { etagOf } from './entry.ts'
+import { withGrace } from './grace.ts'
 import { type Cut, Flow, gathered, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { publish, storedEntry, type Target } from './publish.ts'
@@ -53,7 +54,7 @@ export async function complete(
     } catch (error) {
       // The answer to a first attempt may have been lost.
       const head =
-        isPrecondition(error) && !target.overwrite ? undefined : await bucket.head(upload.Key).catch(() => {})
+        isPrecondition(error) && !wasRepeated(error) ? undefined : await bucket.head(upload.Key).catch(() => {})
       if (!head || etagOf(head.ETag) !== expected) throw error
       return expected
     }
@@ -63,7 +64,7 @@ export async function complete(
 }
 
 /** Sends parts side by side, numbered from `first`. Settles only when none is under way any more. */
-export async function sendParts(
+async function sendParts(
   bucket: Bucket,
   upload: Upload,
   parts: AsyncIterable<Buffer>,
@@ -71,12 +72,14 @@ export async function sendParts(
 ): Promise<Sent> {
   const sent: Sent = { parts: [], bytes: 0 }
   const failing = new AbortController()
-  const options = AbortSignal.any([signal, failing.signal])
+  const ending = AbortSignal.any([signal, failing.signal])
   const underWay = new Set<Promise<void>>()
   const send = async (PartNumber: number, bytes: Buffer) => {
     try {
       const part = { ...upload, PartNumber, Body: bytes }
-      const { ETag } = await bucket.call(options, (s3, call) => s3.uploadPart(part, call))
+      const { ETag } = await withGrace(ending, bucket.limits.graceTime, cut =>
+        bucket.call(cut, (s3, options) => s3.uploadPart(part, options)),
+      )
       sent.parts.push({ PartNumber, ETag })
       sent.bytes += bytes.length
     } catch (error) {
@@ -107,24 +110,26 @@ export async function sendParts(
 }
 
 /** Parts that are too long to be held go one by one, and cannot be sent again when a connection drops. */
-export async function streamParts(
+async function streamParts(
   bucket: Bucket,
   upload: Upload,
   body: Readable,
-  { size, partBytes, signal }: { size: number; partBytes: number; signal: AbortSignal },
+  { first, size, partBytes, signal }: { first: number; size: number; partBytes: number; signal: AbortSignal },
 ): Promise<Sent> {
   const flow = new Flow(body)
   const sent: Sent = { parts: [], bytes: 0 }
   while (sent.bytes < size) {
-    const PartNumber = sent.parts.length + 1
+    const PartNumber = first + sent.parts.length
+    refuseTooMany(PartNumber)
     const ContentLength = Math.min(partBytes, size - sent.bytes)
     const piece = flow.take(ContentLength)
     const failing = new AbortController()
-    // The SDK would wait for a piece that failed for ever.
+    // The SDK would wait for a piece that failed for ever; of a part that is cut short the server keeps nothing.
     piece.once('error', error => failing.abort(error))
-    const options = AbortSignal.any([signal, failing.signal])
     const part = { ...upload, PartNumber, ContentLength, Body: piece }
-    const { ETag } = await bucket.call(options, (s3, call) => s3.uploadPart(part, call))
+    const { ETag } = await withGrace(signal, bucket.limits.graceTime, cut =>
+      bucket.call(AbortSignal.any([cut, failing.signal]), (s3, options) => s3.uploadPart(part, options)),
+    )
     sent.parts.push({ PartNumber, ETag })
     sent.bytes += ContentLength
   }
@@ -132,16 +137,26 @@ export async function streamParts(
   return sent
 }
 
+interface Sending {
+  cut: Cut
+  /** Bytes of the body. Only a hint, but where parts do not fit into memory. */
+  size: number
+  signal: AbortSignal
+  /** Number of the first part. */
+  first?: number
+  /** Of the body, where some of it has been gathered. */
+  parts?: AsyncIterable<Buffer>
+}
+
 /** One way or the other, by what fits into memory. */
 export function sendBody(
   bucket: Bucket,
   upload: Upload,
   body: Readable,
-  { cut, size, signal, parts }: { cut: Cut; size: number; signal: AbortSignal; parts?: AsyncIterable<Buffer> },
+  { cut: { partBytes, atOnce }, size, signal, first = 1, parts = gathered(body, partBytes) }: Sending,
 ): Promise<Sent> {
-  const { partBytes, atOnce } = cut
-  if (atOnce === 0) return streamParts(bucket, upload, body, { size, partBytes, signal })
-  return sendParts(bucket, upload, parts ?? gathered(body, partBytes), { first: 1, atOnce, body, signal })
+  if (atOnce === 0) return streamParts(bucket, upload, body, { first, size, partBytes, signal })
+  return sendParts(bucket, upload, parts, { first, atOnce, body, signal })
 }
 
 export function refuseTooMany(partNumber: number): void {

@@ -17,10 +17,13 @@ export interface Cut {
 }
 
 /** Unknown sizes get parts for 156 GiB. */
-export function cutFor(size: number | undefined, { partBytes, memoryBytes }: Limits): Cut {
-  const needed = size === undefined ? 2 * partBytes : Math.ceil(size / maxParts / mib) * mib
-  const length = Math.max(partBytes, needed)
-  return { partBytes: length, atOnce: Math.max(0, Math.floor(memoryBytes / length) - 1) }
+export function cutFor(size: number | undefined, limits: Limits): Cut {
+  const needed = size === undefined ? 2 * limits.partBytes : Math.ceil(size / maxParts / mib) * mib
+  return cutOf(Math.max(limits.partBytes, needed), limits)
+}
+
+export function cutOf(partBytes: number, { memoryBytes }: Limits): Cut {
+  return { partBytes, atOnce: Math.max(0, Math.floor(memoryBytes / partBytes) - 1) }
 }
 
 /** Whole parts, then a shorter one, which may be empty. */

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import { Readable as ReadableStream } from 'node:stream'
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import {
@@ -102,33 +101,38 @@ export class S3Provider implements StorageProvider {
   ): Promise<ReadResult> {
     signal.throwIfAborted()
     if (path === '') return await this.#folders.refuseNoFile(path, signal)
-    if (range?.length === 0) return await this.#readNothing(path, range.offset, signal, ifMatch)
     const object = { Bucket: this.#bucket.name, Key: this.#keys.file(path) }
-    const get = (Range: string | undefined, etag: string | undefined, callSignal: AbortSignal) =>
-      this.#bucket.stream(callSignal, (s3, options) => {
-        const condition = etag === undefined ? {} : { IfMatch: `"${etag}"` }
-        return s3.getObject({ ...object, ...condition, ...(Range ? { Range } : {}) }, options)
-      })
-    const answer = await get(range && rangeHeader(range), ifMatch, signal).catch(error => {
+    const get = async (part: ByteRange | undefined, etag: string | null | undefined, callSignal: AbortSignal) => {
+      const condition = {
+        ...(part && { Range: rangeHeader(part) }),
+        ...(typeof etag === 'string' && { IfMatch: `"${etag}"` }),
+      }
+      const answer = await this.#bucket.stream(callSignal, (s3, options) =>
+        s3.getObject({ ...object, ...condition }, options),
+      )
+      const stream = answer.Body as Readable
+      const { ContentLength: length, ContentRange = '' } = answer
+      const [, first, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(ContentRange) ?? []
+      const size = part ? total : length
+      if (length === undefined || size === undefined || (part && Number(first) !== part.offset)) {
+        stream.destroy()
+        throw new StorageError('UNAVAILABLE', 'The back end does not tell which part of the file it sends.')
+      }
+      return { stream, length, entry: fileEntry(nameOf(path), Number(size), answer) }
+    }
+    const { stream, length, entry } = await get(range, ifMatch, signal).catch(error => {
       if (error?.code === 'NOT_FOUND') return this.#folders.refuseNoFile(path, signal)
       throw error
     })
-    const stream = answer.Body as Readable
-    const length = answer.ContentLength
-    const total = /\/(\d+)$/.exec(answer.ContentRange ?? '')?.[1]
     const start = range?.offset ?? 0
-    if (length === undefined || (start > 0 && total === undefined)) {
-      stream.destroy()
-      throw new StorageError('UNAVAILABLE', 'The back end does not tell which part of the file it sends.')
-    }
-    const entry = fileEntry(nameOf(path), total === undefined ? length : Number(total), answer)
     const end = start + length
     const open = async (position: number, callSignal: AbortSignal) => {
-      const again = await get(`bytes=${position}-${end - 1}`, entry.etag ?? undefined, callSignal).catch(error => {
+      const rest = { offset: position, length: end - position }
+      const again = await get(rest, entry.etag, callSignal).catch(error => {
         if (!['PRECONDITION_FAILED', 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'].includes(error?.code)) throw error
         throw new StorageError('UNAVAILABLE', 'The file changed while it was read: read it again.', { cause: error })
       })
-      return again.Body as Readable
+      return again.stream
     }
     const { idleTime } = this.#bucket.limits
     const body = new ObjectBody(stream, { start, end }, { open, signal, idleTime, where: this.#bucket.where })
@@ -219,21 +223,6 @@ export class S3Provider implements StorageProvider {
       // What was asked for is done.
       this.#host.warn('The folder of what was deleted may be gone with it', { path, error })
     }
-  }
-
-  async #readNothing(path: StoragePath, offset: number, signal: AbortSignal, ifMatch?: string): Promise<ReadResult> {
-    const entry = await this.#folders.statFile(path, signal)
-    if (!entry) return await this.#folders.refuseNoFile(path, signal)
-    if (ifMatch !== undefined && ifMatch !== entry.etag) {
-      throw new StorageError('PRECONDITION_FAILED', 'The file is no longer the one that was asked for.')
-    }
-    if (offset >= (entry.size ?? 0)) {
-      throw new StorageError(
-        'RANGE_NOT_SATISFIABLE',
-        `The range begins past the end: the file has ${entry.size} bytes.`,
-      )
-    }
-    return { body: ReadableStream.from([], { objectMode: false }), entry }
   }
 
   /** An outage while the provider was opened leaves it open; it is asked again before something is written. */

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { HeadObjectCommandOutput } from '@aws-sdk/client-s3'
 import { type Entry, StorageError } from '../contract.ts'
-import { type Bucket, isPrecondition } from './bucket.ts'
+import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
 import { etagOf, fileEntry } from './entry.ts'
 import { taken } from './folders.ts'
 import type { Conditions } from './probe.ts'
@@ -119,9 +119,4 @@ async function isClaim(bucket: Bucket, key: string, claim: string): Promise<bool
 
 async function remove(bucket: Bucket, Key: string): Promise<void> {
   await bucket.call(undefined, s3 => s3.deleteObject({ Bucket: bucket.name, Key }))
-}
-
-function wasRepeated(error: unknown): boolean {
-  const cause = (error as Error).cause as { $metadata?: { attempts?: number } } | undefined
-  return (cause?.$metadata?.attempts ?? 1) > 1
 }

@@ -3,8 +3,8 @@ import { type Call, type Entry, type ResumableWrites, StorageError, type Storage
 import type { Bucket } from './bucket.ts'
 import type { Folders } from './folders.ts'
 import { type Keys, nameOf } from './keys.ts'
-import { begin, complete, giveUp, type Sent, sendParts, type Upload } from './multipart.ts'
-import { cutFor, gathered } from './parts.ts'
+import { begin, complete, giveUp, type Sent, sendBody, type Upload } from './multipart.ts'
+import { cutFor, cutOf } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
 
@@ -43,15 +43,15 @@ export function resumableWrites(
       const onAbort = () => body.destroy(signal.reason)
       signal.addEventListener('abort', onAbort, { once: true })
       try {
+        signal.throwIfAborted()
         const state = parse(text)
         if (offset !== state.offset) {
           throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
         }
         if (size === 0) return text
         // Repeated, it sends the same numbers again, and what it sent before is replaced.
-        const atOnce = Math.max(1, Math.floor(bucket.limits.memoryBytes / state.part) - 1)
-        const options = { first: state.next, atOnce, body, signal }
-        const sent = await sendParts(bucket, uploadOf(state), gathered(body, state.part), options)
+        const options = { first: state.next, cut: cutOf(state.part, bucket.limits), size, signal }
+        const sent = await sendBody(bucket, uploadOf(state), body, options)
         if (sent.bytes !== size) {
           throw new StorageError(
             'UNAVAILABLE',
@@ -80,7 +80,8 @@ export function resumableWrites(
       signal.throwIfAborted()
       if (offset === 0) {
         const entry = await putWhole(bucket, conditions, target, Buffer.alloc(0), state.type)
-        await giveUp(bucket, upload)
+        // The file is there, whatever becomes of this.
+        await giveUp(bucket, upload).catch(() => {})
         return entry
       }
       if (sent.bytes !== offset) {

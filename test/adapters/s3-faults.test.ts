@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { DeleteBucketCommand } from '@aws-sdk/client-s3'
@@ -77,6 +79,36 @@ t.test('a server that takes requests and never answers', async t => {
   await t.rejects(provider.stat(at('file'), { signal: controller.signal }), reason)
   proxy.fault = undefined
   await has(provider, 'file', 'content')
+})
+
+t.test('what answers does not speak HTTP', async t => {
+  const talker = createServer(socket => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.2\r\n'))
+  await once(talker.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => talker.close())
+  const endpoint = `http://127.0.0.1:${(talker.address() as AddressInfo).port}`
+  const provider = await openS3({ ...server, endpoint }, bucket)
+  await t.rejects(namesIn(provider, ''), { code: 'UNAVAILABLE', message: /does not speak HTTP/ })
+})
+
+t.test('an answer of another range than the one that was asked for is not taken for it', async t => {
+  const { proxy, provider } = await behindProxy(t)
+  await put(provider, 'file', pattern(mib))
+  const etag = `"${'0'.repeat(32)}"`
+  for (const more of [{}, { 'content-range': 'bytes 5-14/100' }, { 'content-range': 'bytes 0-9/*' }]) {
+    for (const offset of [0, 3]) {
+      proxy.fault = ({ method }) =>
+        method === 'GET' ? { answer: { status: 200, headers: { etag, ...more }, body: '0123456789' } } : undefined
+      await t.rejects(get(provider, 'file', { offset, length: 5 }), { code: 'UNAVAILABLE', message: /which part/ })
+    }
+  }
+  // Nor where a read goes on.
+  proxy.fault = ({ method, headers }) => {
+    if (method !== 'GET') return undefined
+    return headers.range
+      ? { answer: { status: 200, headers: { etag }, body: 'x'.repeat(mib) } }
+      : { cutAnswerAfter: 300_000 }
+  }
+  await t.rejects(get(provider, 'file'), { code: 'UNAVAILABLE', message: /which part/ })
 })
 
 t.test('many slow readers do not keep others out', async t => {

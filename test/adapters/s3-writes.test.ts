@@ -16,11 +16,14 @@ import {
   stalledBody,
 } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
-import { defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
+import { Bucket, defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
+import { parseConfig } from '../../adapters/s3/config.ts'
 import { cutFor, gathered, maxFileSize, maxParts } from '../../adapters/s3/parts.ts'
+import { S3Provider } from '../../adapters/s3/provider.ts'
 import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
-import { openS3, smallParts } from './s3-provider.ts'
+import { silentHost } from './host.ts'
+import { configFor, openS3, smallParts } from './s3-provider.ts'
 
 t.setTimeout(300_000)
 
@@ -33,6 +36,8 @@ async function uploads(): Promise<number> {
   const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
   return Uploads.length
 }
+
+const xml = (code: string) => `<Error><Code>${code}</Code></Error>`
 
 /** Announced, since parts are twice as long where the size is not known. */
 const announced = { size: 20 * mib }
@@ -68,6 +73,42 @@ t.test('an upload that is aborted or fails leaves no parts', async t => {
   await t.rejects(write(provider, 'new', Readable.from(pieces())), broken)
   t.equal(await uploads(), 0)
   t.strictSame(await namesIn(provider, ''), [])
+})
+
+t.test('an upload is given up only when no part of it is under way: the server would keep such for ever', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const provider = await openBehind(proxy, { ...smallParts, copyBytes: 6 * mib, copyPartBytes: 5 * mib })
+  await put(provider, 'source', pattern(11 * mib))
+  const changes: Record<string, (signal: AbortSignal) => Promise<unknown>> = {
+    write: signal => write(provider, 'file', bodyOf(pattern(17 * mib)), { signal }),
+    'write of parts that flow through': async signal => {
+      const flowing = await openBehind(proxy, { partBytes: 5 * mib, memoryBytes: 6 * mib })
+      await write(flowing, 'file', bodyOf(pattern(17 * mib)), { signal })
+    },
+    copy: signal => provider.copy(at('source'), at('file'), { signal, overwrite: true }),
+  }
+  for (const [what, change] of Object.entries(changes)) {
+    const events: string[] = []
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    proxy.fault = ({ method, url }) => {
+      if (method === 'DELETE' && url?.includes('uploadId')) events.push('given up')
+      if (method !== 'PUT' || !url?.includes('partNumber=1')) return undefined
+      begin()
+      return { answerAfter: answered }
+    }
+    const controller = new AbortController()
+    const changing = change(controller.signal)
+    await begun
+    setTimeout(() => controller.abort(reason), 300)
+    setTimeout(() => {
+      events.push('answered')
+      answer()
+    }, 600)
+    await t.rejects(changing, reason, what)
+    t.strictSame(events, ['answered', 'given up'], what)
+  }
+  proxy.fault = undefined
 })
 
 t.test('of large files that race with overwrite: false one wins, and no other bytes or parts are left', async t => {
@@ -125,13 +166,61 @@ t.test('a write whose answer was lost is known for its own', async t => {
   await rejectsWith('ALREADY_EXISTS', put(provider, 'small', 'small'))
 })
 
+t.test('a refused repetition of a step whose answer was lost is known for its own success', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const { endpoint } = proxy
+  const settings = parseConfig(configFor({ ...server, endpoint }, await server.newBucket()))
+  // As Amazon, which looks at conditions in every request.
+  const provider = new S3Provider(new Bucket(settings, { ...defaultLimits, ...smallParts }), silentHost, 'all')
+  t.teardown(() => provider.close())
+  let completed = 0
+  proxy.fault = ({ method, url }) => {
+    if (method !== 'POST' || !url?.includes('uploadId')) return undefined
+    completed += 1
+    return completed === 1 ? 'lose answer' : { answer: { status: 412, body: xml('PreconditionFailed') } }
+  }
+  t.match(await write(provider, 'file', bodyOf(pattern(6 * mib))), { size: 6 * mib })
+  t.equal(completed, 2)
+  completed = 1
+  await rejectsWith('ALREADY_EXISTS', write(provider, 'file', bodyOf(pattern(6 * mib))))
+})
+
+t.test('resumable uploads', async t => {
+  t.test('an append of parts too long for memory flows through', async t => {
+    const limits = { partBytes: 5 * mib, memoryBytes: 6 * mib }
+    const provider = await openS3(server, bucket, { limits })
+    const { resumable } = provider
+    const bytes = pattern(16 * mib)
+    let state = await resumable.begin(at('file'), call())
+    for (const offset of [0, 10 * mib]) {
+      const piece = bytes.subarray(offset, offset + 10 * mib)
+      const options = { ...call(), offset, size: piece.length, last: offset > 0 }
+      await t.rejects(resumable.append(state, bodyOf(piece), { ...options, size: piece.length + 1 }), {
+        code: 'UNAVAILABLE',
+      })
+      state = await resumable.append(state, bodyOf(piece), options)
+    }
+    await resumable.complete(state, { ...call(), overwrite: false })
+    await has(provider, 'file', bytes)
+  })
+
+  t.test('an empty file is there even where its upload cannot be given up', async t => {
+    const proxy = await faultProxy(t, server.endpoint)
+    const provider = await openBehind(proxy)
+    const state = await provider.resumable.begin(at('file'), call())
+    proxy.fault = ({ method }) =>
+      method === 'DELETE' ? { answer: { status: 403, body: xml('AccessDenied') } } : undefined
+    t.match(await provider.resumable.complete(state, { ...call(), overwrite: false }), { size: 0 })
+    proxy.fault = undefined
+    await provider.resumable.abort(state, call())
+  })
+})
+
 t.test('where the last step fails, the name that was taken for it is free again', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openBehind(proxy)
   proxy.fault = ({ method, url }) =>
-    method === 'POST' && url?.includes('uploadId')
-      ? { answer: { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' } }
-      : undefined
+    method === 'POST' && url?.includes('uploadId') ? { answer: { status: 403, body: xml('AccessDenied') } } : undefined
   await rejectsWith('PERMISSION_DENIED', write(provider, 'file', bodyOf(pattern(6 * mib))))
   proxy.fault = undefined
   await isMissing(provider, 'file')

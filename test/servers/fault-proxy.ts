@@ -13,6 +13,8 @@ export type Fault =
   | { cutAnswerAfter: number }
   /** After so many bytes of the answer's body nothing comes any more. */
   | { stallAnswerAfter: number }
+  /** The server does its work, and its answer waits for this. */
+  | { answerAfter: Promise<unknown> }
   /** The server does its work, and its answer is lost. */
   | 'lose answer'
   /** Nobody takes the request. */
@@ -61,8 +63,9 @@ export async function faultProxy(t: Scope, upstream: string): Promise<FaultProxy
       outgoing.once('drain', () => req.resume())
     })
     req.on('end', () => outgoing.end())
-    outgoing.on('response', incoming => {
+    outgoing.on('response', async incoming => {
       incoming.on('error', cut)
+      if (typeof fault === 'object' && 'answerAfter' in fault) await fault.answerAfter
       if (fault === 'lose answer') {
         incoming.resume().on('end', cut)
         return
