@@ -25,7 +25,7 @@ export interface Entry {
   /** Bytes; null for a directory, or where the back end cannot say (a Google Doc). */
   size: number | null
   modifiedAt: Date | null
-  /** Opaque, unquoted, printable ASCII without `"`; equal etags of one path mean equal bytes. */
+  /** Opaque, unquoted: 1 to 256 of printable ASCII without space and `"`. Equal etags of one path mean equal bytes. */
   etag: string | null
   /**
    * `type/subtype`; null where the back end keeps none, or tells it only of one file at a time and this is a listing. The
@@ -76,7 +76,7 @@ export interface StorageProvider {
 
   /**
    * One page of a directory: at most `limit` entries (1 to 1,000), perhaps none; no `cursor` in the answer means the end.
-   * A cursor (1,024 characters at most, no secrets, never the one that was given) stays good while entries come and go:
+   * A cursor (1 to 1,024 characters, no secrets, never the one that was given) stays good while entries come and go:
    * what is there during the whole walk is met exactly once. Entries are those of `stat`, but may lack `mimeType` and
    * `checksums`.
    * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY

@@ -33,6 +33,20 @@ export const abortCases: Case[] = [
     },
   },
   {
+    name: 'a body that has failed before it is read rejects the write with its error',
+    async run(provider) {
+      for (const path of ['new', 'made/up/new']) {
+        const gone = new Error('the client has gone')
+        const body = new Readable({ read() {} }).on('error', () => {})
+        body.destroy(gone)
+        await settle()
+        const options = { signal: new AbortController().signal, overwrite: false }
+        await assert.rejects(provider.write(at(path), body, options), error => error === gone)
+      }
+      assert.deepEqual(await namesIn(provider, ''), [])
+    },
+  },
+  {
     name: 'a write that is aborted half way leaves nothing, not even the parents it would have made',
     async run(provider) {
       await put(provider, 'file', 'kept')
@@ -161,6 +175,7 @@ function optionalCalls(provider: StorageProvider, options: { signal: AbortSignal
     provider.copy?.(at('file'), at('copied'), { ...options, overwrite: true }),
     provider.move?.(at('file'), at('moved'), { ...options, overwrite: true }),
     provider.quota?.(options),
+    provider.presign?.(at('file'), { ...options, method: 'GET', expiresIn: 60 }),
     provider.resumable?.begin(at('begun'), options),
   ].filter(promise => promise !== undefined)
 }

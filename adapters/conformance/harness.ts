@@ -26,7 +26,7 @@ export interface Harness {
   /** Entries of the case about long listings, at least 100; fewer where each takes its time. Default 10,000. */
   manyEntries?: number
 
-  /** Bytes of the case about a large file, at least 70,000,000. Default 100,000,000. */
+  /** Bytes of the case about a large file, at least 80,000,000. Default 100,000,000. */
   largeFileSize?: number
 
   /** The back end is in this process and keeps its content in memory: the bound on writing is that much higher. */

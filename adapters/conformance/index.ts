@@ -1,3 +1,4 @@
+import type { StorageProvider } from '../contract.ts'
 import { abortCases } from './abort.ts'
 import { faultCases } from './faults.ts'
 import type { Harness } from './harness.ts'
@@ -50,18 +51,29 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
   return cases.map(entry => ({ name: entry.name, run: () => runCase(entry, harness) }))
 }
 
-async function runCase({ needs, run }: Case, harness: Harness): Promise<{ skipped?: string }> {
+async function runCase(entry: Case, harness: Harness): Promise<{ skipped?: string }> {
   const provider = await harness.open()
+  const [result] = await Promise.allSettled([runWith(entry, provider, harness)])
+  const [closed] = await Promise.allSettled([provider.close?.()])
+  await harness.cleanUp?.(provider)
+  // What the case has found says more than what came of it.
+  if (result.status === 'rejected') throw result.reason
+  if (closed.status === 'rejected') throw closed.reason
+  return result.value
+}
+
+async function runWith(
+  { needs, run }: Case,
+  provider: StorageProvider,
+  harness: Harness,
+): Promise<{ skipped?: string }> {
+  const lacking = needs?.(provider, harness)
+  if (lacking !== undefined) return { skipped: lacking }
   try {
-    const lacking = needs?.(provider, harness)
-    if (lacking !== undefined) return { skipped: lacking }
     await run(provider, harness)
     return {}
   } catch (error) {
     if (error instanceof Lacking) return { skipped: error.message }
     throw error
-  } finally {
-    await provider.close?.()
-    await harness.cleanUp?.(provider)
   }
 }

@@ -81,9 +81,11 @@ export async function listAll(provider: StorageProvider, path: string, limit = 1
       `a page has ${page.entries.length} entries where at most ${limit} were asked for`,
     )
     entries.push(...page.entries)
+    if (page.cursor === undefined) return entries
+    assert.equal(typeof page.cursor, 'string', `a cursor is ${page.cursor}: leave it out at the end`)
+    assert.ok(page.cursor.length > 0 && page.cursor.length <= 1024, `a cursor has ${page.cursor.length} characters`)
+    assert.notEqual(page.cursor, cursor, 'a cursor is the one that was given: the listing would not end')
     cursor = page.cursor
-    if (cursor === undefined) return entries
-    assert.ok(cursor.length <= 1024, `a cursor has ${cursor.length} characters`)
   }
   throw new assert.AssertionError({ message: 'the listing does not end' })
 }

@@ -108,6 +108,34 @@ export const resumableCases: Case[] = [
     },
   },
   {
+    name: 'resumable: a call with a signal that is aborted already rejects with its reason and changes nothing',
+    needs,
+    async run(provider) {
+      const resumable = resumableOf(provider)
+      const bytes = pattern(resumable.partSize + 1)
+      const upload = await begin(resumable, 'file', bytes)
+      await upload.appendNext()
+      const reason = new Error('the client went away')
+      const aborted = { signal: AbortSignal.abort(reason) }
+      const body = stalledBody(Buffer.from('n'))
+      // So that an append which waits for the rest of it comes to an end.
+      const giveUp = setTimeout(() => body.destroy(new Error('it waits for the body')), 2000)
+      const calls = [
+        resumable.append(upload.state(), body, { ...aborted, offset: upload.offset(), size: 2, last: true }),
+        resumable.complete(upload.state(), { ...aborted, overwrite: true }),
+        resumable.abort(upload.state(), aborted),
+      ]
+      for (const result of await Promise.allSettled<unknown>(calls)) {
+        assert.ok(result.status === 'rejected' && result.reason === reason, 'it did not reject with the reason')
+      }
+      clearTimeout(giveUp)
+      assert.ok(body.destroyed, 'the body was not destroyed')
+      await upload.appendNext()
+      await upload.complete()
+      await has(provider, 'file', bytes)
+    },
+  },
+  {
     name: 'resumable: another replica goes on where the first one stood, with nothing but the state',
     needs: (provider, harness) => needs(provider, harness) ?? (harness.reopen ? undefined : 'reopen of the harness'),
     async run(provider, harness) {

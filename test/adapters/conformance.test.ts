@@ -83,6 +83,7 @@ const faults: [string, string, Mutation][] = [
   ['sizes are text', 'round trip of 1 ', entries(entry => ({ ...entry, size: String(entry.size) as never }))],
   ['etags stay', 'a shorter file', entries(entry => ({ ...entry, etag: 'same' }))],
   ['etags come again', 'no two contents', entries(entry => ({ ...entry, etag: String(entry.modifiedAt?.getTime()) }))],
+  ['etags have spaces', 'round trip of 1 ', entries(entry => ({ ...entry, etag: `a ${entry.etag}` }))],
   ['etags are quoted', 'round trip of 1 ', entries(entry => ({ ...entry, etag: `"${entry.etag}"` }))],
   [
     'checksums are of something else',
@@ -200,6 +201,11 @@ const faults: [string, string, Mutation][] = [
       list: async (path, options) => ({ cursor: 'b', ...(await good.list(path, { ...options })) }),
     }),
   ],
+  ...['', null, 'again'].map((cursor): [string, string, Mutation] => [
+    `a cursor is ${JSON.stringify(cursor)}`,
+    'a fresh provider',
+    () => ({ list: async () => ({ entries: [], cursor: cursor as string }) }),
+  ]),
   ['listings lag', 'a listing shows', () => ({ list: async () => ({ entries: [] }) })],
   [
     'files are replaced all the same',
@@ -304,6 +310,14 @@ const faults: [string, string, Mutation][] = [
         }
         return entry ?? good.write(path, Readable.from([]), options)
       },
+    }),
+  ],
+  [
+    'a body that is gone already passes for an empty one',
+    'a body that has failed before',
+    good => ({
+      write: async (path, body, options) =>
+        good.write(path, body.destroyed ? Readable.from([], { objectMode: false }) : body, options),
     }),
   ],
   [
@@ -418,6 +432,20 @@ const faults: [string, string, Mutation][] = [
         const first = await body[Symbol.asyncIterator]().next()
         return good.append(state, Readable.from([first.value], { objectMode: false }), options)
       },
+    })),
+  ],
+  [
+    'an append goes on after its abort',
+    'resumable: a call with a signal',
+    appending(good => ({
+      append: (state, body, options) => good.append(state, body, { ...options, ...never }),
+    })),
+  ],
+  [
+    'an upload is completed after its abort',
+    'resumable: a call with a signal',
+    appending(good => ({
+      complete: (state, options) => good.complete(state, { ...options, ...never }),
     })),
   ],
   [
@@ -595,6 +623,25 @@ t.test('what is refused in one step, with nothing changed, is no fault', async t
   for (const { name, run } of cases.filter(({ name }) => /^(copy|move): a file, with/.test(name))) {
     t.match(await run(), { skipped: /one step/ }, name)
   }
+})
+
+t.test('what a case finds is not hidden by what fails after it, and all is cleaned up', async t => {
+  let cleanings = 0
+  const cleanUp = async () => {
+    cleanings += 1
+  }
+  const close = async () => {
+    throw new Error('it does not close')
+  }
+  const run = (mutation: Mutation) => {
+    const { open } = harness(mutated(good => ({ ...mutation(good), close })))
+    return conformanceCases({ open, cleanUp })
+      .find(({ name }) => name === 'a fresh provider is an empty directory')
+      ?.run()
+  }
+  await t.rejects(Promise.resolve(run(() => ({}))), { message: 'it does not close' })
+  await t.rejects(Promise.resolve(run(() => ({ list: fails }))), { code: 'UNAVAILABLE' })
+  t.equal(cleanings, 2)
 })
 
 t.test('names that the back end cannot hold have to be stated', async t => {

@@ -82,7 +82,8 @@ export function open(backEnd = new BackEnd()): StorageProvider {
     delete: async (path, options) => checked().delete(path, options),
     mkdir: async (path, options) => checked().mkdir(path, options),
     quota: async options => checked().quota(options),
-    async presign(path, { method, expiresIn }) {
+    async presign(path, { signal, method, expiresIn }) {
+      signal.throwIfAborted()
       const ends = String(Date.now() + expiresIn * 1000)
       const query = new URLSearchParams({ path, ends, mark: sign(method, path, ends) })
       return { url: new URL(`?${query}`, await backEnd.url()), headers: {} }
@@ -98,18 +99,21 @@ export function open(backEnd = new BackEnd()): StorageProvider {
       async append(state, body, { signal, offset }) {
         const onAbort = () => body.destroy(signal.reason)
         signal.addEventListener('abort', onAbort)
+        if (signal.aborted) onAbort()
         const bytes = await buffer(body)
         find(state).pieces.set(offset, bytes)
         return state
       },
       async complete(state, options) {
+        options.signal.throwIfAborted()
         const { path, pieces } = find(state)
         const whole = Buffer.concat([...pieces].sort(([a], [b]) => a - b).map(([, bytes]) => bytes))
         const entry = await files.write(path, Readable.from([whole], { objectMode: false }), options)
         backEnd.uploads.delete(JSON.parse(state).id)
         return entry
       },
-      async abort(state) {
+      async abort(state, { signal }) {
+        signal.throwIfAborted()
         backEnd.uploads.delete(JSON.parse(state).id)
       },
     },
@@ -150,7 +154,7 @@ export function harness(change: (good: StorageProvider) => StorageProvider = goo
     },
     partSize,
     manyEntries: 500,
-    largeFileSize: 70_000_000,
+    largeFileSize: 80_000_000,
     inMemory: true,
     faults: {
       expireCredentials: failing('UNAUTHORIZED'),
