@@ -225,7 +225,8 @@ export interface AdapterDefinition<Config = Record<string, unknown>> {
   configSchema: ConfigSchema
   oauth?: OAuthFlow<Config>
   /**
-   * `config` has passed the schema. The host gives it a minute, as it does every call that moves no file content.
+   * `config` has passed the schema. The host gives it a minute, as it does `stat`, `list`, `delete`, `mkdir`, `quota` and
+   * `close`.
    * @throws INVALID_CONFIG with a sentence that says what to change
    */
   open(config: Config, host: Host): Promise<StorageProvider>

@@ -52,11 +52,9 @@ export function checkPage(
   warn: (message: string) => void,
 ): { entries: CheckedEntry[]; cursor: string | null } {
   if (!Array.isArray(page.entries) || page.entries.length > asked.limit) throw fault('a page that is too long')
-  const entries: CheckedEntry[] = []
-  for (const entry of page.entries) {
-    if (isName(entry.name)) entries.push(checkEntry(entry, entry.name))
-    else warn('An entry with a name that no path can hold is left out of a listing.')
-  }
+  const entries = page.entries.filter(({ name }) => isName(name)).map(entry => checkEntry(entry, entry.name))
+  const hidden = page.entries.length - entries.length
+  if (hidden > 0) warn(`Left out of a listing, since no path can hold their names: ${hidden}.`)
   const cursor = page.cursor ?? null
   if (cursor !== null && (typeof cursor !== 'string' || cursor === '' || cursor.length > maxCursorLength)) {
     throw fault('a malformed cursor')

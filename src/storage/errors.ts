@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { StorageError, type StorageErrorCode, storageErrorCodes } from '../../adapters/contract.ts'
 import { AppError, type Reason } from '../errors.ts'
 
@@ -57,5 +58,10 @@ export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
       retryAfterMs: isTime ? retryAfterMs : undefined,
     })
   }
-  return new AppError('BACK_END_FAULT', undefined, { cause: error })
+  return new AppError('BACK_END_FAULT', undefined, { cause: loggable(error) })
+}
+
+/** The log cannot write everything that can be thrown: a bare object has no text. */
+function loggable(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(`It threw ${inspect(thrown, { customInspect: false })}`)
 }

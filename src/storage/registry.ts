@@ -60,7 +60,8 @@ async function load(name: string, timeout: number): Promise<unknown> {
 function reasonIn(error: unknown): string {
   const text = error instanceof Error ? error.message : undefined
   // `inspect`, unlike `String`, has a text for everything that can be thrown.
-  const message = typeof text === 'string' && text !== '' ? text : `it throws ${inspect(error)}`
+  const message =
+    typeof text === 'string' && text !== '' ? text : `it throws ${inspect(error, { customInspect: false })}`
   return (message.split('\n')[0] ?? '').replace(/[\s.:]+$/, '')
 }
 

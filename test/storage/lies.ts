@@ -200,6 +200,7 @@ export const lies: Record<string, Lie> = {
   'throws-text': throwing(secret),
   'throws-null': throwing(null),
   'throws-undefined': throwing(undefined),
+  'throws-bare-object': throwing(Object.create(null)),
   'throws-object': throwing({ name: 'StorageError', code: 'NOT_FOUND', message: secret }),
   'throws-code': throwing(Object.assign(new Error(secret), { code: 'NOT_FOUND' })),
   'throws-system-error': throwing(Object.assign(new Error(secret), { code: 'ENOENT', statusCode: 404, status: 404 })),

@@ -1,0 +1,17 @@
+import t from 'tap'
+import { checkPage } from '../../src/storage/entries.ts'
+import { badNames } from './lies.ts'
+
+t.test('names that no path can hold are left out, and told of once a page', async t => {
+  const entry = { kind: 'file' as const, size: 1, modifiedAt: null, etag: null, mimeType: null }
+  const names = ['good', ...badNames, 'better'] as string[]
+  const warnings: string[] = []
+  const page = checkPage({ entries: names.map(name => ({ ...entry, name })) }, { limit: 100, cursor: null }, message =>
+    warnings.push(message),
+  )
+  t.same(
+    page.entries.map(({ name }) => name),
+    ['good', 'better'],
+  )
+  t.same(warnings, [`Left out of a listing, since no path can hold their names: ${badNames.length}.`])
+})
