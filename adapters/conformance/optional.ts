@@ -38,34 +38,48 @@ async function isUnchanged(provider: StorageProvider, names: string[]): Promise<
 const keep = { ...call(), overwrite: false }
 const replace = { ...call(), overwrite: true }
 
+/** What copies and moves have in common. */
+const eitherCases = (['copy', 'move'] as const).flatMap((method): Case[] => {
+  const isSourceRight = (provider: StorageProvider, bytes: Buffer | string) =>
+    method === 'copy' ? has(provider, 'file', bytes) : isMissing(provider, 'file')
+  return [
+    {
+      name: `${method}: a file, with missing parents`,
+      needs: needs(method),
+      async run(provider) {
+        const bytes = pattern(2_500_000)
+        await put(provider, 'file', bytes)
+        const entry = await inOneStep(provider[method]?.(at('file'), at('a/b/target'), keep))
+        if (entry === null) await isUnchanged(provider, ['file'])
+        assert.deepEqual(entry, await provider.stat(at('a/b/target'), call()))
+        await has(provider, 'a/b/target', bytes)
+        await isSourceRight(provider, bytes)
+      },
+    },
+    {
+      name: `${method}: a file that is there is kept or replaced as asked`,
+      needs: needs(method),
+      async run(provider) {
+        await put(provider, 'file', 'content')
+        await put(provider, 'other', 'other')
+        await refuses('ALREADY_EXISTS', provider[method]?.(at('file'), at('other'), keep))
+        await has(provider, 'other', 'other')
+        await has(provider, 'file', 'content')
+        const entry = await inOneStep(provider[method]?.(at('file'), at('other'), replace))
+        if (entry === null) {
+          await has(provider, 'other', 'other')
+          await has(provider, 'file', 'content')
+          await isUnchanged(provider, ['file', 'other'])
+        }
+        await has(provider, 'other', 'content')
+        await isSourceRight(provider, 'content')
+      },
+    },
+  ]
+})
+
 export const optionalCases: Case[] = [
-  {
-    name: 'copy: a file, with missing parents',
-    needs: needs('copy'),
-    async run(provider) {
-      const bytes = pattern(2_500_000)
-      await put(provider, 'file', bytes)
-      const entry = await inOneStep(provider.copy?.(at('file'), at('a/b/copied'), keep))
-      if (entry === null) await isUnchanged(provider, ['file'])
-      assert.deepEqual(entry, await provider.stat(at('a/b/copied'), call()))
-      await has(provider, 'a/b/copied', bytes)
-      await has(provider, 'file', bytes)
-    },
-  },
-  {
-    name: 'copy: a file that is there is kept or replaced as asked',
-    needs: needs('copy'),
-    async run(provider) {
-      await put(provider, 'file', 'content')
-      await put(provider, 'other', 'other')
-      await refuses('ALREADY_EXISTS', provider.copy?.(at('file'), at('other'), keep))
-      await has(provider, 'other', 'other')
-      const entry = await inOneStep(provider.copy?.(at('file'), at('other'), replace))
-      await has(provider, 'file', 'content')
-      await has(provider, 'other', entry === null ? 'other' : 'content')
-      if (entry === null) await isUnchanged(provider, ['file', 'other'])
-    },
-  },
+  ...eitherCases,
   {
     name: 'copy: missing files, folders, and targets that are folders',
     needs: needs('copy'),
@@ -77,33 +91,6 @@ export const optionalCases: Case[] = [
       await refuses('NOT_A_FILE', provider.copy?.(at('file'), at('folder'), replace))
       assert.deepEqual(await namesIn(provider, ''), ['file', 'folder'])
       await has(provider, 'folder/file', 'kept')
-    },
-  },
-  {
-    name: 'move: a file, with missing parents',
-    needs: needs('move'),
-    async run(provider) {
-      await put(provider, 'file', 'content')
-      const entry = await inOneStep(provider.move?.(at('file'), at('a/b/moved'), keep))
-      if (entry === null) await isUnchanged(provider, ['file'])
-      assert.deepEqual(entry, await provider.stat(at('a/b/moved'), call()))
-      await isMissing(provider, 'file')
-      await has(provider, 'a/b/moved', 'content')
-    },
-  },
-  {
-    name: 'move: a file that is there is kept or replaced as asked',
-    needs: needs('move'),
-    async run(provider) {
-      await put(provider, 'file', 'content')
-      await put(provider, 'other', 'other')
-      await refuses('ALREADY_EXISTS', provider.move?.(at('file'), at('other'), keep))
-      await has(provider, 'other', 'other')
-      await has(provider, 'file', 'content')
-      const entry = await inOneStep(provider.move?.(at('file'), at('other'), replace))
-      if (entry === null) await isUnchanged(provider, ['file', 'other'])
-      await has(provider, 'other', 'content')
-      await isMissing(provider, 'file')
     },
   },
   {
