@@ -59,7 +59,9 @@ export async function buildApp(options: {
     storage,
     maxUploadBytes: settings.maxUploadBytes,
     limits: { requestsPerMinute: settings.rateLimit, signIns: settings.signInLimit },
+    auditDays: settings.auditDays,
     onError: err => log.error({ err }, 'Work in the background failed'),
+    onAuditLoss: loss => log.error(loss, 'Events of the audit log could not be kept'),
   })
   const server = await createServer({ services, settings, log, ready: () => requireReady(db) })
   await registerGraphql(server, {

@@ -71,6 +71,7 @@ export const definitions = {
     wholeNumber(0, 1_000_000_000),
     '100',
   ),
+  STOWAGE_AUDIT_DAYS: define('Days that events of the audit log are kept; 0 is for good', wholeNumber(0, 36_500), '90'),
   LOG_LEVEL: define('One of `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`', logLevel, 'info'),
 }
 
@@ -97,6 +98,8 @@ export interface Settings {
   readonly rateLimit: number
   /** Failed logins in ten minutes from one address; 0: no limit. */
   readonly signInLimit: number
+  /** Days; 0 is for good. */
+  readonly auditDays: number
   readonly logLevel: LogLevel
 }
 
@@ -124,6 +127,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     maxUploadBytes: read('STOWAGE_MAX_UPLOAD_BYTES') ?? Number.MAX_SAFE_INTEGER,
     rateLimit: read('STOWAGE_RATE_LIMIT'),
     signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
+    auditDays: read('STOWAGE_AUDIT_DAYS'),
     logLevel: read('LOG_LEVEL'),
   })
 }

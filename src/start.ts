@@ -93,9 +93,10 @@ async function isEmpty(db: Database): Promise<boolean> {
 }
 
 /** The function that it returns ends it. */
-function sweepDaily({ accounts, authorization }: Services, log: Logger): () => Promise<unknown> {
+function sweepDaily({ accounts, authorization, audit }: Services, log: Logger): () => Promise<unknown> {
+  const stop = new AbortController()
   const sweep = () =>
-    Promise.all([accounts.sweep(), authorization.sweep()]).catch(err =>
+    Promise.all([accounts.sweep(), authorization.sweep(), audit.sweep(stop.signal)]).catch(err =>
       log.error({ err }, 'Old rows could not be removed'),
     )
   let sweeping: Promise<unknown> = sweep()
@@ -104,6 +105,7 @@ function sweepDaily({ accounts, authorization }: Services, log: Logger): () => P
   }, sweepInterval).unref()
   return () => {
     clearInterval(timer)
+    stop.abort()
     return sweeping
   }
 }

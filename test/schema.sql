@@ -16,6 +16,42 @@ api_keys: api_keys_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id)
 CREATE INDEX api_keys_member ON public.api_keys USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX api_keys_key_hash ON public.api_keys USING btree (key_hash)
 CREATE UNIQUE INDEX api_keys_pkey ON public.api_keys USING btree (id)
+audit_events.id uuid not null
+audit_events.workspace_id uuid not null
+audit_events.at timestamp(3) with time zone not null
+audit_events.action text not null
+audit_events.result text not null
+audit_events.user_id uuid
+audit_events.user_email text
+audit_events.user_name text
+audit_events.credential_kind text
+audit_events.credential_id uuid
+audit_events.credential_prefix text
+audit_events.address text not null
+audit_events.request_id text not null
+audit_events.provider_id uuid
+audit_events.provider_name text
+audit_events.path text
+audit_events.to_provider_id uuid
+audit_events.to_provider_name text
+audit_events.to_path text
+audit_events.subject_kind text
+audit_events.subject_id text
+audit_events.bytes bigint
+audit_events.count integer not null default 1
+audit_events.details jsonb not null default '{}'::jsonb
+audit_events: audit_events_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+audit_events: audit_events_pkey PRIMARY KEY (id)
+CREATE INDEX audit_events_action ON public.audit_events USING btree (workspace_id, action, id)
+CREATE INDEX audit_events_credential ON public.audit_events USING btree (workspace_id, credential_id, id) WHERE (credential_id IS NOT NULL)
+CREATE INDEX audit_events_failure ON public.audit_events USING btree (workspace_id, result, id) WHERE (result <> 'OK'::text)
+CREATE INDEX audit_events_page ON public.audit_events USING btree (workspace_id, id)
+CREATE INDEX audit_events_path ON public.audit_events USING btree (workspace_id, provider_id, path) WHERE (provider_id IS NOT NULL)
+CREATE INDEX audit_events_provider ON public.audit_events USING btree (workspace_id, provider_id, id) WHERE (provider_id IS NOT NULL)
+CREATE INDEX audit_events_to_path ON public.audit_events USING btree (workspace_id, to_provider_id, to_path) WHERE (to_provider_id IS NOT NULL)
+CREATE INDEX audit_events_to_provider ON public.audit_events USING btree (workspace_id, to_provider_id, id) WHERE (to_provider_id IS NOT NULL)
+CREATE INDEX audit_events_user ON public.audit_events USING btree (workspace_id, user_id, id) WHERE (user_id IS NOT NULL)
+CREATE UNIQUE INDEX audit_events_pkey ON public.audit_events USING btree (id)
 invites.id uuid not null default gen_random_uuid()
 invites.workspace_id uuid not null
 invites.token_hash bytea not null

@@ -4,7 +4,7 @@
  * reach into a provider.
  */
 import { AppError } from '../errors.ts'
-import { basePathIn, containsAccess } from './access.ts'
+import { basePathIn, containsAccess, type ProviderAccess } from './access.ts'
 import { formatPath, isWithin, root, type StoragePath } from './path.ts'
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
 import { type Member, memberReach, type Reach, requireViewer, type Viewer } from './viewer.ts'
@@ -66,6 +66,19 @@ export function requireEveryProvider(viewer: Viewer | null, scope: Scope): Viewe
     throw new AppError('PROVIDER_NOT_ALLOWED', 'This needs access to all providers; this credential reaches only some.')
   }
   return present
+}
+
+/** Which events of the audit log may be seen: without access to everything, those of places that are reached. */
+export interface AuditReach {
+  readonly [decided]: true
+  readonly workspaceId: string
+  readonly access: ProviderAccess
+}
+
+/** @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED */
+export function grantAudit(viewer: Viewer | null): AuditReach {
+  const { access, member } = requireScope(viewer, 'admin')
+  return { [decided]: true, workspaceId: member.workspaceId, access }
 }
 
 /** @throws CREDENTIAL_REQUIRED, SESSION_REQUIRED */

@@ -31,6 +31,8 @@ export interface Viewer extends Reach {
   kind: 'SESSION' | 'API_KEY'
   /** Of the session or the API key. */
   credentialId: string
+  /** The first characters of an API key; null for a session. */
+  displayPrefix: string | null
   member: Member
   expiresAt: Date | null
   origin: Origin
@@ -43,7 +45,8 @@ export function memberReach(member: Pick<Member, 'role' | 'access'>): Reach {
 
 /** A member as they would act with a session of their own. */
 export function memberViewer(member: Member, origin: Origin): Viewer {
-  return { kind: 'SESSION', credentialId: member.userId, member, expiresAt: null, origin, ...memberReach(member) }
+  const { userId: credentialId } = member
+  return { kind: 'SESSION', credentialId, displayPrefix: null, member, expiresAt: null, origin, ...memberReach(member) }
 }
 
 /** A key never exceeds its owner, now or later. */

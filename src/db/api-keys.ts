@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { Member } from '../auth/viewer.ts'
-import type { Database } from './client.ts'
+import type { Change, Database } from './client.ts'
 import { memberColumns, toMember } from './members.ts'
 import type { Schema } from './schema.ts'
 
@@ -52,7 +52,7 @@ function toApiKey(row: KeyRow): ApiKey {
 }
 
 export async function insertApiKey(
-  db: Database,
+  db: Change,
   values: Pick<ApiKey, 'userId' | 'name' | 'displayPrefix' | 'scopes' | 'access' | 'expiresAt'> & {
     workspaceId: string
     hash: Buffer
@@ -129,13 +129,13 @@ export async function findApiKey(db: Database, workspaceId: string, id: string):
   return row ? toApiKey(row) : null
 }
 
-export async function renameApiKey(db: Database, id: string, name: string): Promise<ApiKey> {
+export async function renameApiKey(db: Change, id: string, name: string): Promise<ApiKey> {
   const query = db.updateTable('api_keys').set({ name }).where('id', '=', id).returning(keyColumns)
   return toApiKey(await query.executeTakeFirstOrThrow())
 }
 
 /** For good: a key that is revoked already keeps its time. */
-export async function revokeApiKey(db: Database, id: string): Promise<ApiKey> {
+export async function revokeApiKey(db: Change, id: string): Promise<ApiKey> {
   const query = db
     .updateTable('api_keys')
     .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })

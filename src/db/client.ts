@@ -4,6 +4,10 @@ import type { Schema } from './schema.ts'
 
 export type Database = Kysely<Schema>
 
+declare const withItsEvent: unique symbol
+/** A transaction that the audit log's event of what it changes is written in, too: see `changeWithEvent`. */
+export type Change = Database & { readonly [withItsEvent]: true }
+
 export type Connection = { connectionString: string } | { host: string; port: number; user: string; database: string }
 
 export interface DatabaseOptions {

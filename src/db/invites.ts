@@ -1,6 +1,6 @@
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Role } from '../auth/scopes.ts'
-import type { Database } from './client.ts'
+import type { Change } from './client.ts'
 
 export interface Invite {
   id: string
@@ -14,7 +14,7 @@ export interface Invite {
 }
 
 export async function insertInvite(
-  db: Database,
+  db: Change,
   values: {
     workspaceId: string
     tokenHash: Buffer
@@ -24,8 +24,8 @@ export async function insertInvite(
     apiKeyId: string | null
     expiresAt: Date
   },
-): Promise<void> {
-  await db
+): Promise<string> {
+  const { id } = await db
     .insertInto('invites')
     .values({
       workspace_id: values.workspaceId,
@@ -36,11 +36,13 @@ export async function insertInvite(
       api_key_id: values.apiKeyId,
       expires_at: values.expiresAt,
     })
-    .execute()
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
 }
 
 /** Marks it used; null where it is unknown, expired or used already. */
-export async function redeemInvite(db: Database, tokenHash: Buffer): Promise<Invite | null> {
+export async function redeemInvite(db: Change, tokenHash: Buffer): Promise<Invite | null> {
   const now = new Date()
   const row = await db
     .updateTable('invites')

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Member } from '../auth/viewer.ts'
-import type { Database } from './client.ts'
+import type { Change, Database } from './client.ts'
 import type { Schema } from './schema.ts'
 
 /** The columns of a member and the user behind it, for `toMember`. */
@@ -36,7 +36,7 @@ export function toMember(row: MemberRow): Member {
 }
 
 export async function insertMember(
-  db: Database,
+  db: Change,
   values: { workspaceId: string; userId: string; role: Role; access: ProviderAccess },
 ): Promise<void> {
   await db
@@ -98,7 +98,7 @@ export async function listMembers(
 }
 
 export async function updateMember(
-  db: Database,
+  db: Change,
   workspaceId: string,
   userId: string,
   values: { role: Role; access: ProviderAccess },
@@ -112,7 +112,7 @@ export async function updateMember(
 }
 
 /** Their sessions and keys go with the row. */
-export async function deleteMember(db: Database, workspaceId: string, userId: string): Promise<void> {
+export async function deleteMember(db: Change, workspaceId: string, userId: string): Promise<void> {
   await db.deleteFrom('members').where('workspace_id', '=', workspaceId).where('user_id', '=', userId).execute()
 }
 

@@ -1,4 +1,4 @@
-import type { Database } from './client.ts'
+import type { Change, Database } from './client.ts'
 
 /** A consent that was asked for and has not come back yet. */
 export interface OAuthState {
@@ -10,7 +10,7 @@ export interface OAuthState {
 }
 
 export async function insertOAuthState(
-  db: Database,
+  db: Change,
   values: OAuthState & { stateHash: Buffer; expiresAt: Date },
 ): Promise<void> {
   await db

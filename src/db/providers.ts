@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Database } from './client.ts'
+import type { Change, Database } from './client.ts'
 import type { ProviderStatus, Schema } from './schema.ts'
 
 /** A connected storage provider as stored. */
@@ -23,7 +23,7 @@ type ProviderValues = Pick<
   'workspaceId' | 'id' | 'type' | 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'
 >
 
-export async function insertProvider(db: Database, values: ProviderValues): Promise<ProviderRecord> {
+export async function insertProvider(db: Change, values: ProviderValues): Promise<ProviderRecord> {
   const row = await db
     .insertInto('providers')
     .values({
@@ -63,7 +63,7 @@ export async function findProviders(db: Database, ids: readonly string[]): Promi
  * changed or removed meanwhile.
  */
 export async function updateProvider(
-  db: Database,
+  db: Change,
   { id, version }: Pick<ProviderRecord, 'id' | 'version'>,
   changes: Partial<Pick<ProviderRecord, 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'>>,
 ): Promise<ProviderRecord | null> {
@@ -85,7 +85,7 @@ export async function updateProvider(
   return row ? toProvider(row) : null
 }
 
-export async function renameProvider(db: Database, id: string, name: string): Promise<ProviderRecord | null> {
+export async function renameProvider(db: Change, id: string, name: string): Promise<ProviderRecord | null> {
   const row = await db.updateTable('providers').set({ name }).where('id', '=', id).returningAll().executeTakeFirst()
   return row ? toProvider(row) : null
 }
@@ -107,7 +107,7 @@ export async function setProviderStatus(
     .execute()
 }
 
-export async function deleteProvider(db: Database, id: string): Promise<void> {
+export async function deleteProvider(db: Change, id: string): Promise<void> {
   await db.deleteFrom('providers').where('id', '=', id).execute()
 }
 

@@ -2,12 +2,45 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { StoredAccess } from '../auth/access.ts'
 import type { Role, Scope } from '../auth/scopes.ts'
+import type { Reason } from '../errors.ts'
 
 export const registrations = ['OPEN', 'INVITE', 'CLOSED'] as const
 export type Registration = (typeof registrations)[number]
 
 export const providerStatuses = ['CONNECTED', 'NEEDS_AUTHORIZATION', 'NEEDS_RECONNECT', 'UNAVAILABLE'] as const
 export type ProviderStatus = (typeof providerStatuses)[number]
+
+/** What the audit log tells of. READ is written only where reading was refused. */
+export const auditActions = [
+  'REGISTER',
+  'LOGIN',
+  'LOGOUT',
+  'PASSWORD_CHANGE',
+  'INVITE_CREATE',
+  'MEMBER_UPDATE',
+  'MEMBER_REMOVE',
+  'API_KEY_CREATE',
+  'API_KEY_RENAME',
+  'API_KEY_REVOKE',
+  'PROVIDER_CONNECT',
+  'PROVIDER_UPDATE',
+  'PROVIDER_DISCONNECT',
+  'PROVIDER_AUTHORIZE',
+  'PROVIDER_CONSENT',
+  'PROVIDER_TEST',
+  'WORKSPACE_UPDATE',
+  'FOLDER_CREATE',
+  'UPLOAD',
+  'RENAME',
+  'MOVE',
+  'COPY',
+  'DELETE',
+  'DOWNLOAD',
+  'READ',
+] as const
+export type AuditAction = (typeof auditActions)[number]
+/** CUT: the connection ended before all of it was through. */
+export type AuditResult = 'OK' | 'CUT' | Reason
 
 export interface Schema {
   workspaces: WorkspaceTable
@@ -20,6 +53,7 @@ export interface Schema {
   oauth_states: OAuthStateTable
   provider_tokens: ProviderTokenTable
   rate_limits: RateLimitTable
+  audit_events: AuditEventTable
 }
 
 /** Made once, by the database, where nobody says otherwise. */
@@ -134,4 +168,33 @@ interface RateLimitTable {
   hits: number
   /** Of the window in which they are counted. */
   ends_at: Date
+}
+
+interface AuditEventTable {
+  /** Of version 7: in the order of time. */
+  id: string
+  workspace_id: string
+  at: Date
+  action: AuditAction
+  result: AuditResult
+  user_id: string | null
+  user_email: string | null
+  user_name: string | null
+  credential_kind: 'SESSION' | 'API_KEY' | null
+  credential_id: string | null
+  credential_prefix: string | null
+  address: string
+  request_id: string
+  provider_id: string | null
+  provider_name: string | null
+  path: string | null
+  to_provider_id: string | null
+  to_provider_name: string | null
+  to_path: string | null
+  subject_kind: string | null
+  subject_id: string | null
+  /** A bigint, which pg gives as text. */
+  bytes: string | null
+  count: Generated<number>
+  details: Json<Record<string, unknown>>
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Member } from '../auth/viewer.ts'
-import type { Database } from './client.ts'
+import type { Change, Database } from './client.ts'
 import { memberColumns, toMember } from './members.ts'
 
 export interface Session {
@@ -11,7 +11,7 @@ export interface Session {
 }
 
 export async function insertSession(
-  db: Database,
+  db: Change,
   values: { workspaceId: string; userId: string; expiresAt: Date },
 ): Promise<string> {
   const { id } = await db
@@ -48,7 +48,7 @@ export function prepareSessions(db: Database): (ids: readonly string[]) => Promi
   }
 }
 
-export async function revokeSession(db: Database, id: string): Promise<void> {
+export async function revokeSession(db: Change, id: string): Promise<void> {
   await db
     .updateTable('sessions')
     .set({ revoked_at: new Date() })
@@ -57,7 +57,7 @@ export async function revokeSession(db: Database, id: string): Promise<void> {
     .execute()
 }
 
-export async function revokeOtherSessions(db: Database, userId: string, keptId: string): Promise<void> {
+export async function revokeOtherSessions(db: Change, userId: string, keptId: string): Promise<void> {
   await db
     .updateTable('sessions')
     .set({ revoked_at: new Date() })

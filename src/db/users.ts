@@ -1,4 +1,4 @@
-import type { Database } from './client.ts'
+import type { Change, Database } from './client.ts'
 
 export interface UserPassword {
   userId: string
@@ -12,7 +12,7 @@ export function emailKey(email: string): string {
 
 /** @throws a unique violation where the email is taken */
 export async function insertUser(
-  db: Database,
+  db: Change,
   values: { email: string; name: string | null; passwordHash: string },
 ): Promise<string> {
   const { id } = await db
@@ -43,7 +43,7 @@ export async function findPassword(db: Database, userId: string): Promise<UserPa
 }
 
 /** Changes it only where it still is `from`, so that of two changes at once one wins. */
-export async function replacePassword(db: Database, userId: string, from: string, to: string): Promise<boolean> {
+export async function replacePassword(db: Change, userId: string, from: string, to: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')
     .set({ password_hash: to })
@@ -54,7 +54,7 @@ export async function replacePassword(db: Database, userId: string, from: string
 }
 
 /** A person who is in no workspace any more can register again with the same email. */
-export async function deleteUserWithoutMembership(db: Database, userId: string): Promise<void> {
+export async function deleteUserWithoutMembership(db: Change, userId: string): Promise<void> {
   await db
     .deleteFrom('users')
     .where('id', '=', userId)

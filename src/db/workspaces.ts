@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { Database } from './client.ts'
+import type { Change, Database } from './client.ts'
 import type { Registration, Schema } from './schema.ts'
 
 export interface Workspace {
@@ -20,12 +20,12 @@ export async function findWorkspace(db: Database, id: string): Promise<Workspace
   return row ? toWorkspace(row) : null
 }
 
-export async function insertWorkspace(db: Database, values: { name: string }): Promise<Workspace> {
+export async function insertWorkspace(db: Change, values: { name: string }): Promise<Workspace> {
   return toWorkspace(await db.insertInto('workspaces').values(values).returningAll().executeTakeFirstOrThrow())
 }
 
 export async function updateWorkspace(
-  db: Database,
+  db: Change,
   id: string,
   values: { name?: string; registration?: Registration },
 ): Promise<Workspace> {

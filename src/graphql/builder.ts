@@ -1,9 +1,15 @@
-import SchemaBuilder from '@pothos/core'
+import SchemaBuilder, {
+  type FieldNullability,
+  type InputFieldMap,
+  type SchemaTypes,
+  type TypeParam,
+} from '@pothos/core'
 import ComplexityPlugin from '@pothos/plugin-complexity'
 import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
 import { requireScope, requireSession } from '../auth/policy.ts'
 import type { Scope } from '../auth/scopes.ts'
 import { requireViewer } from '../auth/viewer.ts'
+import type { AuditAction } from '../db/schema.ts'
 import type { GraphqlContext } from './context.ts'
 
 /**
@@ -19,6 +25,22 @@ export interface Rules {
   session: true
   /** A credential that reaches at least this. */
   scope: Scope
+}
+
+declare global {
+  export namespace PothosSchemaTypes {
+    // Its parameters are those of the interface that it adds to.
+    export interface MutationFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveReturnShape,
+    > {
+      /** What the mutation does, for the audit log. */
+      audit: AuditAction
+    }
+  }
 }
 
 export const builder = new SchemaBuilder<{

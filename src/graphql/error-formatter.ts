@@ -50,7 +50,8 @@ function explain(error: GraphQLError): AppError {
   return isArgument ? new AppError('INVALID_INPUT', cause.message) : toAppError(cause)
 }
 
-function causeOf(error: Error): Error {
+/** What a resolver has thrown. */
+export function causeOf(error: Error): Error {
   return error instanceof GraphQLError && error.originalError ? causeOf(error.originalError) : error
 }
 

@@ -7,6 +7,7 @@ import { requireAffordable } from './cost.ts'
 import { createDocuments, findOperation } from './documents.ts'
 import { type FormattedError, formatExecution, formatRefusal, maxErrors, RequestRefused } from './error-formatter.ts'
 import type { Parameters } from './parameters.ts'
+import { noteRefusals } from './refusals.ts'
 
 /** Without `data` the request was refused, and nothing was executed. */
 export interface Answer {
@@ -61,6 +62,7 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
       // Its entry refers to the context, and through it to the request: all of that would outlive young collections.
       .finally(() => RequestCache.clearForContext(context))
     if (!errors) return { data }
+    noteRefusals(errors.slice(0, maxErrors), schema, context, variables)
     return { errors: formatExecution(errors, requestId, report), data: data ?? null }
   }
 }

@@ -1,6 +1,7 @@
 import { builder } from './builder.ts'
 import './types/account.ts'
 import './types/api-key.ts'
+import './types/audit-event.ts'
 import './types/change-entry.ts'
 import './types/connect-provider.ts'
 import './types/entry.ts'

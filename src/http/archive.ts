@@ -7,7 +7,7 @@ import { LeftOut } from './archive-left-out.ts'
 import { isNotModified } from './conditions.ts'
 import { openCurrent } from './content.ts'
 import { contentDisposition } from './content-headers.ts'
-import { write } from './send-file.ts'
+import { bytesWritten, write } from './send-file.ts'
 import { archivedName, topName } from './zip/names.ts'
 import { ZipWriter } from './zip/writer.ts'
 
@@ -44,7 +44,9 @@ export async function answerArchive(found: Download, request: FastifyRequest, re
     response.writeHead(200, reply.getHeaders() as Record<string, string>)
     await writeArchive(zip, { found, top, first, items }, signal)
     response.end()
+    found.ended(bytesWritten(response))
   } catch (error) {
+    found.ended(bytesWritten(response), signal.aborted ? signal.reason : error)
     // The end of an archive lists what is in it: one that was cut does not open as if it were whole.
     response.destroy()
     if (error instanceof ClientGone || signal.aborted)

@@ -14,7 +14,7 @@ import { type Content, openContent } from './content.ts'
 import { contentDisposition, contentType } from './content-headers.ts'
 import { parseQuery, requireParameter } from './query.ts'
 import { parseRange, type Span } from './range.ts'
-import { write } from './send-file.ts'
+import { bytesWritten, write } from './send-file.ts'
 import { formatTag, wholeSeconds } from './validators.ts'
 
 export const downloadPath = '/api/download/proxy'
@@ -24,6 +24,7 @@ export function downloadRoute(app: FastifyInstance, { files }: Services): void {
   app.route({
     method: ['GET', 'HEAD'],
     url: downloadPath,
+    config: { audit: 'DOWNLOAD' },
     handler: async (request, reply) => {
       const query = parseDownload(request)
       const signal = requestSignal(request)
@@ -82,7 +83,7 @@ async function answer(
     const body = decide(request, reply, found, inline ?? found.inline)
     try {
       const content = body.kind === 'none' ? null : await openContent(found, spansOf(body), requestSignal(request))
-      await transmit(request, reply, body, content)
+      await transmit(request, reply, body, content, found)
       return
     } catch (error) {
       if (!(error instanceof AppError && error.reason === 'PRECONDITION_FAILED')) throw error
@@ -141,7 +142,9 @@ async function transmit(
   reply: FastifyReply,
   body: Body,
   content: Content | null,
+  { ended }: Found,
 ): Promise<void> {
+  const isDownload = request.method === 'GET' && reply.statusCode !== 304
   const signal = requestSignal(request)
   const response = reply.raw
   reply.hijack()
@@ -149,7 +152,9 @@ async function transmit(
     response.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>)
     if (content) await sendBody(response, body, content, signal)
     response.end()
+    if (isDownload) ended(bytesWritten(response))
   } catch (error) {
+    if (isDownload) ended(bytesWritten(response), signal.aborted ? signal.reason : error)
     // Headers are out: a cut connection is how the client learns that the file is not whole.
     response.destroy()
     if (error instanceof ClientGone || signal.aborted)

@@ -54,6 +54,13 @@ export async function sendFile(
   }
 }
 
+const written = new WeakMap<ByteSink, number>()
+
+/** Bytes of the body that have left the buffer, as far as `write` has sent them. */
+export function bytesWritten(sink: ByteSink): number {
+  return written.get(sink) ?? 0
+}
+
 /** Resolves when the bytes have left the buffer. @throws ClientGone, the signal's reason */
 export function write(sink: ByteSink, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -66,7 +73,10 @@ export function write(sink: ByteSink, chunk: Uint8Array, signal: AbortSignal): P
     sink.write(chunk, error => {
       signal.removeEventListener('abort', onAbort)
       if (error) reject(new ClientGone('The connection broke', { cause: error }))
-      else resolve()
+      else {
+        written.set(sink, bytesWritten(sink) + chunk.length)
+        resolve()
+      }
     })
   })
 }

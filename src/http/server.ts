@@ -5,12 +5,13 @@ import { watchClients } from './abort.ts'
 import { authenticateRequests } from './authenticate.ts'
 import { createClientErrorHandler } from './client-error.ts'
 import { refuseWhenClosing } from './close.ts'
-import { handleError, handleFrameworkError } from './error-handler.ts'
+import { handleFrameworkError } from './error-handler.ts'
 import { handleExpectations } from './expect.ts'
 import { sendStandardHeaders } from './headers.ts'
 import { registerRoutes } from './index.ts'
 import { RequestLogController, requestLog } from './log.ts'
 import { refuseUnknownRoutes } from './not-found.ts'
+import { handleErrors } from './refusals.ts'
 import { requestId } from './request-id.ts'
 
 export interface ServerOptions {
@@ -49,7 +50,7 @@ export async function createServer({ services, settings, log, ready }: ServerOpt
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
   })
   clientErrors.watch(app.server)
-  app.setErrorHandler(handleError)
+  handleErrors(app, services)
   watchClients(app)
   sendStandardHeaders(app)
   refuseWhenClosing(app)

@@ -6,7 +6,7 @@ import { requireMayAssign, requireSession } from '../auth/policy.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
 import { type Member, memberViewer, type Origin, type Viewer } from '../auth/viewer.ts'
 import { findApiKey } from '../db/api-keys.ts'
-import { type Database, isUniqueViolation } from '../db/client.ts'
+import { type Change, type Database, isUniqueViolation } from '../db/client.ts'
 import { redeemInvite } from '../db/invites.ts'
 import { findMember, findMemberships, insertMember } from '../db/members.ts'
 import { deleteSessionsExpiredBefore, insertSession, revokeOtherSessions, revokeSession } from '../db/sessions.ts'
@@ -14,6 +14,8 @@ import { findPassword, findPasswordByEmail, insertUser, replacePassword } from '
 import { findTheWorkspace, insertWorkspace, lockFounding, type Workspace } from '../db/workspaces.ts'
 import { AppError } from '../errors.ts'
 import { apiKeyState } from './api-keys.ts'
+import type { Audit, Recording } from './audit.ts'
+import { cut } from './audit-event.ts'
 import { parseEmail, parseName } from './input.ts'
 import type { SignIns } from './limits/sign-ins.ts'
 
@@ -38,16 +40,19 @@ export function createInviteToken(): { invite: string; hash: Buffer } {
   return { invite, hash: hashToken(invite) }
 }
 
-export function createAccounts({ db, tokens, limits }: { db: Database; tokens: SessionTokens; limits: SignIns }) {
-  async function signIn(database: Database, member: Member): Promise<SignedIn> {
+export function createAccounts(options: { db: Database; tokens: SessionTokens; limits: SignIns; audit: Audit }) {
+  const { db, tokens, limits, audit } = options
+
+  async function signIn(change: Change, recording: Recording, member: Member): Promise<SignedIn> {
     const { userId, workspaceId } = member
     const expiresAt = wholeSecond(Date.now() + sessionLifetime)
-    const sid = await insertSession(database, { workspaceId, userId, expiresAt })
+    const sid = await insertSession(change, { workspaceId, userId, expiresAt })
+    recording.add({ user: member, session: sid })
     return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }
   }
 
   /** What a newcomer gets: everything as the founder, what the invite says, or nothing yet. */
-  async function admit(trx: Database, workspace: Workspace | null, invite: string | null, origin: Origin) {
+  async function admit(trx: Change, workspace: Workspace | null, invite: string | null, origin: Origin) {
     if (!workspace) {
       const founded = await insertWorkspace(trx, { name: 'Stowage' })
       return { workspaceId: founded.id, role: 'OWNER', access: allProviders } as const
@@ -62,90 +67,100 @@ export function createAccounts({ db, tokens, limits }: { db: Database; tokens: S
     return { workspaceId: workspace.id, role: 'NONE', access: allProviders } as const
   }
 
+  async function register(input: Registration, origin: Origin, recording: Recording): Promise<SignedIn> {
+    const email = parseEmail(input.email)
+    const name = input.name ? parseName(input.name, 'A name') : null
+    checkPassword(input.password)
+    const who = { email, address: origin.address }
+    await limits.countRegistration(who).catch(async error => {
+      const isLimited = error instanceof AppError && error.reason === 'RATE_LIMITED'
+      // Whatever others have tried before: somebody can always be the first.
+      if (!isLimited || (await findTheWorkspace(db))) throw error
+    })
+    const passwordHash = await hashPassword(input.password)
+    const signedIn = await recording.commit(async trx => {
+      let workspace = await findTheWorkspace(trx)
+      if (!workspace) {
+        await lockFounding(trx)
+        workspace = await findTheWorkspace(trx)
+      }
+      if (workspace?.registration === 'CLOSED') {
+        throw new AppError('REGISTRATION_CLOSED', 'This workspace takes no new members.')
+      }
+      const membership = await admit(trx, workspace, input.invite ?? null, origin)
+      const userId = await insertUser(trx, { email, name, passwordHash }).catch(error => {
+        if (!isUniqueViolation(error)) throw error
+        throw new AppError('ALREADY_EXISTS', 'An account with this email exists: log in instead.')
+      })
+      await insertMember(trx, { userId, ...membership })
+      const member = await findMember(trx, membership.workspaceId, userId)
+      if (!member) throw new Error('A member that was just inserted is missing')
+      return signIn(trx, recording, member)
+    })
+    await limits.noteRegistered(who)
+    return signedIn
+  }
+
   return {
     /**
      * The first person founds the workspace and owns it; of two at once, one does.
      * @throws INVALID_INPUT, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
      */
-    async register(input: Registration, origin: Origin): Promise<SignedIn> {
-      const email = parseEmail(input.email)
-      const name = input.name ? parseName(input.name, 'A name') : null
-      checkPassword(input.password)
-      const who = { email, address: origin.address }
-      await limits.countRegistration(who).catch(async error => {
-        const isLimited = error instanceof AppError && error.reason === 'RATE_LIMITED'
-        // Whatever others have tried before: somebody can always be the first.
-        if (!isLimited || (await findTheWorkspace(db))) throw error
-      })
-      const passwordHash = await hashPassword(input.password)
-      const signedIn = await db.transaction().execute(async trx => {
-        let workspace = await findTheWorkspace(trx)
-        if (!workspace) {
-          await lockFounding(trx)
-          workspace = await findTheWorkspace(trx)
-        }
-        if (workspace?.registration === 'CLOSED') {
-          throw new AppError('REGISTRATION_CLOSED', 'This workspace takes no new members.')
-        }
-        const membership = await admit(trx, workspace, input.invite ?? null, origin)
-        const userId = await insertUser(trx, { email, name, passwordHash }).catch(error => {
-          if (!isUniqueViolation(error)) throw error
-          throw new AppError('ALREADY_EXISTS', 'An account with this email exists: log in instead.')
-        })
-        await insertMember(trx, { userId, ...membership })
-        const member = await findMember(trx, membership.workspaceId, userId)
-        if (!member) throw new Error('A member that was just inserted is missing')
-        return signIn(trx, member)
-      })
-      await limits.noteRegistered(who)
-      return signedIn
+    register(input: Registration, origin: Origin): Promise<SignedIn> {
+      const given = { email: cut(input.email), byInvite: input.invite != null }
+      return audit.recorded({ origin }, 'REGISTER', { details: given }, recording => register(input, origin, recording))
     },
 
     /**
      * The same answer, after the same time, for an unknown email as for a wrong password.
      * @throws WRONG_EMAIL_OR_PASSWORD, RATE_LIMITED
      */
-    async login(input: { email: string; password: string }, origin: Origin): Promise<SignedIn> {
-      return limits.tryPassword({ email: input.email, address: origin.address }, async () => {
-        // PostgreSQL holds no NUL, so no email has one.
-        const account = input.email.includes('\0') ? null : await findPasswordByEmail(db, input.email.trim())
-        const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
-        const [member] = account && matches ? await findMemberships(db, account.userId) : []
-        if (!member) throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
-        return signIn(db, member)
-      })
+    login(input: { email: string; password: string }, origin: Origin): Promise<SignedIn> {
+      const tried = { email: input.email, address: origin.address }
+      return audit.recorded({ origin }, 'LOGIN', { details: { email: cut(input.email) } }, recording =>
+        limits.tryPassword(tried, async () => {
+          // PostgreSQL holds no NUL, so no email has one.
+          const account = input.email.includes('\0') ? null : await findPasswordByEmail(db, input.email.trim())
+          const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
+          const [member] = account && matches ? await findMemberships(db, account.userId) : []
+          if (!member) throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
+          return recording.commit(change => signIn(change, recording, member))
+        }),
+      )
     },
 
     /** @throws SESSION_REQUIRED */
     async logout(viewer: Viewer | null): Promise<void> {
-      await revokeSession(db, requireSession(viewer).credentialId)
+      await audit.recorded(viewer, 'LOGOUT', {}, recording => {
+        const { credentialId } = requireSession(viewer)
+        return recording.commit(change => revokeSession(change, credentialId))
+      })
     },
 
     /**
      * The session stays; all others of the person end.
      * @throws SESSION_REQUIRED, WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT, RATE_LIMITED
      */
-    async changePassword(
-      viewer: Viewer | null,
-      input: { currentPassword: string; newPassword: string },
-    ): Promise<SignedIn> {
-      const { member, credentialId, expiresAt, origin } = requireSession(viewer)
-      checkPassword(input.newPassword)
-      // Whoever has found a session must not guess here what they cannot guess at the login.
-      const account = await limits.tryPassword({ email: member.email, address: origin.address }, async () => {
-        const found = await findPassword(db, member.userId)
-        if (found && (await verifyPassword(found.passwordHash, input.currentPassword))) return found
-        throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The current password is wrong.')
+    changePassword(viewer: Viewer | null, input: { currentPassword: string; newPassword: string }): Promise<SignedIn> {
+      return audit.recorded(viewer, 'PASSWORD_CHANGE', {}, async recording => {
+        const { member, credentialId, expiresAt, origin } = requireSession(viewer)
+        checkPassword(input.newPassword)
+        // Whoever has found a session must not guess here what they cannot guess at the login.
+        const account = await limits.tryPassword({ email: member.email, address: origin.address }, async () => {
+          const found = await findPassword(db, member.userId)
+          if (found && (await verifyPassword(found.passwordHash, input.currentPassword))) return found
+          throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The current password is wrong.')
+        })
+        const passwordHash = await hashPassword(input.newPassword)
+        await recording.commit(async trx => {
+          if (!(await replacePassword(trx, member.userId, account.passwordHash, passwordHash))) {
+            throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password was changed by somebody else meanwhile.')
+          }
+          await revokeOtherSessions(trx, member.userId, credentialId)
+        })
+        const until = expiresAt ?? new Date()
+        return { token: tokens.sign({ sub: member.userId, sid: credentialId }, until), expiresAt: until, member }
       })
-      const passwordHash = await hashPassword(input.newPassword)
-      await db.transaction().execute(async trx => {
-        if (!(await replacePassword(trx, member.userId, account.passwordHash, passwordHash))) {
-          throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password was changed by somebody else meanwhile.')
-        }
-        await revokeOtherSessions(trx, member.userId, credentialId)
-      })
-      const until = expiresAt ?? new Date()
-      return { token: tokens.sign({ sub: member.userId, sid: credentialId }, until), expiresAt: until, member }
     },
 
     /** Rows that say nothing any more; once a day is often enough. */
@@ -156,7 +171,7 @@ export function createAccounts({ db, tokens, limits }: { db: Database; tokens: S
 }
 
 /** @throws INVALID_INVITE */
-async function acceptInvite(trx: Database, token: string, origin: Origin) {
+async function acceptInvite(trx: Change, token: string, origin: Origin) {
   const invite = await redeemInvite(trx, hashToken(token))
   const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
   if (!invite || !maker) throw new AppError('INVALID_INVITE')

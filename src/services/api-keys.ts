@@ -1,3 +1,4 @@
+import { storeAccess } from '../auth/access.ts'
 import { generateApiKey } from '../auth/api-key.ts'
 import { isId } from '../auth/id.ts'
 import { requireCovers, requireKeyManager, requireMayAssign, requireScope } from '../auth/policy.ts'
@@ -8,6 +9,7 @@ import type { Database } from '../db/client.ts'
 import { findMember } from '../db/members.ts'
 import { AppError } from '../errors.ts'
 import { type AccessInput, parseAccess, requireProviders } from './access.ts'
+import type { Audit } from './audit.ts'
 import { parseFuture, parseName } from './input.ts'
 
 export type ApiKeyState = 'active' | 'expired' | 'revoked'
@@ -24,7 +26,7 @@ export function apiKeyState(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now = 
   return key.expiresAt && key.expiresAt <= now ? 'expired' : 'active'
 }
 
-export function createApiKeys({ db }: { db: Database }) {
+export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
   /** The viewer's own, or one of a member whom the viewer manages. */
   async function managed(viewer: Viewer, id: string): Promise<ApiKey> {
     const key = isId(id) ? await findApiKey(db, viewer.member.workspaceId, id) : null
@@ -43,21 +45,30 @@ export function createApiKeys({ db }: { db: Database }) {
 
   return {
     /** `key` is the full value, shown this once. @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND */
-    async create(viewer: Viewer | null, input: CreateApiKey): Promise<{ apiKey: ApiKey; key: string }> {
-      const maker = requireKeyManager(viewer)
-      const name = parseName(input.name, 'The name of a key')
-      const given = scopes.filter(scope => input.scopes.includes(scope))
-      if (given.length === 0) throw new AppError('INVALID_INPUT', 'A key has at least one scope: read, write or admin.')
-      const access = parseAccess(input.providerAccess)
-      const expiresAt = input.expiresAt ? parseFuture(input.expiresAt, 'The expiry of a key') : null
-      // "All providers" means all that the owner reaches, so it never exceeds them.
-      requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })
-      requireEarlierExpiry(maker, expiresAt)
-      await requireProviders(db, maker.member.workspaceId, access)
-      const { key, keyHash, displayPrefix } = generateApiKey()
-      const { userId, workspaceId } = maker.member
-      const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, scopes: given, access, expiresAt }
-      return { apiKey: await insertApiKey(db, values), key }
+    create(viewer: Viewer | null, input: CreateApiKey): Promise<{ apiKey: ApiKey; key: string }> {
+      return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
+        const maker = requireKeyManager(viewer)
+        const name = parseName(input.name, 'The name of a key')
+        const given = scopes.filter(scope => input.scopes.includes(scope))
+        if (given.length === 0)
+          throw new AppError('INVALID_INPUT', 'A key has at least one scope: read, write or admin.')
+        const access = parseAccess(input.providerAccess)
+        const expiresAt = input.expiresAt ? parseFuture(input.expiresAt, 'The expiry of a key') : null
+        // "All providers" means all that the owner reaches, so it never exceeds them.
+        requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })
+        requireEarlierExpiry(maker, expiresAt)
+        await requireProviders(db, maker.member.workspaceId, access)
+        const { key, keyHash, displayPrefix } = generateApiKey()
+        const { userId, workspaceId } = maker.member
+        const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, scopes: given, access, expiresAt }
+        const providerAccess = storeAccess(access)
+        recording.add({ details: { name, displayPrefix, scopes: given, providerAccess, expiresAt } })
+        return recording.commit(async change => {
+          const apiKey = await insertApiKey(change, values)
+          recording.add({ subject: { kind: 'API_KEY', id: apiKey.id } })
+          return { apiKey, key }
+        })
+      })
     },
 
     /** One's own, or those of a member whom the viewer manages. @throws SESSION_REQUIRED, SCOPE_REQUIRED, NOT_FOUND */
@@ -76,15 +87,23 @@ export function createApiKeys({ db }: { db: Database }) {
       return managed(requireKeyManager(viewer), id)
     },
 
-    async rename(viewer: Viewer | null, id: string, name: string): Promise<ApiKey> {
-      const manager = requireKeyManager(viewer)
-      const parsed = parseName(name, 'The name of a key')
-      return renameApiKey(db, (await managed(manager, id)).id, parsed)
+    rename(viewer: Viewer | null, id: string, name: string): Promise<ApiKey> {
+      return audit.recorded(viewer, 'API_KEY_RENAME', { subject: { kind: 'API_KEY', id } }, async recording => {
+        const manager = requireKeyManager(viewer)
+        const parsed = parseName(name, 'The name of a key')
+        const key = await managed(manager, id)
+        recording.add({ details: { ...described(key), newName: parsed } })
+        return recording.commit(change => renameApiKey(change, key.id, parsed))
+      })
     },
 
     /** At once and for good. */
-    async revoke(viewer: Viewer | null, id: string): Promise<ApiKey> {
-      return revokeApiKey(db, (await managed(requireKeyManager(viewer), id)).id)
+    revoke(viewer: Viewer | null, id: string): Promise<ApiKey> {
+      return audit.recorded(viewer, 'API_KEY_REVOKE', { subject: { kind: 'API_KEY', id } }, async recording => {
+        const key = await managed(requireKeyManager(viewer), id)
+        recording.add({ details: described(key) })
+        return recording.commit(change => revokeApiKey(change, key.id))
+      })
     },
 
     /** The key that a request came with. */
@@ -92,6 +111,11 @@ export function createApiKeys({ db }: { db: Database }) {
       return viewer.kind === 'API_KEY' ? findApiKey(db, viewer.member.workspaceId, viewer.credentialId) : null
     },
   }
+}
+
+/** For the audit log: whose and which. */
+function described({ name, displayPrefix, userId }: ApiKey) {
+  return { name, displayPrefix, ownerId: userId }
 }
 
 /** What a key makes does not outlive it; a session's end says nothing about what was made in it. */

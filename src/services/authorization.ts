@@ -5,7 +5,7 @@ import { hashToken } from '../auth/api-key.ts'
 import { grantProvider } from '../auth/policy.ts'
 import type { Secrets } from '../auth/secrets.ts'
 import { memberViewer, type Origin, type Viewer } from '../auth/viewer.ts'
-import type { Database } from '../db/client.ts'
+import type { Change, Database } from '../db/client.ts'
 import { findMember } from '../db/members.ts'
 import { deleteOAuthStatesExpiredBefore, insertOAuthState, takeOAuthState } from '../db/oauth-states.ts'
 import { type ProviderRecord, updateProvider } from '../db/providers.ts'
@@ -14,6 +14,7 @@ import type { Config } from '../storage/config.ts'
 import { fromAdapter } from '../storage/errors.ts'
 import type { Storage } from '../storage/host.ts'
 import { checkTokens, needsAuthorization, withinTime } from '../storage/tokens.ts'
+import type { Audit } from './audit.ts'
 
 /** What the vendor's redirect brings (RFC 6749, section 4.1.2); each is absent where it is null. */
 export interface Callback {
@@ -31,7 +32,9 @@ interface Pending {
 /** Milliseconds that a person has for it. */
 const lifetime = 10 * 60 * 1000
 
-export function createAuthorization({ db, secrets, storage }: { db: Database; secrets: Secrets; storage: Storage }) {
+export function createAuthorization(options: { db: Database; secrets: Secrets; storage: Storage; audit: Audit }) {
+  const { db, secrets, storage, audit } = options
+
   function flowOf(record: ProviderRecord): { flow: OAuthFlow<Config>; config: Config } {
     const flow = storage.adapters.find(record.type)?.definition.oauth
     const config = storage.config(record)
@@ -41,7 +44,7 @@ export function createAuthorization({ db, secrets, storage }: { db: Database; se
     return { flow, config }
   }
 
-  async function begin(viewer: Viewer, record: ProviderRecord, baseUrl: string): Promise<string> {
+  async function begin(change: Change, viewer: Viewer, record: ProviderRecord, baseUrl: string): Promise<string> {
     const { flow, config } = flowOf(record)
     const state = randomBytes(32).toString('base64url')
     const pending: Pending = {
@@ -54,7 +57,7 @@ export function createAuthorization({ db, secrets, storage }: { db: Database; se
     const { userId, workspaceId } = viewer.member
     const sealed = secrets.seal(JSON.stringify(pending), stateHash.toString('hex'))
     const expiresAt = new Date(Date.now() + lifetime)
-    await insertOAuthState(db, { stateHash, providerId: record.id, workspaceId, userId, sealed, expiresAt })
+    await insertOAuthState(change, { stateHash, providerId: record.id, workspaceId, userId, sealed, expiresAt })
     return flow.authorizeUrl(config, { redirectUri: pending.redirectUri, state, codeChallenge }).href
   }
 
@@ -63,9 +66,12 @@ export function createAuthorization({ db, secrets, storage }: { db: Database; se
      * Where the person goes to give consent. `baseUrl` is this server's address for browsers.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT where the provider needs none
      */
-    async authorize(viewer: Viewer | null, id: string, baseUrl: string): Promise<string> {
-      const granted = grantProvider(viewer, 'admin', id)
-      return begin(granted.viewer, await storage.record(granted), baseUrl)
+    authorize(viewer: Viewer | null, id: string, baseUrl: string): Promise<string> {
+      return audit.recorded(viewer, 'PROVIDER_AUTHORIZE', { place: { providerId: id } }, async recording => {
+        const granted = grantProvider(viewer, 'admin', id)
+        const record = await storage.record(granted)
+        return recording.commit(change => begin(change, granted.viewer, record, baseUrl))
+      })
     },
 
     /**
@@ -77,21 +83,25 @@ export function createAuthorization({ db, secrets, storage }: { db: Database; se
       const taken = state === null ? null : await takeOAuthState(db, stateHash)
       if (!taken) throw new AppError('INVALID_STATE')
       const member = await findMember(db, taken.workspaceId, taken.userId)
-      const record = await storage.record(
-        grantProvider(member && memberViewer(member, origin), 'admin', taken.providerId),
-      )
-      if (error !== null || code === null) throw new AppError('AUTHORIZATION_REFUSED')
-      const { flow, config } = flowOf(record)
-      const pending: Pending = JSON.parse(secrets.open(taken.sealed, stateHash.toString('hex')))
-      const tokens = await withinTime(flow.exchange(config, { code, ...pending })).then(checkTokens, cause => {
-        throw fromAdapter(cause)
-      })
-      return db.transaction().execute(async trx => {
-        // A new version: what was opened with the consent of somebody else is not used again.
-        const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })
-        if (!connected) throw new AppError('INVALID_STATE', 'The provider was changed meanwhile: authorize it again.')
-        await storage.tokens.put(trx, record.id, tokens)
-        return connected
+      const place = { providerId: taken.providerId }
+      const facts = { place, ...(member && { user: member }) }
+      return audit.recorded({ origin }, 'PROVIDER_CONSENT', facts, async recording => {
+        const record = await storage.record(
+          grantProvider(member && memberViewer(member, origin), 'admin', taken.providerId),
+        )
+        if (error !== null || code === null) throw new AppError('AUTHORIZATION_REFUSED')
+        const { flow, config } = flowOf(record)
+        const pending: Pending = JSON.parse(secrets.open(taken.sealed, stateHash.toString('hex')))
+        const tokens = await withinTime(flow.exchange(config, { code, ...pending })).then(checkTokens, cause => {
+          throw fromAdapter(cause)
+        })
+        return recording.commit(async trx => {
+          // A new version: what was opened with the consent of somebody else is not used again.
+          const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })
+          if (!connected) throw new AppError('INVALID_STATE', 'The provider was changed meanwhile: authorize it again.')
+          await storage.tokens.put(trx, record.id, tokens)
+          return connected
+        })
       })
     },
 

@@ -55,6 +55,7 @@ export function createCredentials({
     return {
       kind: 'API_KEY',
       credentialId: key.id,
+      displayPrefix: key.displayPrefix,
       member: owner,
       expiresAt: key.expiresAt,
       origin,
@@ -107,6 +108,7 @@ function sessionViewer(session: Session | null, origin: Origin): Viewer {
   return {
     kind: 'SESSION',
     credentialId: session.id,
+    displayPrefix: null,
     member: session.member,
     expiresAt: session.expiresAt,
     origin,

@@ -4,6 +4,8 @@ import type { Database } from '../db/client.ts'
 import type { Storage } from '../storage/host.ts'
 import { createAccounts } from './accounts.ts'
 import { createApiKeys } from './api-keys.ts'
+import { createAudit } from './audit.ts'
+import type { LostEvents } from './audit-queue.ts'
 import { createAuthorization } from './authorization.ts'
 import { createCredentials } from './credentials.ts'
 import { createFiles } from './files/index.ts'
@@ -23,26 +25,31 @@ export function createServices(options: {
   /** Bytes. */
   maxUploadBytes: number
   limits: LimitSettings
+  /** Days that events of the audit log are kept; 0 is for good. */
+  auditDays: number
   onError: (error: unknown) => void
+  onAuditLoss: (loss: LostEvents) => void
 }) {
   const { db, secrets, storage, maxUploadBytes } = options
   const tokens = sessionTokens(secrets)
   const usage = createKeyUsage(db, options.onError)
   const limits = createLimits({ db, settings: options.limits, onError: options.onError })
+  const audit = createAudit({ db, keepDays: options.auditDays, onLoss: options.onAuditLoss })
   const credentials = createCredentials({ db, tokens, usage, limits: limits.requests })
   return {
     credentials,
     requestLimits: limits.requests,
-    accounts: createAccounts({ db, tokens, limits: limits.signIns }),
-    apiKeys: createApiKeys({ db }),
-    members: createMembers({ db }),
-    workspaces: createWorkspaces({ db }),
-    providers: createProviders({ db, secrets, storage }),
-    authorization: createAuthorization({ db, secrets, storage }),
-    files: createFiles({ storage, secrets, credentials, maxUploadBytes }),
+    audit,
+    accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
+    apiKeys: createApiKeys({ db, audit }),
+    members: createMembers({ db, audit }),
+    workspaces: createWorkspaces({ db, audit }),
+    providers: createProviders({ db, secrets, storage, audit }),
+    authorization: createAuthorization({ db, secrets, storage, audit }),
+    files: createFiles({ storage, secrets, credentials, audit, maxUploadBytes }),
     /** Writes what is still to be written; nothing follows. */
     async close() {
-      await Promise.all([usage.close(), limits.close()])
+      await Promise.all([usage.close(), limits.close(), audit.close()])
     },
   }
 }

@@ -1,9 +1,10 @@
+import { storeAccess } from '../auth/access.ts'
 import { isId } from '../auth/id.ts'
 import { requireKeyManager, requireMayAssign, requireScope } from '../auth/policy.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Member, Viewer } from '../auth/viewer.ts'
 import { batched } from '../db/batched.ts'
-import type { Database } from '../db/client.ts'
+import type { Change, Database } from '../db/client.ts'
 import { insertInvite } from '../db/invites.ts'
 import {
   countOwners,
@@ -20,25 +21,28 @@ import { AppError } from '../errors.ts'
 import { type AccessInput, parseAccess, requireProviders } from './access.ts'
 import { createInviteToken } from './accounts.ts'
 import { requireEarlierExpiry } from './api-keys.ts'
+import type { Audit, Recording } from './audit.ts'
 import { parseFuture, parsePageSize } from './input.ts'
 
 /** Milliseconds that an invite is good for unless it says otherwise: a week. */
 const inviteLifetime = 7 * 24 * 60 * 60 * 1000
 const maxPage = 200
 
-export function createMembers({ db }: { db: Database }) {
+export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
   /** One membership at a time changes; both what is and what shall be must be within the viewer's reach. */
   async function change<T>(
     viewer: Viewer | null,
     userId: string,
-    work: (trx: Database, admin: Viewer, target: Member) => Promise<T>,
+    recording: Recording,
+    work: (trx: Change, admin: Viewer, target: Member) => Promise<T>,
   ): Promise<T> {
     const admin = requireScope(viewer, 'admin')
     const { workspaceId } = admin.member
-    return db.transaction().execute(async trx => {
+    return recording.commit(async trx => {
       await lockWorkspace(trx, workspaceId)
       const target = isId(userId) ? await findMember(trx, workspaceId, userId) : null
       if (!target) throw new AppError('NOT_FOUND', 'There is no such member.')
+      recording.add({ details: { email: target.email, name: target.name, before: given(target) } })
       requireMayAssign(admin, target)
       return work(trx, admin, target)
     })
@@ -79,59 +83,70 @@ export function createMembers({ db }: { db: Database }) {
     },
 
     /** @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, NOT_FOUND */
-    async update(
+    update(
       viewer: Viewer | null,
       input: { userId: string; role?: Role | null | undefined; providerAccess?: AccessInput | null | undefined },
     ): Promise<Member> {
-      const asked = input.providerAccess ? parseAccess(input.providerAccess) : null
-      return change(viewer, input.userId, async (trx, admin, target) => {
-        if (target.userId === admin.member.userId) throw new AppError('OWN_MEMBERSHIP')
-        const next = { role: input.role ?? target.role, access: asked ?? target.access }
-        requireMayAssign(admin, next)
-        if (asked) await requireProviders(trx, target.workspaceId, asked)
-        if (next.role !== 'OWNER') await requireOtherOwner(trx, target)
-        await updateMember(trx, target.workspaceId, target.userId, next)
-        return { ...target, ...next }
+      const subject = { kind: 'MEMBER', id: input.userId } as const
+      return audit.recorded(viewer, 'MEMBER_UPDATE', { subject }, async recording => {
+        const asked = input.providerAccess ? parseAccess(input.providerAccess) : null
+        return change(viewer, input.userId, recording, async (trx, admin, target) => {
+          if (target.userId === admin.member.userId) throw new AppError('OWN_MEMBERSHIP')
+          const next = { role: input.role ?? target.role, access: asked ?? target.access }
+          recording.add({ details: { after: given(next) } })
+          requireMayAssign(admin, next)
+          if (asked) await requireProviders(trx, target.workspaceId, asked)
+          if (next.role !== 'OWNER') await requireOtherOwner(trx, target)
+          await updateMember(trx, target.workspaceId, target.userId, next)
+          return { ...target, ...next }
+        })
       })
     },
 
     /** Their sessions and keys end with them. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, LAST_OWNER, NOT_FOUND */
     async remove(viewer: Viewer | null, userId: string): Promise<void> {
-      await change(viewer, userId, async (trx, _admin, target) => {
-        await requireOtherOwner(trx, target)
-        await deleteMember(trx, target.workspaceId, target.userId)
-        await deleteUserWithoutMembership(trx, target.userId)
-      })
+      const subject = { kind: 'MEMBER', id: userId } as const
+      await audit.recorded(viewer, 'MEMBER_REMOVE', { subject }, recording =>
+        change(viewer, userId, recording, async (trx, _admin, target) => {
+          await requireOtherOwner(trx, target)
+          await deleteMember(trx, target.workspaceId, target.userId)
+          await deleteUserWithoutMembership(trx, target.userId)
+        }),
+      )
     },
 
     /** `invite` is shown this once; one that a key made ends with the key. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
-    async invite(
+    invite(
       viewer: Viewer | null,
       input: { role: Role; providerAccess?: AccessInput | null | undefined; expiresAt?: Date | null | undefined },
     ): Promise<{ invite: string; expiresAt: Date }> {
-      const admin = requireScope(requireKeyManager(viewer), 'admin')
-      const access = input.providerAccess ? parseAccess(input.providerAccess) : null
-      const given = access ?? admin.access
-      requireMayAssign(admin, { role: input.role, access: given })
-      const expiresAt = input.expiresAt
-        ? parseFuture(input.expiresAt, 'The expiry of an invite')
-        : new Date(Math.min(Date.now() + inviteLifetime, keyExpiry(admin)))
-      requireEarlierExpiry(admin, expiresAt)
-      const { workspaceId, userId } = admin.member
-      if (access) await requireProviders(db, workspaceId, access)
-      const { invite, hash } = createInviteToken()
-      await insertInvite(db, {
-        workspaceId,
-        tokenHash: hash,
-        role: input.role,
-        access: given,
-        createdBy: userId,
-        apiKeyId: admin.kind === 'API_KEY' ? admin.credentialId : null,
-        expiresAt,
+      return audit.recorded(viewer, 'INVITE_CREATE', { details: { role: input.role } }, async recording => {
+        const admin = requireScope(requireKeyManager(viewer), 'admin')
+        const access = input.providerAccess ? parseAccess(input.providerAccess) : null
+        const gift = { role: input.role, access: access ?? admin.access }
+        requireMayAssign(admin, gift)
+        const expiresAt = input.expiresAt
+          ? parseFuture(input.expiresAt, 'The expiry of an invite')
+          : new Date(Math.min(Date.now() + inviteLifetime, keyExpiry(admin)))
+        requireEarlierExpiry(admin, expiresAt)
+        const { workspaceId, userId } = admin.member
+        if (access) await requireProviders(db, workspaceId, access)
+        const { invite, hash } = createInviteToken()
+        const apiKeyId = admin.kind === 'API_KEY' ? admin.credentialId : null
+        recording.add({ details: { gives: given(gift), expiresAt } })
+        return recording.commit(async trx => {
+          const values = { workspaceId, tokenHash: hash, ...gift, createdBy: userId, apiKeyId, expiresAt }
+          recording.add({ subject: { kind: 'INVITE', id: await insertInvite(trx, values) } })
+          return { invite, expiresAt }
+        })
       })
-      return { invite, expiresAt }
     },
   }
+}
+
+/** For the audit log. */
+function given({ role, access }: Pick<Member, 'role' | 'access'>) {
+  return { role, providerAccess: storeAccess(access) }
 }
 
 function encodeCursor({ at, userId }: Joined): string {

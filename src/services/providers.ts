@@ -23,7 +23,12 @@ import { fromAdapter } from '../storage/errors.ts'
 import type { Storage } from '../storage/host.ts'
 import type { Adapter } from '../storage/registry.ts'
 import { needsAuthorization } from '../storage/tokens.ts'
+import type { Audit } from './audit.ts'
+import { cut } from './audit-event.ts'
 import { parseName } from './input.ts'
+
+/** Of a configuration, that an event of the audit log names. */
+const maxProperties = 50
 
 export interface Capabilities {
   serverSideCopy: boolean
@@ -34,7 +39,9 @@ export interface Capabilities {
   maxFileSize: number | null
 }
 
-export function createProviders({ db, secrets, storage }: { db: Database; secrets: Secrets; storage: Storage }) {
+export function createProviders(options: { db: Database; secrets: Secrets; storage: Storage; audit: Audit }) {
+  const { db, secrets, storage, audit } = options
+
   function adapterOf(type: string): Adapter {
     const adapter = storage.adapters.find(type)
     if (adapter) return adapter
@@ -116,26 +123,29 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
     },
 
     /** Tries the back end before anything is stored. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CONFIG */
-    async connect(
-      viewer: Viewer | null,
-      input: { type: string; name: string; config: unknown },
-    ): Promise<ProviderRecord> {
-      const { workspaceId } = requireEveryProvider(viewer, 'admin').member
-      const name = parseName(input.name, 'The name of a provider')
-      const adapter = adapterOf(input.type)
-      const config = adapter.rules.parse(input.config)
-      // Without consent there is nothing to try yet.
-      const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
-      if (!awaitsConsent) await storage.tryOut(adapter, config, probe)
-      const id = randomUUID()
-      return insertProvider(db, {
-        id,
-        workspaceId,
-        type: input.type,
-        name,
-        ...seal(id, adapter, config),
-        status: awaitsConsent ? 'NEEDS_AUTHORIZATION' : 'CONNECTED',
-        statusReason: awaitsConsent ? 'Somebody has to give consent: use the authorization address.' : null,
+    connect(viewer: Viewer | null, input: { type: string; name: string; config: unknown }): Promise<ProviderRecord> {
+      const details = { type: cut(input.type) }
+      return audit.recorded(viewer, 'PROVIDER_CONNECT', { providerName: cut(input.name), details }, async recording => {
+        const { workspaceId } = requireEveryProvider(viewer, 'admin').member
+        const name = parseName(input.name, 'The name of a provider')
+        const adapter = adapterOf(input.type)
+        const config = adapter.rules.parse(input.config)
+        // Without consent there is nothing to try yet.
+        const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
+        if (!awaitsConsent) await storage.tryOut(adapter, config, probe)
+        const id = randomUUID()
+        recording.add({ place: { providerId: id }, providerName: name })
+        return recording.commit(change =>
+          insertProvider(change, {
+            id,
+            workspaceId,
+            type: input.type,
+            name,
+            ...seal(id, adapter, config),
+            status: awaitsConsent ? 'NEEDS_AUTHORIZATION' : 'CONNECTED',
+            statusReason: awaitsConsent ? 'Somebody has to give consent: use the authorization address.' : null,
+          }),
+        )
       })
     },
 
@@ -143,46 +153,64 @@ export function createProviders({ db, secrets, storage }: { db: Database; secret
      * Properties that `config` names are replaced, null takes one away, the rest stays, secrets too.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_CONFIG, PRECONDITION_FAILED
      */
-    async update(
+    update(
       viewer: Viewer | null,
       input: { id: string; name?: string | null | undefined; config?: unknown },
     ): Promise<ProviderRecord> {
-      const record = await storage.record(grantProvider(viewer, 'admin', input.id))
-      const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
-      if (input.config == null) return name === undefined ? record : present(await renameProvider(db, record.id, name))
-      const adapter = adapterOf(record.type)
-      const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
-      // What was consented to may not be what the new configuration asks for: only trying tells.
-      const awaitsConsent = needsAuthorization(adapter.definition.oauth, config) && record.status !== 'CONNECTED'
-      if (!awaitsConsent) await storage.tryOut(adapter, config, probe, record)
-      const updated = await updateProvider(db, record, {
-        ...(name !== undefined && { name }),
-        ...seal(record.id, adapter, config),
-        ...(!awaitsConsent && { status: 'CONNECTED', statusReason: null }),
+      const place = { providerId: input.id }
+      return audit.recorded(viewer, 'PROVIDER_UPDATE', { place }, async recording => {
+        const record = await storage.record(grantProvider(viewer, 'admin', input.id))
+        recording.add({ providerName: record.name })
+        const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
+        if (name !== undefined) recording.add({ details: { newName: name } })
+        if (input.config == null) {
+          if (name === undefined) return record
+          return recording.commit(async change => present(await renameProvider(change, record.id, name)))
+        }
+        const adapter = adapterOf(record.type)
+        const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
+        // What was consented to may not be what the new configuration asks for: only trying tells.
+        const awaitsConsent = needsAuthorization(adapter.definition.oauth, config) && record.status !== 'CONNECTED'
+        if (!awaitsConsent) await storage.tryOut(adapter, config, probe, record)
+        // Names only: values can be secrets.
+        recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
+        return recording.commit(async change => {
+          const updated = await updateProvider(change, record, {
+            ...(name !== undefined && { name }),
+            ...seal(record.id, adapter, config),
+            ...(!awaitsConsent && { status: 'CONNECTED', statusReason: null }),
+          })
+          if (!updated) {
+            throw new AppError('PRECONDITION_FAILED', 'The provider was changed by somebody else meanwhile: try again.')
+          }
+          return updated
+        })
       })
-      if (!updated) {
-        throw new AppError('PRECONDITION_FAILED', 'The provider was changed by somebody else meanwhile: try again.')
-      }
-      return updated
     },
 
     /** What is stored at the back end stays there. @throws as `update` */
     async disconnect(viewer: Viewer | null, id: string): Promise<void> {
-      const record = await storage.record(grantProvider(viewer, 'admin', id))
-      await deleteProvider(db, record.id)
-      storage.forget(record.id)
+      await audit.recorded(viewer, 'PROVIDER_DISCONNECT', { place: { providerId: id } }, async recording => {
+        const record = await storage.record(grantProvider(viewer, 'admin', id))
+        recording.add({ providerName: record.name })
+        await recording.commit(change => deleteProvider(change, record.id))
+        storage.forget(record.id)
+      })
     },
 
     /** Asks the back end now and keeps what it says as the status. @throws as `update` */
-    async test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
-      const granted = grantProvider(viewer, 'admin', id)
-      const record = await storage.record(granted)
-      const outcome = await reopen(record).then(
-        () => ({ status: 'CONNECTED', statusReason: null }) as const,
-        error => statusOf(fromAdapter(error)),
-      )
-      await setProviderStatus(db, record, outcome)
-      return storage.record(granted)
+    test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
+      return audit.recorded(viewer, 'PROVIDER_TEST', { place: { providerId: id } }, async recording => {
+        const granted = grantProvider(viewer, 'admin', id)
+        const record = await storage.record(granted)
+        const outcome = await reopen(record).then(
+          () => ({ status: 'CONNECTED', statusReason: null }) as const,
+          error => statusOf(fromAdapter(error)),
+        )
+        recording.add({ providerName: record.name, details: { status: outcome.status } })
+        await recording.commit(change => setProviderStatus(change, record, outcome))
+        return storage.record(granted)
+      })
     },
   }
 }
@@ -203,6 +231,10 @@ function statusOf(error: unknown): Pick<ProviderRecord, 'status' | 'statusReason
     status: known.reason === 'NEEDS_RECONNECT' ? 'NEEDS_RECONNECT' : 'UNAVAILABLE',
     statusReason: known.message,
   }
+}
+
+function propertiesOf(config: unknown): string[] {
+  return Object.keys(config ?? {}).slice(0, maxProperties)
 }
 
 function mergeConfig(stored: Config, changes: unknown): Config {

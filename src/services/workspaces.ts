@@ -4,9 +4,10 @@ import type { Database } from '../db/client.ts'
 import type { Registration } from '../db/schema.ts'
 import { findWorkspace, updateWorkspace, type Workspace } from '../db/workspaces.ts'
 import { AppError } from '../errors.ts'
+import type { Audit } from './audit.ts'
 import { parseName } from './input.ts'
 
-export function createWorkspaces({ db }: { db: Database }) {
+export function createWorkspaces({ db, audit }: { db: Database; audit: Audit }) {
   return {
     /** The one that the credential is in. @throws CREDENTIAL_REQUIRED */
     async get(viewer: Viewer | null): Promise<Workspace> {
@@ -16,18 +17,22 @@ export function createWorkspaces({ db }: { db: Database }) {
     },
 
     /** @throws SCOPE_REQUIRED, INVALID_INPUT */
-    async update(
+    update(
       viewer: Viewer | null,
       input: { name?: string | null | undefined; registration?: Registration | null | undefined },
     ): Promise<Workspace> {
-      const admin = requireScope(viewer, 'admin')
-      const values = {
-        ...(input.name != null && { name: parseName(input.name, 'The name of a workspace') }),
-        ...(input.registration != null && { registration: input.registration }),
-      }
-      if (Object.keys(values).length === 0)
-        throw new AppError('INVALID_INPUT', 'Give a name or a registration to change.')
-      return updateWorkspace(db, admin.member.workspaceId, values)
+      return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
+        const admin = requireScope(viewer, 'admin')
+        const values = {
+          ...(input.name != null && { name: parseName(input.name, 'The name of a workspace') }),
+          ...(input.registration != null && { registration: input.registration }),
+        }
+        if (Object.keys(values).length === 0)
+          throw new AppError('INVALID_INPUT', 'Give a name or a registration to change.')
+        const { workspaceId } = admin.member
+        recording.add({ subject: { kind: 'WORKSPACE', id: workspaceId }, details: values })
+        return recording.commit(change => updateWorkspace(change, workspaceId, values))
+      })
     },
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readlink, utimes, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -265,6 +265,13 @@ t.test('refusals', async t => {
   t.same(await ask(server.downloadUrl('/x', { providerId: 'nobody' })), [404, 'NOT_FOUND'])
 })
 
+/** How many descriptors there are, but for sockets: the pool of database connections opens and closes some. */
+async function openFiles(): Promise<number> {
+  const names = await readdir('/proc/self/fd')
+  const targets = await Promise.all(names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')))
+  return targets.filter(target => target !== '' && !target.startsWith('socket:')).length
+}
+
 t.test('a thousand requests on one connection leave nothing behind', async t => {
   const server = await startHttp(t)
   await put(server, '/file.bin', content)
@@ -276,7 +283,7 @@ t.test('a thousand requests on one connection leave nothing behind', async t => 
   const [socket]: Socket[] = await connected
   const state = async () => ({
     listeners: socket?.eventNames().map(name => [String(name), socket.listenerCount(name)]),
-    files: (await readdir('/proc/self/fd')).length,
+    files: await openFiles(),
   })
   const before = await state()
   for (let round = 0; round < 1000; round++) {

@@ -83,7 +83,16 @@ export async function serve(
   const storage = createStorage({ db, secrets, adapters, warn: () => {} })
   const maxUploadBytes = options.maxUploadBytes ?? Number.MAX_SAFE_INTEGER
   const limits = { requestsPerMinute: 0, signIns: 0 }
-  const services = createServices({ db, secrets, storage, maxUploadBytes, limits, onError: () => {} })
+  const services = createServices({
+    db,
+    secrets,
+    storage,
+    maxUploadBytes,
+    limits,
+    auditDays: 0,
+    onError: () => {},
+    onAuditLoss: () => {},
+  })
   let ready = async () => {}
   const app = await createServer({
     services,

@@ -53,6 +53,7 @@ builder.mutationFields(t => ({
     type: AuthPayload,
     description:
       'Makes an account and signs in. The first person founds the workspace and owns it; later ones reach nothing until an administrator gives them a role. Needs no credential.',
+    audit: 'REGISTER',
     authScopes: { public: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: RegisterInput, required: true, description: 'The new account.' }) },
@@ -61,6 +62,7 @@ builder.mutationFields(t => ({
   login: t.field({
     type: AuthPayload,
     description: 'Signs in. Needs no credential.',
+    audit: 'LOGIN',
     authScopes: { public: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: LoginInput, required: true, description: 'Who signs in.' }) },
@@ -68,6 +70,7 @@ builder.mutationFields(t => ({
   }),
   logout: t.boolean({
     description: 'Ends the session of this request, at once and everywhere. True once it has ended. Needs a session.',
+    audit: 'LOGOUT',
     authScopes: { session: true },
     resolve: async (_root, _args, { services, viewer }) => {
       await services.accounts.logout(viewer)
@@ -77,6 +80,7 @@ builder.mutationFields(t => ({
   changePassword: t.field({
     type: AuthPayload,
     description: 'This session stays, all others of the person end. Needs a session.',
+    audit: 'PASSWORD_CHANGE',
     authScopes: { session: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: ChangePasswordInput, required: true, description: 'Both passwords.' }) },

@@ -116,6 +116,7 @@ builder.mutationFields(t => ({
   createApiKey: t.field({
     type: CreateApiKeyPayload,
     description: `Makes a key of your own, which never exceeds you. ${keyManagers}`,
+    audit: 'API_KEY_CREATE',
     authScopes: { credential: true },
     args: { input: t.arg({ type: CreateApiKeyInput, required: true, description: 'What the key may do.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.apiKeys.create(viewer, input),
@@ -123,6 +124,7 @@ builder.mutationFields(t => ({
   renameApiKey: t.field({
     type: ApiKeyRef,
     description: `Changes the name of a key, and nothing else. ${keyManagers}`,
+    audit: 'API_KEY_RENAME',
     authScopes: { credential: true },
     args: {
       id: t.arg.id({ required: true, description: 'Of the key.' }),
@@ -133,6 +135,7 @@ builder.mutationFields(t => ({
   revokeApiKey: t.field({
     type: ApiKeyRef,
     description: `Ends a key, at once and for good. ${keyManagers}`,
+    audit: 'API_KEY_REVOKE',
     authScopes: { credential: true },
     args: { id: t.arg.id({ required: true, description: 'Of the key.' }) },
     resolve: (_root, { id }, { services, viewer }) => services.apiKeys.revoke(viewer, id),

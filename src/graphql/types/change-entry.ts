@@ -80,6 +80,7 @@ builder.mutationFields(t => ({
   createFolder: t.field({
     type: FolderRef,
     description: `Makes a folder. ${needs}`,
+    audit: 'FOLDER_CREATE',
     authScopes: { scope: 'write' },
     complexity: backEndCost,
     args: { input: t.arg({ type: CreateFolderInput, required: true, description: 'The folder.' }) },
@@ -88,6 +89,7 @@ builder.mutationFields(t => ({
   rename: t.field({
     type: EntryRef,
     description: `Gives a file or folder another name in the same folder. ${needs}`,
+    audit: 'RENAME',
     authScopes: { scope: 'write' },
     complexity: backEndCost,
     args: { input: t.arg({ type: RenameInput, required: true, description: 'What, and its new name.' }) },
@@ -97,6 +99,7 @@ builder.mutationFields(t => ({
   move: t.field({
     type: EntryRef,
     description: `Moves a file, or a folder with all in it; one step where the back end can. ${needs}`,
+    audit: 'MOVE',
     authScopes: { scope: 'write' },
     complexity: backEndCost,
     args: { input: t.arg({ type: MoveInput, required: true, description: 'From where to where.' }) },
@@ -107,6 +110,7 @@ builder.mutationFields(t => ({
     type: EntryRef,
     description:
       'Copies a file, or a folder with all in it. Needs the scope `write` where it goes, `read` where it is.',
+    audit: 'COPY',
     authScopes: { scope: 'write' },
     complexity: backEndCost,
     args: { input: t.arg({ type: CopyInput, required: true, description: 'From where to where.' }) },
@@ -116,6 +120,7 @@ builder.mutationFields(t => ({
   delete: t.field({
     type: DeletePayload,
     description: `Deletes a file or a folder, for good. ${needs}`,
+    audit: 'DELETE',
     authScopes: { scope: 'write' },
     complexity: backEndCost,
     args: { input: t.arg({ type: DeleteInput, required: true, description: 'What to delete.' }) },

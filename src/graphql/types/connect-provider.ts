@@ -54,6 +54,7 @@ builder.mutationFields(t => ({
   connectProvider: t.field({
     type: ConnectProviderPayload,
     description: 'Connects a back end, once it has been found to work. Needs the scope `admin` on all providers.',
+    audit: 'PROVIDER_CONNECT',
     authScopes: { scope: 'admin' },
     complexity: backEndCost,
     args: { input: t.arg({ type: ConnectProviderInput, required: true, description: 'The back end.' }) },
@@ -73,6 +74,7 @@ builder.mutationFields(t => ({
   updateProvider: t.field({
     type: StorageProviderRef,
     description: `Changes the name or the configuration, which is tried first. ${needs}`,
+    audit: 'PROVIDER_UPDATE',
     authScopes: { scope: 'admin' },
     complexity: backEndCost,
     args: { input: t.arg({ type: UpdateProviderInput, required: true, description: 'What to change.' }) },
@@ -84,6 +86,7 @@ builder.mutationFields(t => ({
   }),
   disconnectProvider: t.boolean({
     description: `Forgets a provider; what is stored at the back end stays there. True once it is gone. ${needs}`,
+    audit: 'PROVIDER_DISCONNECT',
     authScopes: { scope: 'admin' },
     args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
     resolve: async (_root, { id }, context) => {
@@ -95,6 +98,7 @@ builder.mutationFields(t => ({
   authorizeProvider: t.field({
     type: AuthorizeProviderPayload,
     description: `Starts (or starts again) the OAuth consent of a provider that needs one. ${needs}`,
+    audit: 'PROVIDER_AUTHORIZE',
     authScopes: { scope: 'admin' },
     complexity: backEndCost,
     args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
@@ -105,6 +109,7 @@ builder.mutationFields(t => ({
   testProvider: t.field({
     type: StorageProviderRef,
     description: `Asks the back end now, and keeps what it says as the status. ${needs}`,
+    audit: 'PROVIDER_TEST',
     authScopes: { scope: 'admin' },
     complexity: backEndCost,
     args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },

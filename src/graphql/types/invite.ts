@@ -26,6 +26,7 @@ builder.mutationField('createInvite', t =>
     type: CreateInvitePayload,
     description:
       'Makes an invite that one person can register with. Needs the scope `admin`, and a session or an unrestricted key; one that a key made ends with the key.',
+    audit: 'INVITE_CREATE',
     authScopes: { credential: true },
     args: { input: t.arg({ type: CreateInviteInput, required: true, description: 'What the invite gives.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.members.invite(viewer, input),

@@ -76,6 +76,7 @@ builder.mutationFields(t => ({
     type: UserRef,
     description:
       'Gives another member a role or provider access; their keys shrink with them. Needs the scope `admin`.',
+    audit: 'MEMBER_UPDATE',
     authScopes: { scope: 'admin' },
     args: { input: t.arg({ type: UpdateMemberInput, required: true, description: 'Whom, and what to change.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
@@ -85,6 +86,7 @@ builder.mutationFields(t => ({
   }),
   removeMember: t.boolean({
     description: 'Ends a membership, with its sessions and keys. True once it has ended. Needs the scope `admin`.',
+    audit: 'MEMBER_REMOVE',
     authScopes: { scope: 'admin' },
     args: { userId: t.arg.id({ required: true, description: 'Of the member.' }) },
     resolve: async (_root, { userId }, { services, viewer }) => {

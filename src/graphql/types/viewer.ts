@@ -4,7 +4,7 @@ import { builder } from '../builder.ts'
 import { ApiKeyRef, ProviderAccessRef, UserRef, ViewerRef, WorkspaceRef } from '../refs.ts'
 import { ScopeEnum } from './scope.ts'
 
-const CredentialKind = builder.enumType('CredentialKind', {
+export const CredentialKind = builder.enumType('CredentialKind', {
   description: 'The two kinds of credentials.',
   values: {
     SESSION: { description: 'A session JWT, from `login` or `register`.' },

@@ -44,6 +44,7 @@ builder.mutationField('updateWorkspace', t =>
   t.field({
     type: WorkspaceRef,
     description: 'Changes the settings of the workspace. Needs the scope `admin`.',
+    audit: 'WORKSPACE_UPDATE',
     authScopes: { scope: 'admin' },
     args: { input: t.arg({ type: UpdateWorkspaceInput, required: true, description: 'What to change.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.workspaces.update(viewer, input),

@@ -5,6 +5,7 @@ import { type Origin, requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/host.ts'
 import type { ReadLocation } from '../../storage/location.ts'
+import type { Audit } from '../audit.ts'
 import type { Credentials } from '../credentials.ts'
 import { parsePageSize } from '../input.ts'
 import { Reservations } from './conflict.ts'
@@ -29,6 +30,8 @@ export interface Download {
   location: ReadLocation
   /** The provider's, in the place of the name that a root does not have. */
   name: string
+  /** To be called once: how many bytes of it were sent, and what cut it short. For the audit log. */
+  ended(bytes: number, error?: unknown): void
 }
 
 export type Files = ReturnType<typeof createFiles>
@@ -38,18 +41,46 @@ export function createFiles(options: {
   storage: Storage
   secrets: Secrets
   credentials: Credentials
+  audit: Audit
   /** Bytes. */
   maxUploadBytes: number
 }) {
-  const { storage, secrets, credentials } = options
+  const { storage, secrets, credentials, audit } = options
   const uploads = { storage, reservations: new Reservations(), maxBytes: options.maxUploadBytes }
 
+  /** Several reasons to read no file are no event; that it may not be read is. */
   async function download(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<Download> {
     const path = parsePath(place.path)
-    const granted = grant(viewer, { scope: 'read', providerId: place.providerId, path })
-    const location = await storage.readAt(granted)
-    const entry = entryAt(location, await location.stat(signal))
-    return { entry, location, name: entry.name || (await storage.record(granted)).name }
+    try {
+      const granted = grant(viewer, { scope: 'read', providerId: place.providerId, path })
+      const location = await storage.readAt(granted)
+      const entry = entryAt(location, await location.stat(signal))
+      const ended = (bytes: number, error?: unknown) =>
+        audit.note(granted.viewer, 'DOWNLOAD', { place, bytes, details: { kind: entry.kind } }, error)
+      const name = entry.name || (await storage.record(granted)).name
+      return { entry, location, name, ended }
+    } catch (error) {
+      if (viewer && error instanceof AppError && error.code === 'FORBIDDEN')
+        audit.note(viewer, 'DOWNLOAD', { place }, error)
+      throw error
+    }
+  }
+
+  function transferred(
+    viewer: Viewer | null,
+    action: 'RENAME' | 'MOVE' | 'COPY',
+    input: transfer.Rename | transfer.Transfer,
+    toPath: string,
+    work: () => Promise<FileEntry>,
+  ): Promise<FileEntry> {
+    const { providerId, path, conflict } = input
+    const toProviderId = ('toProviderId' in input && input.toProviderId) || providerId
+    const facts = { place: { providerId, path }, to: { providerId: toProviderId, path: toPath }, details: { conflict } }
+    return audit.recorded(viewer, action, facts, async recording => {
+      const entry = await work()
+      recording.add({ to: { providerId: toProviderId, path: formatPath(entry.path) }, bytes: entry.size })
+      return entry
+    })
   }
 
   return {
@@ -82,37 +113,55 @@ export function createFiles(options: {
     },
 
     /** With its parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
-    async createFolder(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<FileEntry> {
-      const path = parseNewPath(place.path)
-      const location = await storage.writeAt(grant(viewer, { scope: 'write', providerId: place.providerId, path }))
-      if (path === '') throw new AppError('ALREADY_EXISTS', 'The root is always there.')
-      await location.mkdir(signal, { exclusive: true })
-      return entryAt(location, await location.stat(signal))
+    createFolder(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<FileEntry> {
+      return audit.recorded(viewer, 'FOLDER_CREATE', { place }, async () => {
+        const path = parseNewPath(place.path)
+        const location = await storage.writeAt(grant(viewer, { scope: 'write', providerId: place.providerId, path }))
+        if (path === '') throw new AppError('ALREADY_EXISTS', 'The root is always there.')
+        await location.mkdir(signal, { exclusive: true })
+        return entryAt(location, await location.stat(signal))
+      })
     },
 
     /** @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder with something in it unless `recursive` */
-    async delete(
+    delete(
       viewer: Viewer | null,
       place: Place,
       { recursive }: { recursive: boolean },
       signal: AbortSignal,
     ): Promise<string> {
-      const path = parsePath(place.path)
-      const location = await storage.writeAt(grant(viewer, { scope: 'write', providerId: place.providerId, path }))
-      transfer.requireNotRoot(path, 'deleted')
-      const entry = await location.stat(signal)
-      if (entry.kind === 'directory' && recursive) await deleteTree(location, signal)
-      else await location.delete(signal).catch(error => explainNotEmpty(error))
-      return formatPath(path)
+      return audit.recorded(viewer, 'DELETE', { place, details: { recursive } }, async recording => {
+        const path = parsePath(place.path)
+        const location = await storage.writeAt(grant(viewer, { scope: 'write', providerId: place.providerId, path }))
+        transfer.requireNotRoot(path, 'deleted')
+        const entry = await location.stat(signal)
+        recording.add({ bytes: entry.size, details: { kind: entry.kind } })
+        if (entry.kind === 'directory' && recursive) await deleteTree(location, signal)
+        else await location.delete(signal).catch(error => explainNotEmpty(error))
+        return formatPath(path)
+      })
     },
 
     rename: (viewer: Viewer | null, input: transfer.Rename, signal: AbortSignal) =>
-      transfer.rename(storage, viewer, input, signal),
+      transferred(viewer, 'RENAME', input, siblingOf(input.path, input.name), () =>
+        transfer.rename(storage, viewer, input, signal),
+      ),
     move: (viewer: Viewer | null, input: transfer.Transfer, signal: AbortSignal) =>
-      transfer.move(storage, viewer, input, signal),
+      transferred(viewer, 'MOVE', input, input.toPath, () => transfer.move(storage, viewer, input, signal)),
     copy: (viewer: Viewer | null, input: transfer.Transfer, signal: AbortSignal) =>
-      transfer.copy(storage, viewer, input, signal),
-    upload: (viewer: Viewer | null, input: Upload, signal: AbortSignal) => upload(uploads, viewer, input, signal),
+      transferred(viewer, 'COPY', input, input.toPath, () => transfer.copy(storage, viewer, input, signal)),
+    upload(viewer: Viewer | null, input: Upload, signal: AbortSignal): Promise<FileEntry> {
+      const { providerId, conflict } = input
+      const facts = { place: { providerId, path: input.path }, details: { conflict } }
+      return audit.recorded(viewer, 'UPLOAD', facts, async recording => {
+        const stored = await upload(uploads, viewer, input, signal)
+        recording.add({
+          place: { providerId, path: formatPath(stored.path) },
+          bytes: stored.size ?? input.size ?? null,
+        })
+        return stored
+      })
+    },
 
     /** @throws as `stat` */
     download,
@@ -136,6 +185,10 @@ export function createFiles(options: {
       return { ...(await download(viewer, place, signal)), inline }
     },
   }
+}
+
+function siblingOf(path: string, name: string): string {
+  return path.slice(0, path.lastIndexOf('/') + 1) + name
 }
 
 function explainNotEmpty(error: unknown): never {

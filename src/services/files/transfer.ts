@@ -42,7 +42,7 @@ interface Ends {
 /** Milliseconds that undoing may take once the request itself was given up. */
 const undoTimeout = 60_000
 
-export function rename(storage: Storage, viewer: Viewer | null, input: Rename, signal: AbortSignal) {
+export async function rename(storage: Storage, viewer: Viewer | null, input: Rename, signal: AbortSignal) {
   const path = parsePath(input.path)
   const name = parseNewName(input.name)
   requireNotRoot(path, 'renamed')
@@ -51,7 +51,7 @@ export function rename(storage: Storage, viewer: Viewer | null, input: Rename, s
   return moveEntry(storage, viewer, { from: { providerId, path }, to: { providerId, path: to } }, conflict, signal)
 }
 
-export function move(storage: Storage, viewer: Viewer | null, input: Transfer, signal: AbortSignal) {
+export async function move(storage: Storage, viewer: Viewer | null, input: Transfer, signal: AbortSignal) {
   return moveEntry(storage, viewer, parseEnds(input, 'moved'), input.conflict, signal)
 }
 

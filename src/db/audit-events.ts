@@ -1,0 +1,220 @@
+import { type Expression, type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import { firstIdAt } from '../auth/id.ts'
+import { formatPath, root, type StoragePath } from '../auth/path.ts'
+import type { AuditReach } from '../auth/policy.ts'
+import type { Change, Database } from './client.ts'
+import type { AuditAction, AuditResult, Schema } from './schema.ts'
+
+/** Who did what to what, with which credential, from where, and how it ended; names are as they were then. */
+export interface AuditEvent {
+  /** In the order of time. */
+  id: string
+  /** Null: the only one that there is. */
+  workspaceId: string | null
+  at: Date
+  action: AuditAction
+  result: AuditResult
+  userId: string | null
+  userEmail: string | null
+  userName: string | null
+  credentialKind: 'SESSION' | 'API_KEY' | null
+  credentialId: string | null
+  /** The first characters of an API key. */
+  credentialPrefix: string | null
+  address: string
+  requestId: string
+  providerId: string | null
+  providerName: string | null
+  /** Absolute within the provider; null also where what was given is no path. */
+  path: string | null
+  toProviderId: string | null
+  toProviderName: string | null
+  toPath: string | null
+  subjectKind: AuditSubjectKind | null
+  subjectId: string | null
+  bytes: number | null
+  /** How often it happened, where several that are alike were written as one. */
+  count: number
+  details: Record<string, unknown>
+}
+
+export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'WORKSPACE'
+
+/** Both or neither: what is changed, and the event that tells of it. `event` is asked once the work is done. */
+export function changeWithEvent<T>(
+  db: Database,
+  work: (change: Change) => Promise<T>,
+  event: () => AuditEvent,
+): Promise<T> {
+  return db.transaction().execute(async trx => {
+    const result = await work(trx as Database as Change)
+    await insertAuditEvents(trx, [event()])
+    return result
+  })
+}
+
+/** In one statement, which can be repeated. Names of providers that an event does not tell are looked up. */
+export async function insertAuditEvents(db: Database, events: readonly AuditEvent[]): Promise<void> {
+  const rows = JSON.stringify(events, (_key, value) => (typeof value === 'string' ? storable(value) : value))
+  await sql`
+    insert into audit_events (id, workspace_id, at, action, result, user_id, user_email, user_name, credential_kind,
+      credential_id, credential_prefix, address, request_id, provider_id, provider_name, path, to_provider_id,
+      to_provider_name, to_path, subject_kind, subject_id, bytes, count, details)
+    select e.id, coalesce(e."workspaceId", w.id), e.at, e.action, e.result, e."userId", e."userEmail", e."userName",
+      e."credentialKind", e."credentialId", e."credentialPrefix", e.address, e."requestId", e."providerId",
+      coalesce(e."providerName", p.name), e.path, e."toProviderId", coalesce(e."toProviderName", q.name), e."toPath",
+      e."subjectKind", e."subjectId", e.bytes, e.count, e.details
+    from json_to_recordset(${rows}::json) as e (id uuid, "workspaceId" uuid, at timestamptz, action text, result text,
+      "userId" uuid, "userEmail" text, "userName" text, "credentialKind" text, "credentialId" uuid,
+      "credentialPrefix" text, address text, "requestId" text, "providerId" uuid, "providerName" text, path text,
+      "toProviderId" uuid, "toProviderName" text, "toPath" text, "subjectKind" text, "subjectId" text, bytes bigint,
+      count integer, details jsonb)
+    left join (select id from workspaces order by created_at limit 1) w on true
+    left join providers p on p.id = e."providerId" and p.workspace_id = e."workspaceId"
+    left join providers q on q.id = e."toProviderId" and q.workspace_id = e."workspaceId"
+    where coalesce(e."workspaceId", w.id) is not null
+    on conflict (id) do nothing`.execute(db)
+}
+
+export interface AuditFilter {
+  userId?: string | undefined
+  credentialId?: string | undefined
+  /** An end of what happened; `within` is the path of that end, or a folder above it. */
+  place?: { providerId: string; within: StoragePath } | undefined
+  action?: AuditAction | undefined
+  result?: string | undefined
+  /** From then on. */
+  since?: Date | undefined
+  /** Before then. */
+  until?: Date | undefined
+}
+
+/** The newest first. */
+export async function listAuditEvents(
+  db: Database,
+  reach: AuditReach,
+  filter: AuditFilter,
+  page: { limit: number; before: string | null },
+): Promise<AuditEvent[]> {
+  const { place } = filter
+  if (!place) return selectEvents(db, reach, filter, page, null)
+  // Each has an index that has its rows in the order of the page; one query for both has none.
+  const [from, to] = await Promise.all([
+    selectEvents(db, reach, filter, page, isAt('provider_id', 'path', place)),
+    selectEvents(db, reach, filter, page, isAt('to_provider_id', 'to_path', place)),
+  ])
+  const both = new Map([...from, ...to].map(event => [event.id, event]))
+  return [...both.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
+}
+
+async function selectEvents(
+  db: Database,
+  { workspaceId, access }: AuditReach,
+  { userId, credentialId, action, result, since, until }: AuditFilter,
+  { limit, before }: { limit: number; before: string | null },
+  place: Condition | null,
+): Promise<AuditEvent[]> {
+  let query = db
+    .selectFrom('audit_events')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('workspace_id', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (!access.all) query = query.where(isReached(access.basePaths))
+  if (before !== null) query = query.where('id', '<', before)
+  if (since !== undefined) query = query.where('id', '>=', firstIdAt(since))
+  if (until !== undefined) query = query.where('id', '<', firstIdAt(until))
+  if (userId !== undefined) query = query.where('user_id', '=', userId)
+  if (credentialId !== undefined) query = query.where('credential_id', '=', credentialId)
+  if (action !== undefined) query = query.where('action', '=', action)
+  if (result !== undefined) query = query.where('result', '=', result as AuditResult)
+  // Said once more in the words of the partial index.
+  if (result !== undefined && result !== 'OK') query = query.where('result', '!=', 'OK')
+  if (place) query = query.where(place)
+  return (await query.execute()).map(toEvent)
+}
+
+type Condition = (eb: ExpressionBuilder<Schema, 'audit_events'>) => Expression<SqlBool>
+
+/** Every place that the event names is reached; one that names none is about more than places. */
+function isReached(basePaths: ReadonlyMap<string, StoragePath>): Condition {
+  const isAnyOf = (provider: 'provider_id' | 'to_provider_id', path: 'path' | 'to_path'): Condition => {
+    return eb => eb.or([...basePaths].map(([providerId, within]) => isAt(provider, path, { providerId, within })(eb)))
+  }
+  return eb =>
+    eb.and([
+      isAnyOf('provider_id', 'path')(eb),
+      eb.or([
+        eb.and([eb('to_provider_id', 'is', null), eb('to_path', 'is', null)]),
+        isAnyOf('to_provider_id', 'to_path')(eb),
+      ]),
+    ])
+}
+
+/** As `isWithin`: the columns are compared byte by byte, and "0" is what follows "/". */
+function isAt(
+  provider: 'provider_id' | 'to_provider_id',
+  path: 'path' | 'to_path',
+  { providerId, within }: { providerId: string; within: StoragePath },
+): Condition {
+  return eb => {
+    const isProvider = eb(provider, '=', providerId)
+    if (within === root) return isProvider
+    const top = formatPath(within)
+    const isBelow = eb.and([eb(path, '>=', `${top}/`), eb(path, '<', `${top}0`)])
+    return eb.and([isProvider, eb.or([eb(path, '=', top), isBelow])])
+  }
+}
+
+/** Some of those that are older; resolves with how many. */
+export async function deleteAuditEventsBefore(db: Database, time: Date, limit: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('audit_events')
+    .where('id', 'in', old =>
+      old
+        .selectFrom('audit_events')
+        .select('id')
+        .where('id', '<', firstIdAt(time))
+        .orderBy('id')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** PostgreSQL holds neither NUL nor half a surrogate pair. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '\ufffd').toWellFormed()
+}
+
+function toEvent(row: Selectable<Schema['audit_events']>): AuditEvent {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    at: row.at,
+    action: row.action,
+    result: row.result,
+    userId: row.user_id,
+    userEmail: row.user_email,
+    userName: row.user_name,
+    credentialKind: row.credential_kind,
+    credentialId: row.credential_id,
+    credentialPrefix: row.credential_prefix,
+    address: row.address,
+    requestId: row.request_id,
+    providerId: row.provider_id,
+    providerName: row.provider_name,
+    path: row.path,
+    toProviderId: row.to_provider_id,
+    toProviderName: row.to_provider_name,
+    toPath: row.to_path,
+    subjectKind: row.subject_kind as AuditEvent['subjectKind'],
+    subjectId: row.subject_id,
+    bytes: row.bytes === null ? null : Number(row.bytes),
+    count: row.count,
+    details: row.details,
+  }
+}
