@@ -44,6 +44,10 @@ const provider = `{
 }`
 const common = 'id path name modifiedAt provider { id }'
 const entry = `{ __typename ${common} ... on File { ${common} size mimeType etag checksums { algorithm hex } } ... on Folder { ${common} } }`
+const event = `{
+  id at action result userId userEmail userName credentialKind credentialId credentialPrefix address requestId
+  providerId providerName path toProviderId toProviderName toPath subjectKind subjectId bytes count details
+}`
 const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
 
 t.test('every field of the schema, used as people use it', async t => {
@@ -263,6 +267,19 @@ t.test('every field of the schema, used as people use it', async t => {
   t.same(await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }), {
     disconnectProvider: true,
   })
+
+  const events = `query ($after: String, $filter: AuditEventFilter) {
+    auditEvents(first: 1, after: $after, filter: $filter) { nodes ${event} edges { cursor node { id } } ${pageInfo} }
+  }`
+  const filter = { action: 'MEMBER_REMOVE' }
+  const removal = (await ask(events, { filter })).auditEvents
+  t.match(removal, {
+    nodes: [{ result: 'OK', userId: owner.id, userEmail: owner.email, subjectKind: 'MEMBER', subjectId: userId }],
+    pageInfo: { hasNextPage: false },
+  })
+  isTime(removal.nodes[0].at, 'at')
+  t.same((await ask(events, { filter, after: removal.edges[0].cursor })).auditEvents.nodes, [])
+
   t.same(await ask('mutation { logout }'), { logout: true })
   t.equal((await app.graphql('{ me { id } }', {}, token)).status, 401, 'the session has ended')
 

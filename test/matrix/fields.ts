@@ -28,7 +28,13 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.viewer': { needs: signedIn },
   'Query.workspace': { needs: signedIn },
   'Query.users': { needs: admin, args: () => ({ first: 3, after: null }) },
-  'Query.auditEvents': { needs: admin, args: () => ({ first: 3, after: null, filter: null }) },
+  'Query.auditEvents': {
+    needs: admin,
+    args: () => {
+      const about = { userId: null, credentialId: null, providerId: null, pathPrefix: null }
+      return { first: 3, after: null, filter: { ...about, action: null, result: null, since: null, until: null } }
+    },
+  },
   'Query.apiKeys': { needs: keyManager, args: () => ({ ofUser: null, includeInactive: true }) },
   'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
   'Query.providerTypes': { needs: read },

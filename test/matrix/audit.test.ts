@@ -1,0 +1,173 @@
+/** Generated from the schema and the routes: what changes or sends something leaves one event, which is true. */
+import { sql } from 'kysely'
+import t from 'tap'
+import { schema as built } from '../../src/graphql/schema.ts'
+import { password } from '../support/client.ts'
+import { operation, readSchema, type Schema, send } from './api.ts'
+import { type Cell, makeCell, prepare } from './cells.ts'
+import { fields } from './fields.ts'
+import { routes } from './routes.ts'
+import { spots } from './spots.ts'
+import { createWorld, type Holder, type World } from './world.ts'
+
+interface Event {
+  action: string
+  result: string
+  user_id: string | null
+  user_email: string | null
+  credential_kind: string | null
+  credential_id: string | null
+  credential_prefix: string | null
+  address: string
+  provider_id: string | null
+  provider_name: string | null
+  path: string | null
+  to_provider_id: string | null
+  to_path: string | null
+  bytes: string | null
+}
+
+const isMutation = (row: string) => row.startsWith('Mutation.')
+const signsIn = (row: string) => row === 'Mutation.login' || row === 'Mutation.register'
+
+function actionOf(row: string): string {
+  if (row.includes('/api/upload/')) return 'UPLOAD'
+  if (row.includes('/api/download/')) return 'DOWNLOAD'
+  const options = built.getMutationType()?.getFields()[row.replace('Mutation.', '')]?.extensions.pothosOptions
+  return isMutation(row) ? (options as { audit: string }).audit : 'READ'
+}
+
+async function eventsOf(world: World, requestId: string): Promise<Event[]> {
+  await world.app.app.services.audit.flush()
+  return (await sql<Event>`select * from audit_events where request_id = ${requestId}`.execute(world.app.db)).rows
+}
+
+/** Of the credential: a key's own, a session's `sid`. */
+function credentialOf({ kind, keyId, header }: Holder): string | null {
+  if (kind === 'none') return null
+  return kind === 'key' ? keyId : JSON.parse(Buffer.from(header?.split('.')[1] ?? '', 'base64url').toString()).sid
+}
+
+/** Resolves with what is wrong, and which action was told to be OK. */
+async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wrong: string | null; done?: string }> {
+  const row = fields[cell.row] ?? routes[cell.row]
+  if (!row) throw new Error(`There is no row ${cell.row}`)
+  const { holder, ids } = await prepare(world, cell)
+  const target = { places: cell.aims, n: cell.n, ids }
+  const args = 'args' in row ? (row.args?.(target) ?? {}) : {}
+  const call = 'call' in row ? row.call(target) : operation(schema, cell.row, args)
+  const requestId = `audit-test-${cell.n}`
+  const answer = await send(world.url, holder.header, {
+    ...call,
+    headers: { ...call.headers, 'x-request-id': requestId },
+  })
+  const events = await eventsOf(world, requestId)
+  const isPermitted = cell.verdict.may
+  const reason = answer.errors[0]?.extensions?.reason ?? (answer.status < 300 || call.method !== 'HEAD' ? 'OK' : '')
+  const sends = cell.row.startsWith('GET /api/download')
+  const isTold = isMutation(cell.row) || sends || cell.row.includes('/api/upload/') || !isPermitted
+  const isKnown = holder.kind !== 'none' || signsIn(cell.row)
+  const told = (wrong: string | null) => ({
+    wrong:
+      wrong && `${cell.row} with ${holder.label}: ${wrong}: ${JSON.stringify(events)} ${answer.text.slice(0, 300)}`,
+  })
+  if (!isTold || !isKnown) return told(events.length === 0 ? null : 'an event of what is not told')
+  const [event] = events
+  if (!event || events.length !== 1) return told(`${events.length} events instead of one`)
+  const [at, to] = cell.aims
+  const takesProvider = row.takes?.[0] === 'provider'
+  const signedIn = signsIn(cell.row)
+  const isReading = cell.row.startsWith('Query.')
+  const expected: Partial<Event> = {
+    action: actionOf(cell.row),
+    ...(reason !== '' && { result: reason }),
+    ...(!signedIn && {
+      user_id: holder.userId,
+      user_email: holder.email,
+      credential_kind: holder.kind === 'key' ? 'API_KEY' : 'SESSION',
+      credential_id: credentialOf(holder),
+      credential_prefix:
+        holder.kind === 'key' ? (holder.header?.slice('Bearer '.length, 'Bearer '.length + 12) ?? '') : null,
+    }),
+    address: '127.0.0.1',
+    ...(at && !(isReading && takesProvider) && { provider_id: at.provider, path: takesProvider ? null : at.path }),
+    ...(to && { to_provider_id: to.provider, to_path: to.path }),
+  }
+  // Of a refused rename the new name is no path yet, and a form is not read where the scope is missing.
+  if (!isPermitted && cell.row === 'Mutation.rename') delete expected.to_path
+  if (!isPermitted && cell.row === 'Mutation.rename') delete expected.to_provider_id
+  if (!isPermitted && cell.row.endsWith('as a form')) delete expected.path
+  if (!isPermitted && cell.row.endsWith('as a form')) delete expected.provider_id
+  const differing = Object.entries(expected).filter(([name, value]) => event[name as keyof Event] !== value)
+  if (differing.length > 0) return told(`expected ${JSON.stringify(Object.fromEntries(differing))}`)
+  if (at && event.provider_id === at.provider && event.provider_name === null) return told('no name of the provider')
+  if (sends && isPermitted && event.bytes !== String(answer.text.length)) return told('another number of bytes')
+  return event.result === 'OK' ? { wrong: null, done: cell.row } : { wrong: null }
+}
+
+t.test('every mutation and every route with an effect leaves an event', async t => {
+  const world = await createWorld(t, { people: false })
+  const schema = await readSchema(world.url)
+  const { founder, accesses, none } = world
+  const refresh = async () => {
+    const own = await world.key(founder, { scopes: ['read'], access: 'all' })
+    world.ownKeys.set(founder.userId ?? '', own.keyId ?? '')
+  }
+  await refresh()
+  const holders = [
+    founder,
+    await world.key(founder, { scopes: ['admin'], access: 'all' }),
+    await world.key(founder, { scopes: ['write'], access: accesses.base }),
+    await world.key(founder, { scopes: ['read'], access: accesses.apart }),
+    none,
+  ]
+  const rows = [...Object.keys(fields), ...Object.keys(routes).filter(name => routes[name]?.takes)]
+  // It takes away what the others need.
+  const last = 'Mutation.disconnectProvider'
+  const ordered = [...rows.filter(row => row !== last), last]
+  t.ok(rows.filter(isMutation).length > 20)
+  const done = new Set<string>()
+  let count = 0
+  const wrong: string[] = []
+  for (const row of ordered) {
+    for (const holder of holders.toReversed()) {
+      if (row === 'Mutation.revokeApiKey') await refresh()
+      // Who may disconnect does it once.
+      const cell = makeCell(world, row, holder, [spots[0] as (typeof spots)[number]])
+      if (row === last && done.has(last) && cell.verdict.may) continue
+      const found = await tryCell(world, schema, cell)
+      count += 1
+      if (found.wrong) wrong.push(found.wrong)
+      if (found.done) done.add(found.done)
+    }
+  }
+  t.comment(`${count} cells`)
+  t.same(wrong, [])
+
+  const others: Record<string, () => Promise<unknown>> = {
+    'Mutation.register': () => world.app.register('more@example.org'),
+    'Mutation.connectProvider': () => world.connect('more'),
+    'Mutation.changePassword': () =>
+      world.app.ask(
+        'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { expiresAt } }',
+        { input: { currentPassword: password, newPassword: `${password} more` } },
+        founder.header?.slice('Bearer '.length),
+      ),
+  }
+  for (const [row, succeed] of Object.entries(others)) {
+    const before = new Date()
+    await succeed()
+    await world.app.app.services.audit.flush()
+    const { rows } = await sql`select 1 from audit_events where action = ${actionOf(row)} and result = 'OK'
+      and at >= ${before} and user_id is not null and credential_id is not null`.execute(world.app.db)
+    t.equal(rows.length, 1, row)
+    done.add(row)
+  }
+  // That one needs somebody to give consent to: see test/services/authorization.test.ts.
+  const effects = rows.filter(row => isMutation(row) || (row in routes && !row.startsWith('HEAD')))
+  t.same(
+    effects.filter(row => !done.has(row)),
+    ['Mutation.authorizeProvider'],
+    'all others were seen to succeed',
+  )
+})
