@@ -117,17 +117,22 @@ export class DriveFiles {
     return true
   }
 
-  async makeFolder(parent: string, name: string, signal: AbortSignal): Promise<DriveFile> {
-    const id = await this.newId(signal)
+  /** @param id from `newId` */
+  async makeFolder(id: string, parent: string, name: string, signal: AbortSignal): Promise<DriveFile> {
     const json = { id, name, parents: [parent], mimeType: folderType }
     return await this.once(id, { method: 'POST', url: 'drive/v3/files', query: { fields: fileFields }, json, signal })
   }
 
-  async copy(source: string, parent: string, name: string, isDoc: boolean, signal: AbortSignal): Promise<DriveFile> {
+  /** @param id from `newId`; undefined for a document, which Google makes with no such id */
+  async copy(
+    source: string,
+    id: string | undefined,
+    parent: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<DriveFile> {
     const request = { method: 'POST', url: `${fileUrl(source)}/copy`, query: { fields: fileFields }, signal } as const
-    // Google makes no document with an id that was got ahead.
-    if (isDoc) return await this.#json<DriveFile>({ ...request, json: { name, parents: [parent] } })
-    const id = await this.newId(signal)
+    if (id === undefined) return await this.#json<DriveFile>({ ...request, json: { name, parents: [parent] } })
     return await this.once(id, { ...request, json: { id, name, parents: [parent] } })
   }
 
@@ -153,14 +158,15 @@ export class DriveFiles {
     }
   }
 
-  /** Takes back a file that was only just made; where that is not allowed, to the trash. */
+  /** Takes back a file that was only just made, or perhaps was not; where that is not allowed, to the trash. */
   async undo(id: string): Promise<void> {
     const signal = AbortSignal.timeout(30_000)
-    try {
-      await this.api.request({ method: 'DELETE', url: fileUrl(id), query: common, repeatable: true, signal })
-    } catch {
-      await this.trash(id, signal)
-    }
+    const request = { url: fileUrl(id), query: common, accept: [404], repeatable: true, signal }
+    await this.api
+      .request({ ...request, method: 'DELETE' })
+      .catch(() => this.trash(id, signal))
+      // What made the call fail says more.
+      .catch(() => {})
   }
 
   async quota(signal: AbortSignal): Promise<Quota> {

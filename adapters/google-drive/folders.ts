@@ -73,18 +73,19 @@ export class Folders {
       const found = await this.#ids.lookUp(parent, name, signal)
       if (found && !isFolder(found)) throw notADirectory()
       if (found) return { folder: found, isNew: false }
-      const made = await this.#files.makeFolder(parent, toStored(name), signal)
+      const id = await this.#files.newId(signal)
       try {
+        const made = await this.#files.makeFolder(id, parent, toStored(name), signal)
         if (made.name !== toStored(name)) {
           throw new StorageError('INVALID_PATH', 'Google Drive cannot keep this name as it is: choose another.')
         }
         const [first] = await this.#ids.twins(parent, name, signal)
         if (!first || first.id === made.id) return { folder: made, isNew: true }
         if (!isFolder(first)) throw notADirectory()
-        await this.#discard(made.id)
+        await this.#discard(id)
         return { folder: first, isNew: false }
       } catch (error) {
-        await this.#discard(made.id)
+        await this.#discard(id)
         throw error
       }
     })

@@ -56,12 +56,13 @@ export async function copyFile(tree: Tree, transfer: Transfer): Promise<DriveFil
     if (existing) throw new StorageError('NOT_IN_ONE_STEP', 'Google Drive cannot copy over a file that is there.')
     const { file } = source
     if (to.join('/') === from.join('/')) return file
-    const copied = await tree.files.copy(file.id, parent, nameFor(file, to), isDoc(file), signal)
+    let id = isDoc(file) ? undefined : await tree.files.newId(signal)
     try {
-      const place = { segments: to, parent, overwrite, signal }
-      return await settleNew(tree, copied, place)
+      const copied = await tree.files.copy(file.id, id, parent, nameFor(file, to), signal)
+      id = copied.id
+      return await settleNew(tree, copied, { segments: to, parent, overwrite, signal })
     } catch (error) {
-      await tree.files.undo(copied.id)
+      if (id !== undefined) await tree.files.undo(id)
       throw error
     }
   })

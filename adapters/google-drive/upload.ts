@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { drive_v3 } from '@googleapis/drive'
 import { StorageError } from '../contract.ts'
 import { ApiFailure, type DriveFile, fileFields, pause } from './api.ts'
+import { isRateLimit } from './errors.ts'
 import { common, type DriveFiles, translated } from './files.ts'
 
 /** Bytes; a multiple of 256 KiB, as every chunk but the last has to be. It is what one upload holds in memory. */
@@ -33,17 +34,21 @@ export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, und
     let rest: Uint8Array = typeof piece === 'string' ? Buffer.from(piece) : piece
     while (size + rest.byteLength > chunkSize) {
       const part = rest.subarray(0, chunkSize - size)
-      yield { bytes: Buffer.concat([...gathered, part]), isLast: false }
+      const bytes = Buffer.concat([...gathered, part])
+      rest = rest.subarray(part.byteLength)
+      // Before the wait, so that what was joined is not held twice.
       gathered = []
       size = 0
-      rest = rest.subarray(part.byteLength)
+      yield { bytes, isLast: false }
     }
     // A copy, as a small piece may be a view of a large block.
     gathered.push(rest.byteLength < 4096 ? Buffer.from(rest) : rest)
     size += rest.byteLength
     if (gathered.length > 1024) gathered = [Buffer.concat(gathered)]
   }
-  yield { bytes: Buffer.concat(gathered), isLast: true }
+  const bytes = Buffer.concat(gathered)
+  gathered = []
+  yield { bytes, isLast: true }
 }
 
 /** All bytes in one request. */
@@ -110,7 +115,15 @@ export class UploadSession {
   }
 
   /** Resolves with the file after the last chunk. */
-  async send({ bytes, isLast }: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
+  async send(chunk: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
+    try {
+      return await this.#send(chunk, signal)
+    } catch (error) {
+      throw error instanceof ApiFailure ? gone(error) : error
+    }
+  }
+
+  async #send({ bytes, isLast }: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
     const start = this.#sent
     const end = start + bytes.length
     const total = isLast ? String(end) : '*'
@@ -118,13 +131,15 @@ export class UploadSession {
     for (let attempt = 0; ; attempt += 1) {
       let answer: Answer
       try {
-        answer = await this.#put(bytes.subarray(offset - start), offset, total, signal)
+        // Not repeated blindly: first it is asked where the upload stands.
+        answer = await this.#put(bytes.subarray(offset - start), { offset, total, repeatable: false, signal })
       } catch (error) {
-        if (!(error instanceof ApiFailure)) throw error
+        // For a rate limit there was a wait already.
+        if (!(error instanceof ApiFailure) || isRateLimit(error.failure)) throw error
         const wait = this.#files.api.waitFor(error.failure, attempt, true)
-        if (wait === undefined || isGone(error)) throw gone(error)
+        if (wait === undefined) throw error
         await pause(wait, signal)
-        answer = await this.#ask(total, signal)
+        answer = await this.#put(Buffer.alloc(0), { offset: 0, total, repeatable: true, signal })
       }
       if (answer.file) return answer.file
       if (answer.stands < start || answer.stands > end) {
@@ -147,7 +162,11 @@ export class UploadSession {
     await this.#files.api.request({ method: 'DELETE', url: this.#url, accept: [404, 410, 499], signal }).catch(() => {}) // It ends by itself in a week.
   }
 
-  async #put(bytes: Buffer, offset: number, total: string, signal: AbortSignal): Promise<Answer> {
+  /** Without bytes it asks where the upload stands. */
+  async #put(
+    bytes: Buffer,
+    { offset, total, repeatable, signal }: { offset: number; total: string; repeatable: boolean; signal: AbortSignal },
+  ): Promise<Answer> {
     const range = bytes.length === 0 ? `bytes */${total}` : `bytes ${offset}-${offset + bytes.length - 1}/${total}`
     const answer = await this.#files.api.request<DriveFile>({
       method: 'PUT',
@@ -155,26 +174,12 @@ export class UploadSession {
       headers: { 'content-range': range },
       body: bytes,
       accept: [308],
-      // Not blindly: first it is asked where the upload stands.
-      repeatable: false,
+      repeatable,
       signal,
     })
     if (answer.status !== 308) return { file: answer.data, stands: 0 }
     const range308 = /^bytes=0-(\d+)$/.exec(answer.headers.get('range') ?? '')
     return { file: undefined, stands: range308 ? Number(range308[1]) + 1 : 0 }
-  }
-
-  async #ask(total: string, signal: AbortSignal): Promise<Answer> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await this.#put(Buffer.alloc(0), 0, total, signal)
-      } catch (error) {
-        if (!(error instanceof ApiFailure)) throw error
-        const wait = this.#files.api.waitFor(error.failure, attempt, true)
-        if (wait === undefined || isGone(error)) throw gone(error)
-        await pause(wait, signal)
-      }
-    }
   }
 }
 
@@ -184,12 +189,9 @@ interface Answer {
   stands: number
 }
 
-function isGone({ failure }: ApiFailure): boolean {
-  return failure.status === 404 || failure.status === 410
-}
-
 function gone(error: ApiFailure): StorageError {
-  if (!isGone(error)) return error.toStorageError()
+  const { status } = error.failure
+  if (status !== 404 && status !== 410) return error.toStorageError()
   const message = 'Google Drive has given the upload up: start it again.'
   return new StorageError('UNAVAILABLE', message, { cause: error.failure.cause })
 }

@@ -31,6 +31,8 @@ export class Write {
   readonly #options: WriteOptions
   #held: Held | undefined
   #session: UploadSession | undefined
+  /** The id of a new file, from when it may be there, whatever is answered. */
+  #creating: string | undefined
 
   constructor(tree: Tree, segments: readonly string[], options: WriteOptions) {
     this.#tree = tree
@@ -45,6 +47,7 @@ export class Write {
     } catch (error) {
       body.destroy()
       await this.#session?.abort()
+      if (this.#creating !== undefined) await this.#tree.files.undo(this.#creating)
       await this.#held?.undo()
       throw signal.aborted ? signal.reason : error
     } finally {
@@ -61,6 +64,7 @@ export class Write {
       if (!begun && chunk.isLast && chunk.bytes.length <= multipartLimit) {
         return await this.#exclusively(async (parent, existing) => {
           const target = await this.#targetFor(existing, parent)
+          if (target.isNew) this.#creating = target.id
           return await this.#settle(target, parent, await uploadWhole(files, target, chunk.bytes, signal))
         })
       }
@@ -94,7 +98,8 @@ export class Write {
     existing: DriveFile | undefined,
   ): Promise<DriveFile> {
     const begunIn = target.metadata.parents?.[0]
-    if (!target.isNew && existing?.id !== target.id) throw displaced()
+    if (target.isNew) this.#creating = target.id
+    else if (existing?.id !== target.id) throw displaced()
     const file = await session.send(chunk, this.#options.signal)
     if (!file) throw new StorageError('UNAVAILABLE', 'Google Drive did not finish the upload: try again.')
     this.#session = undefined
@@ -153,12 +158,7 @@ export class Write {
       return file
     }
     const { overwrite, signal } = this.#options
-    try {
-      return await settleNew(this.#tree, file, { segments: this.#segments, parent, overwrite, signal })
-    } catch (error) {
-      await this.#tree.files.undo(file.id)
-      throw error
-    }
+    return await settleNew(this.#tree, file, { segments: this.#segments, parent, overwrite, signal })
   }
 }
 

@@ -101,6 +101,10 @@ t.test('a rate limit: Retry-After is kept to where it is short, and told where i
   t.match(await provider.stat(at('file'), call()).catch(error => error), { code: 'RATE_LIMITED', retryAfterMs: Number })
   t.equal(fake.faults.log.length, 6, 'a bounded number of attempts')
   fake.faults.clear()
+  fake.faults.fail({ reason: 'userRateLimitExceeded', method: 'PUT', path: /upload_id/, times: Infinity })
+  await rejectsWith('RATE_LIMITED', put(provider, 'large', randomBytes(chunkSize + 1)))
+  t.equal(fake.faults.count({ method: 'PUT' }), 6, 'also for the chunks of an upload')
+  fake.faults.clear()
   fake.faults.fail({ reason: 'dailyLimitExceeded', path: /files/, times: 100 })
   await rejectsWith('RATE_LIMITED', provider.stat(at('file'), call()))
   t.equal(fake.faults.log.length, 1, 'today it makes no sense')
@@ -144,6 +148,39 @@ t.test('an upload that is aborted, or whose body fails, leaves no session, no fi
   t.strictSame(await namesIn(provider, ''), ['file'])
   await has(provider, 'file', 'kept')
   t.strictSame(fake.store.childrenOf(rootId).filter(item => !item.explicitlyTrashed).length, 1)
+})
+
+t.test('what was made, but never answered, is taken back', async t => {
+  const { provider, fake } = await openWorld(t)
+  await put(provider, 'source', 'content')
+  const write = (size: number) => (path: string, signal: AbortSignal) =>
+    provider.write(at(path), bodyOf(randomBytes(size)), { signal, overwrite: false })
+  const calls = [
+    { last: { method: 'POST', path: /uploadType=multipart/ }, call: write(10) },
+    { last: { method: 'PUT', path: /upload_id/ }, skip: 1, call: write(chunkSize + 1) },
+    { last: { method: 'POST', path: /v3\/files\?/ }, call: write(10) },
+    {
+      last: { method: 'POST', path: /copy/ },
+      call: async (path: string, signal: AbortSignal) =>
+        provider.copy?.(at('source'), at(path), { signal, overwrite: false }),
+    },
+  ]
+  for (const { last, skip = 0, call } of calls) {
+    const controller = new AbortController()
+    const lose = () => {
+      fake.faults.fail({ ...last, reason: 'lost', executed: true })
+      fake.faults.before({ ...last, run: () => controller.abort(reason) })
+    }
+    fake.faults.before({ ...last, run: skip ? () => fake.faults.before({ ...last, run: lose }) : lose })
+    await t.rejects(call('made/new', controller.signal), reason, `${last.path}`)
+    fake.faults.clear()
+    t.strictSame(await namesIn(provider, ''), ['source'], `${last.path}`)
+  }
+  const last = { method: 'PUT', path: /upload_id/ }
+  const lose = () => fake.faults.fail({ ...last, reason: 'lost', executed: true, times: Infinity })
+  fake.faults.before({ ...last, run: () => fake.faults.before({ ...last, run: lose }) })
+  await rejectsWith('UNAVAILABLE', put(provider, 'made/new', randomBytes(chunkSize + 1)))
+  t.strictSame(await namesIn(provider, ''), ['source'])
 })
 
 t.test('a folder that was made for an upload that failed is not believed to be there', async t => {
