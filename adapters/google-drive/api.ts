@@ -22,9 +22,19 @@ export interface Backoff {
 
 export const usualBackoff: Backoff = { first: 500, longest: 20_000, attempts: 6 }
 
-/** Milliseconds until an answer, for a stream until it begins; then it counts as a lost one. */
-const metadataTimeout = 30_000
-const uploadTimeout = 300_000
+/** Milliseconds. */
+export interface Timeouts {
+  /** Until an answer, for a stream until it begins; then it counts as a lost one. */
+  metadata: number
+  /** The same, for a request that carries bytes of a file. */
+  upload: number
+  /** Until a download goes on. */
+  stall: number
+  /** Until Google hands out a token; its client tries again some times. */
+  token: number
+}
+
+export const usualTimeouts: Timeouts = { metadata: 30_000, upload: 300_000, stall: 60_000, token: 10_000 }
 
 export interface ApiRequest {
   method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
@@ -63,11 +73,13 @@ export class DriveApi {
   readonly #endpoints: Endpoints
   readonly #token: TokenSource
   readonly #backoff: Backoff
+  readonly timeouts: Timeouts
 
-  constructor(endpoints: Endpoints, token: TokenSource, backoff: Backoff) {
+  constructor(endpoints: Endpoints, token: TokenSource, backoff: Backoff, timeouts: Timeouts) {
     this.#endpoints = endpoints
     this.#token = token
     this.#backoff = backoff
+    this.timeouts = timeouts
   }
 
   /** @throws ApiFailure; the reason of the signal */
@@ -109,7 +121,7 @@ export class DriveApi {
       if (value !== undefined) url.searchParams.set(name, String(value))
     }
     const waiting = new AbortController()
-    const timer = setTimeout(() => waiting.abort(), request.body ? uploadTimeout : metadataTimeout)
+    const timer = setTimeout(() => waiting.abort(), request.body ? this.timeouts.upload : this.timeouts.metadata)
     const answer = this.#http.request<T>({
       url,
       method: request.method ?? 'GET',

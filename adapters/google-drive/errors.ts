@@ -69,7 +69,8 @@ function retryAfterOf(headers: unknown): number | undefined {
 }
 
 const denied = 'The Google account may not do this here: check what it may do with the file or folder in Google Drive.'
-const full = 'The storage of the Google account is full: free some space or buy more.'
+const full =
+  'The storage of the Google account is full: free some space or buy more. (A service account only has that of shared drives.)'
 
 /** By reason (developers.google.com/workspace/drive/api/guides/handle-errors), else by status. */
 const meanings: Record<string, readonly [StorageErrorCode, string]> = {
@@ -78,6 +79,11 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   numChildrenInNonRootLimitExceeded: ['QUOTA_EXCEEDED', 'The folder holds as many items as it can: use another.'],
   teamDriveHierarchyTooDeep: ['INVALID_PATH', 'Google Drive cannot nest folders that deep.'],
   dailyLimitExceeded: ['RATE_LIMITED', 'The Google Cloud project has used up its requests for today.'],
+  downloadQuotaExceeded: [
+    'RATE_LIMITED',
+    'The file was downloaded too often of late: Google allows it again in a day.',
+  ],
+  activeItemCreationLimitExceeded: ['QUOTA_EXCEEDED', 'The account holds as many items as it can: delete some.'],
   exportSizeLimitExceeded: [
     'PERMISSION_DENIED',
     'The document is larger than Google exports: 10 MB. Open it in Drive.',

@@ -28,6 +28,8 @@ export class PathIds {
   readonly #files: DriveFiles
   readonly #trust: number
   readonly #known = new Map<string, Known>()
+  /** Rises with each `forget`: an answer from before it is not remembered after it. */
+  #forgotten = 0
 
   constructor(files: DriveFiles, trust: number) {
     this.#files = files
@@ -45,6 +47,7 @@ export class PathIds {
   /** Like `find`; where only the last name is not there, with the folder that it would be in. */
   async locate(segments: readonly string[], signal: AbortSignal, mode: Mode): Promise<Partial<Found>> {
     const root = await this.#files.root(signal)
+    const asOf = this.#forgotten
     const guesses = this.#guess(segments, root.id)
     const trusted = segments.map((_, depth) => mode === 'trusted' && this.#isTrusted(segments, depth))
     // Under a remembered folder the next name can be asked for before the folder is known to be right.
@@ -66,12 +69,12 @@ export class PathIds {
       const early = asked[depth]
       const file = await (early?.parent === parent ? early.answer : this.lookUp(parent, name, signal))
       if (!file || (!isLast && !isFolder(file))) {
-        this.forget(segments.slice(0, depth + 1))
+        this.#drop(segments.slice(0, depth + 1))
         // The mistake may be in what was trusted.
         if (trusted.slice(0, depth).some(Boolean)) return await this.locate(segments, signal, 'verified')
         return isLast ? { parent } : {}
       }
-      if (isFolder(file)) this.remember(segments.slice(0, depth + 1), file.id)
+      if (isFolder(file) && asOf === this.#forgotten) this.remember(segments.slice(0, depth + 1), file.id)
       if (isLast) return { file, parent }
       parent = file.id
     }
@@ -104,7 +107,7 @@ export class PathIds {
   remember(segments: readonly string[], id: string): void {
     const key = segments.join('/')
     const known = this.#known.get(key)
-    if (known && known.id !== id) this.forget(segments)
+    if (known && known.id !== id) this.#drop(segments)
     // The one that was used longest ago goes first.
     this.#known.delete(key)
     this.#known.set(key, { id, seen: performance.now() })
@@ -113,8 +116,13 @@ export class PathIds {
     if (oldest !== undefined) this.#known.delete(oldest)
   }
 
-  /** With all beneath. */
+  /** A folder that this server has moved or deleted, with all beneath. */
   forget(segments: readonly string[]): void {
+    this.#forgotten += 1
+    this.#drop(segments)
+  }
+
+  #drop(segments: readonly string[]): void {
     const key = segments.join('/')
     for (const known of this.#known.keys()) {
       if (known === key || known.startsWith(`${key}/`) || key === '') this.#known.delete(known)

@@ -1,5 +1,5 @@
 import { type Host, StorageError } from '../contract.ts'
-import { type Backoff, DriveApi, usualBackoff } from './api.ts'
+import { type Backoff, DriveApi, type Timeouts, usualBackoff, usualTimeouts } from './api.ts'
 import type { Endpoints, GoogleDriveConfig, ServiceAccount } from './config.ts'
 import { hasCode } from './errors.ts'
 import { DriveFiles } from './files.ts'
@@ -9,6 +9,7 @@ import { fromHost, fromServiceAccount } from './tokens.ts'
 export interface ProviderOptions {
   endpoints: Endpoints
   backoff: Backoff
+  timeouts: Timeouts
   /** Milliseconds for which the place of a folder is believed without asking again. */
   trust: number
 }
@@ -18,10 +19,11 @@ export async function openProvider(
   { driveId, rootFolderId }: GoogleDriveConfig,
   account: ServiceAccount | undefined,
   host: Host,
-  { endpoints, backoff = usualBackoff, trust = 2000 }: Partial<ProviderOptions> & Pick<ProviderOptions, 'endpoints'>,
+  options: Partial<ProviderOptions> & Pick<ProviderOptions, 'endpoints'>,
 ): Promise<GoogleDriveProvider> {
-  const token = account ? fromServiceAccount(account, endpoints) : fromHost(host)
-  const files = new DriveFiles(new DriveApi(endpoints, token, backoff), { driveId, rootFolderId })
+  const { endpoints, backoff = usualBackoff, timeouts = usualTimeouts, trust = 2000 } = options
+  const token = account ? fromServiceAccount(account, endpoints, timeouts.token) : fromHost(host)
+  const files = new DriveFiles(new DriveApi(endpoints, token, backoff, timeouts), { driveId, rootFolderId })
   // With OAuth there may be no consent yet; a service account can be tried at once.
   if (account) await files.root(AbortSignal.timeout(30_000)).catch(refuseRoot)
   return new GoogleDriveProvider(files, host, trust)

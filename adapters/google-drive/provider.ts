@@ -169,7 +169,7 @@ export class GoogleDriveProvider implements StorageProvider {
     if (!found) return
     await check(found.file)
     await this.#tree.files.trash(found.file.id, signal)
-    this.#tree.ids.forget(segmentsOf(path))
+    if (isFolder(found.file)) this.#tree.ids.forget(segmentsOf(path))
   }
 
   async #told<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {

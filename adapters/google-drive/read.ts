@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { PassThrough, pipeline, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { type ByteRange, type ReadResult, StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
@@ -16,6 +16,7 @@ export interface ReadOptions {
 }
 
 const changed = () => new StorageError('PRECONDITION_FAILED', 'The file is no longer the one that was asked for.')
+const changedMeanwhile = () => new StorageError('UNAVAILABLE', 'The file changed while it was being read: try again.')
 const past = (size: number) =>
   new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${size} bytes.`)
 
@@ -29,7 +30,11 @@ export async function readFile(files: DriveFiles, file: DriveFile, options: Read
   const end = range?.length === undefined ? size : Math.min(size, range.offset + range.length)
   const expected = end - (range?.offset ?? 0)
   const headers = range ? { range: `bytes=${range.offset}-${end - 1}` } : {}
-  const body = await open(files, fileUrl(file.id), { alt: 'media' }, headers, expected, signal)
+  const { body, length } = await open(files, fileUrl(file.id), { alt: 'media' }, headers, signal)
+  if (length !== null && Number(length) !== expected) {
+    body.destroy()
+    throw ifMatch === undefined ? changedMeanwhile() : changed()
+  }
   if (ifMatch === undefined) return { body, entry }
   // The bytes began to come after the first look: only if nothing changed since are they the ones of this etag.
   try {
@@ -52,7 +57,7 @@ async function readDoc(files: DriveFiles, file: DriveFile, options: ReadOptions)
   }
   if (ifMatch !== undefined) throw changed()
   const entry = toEntry(name, file)
-  const body = await open(files, `${fileUrl(file.id)}/export`, { mimeType }, {}, undefined, signal)
+  const { body } = await open(files, `${fileUrl(file.id)}/export`, { mimeType }, {}, signal)
   if (!range) return { body, entry }
   const bytes = await buffer(body)
   if (range.offset >= bytes.length) throw past(bytes.length)
@@ -65,9 +70,8 @@ async function open(
   url: string,
   query: Record<string, string>,
   headers: Record<string, string>,
-  expected: number | undefined,
   signal: AbortSignal,
-): Promise<Readable> {
+): Promise<{ body: Readable; length: string | null }> {
   try {
     const answer = await files.api.request<Readable>({
       url,
@@ -76,15 +80,31 @@ async function open(
       stream: true,
       signal,
     })
-    const body = answer.data
-    const length = answer.headers.get('content-length')
-    if (expected !== undefined && length !== null && Number(length) !== expected) {
-      body.destroy()
-      throw new StorageError('UNAVAILABLE', 'The file changed while it was being read: try again.')
+    return {
+      body: unlessStalled(answer.data, files.api.timeouts.stall),
+      length: answer.headers.get('content-length'),
     }
-    return body
   } catch (error) {
     const told = translated(error)
     throw told instanceof StorageError && told.code === 'NOT_FOUND' ? notFound() : told
   }
+}
+
+/** Ends what sends nothing for `stall` milliseconds, unless it is the reader who takes nothing. */
+function unlessStalled(source: Readable, stall: number): Readable {
+  let moved = false
+  const body = new PassThrough({
+    transform(chunk, _encoding, done) {
+      moved = true
+      done(null, chunk)
+    },
+  })
+  const timer = setInterval(() => {
+    const isReaders = body.readableLength > 0
+    if (!moved && !isReaders)
+      source.destroy(new StorageError('UNAVAILABLE', 'Google Drive sends nothing more: try again.'))
+    moved = false
+  }, stall).unref()
+  pipeline(source, body, () => clearInterval(timer))
+  return body
 }

@@ -26,12 +26,17 @@ export function fromHost(host: Host): TokenSource {
 const margin = 60_000
 
 /** A service account signs for itself (RFC 7523), so no person has to consent. */
-export function fromServiceAccount({ email, privateKey }: ServiceAccount, endpoints: Endpoints): TokenSource {
+export function fromServiceAccount(
+  { email, privateKey }: ServiceAccount,
+  endpoints: Endpoints,
+  /** Milliseconds. */
+  timeout: number,
+): TokenSource {
   let current: { token: string; expires: number } | undefined
   let asking: Promise<string> | undefined
 
   async function ask(): Promise<string> {
-    const jwt = new JWT({ email, key: privateKey, scopes: [scope] })
+    const jwt = new JWT({ email, key: privateKey, scopes: [scope], transporterOptions: { timeout } })
     if (endpoints.token !== googleEndpoints.token) redirect(jwt.transporter, endpoints.token)
     try {
       const { access_token: token, expiry_date: expires } = await jwt.authorize()

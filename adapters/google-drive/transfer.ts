@@ -25,8 +25,7 @@ export async function moveEntry(tree: Tree, transfer: Transfer): Promise<DriveFi
     if (!source || source.file.id !== found.file.id) throw notFound()
     return await intoPlace(tree, transfer, source.file, async (parent, existing) => {
       const moved = await moveTo(tree, source, parent, nameFor(source.file, transfer.to), signal)
-      tree.ids.forget(from)
-      tree.ids.forget(transfer.to)
+      if (isFolder(source.file)) for (const path of [from, transfer.to]) tree.ids.forget(path)
       if (existing) await tree.files.trash(existing.id, signal)
       return moved
     })

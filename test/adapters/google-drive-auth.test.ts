@@ -1,5 +1,6 @@
 import t from 'tap'
 import { at, call, get, has, listAll, namesIn, put, rejectsWith } from '../../adapters/conformance/kit.ts'
+import { usualTimeouts } from '../../adapters/google-drive/api.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { backoff, endpointsOf, oauthHost, openWorld } from './google-drive-world.ts'
@@ -147,6 +148,17 @@ t.test('a service account needs no consent, and its mistakes are told when it is
   }
   const unreadable = JSON.stringify({ client_email: email, private_key: 'no key' })
   await rejectsWith('UNAUTHORIZED', adapter.open({ serviceAccountKey: unreadable }, silentHost))
+})
+
+t.test('a token that Google never answers is not waited for without end', async t => {
+  const fake = await startGoogleDrive(t)
+  const serviceAccountKey = fake.oauth.addServiceAccount('robot@fake.iam.gserviceaccount.com')
+  const timeouts = { ...usualTimeouts, token: 50 }
+  const adapter = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff, timeouts })
+  const { promise: never, resolve } = Promise.withResolvers<void>()
+  t.teardown(resolve)
+  for (let i = 0; i < 20; i += 1) fake.faults.before({ path: /^\/token/, run: () => never })
+  await rejectsWith('UNAVAILABLE', adapter.open({ serviceAccountKey }, silentHost))
 })
 
 t.test('a configuration without a client or a key is refused', async () => {

@@ -79,6 +79,19 @@ t.test('a write looks at every folder again, however fresh the trust', async t =
   t.strictSame(await namesIn(provider, 'folder'), ['second'])
 })
 
+t.test('an answer from before a move of ours is not believed after it', async t => {
+  const { provider, fake, rootId } = await openWorld(t, { options: { trust: 600_000 } })
+  const outer = fake.addFolder(rootId, 'outer')
+  fake.addFile(fake.addFolder(outer.id, 'inner').id, 'file')
+  await has(provider, 'outer/inner/file', '')
+  // Both folders are looked at together; the answer about the outer one comes after the inner one was moved.
+  const move = () => provider.move?.(at('outer/inner'), at('moved'), { ...call(), ...keep })
+  fake.faults.before({ path: /name = 'outer'/, run: move })
+  await provider.delete(at('outer/inner/nothing'), call())
+  await has(provider, 'moved/file', '')
+  await rejectsWith('NOT_FOUND', provider.list(at('outer/inner'), { ...call(), limit: 10 }))
+})
+
 t.test('a deep path costs one wait for all its folders, and remembered ones little', async t => {
   const { provider, fake, rootId } = await openWorld(t, { options: { trust: 600_000 } })
   let parent = rootId

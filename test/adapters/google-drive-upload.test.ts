@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { at, bodyOf, call, get, has, namesIn, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
+import { usualTimeouts } from '../../adapters/google-drive/api.ts'
 import { chunkSize } from '../../adapters/google-drive/upload.ts'
 import { openWorld } from './google-drive-world.ts'
 
@@ -66,7 +69,6 @@ t.test('an answer that is lost is asked for: nothing comes twice', async t => {
 })
 
 t.test('errors that pass, in every place of an upload, are waited for', async t => {
-  const { provider, fake } = await openWorld(t)
   const places = [
     { size: 10, path: /generateIds/ },
     { size: 10, path: /uploadType=multipart/, method: 'POST' },
@@ -74,12 +76,14 @@ t.test('errors that pass, in every place of an upload, are waited for', async t 
     { size: chunkSize + 5, path: /uploadType=resumable/, method: 'POST' },
     { size: chunkSize + 5, path: /upload_id/, method: 'PUT' },
   ]
-  for (const [i, { size, ...place }] of places.entries()) {
+  for (const { size, ...place } of places) {
     const bytes = randomBytes(size)
     for (const reason of ['userRateLimitExceeded', 'backendError', 'lost']) {
+      const { provider, fake } = await openWorld(t)
       fake.faults.fail({ ...place, reason, times: 2 })
-      await put(provider, `folder ${i}/${reason}`, bytes)
-      t.ok((await get(provider, `folder ${i}/${reason}`)).equals(bytes))
+      await put(provider, 'folder/file', bytes)
+      t.equal(fake.faults.pending, 0, `${place.path} failed with ${reason}`)
+      t.ok((await get(provider, 'folder/file')).equals(bytes))
     }
   }
 })
@@ -240,6 +244,18 @@ t.test('a download that breaks off ends with an error, not as a short file', asy
   fake.addFile(rootId, 'file', randomBytes(1_000_000))
   fake.cutDownloadAfter = 300_000
   await t.rejects(get(provider, 'file'))
+})
+
+t.test('a download that stalls ends with an error; one whose reader is slow does not', async t => {
+  const { provider, fake, rootId } = await openWorld(t, { options: { timeouts: { ...usualTimeouts, stall: 50 } } })
+  const bytes = randomBytes(1_000_000)
+  fake.addFile(rootId, 'file', bytes)
+  fake.cutIsStall = true
+  fake.cutDownloadAfter = 300_000
+  await rejectsWith('UNAVAILABLE', get(provider, 'file'))
+  const { body } = await provider.read(at('file'), call())
+  await delay(300)
+  t.ok((await buffer(body)).equals(bytes))
 })
 
 t.test('a type of Google does not make a document of the bytes', async t => {

@@ -7,7 +7,12 @@ import type { Item } from './store.ts'
 const exportLimit = 10 * 1024 * 1024
 
 /** `alt=media`, whole or one range (RFC 9110, section 14). */
-export async function sendMedia(exchange: Exchange, item: Item, cutAfter: number | undefined): Promise<void> {
+export async function sendMedia(
+  exchange: Exchange,
+  item: Item,
+  cutAfter: number | undefined,
+  cutIsStall: boolean,
+): Promise<void> {
   const { request, response } = exchange
   if (!item.content) {
     const message = 'Only files with binary content can be downloaded. Use Export with Docs Editors files.'
@@ -27,7 +32,7 @@ export async function sendMedia(exchange: Exchange, item: Item, cutAfter: number
     'content-length': String(end - start),
     ...(range && { 'content-range': `bytes ${start}-${end - 1}/${size}` }),
   })
-  await sendChunks(response, slice(chunks, start, end), cutAfter)
+  await sendChunks(response, slice(chunks, start, end), cutAfter, cutIsStall)
 }
 
 function parseRange(

@@ -5,7 +5,7 @@ import { sendError } from './http.ts'
 /** Which requests: all of what is given has to fit. */
 export interface Match {
   method?: string
-  /** On the path with its query. */
+  /** On the path with its query, decoded. */
   path?: RegExp
 }
 
@@ -46,6 +46,11 @@ export class Faults {
     this.#hooks.push(hook)
   }
 
+  /** Faults that have not run out. */
+  get pending(): number {
+    return this.#faults.length
+  }
+
   count(match: Match): number {
     return this.log.filter(({ method, url }) => fits(match, method, url)).length
   }
@@ -72,7 +77,10 @@ export class Faults {
 }
 
 export function fits({ method, path }: Match, actualMethod: string, url: string): boolean {
-  return (method === undefined || method === actualMethod) && (path === undefined || path.test(decodeURIComponent(url)))
+  return (
+    (method === undefined || method === actualMethod) &&
+    (path === undefined || path.test(decodeURIComponent(url.replaceAll('+', ' '))))
+  )
 }
 
 export function answerWith(fault: Fault, request: IncomingMessage, response: ServerResponse): void {

@@ -62,6 +62,7 @@ export async function sendChunks(
   response: ServerResponse,
   chunks: Iterable<Buffer>,
   cutAfter: number | undefined,
+  cutIsStall = false,
 ): Promise<void> {
   let sent = 0
   for (const chunk of chunks) {
@@ -69,7 +70,7 @@ export async function sendChunks(
       if (response.destroyed) return
       const piece = chunk.subarray(start, start + 65_536)
       if (cutAfter !== undefined && sent + piece.length > cutAfter) {
-        response.write(piece.subarray(0, cutAfter - sent), () => response.destroy())
+        response.write(piece.subarray(0, cutAfter - sent), () => cutIsStall || response.destroy())
         return
       }
       sent += piece.length

@@ -31,6 +31,8 @@ export class GoogleDrive {
   readonly uploads = new Uploads(this.store, this.#files)
   /** Bytes of the next download after which the connection is cut. */
   cutDownloadAfter: number | undefined
+  /** Whether it then stays open, and nothing more comes. */
+  cutIsStall = false
   readonly #texts = new Map<string, string>()
   readonly #server = createServer((request, response) => void this.#serve(request, response))
 
@@ -146,7 +148,7 @@ export class GoogleDrive {
       if (exchange.query.get('alt') !== 'media') return files.get(exchange, id)
       const cut = this.cutDownloadAfter
       this.cutDownloadAfter = undefined
-      return await sendMedia(exchange, files.find(exchange, id), cut)
+      return await sendMedia(exchange, files.find(exchange, id), cut, this.cutIsStall)
     } else if (name === 'GET id export') {
       return await sendExport(exchange, files, files.find(exchange, id), this.#texts.get(id) ?? '')
     } else if (name === 'PATCH id') {
