@@ -104,7 +104,17 @@ export class GoogleDriveProvider implements StorageProvider {
     return this.#told(signal, async () => {
       await this.#trash(path, signal, async file => {
         if (!isFolder(file) || (await this.#tree.files.isEmpty(file.id, signal))) return
-        throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+        const shown = await listPage(this.#tree.files, file.id, {
+          cursor: undefined,
+          limit: 1,
+          signal,
+          onInvalidNames: () => {},
+        })
+        const hidden = shown.entries.length === 0 && shown.cursor === undefined
+        const message = hidden
+          ? 'The folder holds shortcuts, which are not shown: delete it with all that it holds.'
+          : 'The folder is not empty.'
+        throw new StorageError('NOT_EMPTY', message)
       })
     })
   }
