@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { AppError } from '../errors.ts'
+import { AppError, type Reason } from '../errors.ts'
 import type { Services } from '../services/index.ts'
 import { GraphqlContext, type RequestFacts } from './context.ts'
 import type { Answer, Execute } from './execute.ts'
@@ -21,6 +21,8 @@ const bodyTimeout = 30_000
  *   else with 200, also where `data` is null since a field was refused: that no credential came is such a refusal, as
  *   other fields of the document may need none (section 6.4.2);
  * - either with 429 and `Retry-After` where there were too many requests or attempts to do what was asked.
+ *
+ * A credential that is lost while the operation runs is answered with 401 in either.
  *
  * Only `application/json` bodies are taken, and GET only reads, so no other site's form can make a browser act.
  */
@@ -44,7 +46,8 @@ export function graphqlRoute(
       },
     })
     const body = await (safe ? executing : facts.track(executing))
-    reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
+    if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
+    else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
     const retryAfter = secondsToWait(body)
     if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
     reply.header('content-type', `${mediaType}; charset=utf-8`)
@@ -86,6 +89,18 @@ function secondsToWait({ data, errors = [] }: Answer): number | null {
     .filter(({ extensions }) => extensions.reason === 'RATE_LIMITED')
     .map(({ extensions }) => extensions.retryAfterMs ?? 0)
   return waits.length === 0 ? null : Math.max(1, Math.ceil(Math.max(...waits) / 1000))
+}
+
+const lostCredential: ReadonlySet<Reason> = new Set([
+  'INVALID_CREDENTIAL',
+  'KEY_EXPIRED',
+  'KEY_REVOKED',
+  'SESSION_ENDED',
+])
+
+/** It was good when the request came in. */
+function hasLostCredential({ errors = [] }: Answer): boolean {
+  return errors.some(({ extensions }) => lostCredential.has(extensions.reason))
 }
 
 function isRefusal(body: Answer): boolean {

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatPath } from '../auth/path.ts'
 import { type ArchiveItem, archiveItems, type Download, isLeftOut } from '../services/files/index.ts'
-import { ClientGone, requestSignal } from './abort.ts'
 import { compressionFor } from './archive-compression.ts'
 import { LeftOut } from './archive-left-out.ts'
 import { isNotModified } from './conditions.ts'
 import { openCurrent } from './content.ts'
 import { contentDisposition } from './content-headers.ts'
+import { cutDownload } from './cut-download.ts'
 import { bytesWritten, write } from './send-file.ts'
 import { archivedName, topName } from './zip/names.ts'
 import { ZipWriter } from './zip/writer.ts'
@@ -16,10 +16,15 @@ const mimeType = 'application/zip'
 /**
  * A folder as a ZIP file that is made while it is sent: its length is not known before, and no part of it can be asked
  * for by itself. One file is open at a time.
+ * @param signal of the whole download
  * @throws as `Files.list`, PRECONDITION_FAILED
  */
-export async function answerArchive(found: Download, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const signal = requestSignal(request)
+export async function answerArchive(
+  found: Download,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  signal: AbortSignal,
+): Promise<null> {
   const top = topName(found.name)
   reply.headers({ 'Accept-Ranges': 'none', 'Cache-Control': 'private, no-cache', 'Content-Security-Policy': 'sandbox' })
   // A link is made to be put into a page; with a credential only one's own scripts ask.
@@ -32,7 +37,7 @@ export async function answerArchive(found: Download, request: FastifyRequest, re
   if (isKnown || request.method === 'HEAD') {
     reply.hijack()
     reply.raw.writeHead(isKnown ? 304 : 200, reply.getHeaders() as Record<string, string>).end()
-    return
+    return null
   }
   const items = archiveItems(found.location, signal)
   // Its refusal is still an answer.
@@ -48,14 +53,12 @@ export async function answerArchive(found: Download, request: FastifyRequest, re
   } catch (error) {
     found.ended(bytesWritten(response), signal.aborted ? signal.reason : error)
     // The end of an archive lists what is in it: one that was cut does not open as if it were whole.
-    response.destroy()
-    if (error instanceof ClientGone || signal.aborted)
-      request.log.info({ req: request }, 'the client went away during a download')
-    else request.log.error({ req: request, err: error }, 'a download was cut')
+    cutDownload(request, response, error, signal)
   } finally {
     await items.return()
     await zip.close()
   }
+  return null
 }
 
 interface Source {

@@ -18,7 +18,7 @@ declare module 'fastify' {
 const scheme = /^Bearer +(\S+)$/i
 
 /** Milliseconds that a body may come in before the credential is looked up again. */
-const freshness = 1000
+export const freshness = 1000
 
 /**
  * Counts each request, by its credential or by its address. A credential that is presented and not good is refused on every

@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../auth/policy.ts'
 import { AppError } from '../errors.ts'
-import type { Download } from '../services/files/index.ts'
+import type { Download, UseDownload } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
-import { ClientGone, requestSignal } from './abort.ts'
+import { requestSignal } from './abort.ts'
 import { answerArchive } from './archive.ts'
 import { originOf } from './authenticate.ts'
 import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
@@ -12,6 +12,7 @@ import { asTransfer } from './close.ts'
 import { isNotModified, isRangeGood } from './conditions.ts'
 import { type Content, openContent } from './content.ts'
 import { contentDisposition, contentType } from './content-headers.ts'
+import { cutDownload } from './cut-download.ts'
 import { parseQuery, requireParameter } from './query.ts'
 import { parseRange, type Span } from './range.ts'
 import { bytesWritten, write } from './send-file.ts'
@@ -28,16 +29,17 @@ export function downloadRoute(app: FastifyInstance, { files }: Services): void {
     handler: async (request, reply) => {
       const query = parseDownload(request)
       const signal = requestSignal(request)
-      const find = async (): Promise<Found> => {
-        if (query.ticket !== undefined) return files.downloadLink(query.ticket, originOf(request), signal)
-        return { ...(await files.download(request.viewer, query, signal)), inline: false }
-      }
+      const find: Find = use =>
+        query.ticket === undefined
+          ? files.download(request.viewer, query, signal, (found, running) => use({ ...found, inline: false }, running))
+          : files.downloadLink(query.ticket, originOf(request), signal, use)
       await asTransfer(app, answer(find, query.inline, request, reply))
     },
   })
 }
 
 type Found = Download & { inline: boolean }
+type Find = <T>(use: UseDownload<T, Found>) => Promise<T>
 
 /** What is sent of a file. */
 type Body =
@@ -72,24 +74,27 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
 }
 
 async function answer(
-  find: () => Promise<Found>,
+  find: Find,
   inline: boolean | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
-    const found = await find()
-    if (found.entry.kind === 'directory') return answerArchive(found, request, reply)
-    const body = decide(request, reply, found, inline ?? found.inline)
-    try {
-      const content = body.kind === 'none' ? null : await openContent(found, spansOf(body), requestSignal(request))
-      await transmit(request, reply, body, content, found)
-      return
-    } catch (error) {
-      if (!(error instanceof AppError && error.reason === 'PRECONDITION_FAILED')) throw error
-      // It was replaced between the look and the opening: once that is bad luck.
-      if (!isFirst) throw new AppError('UNAVAILABLE', 'The file is being changed: try again.', { cause: error })
-    }
+    const changed = await find(async (found, signal) => {
+      if (found.entry.kind === 'directory') return answerArchive(found, request, reply, signal)
+      const body = decide(request, reply, found, inline ?? found.inline)
+      try {
+        const content = body.kind === 'none' ? null : await openContent(found, spansOf(body), signal)
+        await transmit(request, reply, body, content, found, signal)
+        return null
+      } catch (error) {
+        if (error instanceof AppError && error.reason === 'PRECONDITION_FAILED') return error
+        throw error
+      }
+    })
+    if (!changed) return
+    // It was replaced between the look and the opening: once that is bad luck.
+    if (!isFirst) throw new AppError('UNAVAILABLE', 'The file is being changed: try again.', { cause: changed })
   }
 }
 
@@ -143,9 +148,9 @@ async function transmit(
   body: Body,
   content: Content | null,
   { ended }: Found,
+  signal: AbortSignal,
 ): Promise<void> {
   const isDownload = request.method === 'GET' && reply.statusCode !== 304
-  const signal = requestSignal(request)
   const response = reply.raw
   reply.hijack()
   try {
@@ -155,11 +160,7 @@ async function transmit(
     if (isDownload) ended(bytesWritten(response))
   } catch (error) {
     if (isDownload) ended(bytesWritten(response), signal.aborted ? signal.reason : error)
-    // Headers are out: a cut connection is how the client learns that the file is not whole.
-    response.destroy()
-    if (error instanceof ClientGone || signal.aborted)
-      request.log.info({ req: request }, 'the client went away during a download')
-    else request.log.error({ req: request, err: error }, 'a download was cut')
+    cutDownload(request, response, error, signal)
   } finally {
     await content?.close()
   }

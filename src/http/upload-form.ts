@@ -6,6 +6,7 @@ import { AppError } from '../errors.ts'
 import type { FileEntry, Files } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { requestSignal } from './abort.ts'
+import { freshness } from './authenticate.ts'
 import { fromForm, fromHttp } from './errors.ts'
 import { type StoredEntry, storedEntry } from './stored-entry.ts'
 import { parseConflict, parseMimeType } from './upload-body.ts'
@@ -35,12 +36,16 @@ export async function uploadForm(
   const stored: StoredEntry[] = []
   const fields: Fields = {}
   const parts = formParts(request)
+  const begin = performance.now()
   try {
     for (let part = await parts.take(); part; part = await parts.take()) {
       if (part.type === 'field') readField(fields, part, { query, isLate: stored.length > 0 })
       else {
-        // A form can go on for hours: a credential that was revoked meanwhile stores no more files.
-        if (stored.length > 0 && request.viewer) request.viewer = await credentials.recall(request.viewer)
+        // A form can go on for hours, before its first file, too: a credential that was revoked meanwhile stores nothing.
+        const isOld = stored.length > 0 || performance.now() - begin > freshness
+        if (isOld && request.viewer) {
+          request.viewer = await credentials.recall(request.viewer)
+        }
         stored.push(storedEntry(await storePart(files, request, { ...query, ...fields }, part, parts)))
       }
     }

@@ -49,10 +49,7 @@ export function createCredentials({
     const { key, owner } = found
     const now = new Date()
     if (key.revokedAt) throw new AppError('KEY_REVOKED', 'This API key was revoked: create a new one.')
-    if (key.expiresAt && key.expiresAt <= now)
-      throw new AppError('KEY_EXPIRED', 'This API key has expired: create a new one.')
-    usage.note(key, now)
-    return {
+    const viewer: Viewer = {
       kind: 'API_KEY',
       credentialId: key.id,
       displayPrefix: key.displayPrefix,
@@ -61,6 +58,9 @@ export function createCredentials({
       origin,
       ...keyReach(owner, key),
     }
+    requireUnexpired(viewer, now)
+    usage.note(key, now)
+    return viewer
   }
 
   async function byKey(key: string, origin: Origin): Promise<Viewer> {
@@ -101,11 +101,16 @@ export function createCredentials({
   }
 }
 
+/** @throws KEY_EXPIRED, SESSION_ENDED */
+export function requireUnexpired({ kind, expiresAt }: Pick<Viewer, 'kind' | 'expiresAt'>, now = new Date()): void {
+  if (!expiresAt || expiresAt > now) return
+  if (kind === 'SESSION') throw sessionEnded()
+  throw new AppError('KEY_EXPIRED', 'This API key has expired: create a new one.')
+}
+
 function sessionViewer(session: Session | null, origin: Origin): Viewer {
-  if (!session || session.revokedAt || session.expiresAt <= new Date()) {
-    throw new AppError('SESSION_ENDED', 'This session has ended: sign in again.')
-  }
-  return {
+  if (!session || session.revokedAt) throw sessionEnded()
+  const viewer: Viewer = {
     kind: 'SESSION',
     credentialId: session.id,
     displayPrefix: null,
@@ -114,4 +119,10 @@ function sessionViewer(session: Session | null, origin: Origin): Viewer {
     origin,
     ...memberReach(session.member),
   }
+  requireUnexpired(viewer)
+  return viewer
+}
+
+function sessionEnded(): AppError {
+  return new AppError('SESSION_ENDED', 'This session has ended: sign in again.')
 }

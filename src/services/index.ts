@@ -9,6 +9,7 @@ import type { LostEvents } from './audit-queue.ts'
 import { createAuthorization } from './authorization.ts'
 import { createCredentials } from './credentials.ts'
 import { createFiles } from './files/index.ts'
+import { watchGrants } from './grant-watch.ts'
 import { createKeyUsage } from './key-usage.ts'
 import { createLimits, type LimitSettings } from './limits/index.ts'
 import { createMembers } from './members.ts'
@@ -36,6 +37,7 @@ export function createServices(options: {
   const limits = createLimits({ db, settings: options.limits, onError: options.onError })
   const audit = createAudit({ db, keepDays: options.auditDays, onLoss: options.onAuditLoss })
   const credentials = createCredentials({ db, tokens, usage, limits: limits.requests })
+  const grants = watchGrants({ storage, credentials, onError: options.onError })
   return {
     credentials,
     requestLimits: limits.requests,
@@ -49,6 +51,7 @@ export function createServices(options: {
     files: createFiles({ storage, secrets, credentials, audit, maxUploadBytes }),
     /** Writes what is still to be written; nothing follows. */
     async close() {
+      grants.close()
       await Promise.all([usage.close(), limits.close(), audit.close()])
     },
   }

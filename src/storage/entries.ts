@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { ChecksumAlgorithm, Entry, ListPage, Quota } from '../../adapters/contract.ts'
@@ -79,8 +80,9 @@ export function checkBody(body: unknown): Readable {
 }
 
 /** @throws BACK_END_FAULT */
-export function checkHandle(handle: FileHandle): FileHandle {
-  if (typeof handle?.read !== 'function' || typeof handle.close !== 'function') throw fault('a handle that is none')
+export function checkHandle(handle: FileHandle): FileHandle & EventEmitter {
+  const isHandle = handle instanceof EventEmitter && typeof handle.read === 'function'
+  if (!isHandle || typeof handle.close !== 'function') throw fault('a handle that is none')
   return handle
 }
 

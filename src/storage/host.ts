@@ -14,10 +14,13 @@ import { guarded } from './guarded.ts'
 import { type OpenedProvider, ReadLocation, WriteLocation } from './location.ts'
 import { checkProvider } from './opened.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
+import { Running } from './running.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 
 export interface Storage {
   readonly adapters: AdapterRegistry
+  /** All that is under way in locations. */
+  readonly running: Running
   /** The record behind a grant. @throws NOT_FOUND */
   record(grant: Grant): Promise<ProviderRecord>
   /** @throws NOT_FOUND, INVALID_CONFIG, UNAVAILABLE */
@@ -67,6 +70,7 @@ const closeDelay = 60 * 60 * 1000
 export function createStorage(options: StorageOptions): Storage {
   const { db, secrets, adapters, warn, metadataTimeout = 60_000 } = options
   const opened = new Map<string, Opened>()
+  const running = new Running()
   const tokens = createTokenStore({ db, secrets })
   const find = batched(async (ids: readonly string[]) => {
     return new Map((await findProviders(db, ids)).map(record => [record.id, record]))
@@ -143,7 +147,7 @@ export function createStorage(options: StorageOptions): Storage {
       const provider = await openAdapter(adapter, settings, host).catch(cause => {
         throw notNow(cause)
       })
-      return { id: record.id, provider, warn: host.warn, metadataTimeout }
+      return { id: record.id, provider, warn: host.warn, metadataTimeout, running }
     })
     opened.set(record.id, { version: record.version, provider })
     // A failure is not kept: the next call tries again.
@@ -180,10 +184,11 @@ export function createStorage(options: StorageOptions): Storage {
 
   return {
     adapters,
+    running,
     record,
     config,
-    readAt: async grant => new ReadLocation(await open(await record(grant)), grant.path),
-    writeAt: async grant => new WriteLocation(await open(await record(grant)), grant.path),
+    readAt: async grant => new ReadLocation(await open(await record(grant)), grant),
+    writeAt: async grant => new WriteLocation(await open(await record(grant)), grant),
     provider: async record => (await open(record)).provider,
     ask: (signal, question) => ask(signal, question),
     tokens,

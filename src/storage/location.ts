@@ -1,14 +1,17 @@
 /**
  * A place in a provider that a grant was given for. It reaches itself and what lies below, nothing else: whoever holds
- * one cannot get at a path that the policy has not decided on. All that adapters answer is checked here.
+ * one cannot get at a path that the policy has not decided on. All that adapters answer is checked here, and all that
+ * moves content is entered in `running`, so that it ends when the grant no longer holds: it then fails with the reason.
  */
 import type { FileHandle } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
+import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, Entry, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
+import type { Grant } from '../auth/policy.ts'
 import { type CheckedEntry, checkBody, checkEntry, checkHandle, checkPage, fault } from './entries.ts'
 import { isStorageError } from './errors.ts'
 import { guarded, guardedChange } from './guarded.ts'
+import type { Running } from './running.ts'
 
 export interface OpenedProvider {
   id: string
@@ -16,6 +19,7 @@ export interface OpenedProvider {
   warn(message: string): void
   /** Milliseconds for what moves no file content; a back end that takes longer counts as unavailable. */
   metadataTimeout: number
+  running: Running
 }
 
 /** Of one page of a listing. */
@@ -23,10 +27,13 @@ export const maxPageSize = 1000
 
 export class ReadLocation {
   protected readonly opened: OpenedProvider
+  readonly grant: Grant
   readonly path: StoragePath
 
-  constructor(opened: OpenedProvider, path: StoragePath) {
+  /** @param path that of the grant, or one below it */
+  constructor(opened: OpenedProvider, grant: Grant, path: StoragePath = grant.path) {
     this.opened = opened
+    this.grant = grant
     this.path = path
   }
 
@@ -39,7 +46,7 @@ export class ReadLocation {
   }
 
   child(name: string): ReadLocation {
-    return new ReadLocation(this.opened, childOf(this.path, name))
+    return new ReadLocation(this.opened, this.grant, childOf(this.path, name))
   }
 
   stat(signal: AbortSignal): Promise<CheckedEntry> {
@@ -60,14 +67,16 @@ export class ReadLocation {
     })
   }
 
-  read(
+  /** The body fails with why the grant no longer holds, as soon as that is known. */
+  async read(
     signal: AbortSignal,
     options: { range?: ByteRange; ifMatch?: string } = {},
   ): Promise<{ body: Readable; entry: CheckedEntry }> {
-    return guarded(
-      signal,
+    const entered = this.opened.running.enter([this.grant], signal)
+    const result = await guarded(
+      entered.signal,
       async () => {
-        const { body, entry } = await this.opened.provider.read(this.path, { ...options, signal })
+        const { body, entry } = await this.opened.provider.read(this.path, { ...options, signal: entered.signal })
         const checked = checkBody(body)
         try {
           return { body: checked, entry: checkEntry(entry, nameOf(this.path)) }
@@ -77,20 +86,32 @@ export class ReadLocation {
         }
       },
       late => late.body.destroy(),
-    )
+    ).catch(error => {
+      entered[Symbol.dispose]()
+      throw error
+    })
+    entered.signal.addEventListener('abort', () => result.body.destroy(entered.signal.reason))
+    finished(result.body, { writable: false }, () => entered[Symbol.dispose]())
+    return result
   }
 
-  /** Where the bytes are a file on this machine; else null. */
+  /** Where the bytes are a file on this machine; else null. The handle is closed when the grant no longer holds. */
   openFile(
     signal: AbortSignal,
     options: { ifMatch?: string } = {},
   ): Promise<{ handle: FileHandle; entry: CheckedEntry }> | null {
-    const { provider } = this.opened
-    if (!provider.openFile) return null
-    return guarded(
-      signal,
+    return this.opened.provider.openFile ? this.#openFile(signal, options) : null
+  }
+
+  async #openFile(
+    signal: AbortSignal,
+    options: { ifMatch?: string },
+  ): Promise<{ handle: FileHandle; entry: CheckedEntry }> {
+    const entered = this.opened.running.enter([this.grant], signal)
+    const result = await guarded(
+      entered.signal,
       async () => {
-        const opened = await provider.openFile?.(this.path, { ...options, signal })
+        const opened = await this.opened.provider.openFile?.(this.path, { ...options, signal: entered.signal })
         if (!opened) throw fault('no open file')
         const handle = checkHandle(opened.handle)
         try {
@@ -101,7 +122,19 @@ export class ReadLocation {
         }
       },
       late => late.handle.close(),
-    )
+    ).catch(error => {
+      entered[Symbol.dispose]()
+      throw error
+    })
+    const { handle } = result
+    entered.signal.addEventListener('abort', () => void handle.close().catch(() => {}))
+    handle.once('close', () => entered[Symbol.dispose]())
+    return result
+  }
+
+  /** For what moves content in one call. */
+  protected during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.opened.running.during([this.grant], signal, work)
   }
 
   protected metadata<T>(signal: AbortSignal, work: (call: Call) => Promise<T>): Promise<T> {
@@ -112,24 +145,26 @@ export class ReadLocation {
 
 export class WriteLocation extends ReadLocation {
   override child(name: string): WriteLocation {
-    return new WriteLocation(this.opened, childOf(this.path, name))
+    return new WriteLocation(this.opened, this.grant, childOf(this.path, name))
   }
 
   write(
-    signal: AbortSignal,
+    requestSignal: AbortSignal,
     body: Readable,
     options: { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return guardedChange(signal, async () => {
-      const stored = checkEntry(
-        await this.opened.provider.write(this.path, body, { ...options, signal }),
-        nameOf(this.path),
-      )
-      if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
-        throw fault(`${stored.size} bytes as stored, of ${options.size}`)
-      }
-      return stored
-    })
+    return this.during(requestSignal, signal =>
+      guardedChange(signal, async () => {
+        const stored = checkEntry(
+          await this.opened.provider.write(this.path, body, { ...options, signal }),
+          nameOf(this.path),
+        )
+        if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
+          throw fault(`${stored.size} bytes as stored, of ${options.size}`)
+        }
+        return stored
+      }),
+    )
   }
 
   mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
@@ -143,10 +178,12 @@ export class WriteLocation extends ReadLocation {
   }
 
   /** A directory and all beneath it in one call, where the back end can; else null. */
-  deleteTree(signal: AbortSignal): Promise<void> | null {
+  deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.opened
     if (!provider.deleteTree) return null
-    return guarded(signal, async () => provider.deleteTree?.(this.path, { signal }))
+    return this.during(requestSignal, signal =>
+      guarded(signal, async () => provider.deleteTree?.(this.path, { signal })),
+    )
   }
 
   /** One step at the back end; null where it cannot, and the bytes have to be copied. */
@@ -156,9 +193,8 @@ export class WriteLocation extends ReadLocation {
     options: { overwrite: boolean },
   ): Promise<CheckedEntry | null> {
     const { provider } = this.opened
-    if (!target.sharesBackEnd(this)) return null
-    const step = provider.move?.bind(provider, this.path, target.path, { ...options, signal })
-    return target.inOneStep(signal, step)
+    if (!target.sharesBackEnd(this) || !provider.move) return null
+    return target.inOneStep(this, signal, call => provider.move?.(this.path, target.path, { ...options, ...call }))
   }
 
   /** A file, inside the back end; null where it cannot. */
@@ -168,21 +204,26 @@ export class WriteLocation extends ReadLocation {
     options: { overwrite: boolean },
   ): Promise<CheckedEntry | null> {
     const { provider } = this.opened
-    if (!this.sharesBackEnd(source)) return null
-    const step = provider.copy?.bind(provider, source.path, this.path, { ...options, signal })
-    return this.inOneStep(signal, step)
+    if (!this.sharesBackEnd(source) || !provider.copy) return null
+    return this.inOneStep(source, signal, call => provider.copy?.(source.path, this.path, { ...options, ...call }))
   }
 
-  private async inOneStep(signal: AbortSignal, step: (() => Promise<Entry>) | undefined): Promise<CheckedEntry | null> {
-    if (!step) return null
-    return guardedChange(signal, async () => {
-      try {
-        return checkEntry(await step(), nameOf(this.path))
-      } catch (error) {
-        if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
-        throw error
-      }
-    })
+  private inOneStep(
+    source: ReadLocation,
+    requestSignal: AbortSignal,
+    step: (call: Call) => Promise<Entry> | undefined,
+  ): Promise<CheckedEntry | null> {
+    return this.opened.running.during([source.grant, this.grant], requestSignal, signal =>
+      guardedChange(signal, async () => {
+        try {
+          const entry = await step({ signal })
+          return entry ? checkEntry(entry, nameOf(this.path)) : null
+        } catch (error) {
+          if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
+          throw error
+        }
+      }),
+    )
   }
 
   private sharesBackEnd(other: ReadLocation): boolean {

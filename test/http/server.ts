@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { sql } from 'kysely'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
@@ -16,6 +17,9 @@ import { createServices, type Services } from '../../src/services/index.ts'
 import { createStorage } from '../../src/storage/host.ts'
 import { loadAdapters } from '../../src/storage/registry.ts'
 import { testDatabase } from '../servers/postgres.ts'
+
+/** To the database. */
+const connections = 4
 
 /** Of what a test asks the services for itself. */
 export const testOrigin = { address: '127.0.0.1', requestId: 'of-a-test' }
@@ -75,7 +79,9 @@ export async function serve(
       done()
     },
   })
-  const db = connect({ connectionString }, { max: 4 })
+  const db = connect({ connectionString }, { max: connections })
+  // All of them now, so that tests which count descriptors find none more later.
+  await Promise.all(Array.from({ length: connections }, () => sql`select pg_sleep(0.01)`.execute(db)))
   const secrets = deriveSecrets('a secret that only these tests have')
   const own = options.adapters ?? []
   const builtIn = [...builtInAdapters({ localRoots: [folder] }), ...own]

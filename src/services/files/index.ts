@@ -1,5 +1,5 @@
 import { formatPath, nameOf, parseNewPath, parsePath } from '../../auth/path.ts'
-import { grant, grantReach } from '../../auth/policy.ts'
+import { type Grant, grant, grantReach } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { type Origin, requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -34,6 +34,9 @@ export interface Download {
   ended(bytes: number, error?: unknown): void
 }
 
+/** What becomes of a download, under a signal that aborts when it may not go on: with the AppError that says why. */
+export type UseDownload<T, D extends Download = Download> = (download: D, signal: AbortSignal) => Promise<T>
+
 export type Files = ReturnType<typeof createFiles>
 
 /** Every function authorises first; `signal` ends the work at the back end. */
@@ -48,22 +51,37 @@ export function createFiles(options: {
   const { storage, secrets, credentials, audit } = options
   const uploads = { storage, reservations: new Reservations(), maxBytes: options.maxUploadBytes }
 
+  async function find(granted: Grant<'read'>, place: Place, signal: AbortSignal): Promise<Download> {
+    const location = await storage.readAt(granted)
+    const entry = entryAt(location, await location.stat(signal))
+    const ended = (bytes: number, error?: unknown) =>
+      audit.note(granted.viewer, 'DOWNLOAD', { place, bytes, details: { kind: entry.kind } }, error)
+    const name = entry.name || (await storage.record(granted)).name
+    return { entry, location, name, ended }
+  }
+
   /** Several reasons to read no file are no event; that it may not be read is. */
-  async function download(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<Download> {
+  async function download<T>(
+    viewer: Viewer | null,
+    place: Place,
+    requestSignal: AbortSignal,
+    use: UseDownload<T>,
+  ): Promise<T> {
     const path = parsePath(place.path)
-    try {
-      const granted = grant(viewer, { scope: 'read', providerId: place.providerId, path })
-      const location = await storage.readAt(granted)
-      const entry = entryAt(location, await location.stat(signal))
-      const ended = (bytes: number, error?: unknown) =>
-        audit.note(granted.viewer, 'DOWNLOAD', { place, bytes, details: { kind: entry.kind } }, error)
-      const name = entry.name || (await storage.record(granted)).name
-      return { entry, location, name, ended }
-    } catch (error) {
+    const noteRefusal = (error: unknown): never => {
       if (viewer && error instanceof AppError && error.code === 'FORBIDDEN')
         audit.note(viewer, 'DOWNLOAD', { place }, error)
       throw error
     }
+    let granted: Grant<'read'>
+    try {
+      granted = grant(viewer, { scope: 'read', providerId: place.providerId, path })
+    } catch (error) {
+      return noteRefusal(error)
+    }
+    return storage.running.during([granted], requestSignal, async signal =>
+      use(await find(granted, place, signal).catch(noteRefusal), signal),
+    )
   }
 
   function transferred(
@@ -136,8 +154,9 @@ export function createFiles(options: {
         transfer.requireNotRoot(path, 'deleted')
         const entry = await location.stat(signal)
         recording.add({ bytes: entry.size, details: { kind: entry.kind } })
-        if (entry.kind === 'directory' && recursive) await deleteTree(location, signal)
-        else await location.delete(signal).catch(error => explainNotEmpty(error))
+        if (entry.kind === 'directory' && recursive) {
+          await storage.running.during([location.grant], signal, running => deleteTree(location, running))
+        } else await location.delete(signal).catch(error => explainNotEmpty(error))
         return formatPath(path)
       })
     },
@@ -163,7 +182,7 @@ export function createFiles(options: {
       })
     },
 
-    /** @throws as `stat` */
+    /** The same file or folder until `use` is done with it. @throws as `stat` */
     download,
 
     /** Text for a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
@@ -174,7 +193,12 @@ export function createFiles(options: {
     },
 
     /** What a link downloads, as far as the credential that it was made with reaches today. @throws LINK_EXPIRED, as `download` */
-    async downloadLink(sealed: string, origin: Origin, signal: AbortSignal): Promise<Download & { inline: boolean }> {
+    async downloadLink<T>(
+      sealed: string,
+      origin: Origin,
+      requestSignal: AbortSignal,
+      use: UseDownload<T, Download & { inline: boolean }>,
+    ): Promise<T> {
       const { credential, inline, ...place } = openLink(secrets, sealed)
       const viewer = await credentials.recall({ ...credential, origin }).catch(cause => {
         if (!(cause instanceof AppError)) throw cause
@@ -182,7 +206,7 @@ export function createFiles(options: {
           cause,
         })
       })
-      return { ...(await download(viewer, place, signal)), inline }
+      return download(viewer, place, requestSignal, (found, signal) => use({ ...found, inline }, signal))
     },
   }
 }

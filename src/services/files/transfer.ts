@@ -59,17 +59,19 @@ export async function copy(
   storage: Storage,
   viewer: Viewer | null,
   input: Transfer,
-  signal: AbortSignal,
+  requestSignal: AbortSignal,
 ): Promise<FileEntry> {
   const { from, to } = parseEnds(input, 'copied')
   const granted = { from: grant(viewer, { scope: 'read', ...from }), to: grant(viewer, { scope: 'write', ...to }) }
   const [source, at] = [await storage.readAt(granted.from), await targets(storage, viewer, granted.to)]
-  const entry = await source.stat(signal)
-  requireNotInto(entry, { from, to })
-  return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
-    const target = await at(path)
-    if (isSame(source, target)) throw nameTaken(path)
-    return entryAt(target, (await copyEntry(source, entry, target, overwrite, signal)).entry)
+  return storage.running.during([granted.from, granted.to], requestSignal, async signal => {
+    const entry = await source.stat(signal)
+    requireNotInto(entry, { from, to })
+    return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
+      const target = await at(path)
+      if (isSame(source, target)) throw nameTaken(path)
+      return entryAt(target, (await copyEntry(source, entry, target, overwrite, signal)).entry)
+    })
   })
 }
 
@@ -78,17 +80,19 @@ async function moveEntry(
   viewer: Viewer | null,
   { from, to }: Ends,
   conflict: ConflictBehavior,
-  signal: AbortSignal,
+  requestSignal: AbortSignal,
 ): Promise<FileEntry> {
   const granted = { from: grant(viewer, { scope: 'write', ...from }), to: grant(viewer, { scope: 'write', ...to }) }
   const [source, at] = [await storage.writeAt(granted.from), await targets(storage, viewer, granted.to)]
-  const entry = await source.stat(signal)
-  requireNotInto(entry, { from, to })
-  if (from.providerId === to.providerId && from.path === to.path) return entryAt(source, entry)
-  return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
-    const target = await at(path)
-    const moved = await source.moveTo(target, signal, { overwrite })
-    return entryAt(target, moved ?? (await copyAndDelete(source, entry, target, overwrite, signal)))
+  return storage.running.during([granted.from, granted.to], requestSignal, async signal => {
+    const entry = await source.stat(signal)
+    requireNotInto(entry, { from, to })
+    if (from.providerId === to.providerId && from.path === to.path) return entryAt(source, entry)
+    return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
+      const target = await at(path)
+      const moved = await source.moveTo(target, signal, { overwrite })
+      return entryAt(target, moved ?? (await copyAndDelete(source, entry, target, overwrite, signal)))
+    })
   })
 }
 

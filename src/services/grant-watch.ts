@@ -1,0 +1,123 @@
+/**
+ * Ends what is under way once the grant that it began with is no longer given: its key was revoked or has expired, its
+ * session has ended, its member was removed or reaches less, its provider is gone. On every replica alike, as each looks
+ * into the database for itself: some times a second and only while something is under way, however much that is with one
+ * query for all keys, one for all sessions and one for all providers.
+ */
+import { type Grant, grant } from '../auth/policy.ts'
+import type { Viewer } from '../auth/viewer.ts'
+import { AppError } from '../errors.ts'
+import type { Storage } from '../storage/host.ts'
+import type { Work } from '../storage/running.ts'
+import { type Credentials, requireUnexpired } from './credentials.ts'
+
+/** Milliseconds between two looks; with the query, what was taken away is cut within a second. */
+const interval = 400
+/** Milliseconds that a database may be away before nobody can say any more who may do what. */
+const patience = 60_000
+
+export interface GrantWatch {
+  close(): void
+}
+
+export function watchGrants(options: {
+  storage: Pick<Storage, 'running' | 'record'>
+  credentials: Pick<Credentials, 'recall'>
+  onError: (error: unknown) => void
+}): GrantWatch {
+  const { storage, credentials, onError } = options
+  const { running } = storage
+  let timer: NodeJS.Timeout | undefined
+  let isLooking = false
+  let lookedAt = 0
+  /** When everything was last known to hold. */
+  let confirmedAt = 0
+
+  async function look(): Promise<void> {
+    isLooking = true
+    const beganAt = performance.now()
+    lookedAt = beganAt
+    const viewers = remembered((viewer: Viewer) => credentials.recall(viewer))
+    const providers = remembered((granted: Grant) => requireConnected(storage, granted))
+    const check = async (work: Work) => {
+      try {
+        for (const granted of work.grants) {
+          const viewer = await viewers(`${granted.viewer.kind} ${granted.viewer.credentialId}`, granted.viewer)
+          const { scope, providerId, path } = granted
+          grant(viewer, { scope, providerId, path })
+          await providers(`${granted.workspaceId} ${providerId}`, granted)
+        }
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error
+        work.cut(error)
+      }
+    }
+    try {
+      await Promise.all(Array.from(running, check))
+      confirmedAt = beganAt
+    } catch (error) {
+      // Not known is not revoked: the next look is soon.
+      onError(error)
+    } finally {
+      isLooking = false
+    }
+  }
+
+  function tick(): void {
+    timer = undefined
+    if (running.size === 0) return
+    // What ends by the clock does not wait for a database.
+    for (const work of running) cutIfExpired(work)
+    const now = performance.now()
+    if (now - confirmedAt > patience) {
+      for (const work of running) work.cut(new AppError('UNAVAILABLE', 'The database does not answer: try again.'))
+    }
+    if (!isLooking && now - lookedAt >= interval / 2) void look()
+    timer = setTimeout(tick, Math.min(interval, untilNextExpiry(running))).unref()
+  }
+
+  running.onFirst(() => {
+    if (timer) return
+    confirmedAt = performance.now()
+    timer = setTimeout(tick, Math.min(interval, untilNextExpiry(running))).unref()
+  })
+
+  return { close: () => clearTimeout(timer) }
+}
+
+function cutIfExpired(work: Work): void {
+  try {
+    for (const { viewer } of work.grants) requireUnexpired(viewer)
+  } catch (error) {
+    work.cut(error)
+  }
+}
+
+/** Not as NOT_FOUND, which steps of the work take for a file that is gone. @throws PROVIDER_NOT_ALLOWED */
+async function requireConnected(storage: Pick<Storage, 'record'>, granted: Grant): Promise<void> {
+  try {
+    await storage.record(granted)
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause
+    throw new AppError('PROVIDER_NOT_ALLOWED', 'The provider is no longer connected.', { cause })
+  }
+}
+
+/** Milliseconds, at least 1. */
+function untilNextExpiry(works: Iterable<Work>): number {
+  let next = Number.POSITIVE_INFINITY
+  for (const { grants } of works) {
+    for (const { viewer } of grants) next = Math.min(next, viewer.expiresAt?.getTime() ?? next)
+  }
+  return Math.max(1, next - Date.now())
+}
+
+/** Asks once for each key. */
+function remembered<Input, Answer>(ask: (input: Input) => Promise<Answer>) {
+  const known = new Map<string, Promise<Answer>>()
+  return (key: string, input: Input): Promise<Answer> => {
+    const answer = known.get(key) ?? ask(input)
+    known.set(key, answer)
+    return answer
+  }
+}

@@ -1,0 +1,305 @@
+/** What runs ends with what it was allowed by, whichever replica took that away. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import type { CompiledQuery } from 'kysely'
+import t, { type Test } from 'tap'
+import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
+import { builtInAdapters } from '../../adapters/index.ts'
+import { memoryAdapter } from '../../adapters/memory/index.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+import { eventually, head, talk } from './socket.ts'
+
+const gigabyte = 1_000_000_000
+/** Milliseconds until a test counts as failed; the promise, a second, is printed. */
+const patience = 5000
+
+/** Reads are endless and slow, so that a copy from it never comes to its end. */
+const endless: AdapterDefinition = {
+  type: 'endless',
+  apiVersion,
+  title: 'Endless',
+  configSchema: { type: 'object', properties: {} },
+  async open(_config, host) {
+    const provider = await memoryAdapter.open({ maxBytes: 1_000_000 }, host)
+    const entry = { name: '', kind: 'file', size: gigabyte, modifiedAt: null, etag: 'one', mimeType: null } as const
+    return Object.assign(provider, {
+      stat: async () => entry,
+      async read() {
+        const body = new PassThrough()
+        const timer = setInterval(() => body.write(Buffer.alloc(1000)), 20)
+        body.once('close', () => clearInterval(timer))
+        return { body, entry }
+      },
+    })
+  },
+}
+
+interface Person {
+  token: string
+  id: string
+}
+
+async function setUp(t: Test, options: { onQuery?: (query: CompiledQuery) => void } = {}) {
+  const adapters = (folder: string) => [...builtInAdapters({ localRoots: [folder] }), endless]
+  const app = await startApp(t, { adapters, ...options })
+  const replica = await app.replica()
+  const owner = await app.register('owner@example.org')
+  const provider = await app.connectProvider(owner.token, 'local', { root: app.folder })
+  const streamed = await app.connectProvider(owner.token, 'endless', {})
+  await mkdir(join(app.folder, 'a'))
+  await writeFile(join(app.folder, 'a', 'large'), '')
+  await truncate(join(app.folder, 'a', 'large'), gigabyte)
+  let people = 0
+  return {
+    app,
+    replica,
+    owner,
+    provider,
+    streamed,
+    async editor(): Promise<Person> {
+      people += 1
+      const person = await app.register(`person-${people}@example.org`)
+      await app.ask(
+        'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }',
+        { input: { userId: person.id, role: 'EDITOR', providerAccess: { all: true } } },
+        owner.token,
+      )
+      return person
+    },
+  }
+}
+
+type World = Awaited<ReturnType<typeof setUp>>
+
+/** Something that runs until it is cut; `ended` tells what its client saw. */
+interface Running {
+  ended: Promise<string>
+}
+
+type Start = (world: World, server: TestApp, token: string) => Promise<Running>
+
+/** A client that reads a little and no more; it has ended when the server has closed the connection. */
+async function reader(server: TestApp, path: string, headers: Record<string, string>): Promise<Running> {
+  const accepted: Promise<Socket[]> = once(server.app.server.server, 'connection')
+  const client = await talk(Number(new URL(server.url).port))
+  const [atServer] = await accepted
+  await client.send(head('GET', server.url + path, headers))
+  await client.until(/\r\n\r\n/)
+  client.socket.pause()
+  const ended = new Promise(resolve => atServer?.once('close', resolve)).then(async () => {
+    client.socket.resume()
+    await client.ended
+    const received = client.received()
+    const [, status] = /^HTTP\/1\.1 (\d+)/.exec(received) ?? []
+    const [, length] = /content-length: (\d+)/i.exec(received) ?? []
+    const isWhole = length === undefined ? received.endsWith('0\r\n\r\n') : client.socket.bytesRead >= Number(length)
+    return isWhole ? 'whole' : `${status}, cut`
+  })
+  return { ended }
+}
+
+function writer(server: TestApp, path: string, token: string, headers: Record<string, string>, start: string): Running {
+  const outgoing = request(server.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, ...headers },
+  })
+  outgoing.write(start)
+  const timer = setInterval(() => outgoing.write(Buffer.alloc(1000)), 20)
+  const ended = (async () => {
+    try {
+      const [response] = await once(outgoing, 'response')
+      const chunks = await Readable.from(response).toArray()
+      const { errors } = JSON.parse(Buffer.concat(chunks).toString())
+      return `${response.statusCode} ${errors[0].extensions.reason}`
+    } finally {
+      clearInterval(timer)
+      outgoing.destroy()
+    }
+  })()
+  return { ended }
+}
+
+const large = (world: World) => new URLSearchParams({ providerId: world.provider, path: '/a/large' })
+const auth = (token: string) => ({ Authorization: `Bearer ${token}` })
+
+const transfers: Record<string, Start> = {
+  'a download from disk': (world, server, token) => reader(server, `/api/download/proxy?${large(world)}`, auth(token)),
+  'a download from a back end': (world, server, token) => {
+    const place = new URLSearchParams({ providerId: world.streamed, path: '/a/x' })
+    return reader(server, `/api/download/proxy?${place}`, auth(token))
+  },
+  'a download of a range': (world, server, token) =>
+    reader(server, `/api/download/proxy?${large(world)}`, { ...auth(token), Range: 'bytes=1000-' }),
+  'a download of several ranges': (world, server, token) =>
+    reader(server, `/api/download/proxy?${large(world)}`, { ...auth(token), Range: 'bytes=0-10,100-900000000' }),
+  'a download of a folder': (world, server, token) => {
+    const place = new URLSearchParams({ providerId: world.provider, path: '/a' })
+    return reader(server, `/api/download/proxy?${place}`, auth(token))
+  },
+  'a download by a link': async (world, server, token) => {
+    const query = 'query ($id: ID!) { file(providerId: $id, path: "/a/large") { downloadUrl } }'
+    const { file } = await world.app.ask(query, { id: world.provider }, token)
+    const { pathname, search } = new URL(file.downloadUrl)
+    return reader(server, pathname + search, {})
+  },
+  'an upload': async (world, server, token) => {
+    const place = new URLSearchParams({ providerId: world.provider, path: newPath() })
+    return writer(server, `/api/upload/proxy?${place}`, token, { 'content-length': String(gigabyte) }, 'x')
+  },
+  'an upload of unknown size': async (world, server, token) => {
+    const place = new URLSearchParams({ providerId: world.provider, path: newPath() })
+    return writer(server, `/api/upload/proxy?${place}`, token, {}, 'x')
+  },
+  'an upload by a form': async (world, server, token) => {
+    const place = new URLSearchParams({ providerId: world.provider, path: '/a' })
+    const start = `--b\r\nContent-Disposition: form-data; name="f"; filename="${newPath().slice(3)}"\r\n\r\n`
+    const headers = { 'content-type': 'multipart/form-data; boundary=b' }
+    return writer(server, `/api/upload/proxy?${place}`, token, headers, start)
+  },
+  ...Object.fromEntries(
+    (['copy', 'move'] as const).map(name => [
+      `a ${name} from one provider to another`,
+      async (world: World, server: TestApp, token: string) => {
+        const type = name === 'copy' ? 'CopyInput' : 'MoveInput'
+        const input = { providerId: world.streamed, path: '/a/x', toProviderId: world.provider, toPath: newPath() }
+        const ended = server
+          .graphql(`mutation ($input: ${type}!) { ${name}(input: $input) { path } }`, { input }, token)
+          .then(({ status, errors }) => `${status} ${errors[0]?.extensions.reason}`)
+        return { ended }
+      },
+    ]),
+  ),
+}
+
+let names = 0
+const newPath = () => `/a/new-${names++}`
+
+const isDownload = (name: string) => name.includes('download')
+
+/** All transfers at once on both replicas; then `change`, made at the second; resolves once all have ended. */
+async function cutAll(
+  t: Test,
+  world: World,
+  token: string,
+  change: (by: TestApp) => Promise<unknown>,
+  expected: string,
+) {
+  const servers = [world.app, world.replica]
+  const started: { name: string; ended: Promise<[string, number]> }[] = []
+  for (const [name, start] of Object.entries(transfers)) {
+    for (const [index, server] of servers.entries()) {
+      const running = await start(world, server, token)
+      const at = `${name}, at ${index === 0 ? 'one replica' : 'the other'}`
+      started.push({ name: at, ended: running.ended.then(told => [told, performance.now()]) })
+    }
+  }
+  await eventually(async () => assert.ok(await isWriting(world)))
+  // The second look finds that all may go on.
+  await new Promise(resolve => setTimeout(resolve, 1200))
+  const askedAt = performance.now()
+  await change(world.replica)
+  const changedAt = performance.now()
+  let slowest = 0
+  for (const { name, ended } of started) {
+    const [told, endedAt] = await ended
+    slowest = Math.max(slowest, endedAt - changedAt)
+    // In GraphQL only a credential that is not good is an answer of its own.
+    const refusal = /a copy|a move/.test(name) ? expected.replace('403', '200') : expected
+    t.match(told, isDownload(name) ? /^20[06], cut$/ : new RegExp(`^${refusal}$`), name)
+    t.ok(endedAt > askedAt && endedAt < changedAt + patience, `${name} was cut after the change`)
+  }
+  t.comment(`${started.length} transfers were cut; the last ${Math.round(slowest)} ms after the change`)
+  await leavesNothing(world)
+}
+
+async function isWriting({ app }: World): Promise<boolean> {
+  const entries = await readdir(app.folder, { recursive: true, withFileTypes: true })
+  return entries.some(entry => entry.isFile() && entry.parentPath.includes('.stowage-'))
+}
+
+async function leavesNothing(world: World): Promise<void> {
+  await eventually(async () => {
+    const entries = await readdir(world.app.folder, { recursive: true, withFileTypes: true })
+    assert.deepEqual(
+      entries.filter(entry => entry.isFile()).map(entry => entry.name),
+      ['large'],
+    )
+    for (const { app } of [world.app, world.replica]) assert.equal(app.server.transfers.size, 0)
+  })
+}
+
+t.setTimeout(120_000)
+
+t.test('transfers that run', async t => {
+  const world = await setUp(t)
+  const { owner, provider } = world
+
+  t.test('end when their key is revoked', async t => {
+    const { key, id } = await world.app.createKey(owner.token, { name: 'k', scopes: ['write'] })
+    const revoke = 'mutation ($id: ID!) { revokeApiKey(id: $id) { id } }'
+    await cutAll(t, world, key, by => by.ask(revoke, { id }, owner.token), '401 KEY_REVOKED')
+  })
+
+  t.test('end when their key expires', async t => {
+    const expiresAt = new Date(Date.now() + 7000)
+    const { key } = await world.app.createKey(owner.token, { name: 'k', scopes: ['write'], expiresAt })
+    const wait = () => new Promise(resolve => setTimeout(resolve, expiresAt.getTime() - Date.now() - 1))
+    await cutAll(t, world, key, wait, '401 KEY_EXPIRED')
+  })
+
+  t.test('end when their session does', async t => {
+    const person = await world.editor()
+    await cutAll(t, world, person.token, by => by.ask('mutation { logout }', {}, person.token), '401 SESSION_ENDED')
+  })
+
+  t.test('end when the password is changed in another session', async t => {
+    const person = await world.editor()
+    const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { email } } }'
+    const { email } = (await world.app.ask('{ me { email } }', {}, person.token)).me
+    const other = (await world.app.ask(login, { input: { email, password } })).login.token
+    const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { __typename } }'
+    const input = { currentPassword: password, newPassword: `${password} again` }
+    await cutAll(t, world, person.token, by => by.ask(change, { input }, other), '401 SESSION_ENDED')
+  })
+
+  t.test('end when their member is removed, keys included', async t => {
+    const person = await world.editor()
+    const { key } = await world.app.createKey(person.token, { name: 'k', scopes: ['write'] })
+    const remove = 'mutation ($id: ID!) { removeMember(userId: $id) }'
+    const change = (by: TestApp) => by.ask(remove, { id: person.id }, owner.token)
+    await cutAll(t, world, key, change, '401 INVALID_CREDENTIAL')
+  })
+
+  t.test('end when their provider is disconnected', async t => {
+    const other = await setUp(t)
+    const { token } = other.owner
+    const disconnect = 'mutation ($a: ID!, $b: ID!) { a: disconnectProvider(id: $a) b: disconnectProvider(id: $b) }'
+    const change = (by: TestApp) => by.ask(disconnect, { a: other.provider, b: other.streamed }, token)
+    await cutAll(t, other, token, change, '403 PROVIDER_NOT_ALLOWED')
+  })
+
+  const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+
+  t.test('end when their member may no longer write, or read', async t => {
+    const person = await world.editor()
+    const input = { userId: person.id, role: 'NONE', providerAccess: { all: true } }
+    await cutAll(t, world, person.token, by => by.ask(update, { input }, owner.token), '403 SCOPE_REQUIRED')
+  })
+
+  t.test('end when their member reaches only another folder', async t => {
+    const person = await world.editor()
+    const restrictions = [
+      { providerId: provider, basePath: '/b' },
+      { providerId: world.streamed, basePath: '/b' },
+    ]
+    const input = { userId: person.id, role: 'EDITOR', providerAccess: { restrictions } }
+    const change = (by: TestApp) => by.ask(update, { input }, owner.token)
+    await cutAll(t, world, person.token, change, '403 OUTSIDE_BASE_PATH')
+  })
+})
