@@ -289,7 +289,12 @@ t.test('a thousand requests on one connection leave nothing behind', async t => 
   for (let round = 0; round < 1000; round++) {
     await get(round % 20 === 0 ? good : `${server.url}/api/download/proxy?ticket=none`)
   }
-  await eventually(async () => assert.deepEqual(await state(), before))
+  await eventually(async () => {
+    const after = await state()
+    assert.deepEqual(after.listeners, before.listeners)
+    // An idle connection to the database may have ended.
+    assert.ok(after.files <= before.files)
+  })
   t.equal(server.app.server.listenerCount('request'), 2)
 
   function get(url: string): Promise<Buffer> {
