@@ -52,6 +52,11 @@ export interface Traits {
   atomicCreate: boolean
   /** Bytes. */
   maxFileSize?: number
+  /**
+   * What the back end itself computes of each file it stores, so that `write` answers it: the host computes it, too, and
+   * compares. Without it the host compares what the client has sent a digest of, and hashes nothing else.
+   */
+  storedChecksum?: 'md5' | 'sha1' | 'sha256'
 }
 
 /** Bytes `offset` to `offset + length - 1`; without `length`, to the end. A `length` is 1 or more. */

@@ -28,7 +28,13 @@ import { type Tree, Write } from './write.ts'
 const maxFileSize = 5 * 1024 ** 4
 
 export class GoogleDriveProvider implements StorageProvider {
-  readonly traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: false, maxFileSize }
+  readonly traits = {
+    emptyDirectories: true,
+    caseSensitive: true,
+    atomicCreate: false,
+    maxFileSize,
+    storedChecksum: 'sha256',
+  } as const
   readonly #tree: Tree
   readonly #host: Host
 

@@ -11,6 +11,7 @@ import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
 import { asTransfer } from './close.ts'
 import { isNotModified, isRangeGood } from './conditions.ts'
 import { type Content, openContent } from './content.ts'
+import { digestHeaders } from './content-digest.ts'
 import { contentDisposition, contentType } from './content-headers.ts'
 import { cutDownload } from './cut-download.ts'
 import { parseQuery, requireParameter } from './query.ts'
@@ -124,7 +125,7 @@ function decide(request: FastifyRequest, reply: FastifyReply, { entry }: Found, 
   }
   const spans = range?.kind === 'spans' ? range.spans : []
   const [first, ...more] = spans
-  reply.status(first ? 206 : 200)
+  reply.status(first ? 206 : 200).headers(digestHeaders(headers, entry.checksums, !first))
   if (entry.size !== null && first && more.length > 0) {
     const ranges = planByteRanges(spans, entry.size, mimeType)
     reply.headers({ 'Content-Type': ranges.contentType, 'Content-Length': String(ranges.length) })

@@ -40,13 +40,3 @@ export function requirePlainBody(headers: IncomingHttpHeaders): void {
     throw new AppError('INVALID_INPUT', 'An upload is a whole file: send it without Content-Range.')
   }
 }
-
-/** Of a whole form it would say nothing of the files in it. @throws INVALID_INPUT */
-export function requireNoDigest(headers: IncomingHttpHeaders): void {
-  if (headers['content-digest'] !== undefined) {
-    throw new AppError(
-      'INVALID_INPUT',
-      'A form has no Content-Digest: send the file as the raw body to have it checked.',
-    )
-  }
-}

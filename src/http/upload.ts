@@ -6,12 +6,13 @@ import type { Files } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { requestSignal } from './abort.ts'
 import { asTransfer } from './close.ts'
-import { parseContentDigest } from './content-digest.ts'
+import { parseDigests, requireNoDigest } from './content-digest.ts'
 import { downloadPath } from './download.ts'
 import { continueOnRead } from './expect.ts'
 import { parseQuery, requireParameter } from './query.ts'
 import { type StoredEntry, storedEntry } from './stored-entry.ts'
-import { parseConflict, parseContentLength, parseMimeType, requireNoDigest, requirePlainBody } from './upload-body.ts'
+import { parseContentLength, parseMimeType, requirePlainBody } from './upload-body.ts'
+import { asPrecondition, parseUploadConditions, requireNoConditions } from './upload-conditions.ts'
 import { formLimits, uploadForm } from './upload-form.ts'
 import { formatTag } from './validators.ts'
 
@@ -31,6 +32,7 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
     reply.status(201)
     if (request.isMultipart()) {
       requireNoDigest(request.headers)
+      requireNoConditions(request.headers)
       return { entries: await asTransfer(app, uploadForm(services, request, query)) }
     }
     return asTransfer(app, uploadRaw(services.files, request, reply, query))
@@ -44,20 +46,22 @@ async function uploadRaw(
   query: { providerId?: string; path?: string; conflict?: string },
 ): Promise<StoredEntry> {
   const { headers, raw } = request
-  const digest = headers['content-digest']
-  const stored = await files.upload(
+  const { conflict, condition, isConditional } = parseUploadConditions(headers, query.conflict)
+  const storing = files.upload(
     request.viewer,
     {
       providerId: requireParameter(query.providerId, 'providerId'),
       path: requireParameter(query.path, 'path'),
-      conflict: parseConflict(query.conflict),
+      conflict,
+      condition,
       body: raw,
       size: parseContentLength(headers),
       mimeType: parseMimeType(headers['content-type']),
-      sha256: parseContentDigest(Array.isArray(digest) ? digest.join(', ') : digest),
+      digests: parseDigests(headers),
     },
     requestSignal(request),
   )
+  const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
   const place = new URLSearchParams({ providerId: stored.providerId, path: formatPath(stored.path) })
   reply.header('Location', `${downloadPath}?${place}`)
   if (stored.etag !== null) reply.header('ETag', formatTag(stored.etag))

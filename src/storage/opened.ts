@@ -3,6 +3,7 @@ import { fault } from './entries.ts'
 
 const methods = ['stat', 'list', 'read', 'write', 'delete', 'mkdir'] as const
 const optionalMethods = ['deleteTree', 'openFile', 'copy', 'move', 'quota', 'presign', 'close'] as const
+const storedChecksums: ReadonlySet<unknown> = new Set(['md5', 'sha1', 'sha256'])
 const resumableMethods = ['begin', 'append', 'complete', 'abort'] as const
 
 /** Holds what an adapter's `open` hands back to the contract, as far as it can be seen. @throws BACK_END_FAULT */
@@ -13,6 +14,10 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
   const { traits, resumable } = provider
   for (const name of ['emptyDirectories', 'caseSensitive', 'atomicCreate'] as const) {
     if (typeof traits?.[name] !== 'boolean') throw fault(`a provider whose traits.${name} is neither true nor false`)
+  }
+  const { storedChecksum } = traits
+  if (storedChecksum !== undefined && !storedChecksums.has(storedChecksum)) {
+    throw fault('a provider whose traits.storedChecksum is none that it may be')
   }
   if (traits.maxFileSize !== undefined) requireBytes('traits.maxFileSize', traits.maxFileSize)
   if (resumable !== undefined) {

@@ -17,6 +17,8 @@ import { deleteTree } from './tree.ts'
 import { type Upload, upload } from './upload.ts'
 
 export { type ArchiveItem, archiveItems, isLeftOut } from './archive.ts'
+export type { Digests } from './checked-body.ts'
+export type { Condition } from './condition.ts'
 export type { ConflictBehavior } from './conflict.ts'
 export { conflictBehaviors } from './conflict.ts'
 export { entryId, type FileEntry, type Place } from './entry.ts'

@@ -1,13 +1,15 @@
-import { createHash, type Hash } from 'node:crypto'
-import { type Readable, Transform } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { parseNewPath, root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/host.ts'
 import type { WriteLocation } from '../../storage/location.ts'
+import { checkedBody, type Digests } from './checked-body.ts'
+import { type Condition, conditionOn } from './condition.ts'
 import { type ConflictBehavior, candidates, nameTaken, type Reservations, statOrNull } from './conflict.ts'
 import { entryAt, type FileEntry, type Place } from './entry.ts'
+import { requireStored } from './stored.ts'
 
 export interface Upload extends Place {
   conflict: ConflictBehavior
@@ -15,8 +17,9 @@ export interface Upload extends Place {
   /** Bytes, where the client has told. */
   size?: number | undefined
   mimeType?: string | undefined
-  /** Of the bytes, 32 bytes; nothing is stored where they have another. */
-  sha256?: Buffer | undefined
+  digests?: Digests | undefined
+  /** What must stand there before; nothing is stored where something else does. */
+  condition?: Condition | undefined
 }
 
 export interface UploadContext {
@@ -29,7 +32,7 @@ export interface UploadContext {
 /**
  * Streams a file to the back end; it is visible once all of it is there.
  * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ROOT_IS_FIXED, ALREADY_EXISTS, TOO_LARGE,
- * DIGEST_MISMATCH, INCOMPLETE_BODY, ...
+ * DIGEST_MISMATCH, INCOMPLETE_BODY, PRECONDITION_FAILED, ...
  */
 export async function upload(
   context: UploadContext,
@@ -44,14 +47,22 @@ export async function upload(
     context.storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
   const first = await at(path)
   requireFits(input.size, Math.min(context.maxBytes, first.traits.maxFileSize ?? context.maxBytes))
-  using target = await choose(context, first, conflict, at, signal)
+  using target = await choose(context, first, conflict, at, signal, input.condition)
   const { location } = target
-  const body = checkedBody(input, Math.min(context.maxBytes, location.traits.maxFileSize ?? context.maxBytes))
+  const mayEnd = conditionOn(location, input.condition, signal)
+  await mayEnd?.()
+  const { body, hashes } = checkedBody(input, {
+    maxBytes: Math.min(context.maxBytes, location.traits.maxFileSize ?? context.maxBytes),
+    tooLarge,
+    algorithm: location.traits.storedChecksum,
+    mayEnd,
+  })
   const stored = await location.write(signal, body, {
     overwrite: conflict === 'REPLACE',
     ...(input.size !== undefined && { size: input.size }),
     ...(input.mimeType !== undefined && { mimeType: input.mimeType }),
   })
+  await requireStored(location, stored, hashes(), { isNew: conflict !== 'REPLACE' })
   return entryAt(location, stored)
 }
 
@@ -66,7 +77,14 @@ async function choose(
   conflict: ConflictBehavior,
   at: (path: StoragePath) => Promise<WriteLocation>,
   signal: AbortSignal,
+  condition: Condition | undefined,
 ): Promise<Target> {
+  if (conflict === 'REPLACE' && condition) {
+    // Of several who replace the same version, one does.
+    const reservation = reservations.take(first.providerId, first.path)
+    if (!reservation) throw uploadUnderWay(first.path)
+    return { location: first, [Symbol.dispose]: () => reservation[Symbol.dispose]() }
+  }
   if (conflict === 'REPLACE') return { location: first, [Symbol.dispose]: () => {} }
   let isReserved = false
   for (const path of conflict === 'FAIL' ? [first.path] : candidates(first.path, 'file')) {
@@ -99,36 +117,4 @@ function requireFits(size: number | undefined, maxBytes: number): void {
 
 function tooLarge(maxBytes: number): AppError {
   return new AppError('TOO_LARGE', `A file here has at most ${maxBytes} bytes.`)
-}
-
-/** Fails the write where the bytes are not what the client announced. Without an announcement nothing is looked at. */
-function checkedBody({ body, size, sha256 }: Upload, maxBytes: number): Readable {
-  const hash: Hash | null = sha256 ? createHash('sha256') : null
-  let received = 0
-  const check = new Transform({
-    // A chunk of a socket: what waits beyond that is joined by copying for whoever iterates, a third of the time spent.
-    highWaterMark: 64 * 1024,
-    transform(chunk: Buffer, _encoding, done) {
-      received += chunk.length
-      hash?.update(chunk)
-      done(received > maxBytes ? tooLarge(maxBytes) : null, chunk)
-    },
-    flush(done) {
-      if (size !== undefined && received !== size) {
-        done(new AppError('INCOMPLETE_BODY', `The body has ${received} bytes instead of ${size}.`))
-      } else if (hash && sha256 && !hash.digest().equals(sha256)) {
-        done(new AppError('DIGEST_MISMATCH', 'The bytes do not match the Content-Digest: nothing was stored.'))
-      } else done()
-    },
-  })
-  // It may fail before the back end has begun to read it, who then finds it failed; nobody listens until then.
-  check.on('error', () => {})
-  body.once('error', error => check.destroy(error))
-  body.once('close', () => {
-    if (!body.readableEnded) check.destroy(new AppError('INCOMPLETE_BODY'))
-  })
-  check.once('close', () => {
-    if (!body.readableEnded) body.unpipe(check)
-  })
-  return body.pipe(check)
 }
