@@ -5,6 +5,8 @@
  * *host* is the Stowage server. A method's presence is its capability; `traits` state the facts that are not methods.
  */
 import type { FileHandle } from 'node:fs/promises'
+import type { Agent as HttpAgent, AgentOptions as HttpAgentOptions } from 'node:http'
+import type { Agent as HttpsAgent, AgentOptions as HttpsAgentOptions } from 'node:https'
 import type { Readable } from 'node:stream'
 
 /** Of this contract; a server refuses adapters of another version. */
@@ -198,8 +200,26 @@ export interface ResumableWrites {
   abort(state: string, options: Call): Promise<void>
 }
 
+/**
+ * The only way out to other machines. A configuration, a redirect or a name in DNS may lead to where no back end is, such as
+ * the metadata service of the cloud that the server runs in; so each connection is decided on when it is made, by the
+ * address that it goes to.
+ *
+ * A connection that is refused fails with an error whose `code` is ERR_CLOSED_ADDRESS. Do not try again, and keep that
+ * error as a `cause`: the host then says what is wrong in its own words.
+ */
+export interface Network {
+  /** For `node:http` and SDKs that take an agent; kept-alive sockets and bounds as its options have them. */
+  httpAgent(options?: HttpAgentOptions): HttpAgent
+  /** The same for `node:https`. */
+  httpsAgent(options?: HttpsAgentOptions): HttpsAgent
+  /** In place of the global one, which an adapter never calls. */
+  readonly fetch: typeof globalThis.fetch
+}
+
 /** What the host offers to an opened provider. */
 export interface Host {
+  readonly network: Network
   /**
    * An OAuth access token that is good for a minute at least. `rejected` is one that the back end has refused: then
    * another is got, by one refresh for all who ask with the same one, on all replicas.
@@ -242,9 +262,13 @@ export interface OAuthFlow<Config> {
   /** False for a configuration that brings its own credentials (a service account); without it, always true. */
   isNeeded?(config: Config): boolean
   authorizeUrl(config: Config, query: { redirectUri: string; state: string; codeChallenge: string }): URL
-  exchange(config: Config, query: { redirectUri: string; code: string; codeVerifier: string }): Promise<Tokens>
+  exchange(
+    config: Config,
+    query: { redirectUri: string; code: string; codeVerifier: string },
+    network: Network,
+  ): Promise<Tokens>
   /** @throws NEEDS_RECONNECT when the grant is gone */
-  refresh(config: Config, refreshToken: string): Promise<Tokens>
+  refresh(config: Config, refreshToken: string, network: Network): Promise<Tokens>
 }
 
 export interface Tokens {

@@ -15,6 +15,7 @@ import { createServer } from './http/server.ts'
 import { createServices, type Services } from './services/index.ts'
 import type { Settings } from './settings.ts'
 import { createStorage } from './storage/host.ts'
+import { createNetwork } from './storage/network/index.ts'
 import { loadAdapters } from './storage/registry.ts'
 
 export interface App {
@@ -50,6 +51,7 @@ export async function buildApp(options: {
     db,
     secrets,
     adapters,
+    network: createNetwork({ allow: settings.allowedNetworks, deny: settings.deniedNetworks }),
     warn: (message, details) => log.warn(details, message),
     metadataTimeout: options.metadataTimeout,
   })

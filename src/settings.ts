@@ -49,6 +49,18 @@ export const definitions = {
     '`<data>/files`',
   ),
   STOWAGE_ADAPTERS: define('npm packages, separated by commas, that export more adapters', packages, null, 'none'),
+  STOWAGE_ALLOW_NETWORKS: define(
+    'Addresses or networks, separated by commas, that providers may be connected to although they are [closed](#what-providers-may-reach)',
+    networks,
+    null,
+    'none',
+  ),
+  STOWAGE_DENY_NETWORKS: define(
+    'Addresses or networks, separated by commas, that no provider may be connected to, beside those that never are',
+    networks,
+    null,
+    'none',
+  ),
   STOWAGE_TRUST_PROXY: define(
     'Addresses or networks, separated by commas, whose `X-Forwarded-*` headers are believed',
     networks,
@@ -92,6 +104,8 @@ export interface Settings {
   readonly publicUrl: string | null
   readonly localRoots: readonly string[]
   readonly adapterPackages: readonly string[]
+  readonly allowedNetworks: readonly string[]
+  readonly deniedNetworks: readonly string[]
   readonly trustedProxies: readonly string[]
   readonly maxUploadBytes: number
   /** Requests a minute of one credential; 0: no limit. */
@@ -123,6 +137,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     publicUrl: read('STOWAGE_PUBLIC_URL'),
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],
     adapterPackages: read('STOWAGE_ADAPTERS') ?? [],
+    allowedNetworks: read('STOWAGE_ALLOW_NETWORKS') ?? [],
+    deniedNetworks: read('STOWAGE_DENY_NETWORKS') ?? [],
     trustedProxies: read('STOWAGE_TRUST_PROXY') ?? [],
     maxUploadBytes: read('STOWAGE_MAX_UPLOAD_BYTES') ?? Number.MAX_SAFE_INTEGER,
     rateLimit: read('STOWAGE_RATE_LIMIT'),

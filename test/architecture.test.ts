@@ -105,3 +105,23 @@ t.test('migrations need nothing but kysely', async t => {
     t.same([...new Set(modules)], ['kysely'], file)
   }
 })
+
+t.test('adapters reach other machines by the network of their host only', async t => {
+  // What the kit and the template run in is no server.
+  const own = files.filter(file => /^adapters\/(?!conformance\/|template\/)/.test(file))
+  t.ok(own.length > 40)
+  const modules =
+    /^import (?!type )[^;]*? from '(?:node:)?(?:https?|http2|net|tls|dgram|dns(?:\/promises)?|child_process|worker_threads|undici)'/m
+  const globals = /(?<![.\w])(?:fetch|WebSocket|EventSource)\(/
+  const wrong: string[] = []
+  for (const file of own) {
+    const text = await readFile(join(root, file), 'utf8')
+    if (modules.test(text) || globals.test(text)) wrong.push(file)
+  }
+  t.same(wrong, [])
+  t.match("import { Agent } from 'node:http'", modules)
+  t.match("import net from 'net'", modules)
+  t.notMatch("import type { Agent } from 'node:http'", modules)
+  t.match('await fetch(url)', globals)
+  t.notMatch('host.network.fetch(url)', globals)
+})

@@ -1,3 +1,5 @@
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
 import { type Host, StorageError } from '../contract.ts'
 
 export interface TestHost extends Host {
@@ -6,7 +8,7 @@ export interface TestHost extends Host {
 }
 
 /**
- * A host for tests.
+ * A host for tests. No address is closed to its network.
  *
  * @param options.accessToken hands out tokens to adapters with OAuth; without it they meet NEEDS_RECONNECT, as in a
  * provider that nobody has authorized
@@ -15,6 +17,11 @@ export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): Test
   const warnings: TestHost['warnings'][number][] = []
   return {
     warnings,
+    network: {
+      httpAgent: options => new HttpAgent(options),
+      httpsAgent: options => new HttpsAgent(options),
+      fetch: (input, init) => fetch(input, init),
+    },
     accessToken:
       options.accessToken ??
       (async () => {

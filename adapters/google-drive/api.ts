@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { drive_v3 } from '@googleapis/drive'
 import { gaxios } from 'google-auth-library'
-import type { StorageError } from '../contract.ts'
+import type { Network, StorageError } from '../contract.ts'
+import { agentOf } from './agent.ts'
 import type { Endpoints } from './config.ts'
 import { type Failure, failureOf, isPassing, isRateLimit, toStorageError } from './errors.ts'
 import type { TokenSource } from './tokens.ts'
@@ -69,13 +70,14 @@ export class ApiFailure extends Error {
 
 /** One account at Google: tokens, retries and waits are dealt with here. */
 export class DriveApi {
-  readonly #http = new gaxios.Gaxios()
+  readonly #http: gaxios.Gaxios
   readonly #endpoints: Endpoints
   readonly #token: TokenSource
   readonly #backoff: Backoff
   readonly timeouts: Timeouts
 
-  constructor(endpoints: Endpoints, token: TokenSource, backoff: Backoff, timeouts: Timeouts) {
+  constructor(endpoints: Endpoints, network: Network, token: TokenSource, backoff: Backoff, timeouts: Timeouts) {
+    this.#http = new gaxios.Gaxios({ agent: agentOf(network) })
     this.#endpoints = endpoints
     this.#token = token
     this.#backoff = backoff

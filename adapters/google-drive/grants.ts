@@ -1,10 +1,16 @@
 import { type Credentials, OAuth2Client } from 'google-auth-library'
-import { StorageError, type Tokens } from '../contract.ts'
+import { type Network, StorageError, type Tokens } from '../contract.ts'
+import { agentOf } from './agent.ts'
 import { type Endpoints, type GoogleDriveConfig, requireClient, scope } from './config.ts'
 import { failureOf, toStorageError } from './errors.ts'
 
 /** Milliseconds. */
 const timeout = 30_000
+
+interface Way {
+  endpoints: Endpoints
+  network: Network
+}
 
 export interface Code {
   redirectUri: string
@@ -15,11 +21,11 @@ export interface Code {
 /** @throws NEEDS_RECONNECT, UNAUTHORIZED, UNAVAILABLE */
 export function exchangeCode(
   config: GoogleDriveConfig,
-  endpoints: Endpoints,
+  way: Way,
   { redirectUri, code, codeVerifier }: Code,
 ): Promise<Tokens> {
   return told(async () => {
-    const { tokens } = await clientOf(config, endpoints).getToken({ code, codeVerifier, redirect_uri: redirectUri })
+    const { tokens } = await clientOf(config, way).getToken({ code, codeVerifier, redirect_uri: redirectUri })
     if (tokens.scope !== undefined && !tokens.scope.split(' ').includes(scope)) {
       const message = 'Access to Google Drive was not ticked on the consent screen: connect again and tick it.'
       throw new StorageError('NEEDS_RECONNECT', message)
@@ -29,18 +35,22 @@ export function exchangeCode(
 }
 
 /** @throws as `exchangeCode` */
-export function refreshTokens(config: GoogleDriveConfig, endpoints: Endpoints, refreshToken: string): Promise<Tokens> {
+export function refreshTokens(config: GoogleDriveConfig, way: Way, refreshToken: string): Promise<Tokens> {
   return told(async () => {
-    const client = clientOf(config, endpoints)
+    const client = clientOf(config, way)
     client.setCredentials({ refresh_token: refreshToken })
     const { credentials } = await client.refreshAccessToken()
     return toTokens(credentials)
   })
 }
 
-function clientOf(config: GoogleDriveConfig, { token }: Endpoints): OAuth2Client {
-  const endpoints = { oauth2TokenUrl: token }
-  return new OAuth2Client({ ...requireClient(config), endpoints, transporterOptions: { timeout } })
+function clientOf(config: GoogleDriveConfig, { endpoints, network }: Way): OAuth2Client {
+  const transporterOptions = { timeout, agent: agentOf(network) }
+  return new OAuth2Client({
+    ...requireClient(config),
+    endpoints: { oauth2TokenUrl: endpoints.token },
+    transporterOptions,
+  })
 }
 
 async function told<T>(call: () => Promise<T>): Promise<T> {

@@ -24,14 +24,14 @@ export function oauthFlow(endpoints: Endpoints): OAuthFlow<GoogleDriveConfig> {
       return url
     },
 
-    async exchange(config, code) {
+    async exchange(config, code, network) {
       const { exchangeCode } = await import('./grants.ts')
-      return await exchangeCode(config, endpoints, code)
+      return await exchangeCode(config, { endpoints, network }, code)
     },
 
-    async refresh(config, refreshToken) {
+    async refresh(config, refreshToken, network) {
       const { refreshTokens } = await import('./grants.ts')
-      return await refreshTokens(config, endpoints, refreshToken)
+      return await refreshTokens(config, { endpoints, network }, refreshToken)
     },
   }
 }

@@ -22,8 +22,9 @@ export async function openProvider(
   options: Partial<ProviderOptions> & Pick<ProviderOptions, 'endpoints'>,
 ): Promise<GoogleDriveProvider> {
   const { endpoints, backoff = usualBackoff, timeouts = usualTimeouts, trust = 2000 } = options
-  const token = account ? fromServiceAccount(account, endpoints, timeouts.token) : fromHost(host)
-  const files = new DriveFiles(new DriveApi(endpoints, token, backoff, timeouts), { driveId, rootFolderId })
+  const { network } = host
+  const token = account ? fromServiceAccount(account, endpoints, network, timeouts.token) : fromHost(host)
+  const files = new DriveFiles(new DriveApi(endpoints, network, token, backoff, timeouts), { driveId, rootFolderId })
   // With OAuth there may be no consent yet; a service account can be tried at once.
   if (account) await files.root(AbortSignal.timeout(30_000)).catch(refuseRoot)
   return new GoogleDriveProvider(files, host, trust)

@@ -1,5 +1,6 @@
 import { type gaxios, JWT } from 'google-auth-library'
-import { type Host, StorageError } from '../contract.ts'
+import { type Host, type Network, StorageError } from '../contract.ts'
+import { agentOf } from './agent.ts'
 import { type Endpoints, googleEndpoints, type ServiceAccount, scope } from './config.ts'
 import { failureOf, toStorageError } from './errors.ts'
 
@@ -29,14 +30,16 @@ const margin = 60_000
 export function fromServiceAccount(
   { email, privateKey }: ServiceAccount,
   endpoints: Endpoints,
+  network: Network,
   /** Milliseconds. */
   timeout: number,
 ): TokenSource {
+  const transporterOptions = { timeout, agent: agentOf(network) }
   let current: { token: string; expires: number } | undefined
   let asking: Promise<string> | undefined
 
   async function ask(): Promise<string> {
-    const jwt = new JWT({ email, key: privateKey, scopes: [scope], transporterOptions: { timeout } })
+    const jwt = new JWT({ email, key: privateKey, scopes: [scope], transporterOptions })
     if (endpoints.token !== googleEndpoints.token) redirect(jwt.transporter, endpoints.token)
     try {
       const { access_token: token, expiry_date: expires } = await jwt.authorize()

@@ -1,6 +1,5 @@
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
 import { type HeadObjectCommandOutput, S3, type S3ClientConfig } from '@aws-sdk/client-s3'
+import type { Network } from '../contract.ts'
 import type { S3Settings } from './config.ts'
 import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from './errors.ts'
 import { decodeKey } from './keys.ts'
@@ -48,14 +47,14 @@ export class Bucket {
   readonly #calls: S3
   readonly #bodies: S3
 
-  constructor(settings: S3Settings, limits: Limits) {
+  constructor(settings: S3Settings, network: Network, limits: Limits) {
     this.settings = settings
     this.limits = limits
     // Amazon checks what comes; older servers take the SDK's checksums for a part of the file.
     const checksums = settings.isAmazon ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED'
-    this.#calls = client(settings, callSockets, checksums, { socketTimeout: limits.idleTime })
+    this.#calls = client(settings, network, callSockets, checksums, { socketTimeout: limits.idleTime })
     // Here an idle connection may be that of a reader who takes a break; only the answer's beginning has a limit.
-    this.#bodies = client(settings, bodySockets, 'WHEN_REQUIRED', {
+    this.#bodies = client(settings, network, bodySockets, 'WHEN_REQUIRED', {
       requestTimeout: limits.idleTime,
       throwOnRequestTimeout: true,
     })
@@ -157,6 +156,7 @@ type HandlerOptions = Extract<S3ClientConfig['requestHandler'], { socketTimeout?
 
 function client(
   settings: S3Settings,
+  network: Network,
   maxSockets: number,
   requestChecksumCalculation: 'WHEN_SUPPORTED' | 'WHEN_REQUIRED',
   handler: HandlerOptions,
@@ -176,8 +176,8 @@ function client(
     logger: silent,
     requestHandler: {
       connectionTimeout: connectTime,
-      httpAgent: new HttpAgent(agent),
-      httpsAgent: new HttpsAgent(agent),
+      httpAgent: network.httpAgent(agent),
+      httpsAgent: network.httpsAgent(agent),
       logger: silent,
       ...handler,
     },

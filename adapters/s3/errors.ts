@@ -160,6 +160,7 @@ function faulty(status: number): Meaning {
 
 const unreachableCodes: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there',
+  ERR_CLOSED_ADDRESS: 'its address is closed to providers',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'its name could not be looked up',
   EHOSTUNREACH: 'there is no way to it',
@@ -177,7 +178,7 @@ const unreachableCodes: Record<string, string> = {
 }
 
 /** Of sockets, TLS and Node's HTTP parser; not `ERR_INVALID_...`, which are mistakes in code. */
-const networkCode = /^(E[A-Z]{3,}|EAI_.*|ERR_(SSL|TLS)_.*|HPE_.*|.*CERT.*|.*SIGNATURE)$/
+const networkCode = /^(E[A-Z]{3,}|EAI_.*|ERR_(SSL|TLS)_.*|ERR_CLOSED_ADDRESS|HPE_.*|.*CERT.*|.*SIGNATURE)$/
 
 function isNetworkError({ code, name }: Vendor): boolean {
   return name === 'TimeoutError' || (typeof code === 'string' && networkCode.test(code))

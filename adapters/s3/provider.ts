@@ -39,7 +39,7 @@ export async function openProvider(
   host: Host,
   limits: Partial<Limits> = {},
 ): Promise<S3Provider> {
-  const bucket = new Bucket(settings, { ...defaultLimits, ...limits })
+  const bucket = new Bucket(settings, host.network, { ...defaultLimits, ...limits })
   try {
     return new S3Provider(bucket, host, await probe(bucket))
   } catch (error) {

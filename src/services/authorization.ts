@@ -92,9 +92,12 @@ export function createAuthorization(options: { db: Database; secrets: Secrets; s
         if (error !== null || code === null) throw new AppError('AUTHORIZATION_REFUSED')
         const { flow, config } = flowOf(record)
         const pending: Pending = JSON.parse(secrets.open(taken.sealed, stateHash.toString('hex')))
-        const tokens = await withinTime(flow.exchange(config, { code, ...pending })).then(checkTokens, cause => {
-          throw fromAdapter(cause)
-        })
+        const tokens = await withinTime(flow.exchange(config, { code, ...pending }, storage.network)).then(
+          checkTokens,
+          cause => {
+            throw fromAdapter(cause)
+          },
+        )
         return recording.commit(async trx => {
           // A new version: what was opened with the consent of somebody else is not used again.
           const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })

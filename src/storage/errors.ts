@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { StorageError, type StorageErrorCode, storageErrorCodes } from '../../adapters/contract.ts'
 import { AppError, type Reason } from '../errors.ts'
+import { isClosedAddress } from './network/guard.ts'
 
 const reasonOf: Record<StorageErrorCode, Reason> = {
   NOT_FOUND: 'NOT_FOUND',
@@ -49,6 +50,11 @@ export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
   if (error instanceof AppError) return error
   if (isTimeout(error)) return new AppError('UNAVAILABLE', 'The back end does not answer in time.', { cause: error })
   if (signal?.aborted) return signal.reason
+  if (isClosedAddress(error)) {
+    const message =
+      'The back end is at an address that is closed to providers: an administrator who tests it is told why.'
+    return new AppError('UNAVAILABLE', message, { cause: error })
+  }
   if (isStorageError(error)) {
     const { message, retryAfterMs } = error
     const sentence = typeof message === 'string' && message !== '' ? message.slice(0, maxMessageLength) : undefined

@@ -1,5 +1,5 @@
 /** Opens connected providers, once for each version of their configuration, and hands out locations in them. */
-import type { Call, Host, StorageProvider } from '../../adapters/contract.ts'
+import type { Call, Host, Network, StorageProvider } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
 import { isId } from '../auth/id.ts'
 import type { Grant } from '../auth/policy.ts'
@@ -12,6 +12,7 @@ import type { Config } from './config.ts'
 import { isStorageError } from './errors.ts'
 import { guarded } from './guarded.ts'
 import { type OpenedProvider, ReadLocation, WriteLocation } from './location.ts'
+import { isClosedAddress } from './network/index.ts'
 import { checkProvider } from './opened.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { Running } from './running.ts'
@@ -21,6 +22,8 @@ export interface Storage {
   readonly adapters: AdapterRegistry
   /** All that is under way in locations. */
   readonly running: Running
+  /** For OAuth flows, which belong to no opened provider. */
+  readonly network: Network
   /** The record behind a grant. @throws NOT_FOUND */
   record(grant: Grant): Promise<ProviderRecord>
   /** @throws NOT_FOUND, INVALID_CONFIG, UNAVAILABLE */
@@ -54,6 +57,7 @@ export interface StorageOptions {
   db: Database
   secrets: Secrets
   adapters: AdapterRegistry
+  network: Network
   warn: (message: string, details?: Record<string, unknown>) => void
   /** Milliseconds for what moves no file content, opening and closing included. Default: a minute. */
   metadataTimeout?: number | undefined
@@ -68,7 +72,7 @@ interface Opened {
 const closeDelay = 60 * 60 * 1000
 
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, warn, metadataTimeout = 60_000 } = options
+  const { db, secrets, adapters, network, warn, metadataTimeout = 60_000 } = options
   const opened = new Map<string, Opened>()
   const running = new Running()
   const tokens = createTokenStore({ db, secrets })
@@ -118,10 +122,11 @@ export function createStorage(options: StorageOptions): Storage {
   function hostFor({ definition }: Adapter, settings: Config, record?: ProviderRecord): Host {
     const { oauth, type } = definition
     return {
+      network,
       async accessToken(options) {
         if (!oauth || !record) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider.')
         try {
-          return await tokens.accessToken(record, token => oauth.refresh(settings, token), options)
+          return await tokens.accessToken(record, token => oauth.refresh(settings, token, network), options)
         } catch (error) {
           // Else a database that does not answer would pass for a fault of the adapter.
           if (!isStorageError(error)) throw toAppError(error)
@@ -185,6 +190,7 @@ export function createStorage(options: StorageOptions): Storage {
   return {
     adapters,
     running,
+    network,
     record,
     config,
     readAt: async grant => new ReadLocation(await open(await record(grant)), grant),
@@ -193,11 +199,15 @@ export function createStorage(options: StorageOptions): Storage {
     ask: (signal, question) => ask(signal, question),
     tokens,
     async tryOut(adapter, settings, use, record) {
-      const provider = await openAdapter(adapter, settings, hostFor(adapter, settings, record))
       try {
-        return await use(provider)
-      } finally {
-        await closeProvider(provider)
+        const provider = await openAdapter(adapter, settings, hostFor(adapter, settings, record))
+        try {
+          return await use(provider)
+        } finally {
+          await closeProvider(provider)
+        }
+      } catch (error) {
+        throw isClosedAddress(error) ? leadsToClosedAddress(error) : error
       }
     },
     forget(providerId) {
@@ -211,6 +221,13 @@ export function createStorage(options: StorageOptions): Storage {
       await Promise.all(all.map(closeOne))
     },
   }
+}
+
+/** For those who can mend it; others are told less: see `fromAdapter`. */
+function leadsToClosedAddress(cause: unknown): AppError {
+  const message =
+    'The configuration leads to an address that is closed to providers, as are link-local ones, the metadata services of clouds, multicast and 0.0.0.0: change it, or have the operator of the server open it with STOWAGE_ALLOW_NETWORKS.'
+  return new AppError('INVALID_CONFIG', message, { cause })
 }
 
 /** What is wrong with a stored configuration is for those who can mend it: see `testProvider`. */

@@ -6,6 +6,8 @@ import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { backoff, endpointsOf, oauthHost, openWorld } from './google-drive-world.ts'
 import { silentHost } from './host.ts'
 
+const { network } = silentHost
+
 t.test('the consent screen is asked for offline access, with PKCE', async t => {
   const { oauth } = googleDriveAdapter()
   const config = { clientId: 'id', clientSecret: 'secret' }
@@ -46,21 +48,21 @@ t.test('a code is exchanged with its verifier only; tokens are refreshed until c
     return new URL(headers.get('location') ?? '').searchParams.get('code') ?? ''
   }
   const wrong = { redirectUri, code: await codeOf(), codeVerifier: 'B'.repeat(43) }
-  await rejectsWith('NEEDS_RECONNECT', oauth.exchange(config, wrong))
+  await rejectsWith('NEEDS_RECONNECT', oauth.exchange(config, wrong, network))
   await rejectsWith(
     'UNAUTHORIZED',
-    oauth.exchange({ clientId, clientSecret: 'wrong' }, { ...wrong, code: await codeOf() }),
+    oauth.exchange({ clientId, clientSecret: 'wrong' }, { ...wrong, code: await codeOf() }, network),
   )
   await rejectsWith(
     'INVALID_CONFIG',
-    Promise.resolve().then(() => oauth.refresh({ clientId }, 'token')),
+    Promise.resolve().then(() => oauth.refresh({ clientId }, 'token', network)),
   )
   await oauthHost(fake, options)
   fake.faults.fail({ path: /token/, reason: 'backendError', status: 503, times: 20 })
-  await rejectsWith('UNAVAILABLE', oauth.refresh(config, 'any'))
+  await rejectsWith('UNAVAILABLE', oauth.refresh(config, 'any', network))
   fake.faults.clear()
   fake.oauth.withdraw()
-  await rejectsWith('NEEDS_RECONNECT', oauth.refresh(config, 'any'))
+  await rejectsWith('NEEDS_RECONNECT', oauth.refresh(config, 'any', network))
 })
 
 t.test('a token that expires is renewed by one request for all, also in the middle of 10,000 files', async t => {

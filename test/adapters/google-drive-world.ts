@@ -35,17 +35,18 @@ export async function oauthHost(fake: GoogleDrive, options: GoogleDriveOptions):
     redirect: 'manual',
   })
   const code = new URL(answer.headers.get('location') ?? '').searchParams.get('code') ?? ''
-  let tokens: Tokens = await oauth.exchange(config, { redirectUri, code, codeVerifier })
+  const recording = recordingHost()
+  let tokens: Tokens = await oauth.exchange(config, { redirectUri, code, codeVerifier }, recording.network)
   const refreshToken = tokens.refreshToken ?? ''
   let refreshing: Promise<Tokens> | undefined
   const host = {
-    ...recordingHost(),
+    ...recording,
     asked: 0,
     refreshes: 0,
     async accessToken({ rejected }: { rejected?: string } = {}) {
       host.asked += 1
       if (rejected === tokens.accessToken) {
-        refreshing ??= oauth.refresh(config, refreshToken).finally(() => {
+        refreshing ??= oauth.refresh(config, refreshToken, recording.network).finally(() => {
           refreshing = undefined
         })
         host.refreshes += 1

@@ -253,7 +253,7 @@ t.test('the wrong region is told when the provider is opened', async t => {
 t.test('a clock that is hours off is made up for, also in links', async t => {
   for (const hours of [-5, 5]) {
     const settings = parseConfig(configFor(server, bucket, { prefix: `clock ${hours}` }))
-    const own = new Bucket(settings, defaultLimits)
+    const own = new Bucket(settings, silentHost.network, defaultLimits)
     own.raw.config.systemClockOffset = hours * 3_600_000
     const provider = new S3Provider(own, silentHost, 'put')
     await put(provider, 'file', 'content')
@@ -315,7 +315,7 @@ t.test('the configuration', async t => {
 
 t.test('a link to write at Amazon asks for no checksum of the body, which nobody can know yet', async t => {
   const { endpoint: _, ...amazon } = configFor(server, 'some-bucket')
-  const own = new Bucket(parseConfig(amazon), defaultLimits)
+  const own = new Bucket(parseConfig(amazon), silentHost.network, defaultLimits)
   const provider = new S3Provider(own, silentHost, 'all')
   const { url } = await provider.presign(at('a b'), { ...call(), method: 'PUT', expiresIn: 10_000_000 })
   t.match(url.href, /^https:\/\/some-bucket\.s3\.us-east-1\.amazonaws\.com\/a%20b\?/)

@@ -15,6 +15,7 @@ import { closeGracefully } from '../../src/http/close.ts'
 import { createServer } from '../../src/http/server.ts'
 import { createServices, type Services } from '../../src/services/index.ts'
 import { createStorage } from '../../src/storage/host.ts'
+import { createNetwork } from '../../src/storage/network/index.ts'
 import { loadAdapters } from '../../src/storage/registry.ts'
 import { testDatabase } from '../servers/postgres.ts'
 
@@ -86,7 +87,7 @@ export async function serve(
   const own = options.adapters ?? []
   const builtIn = [...builtInAdapters({ localRoots: [folder] }), ...own]
   const adapters = await loadAdapters({ builtIn, packages: [], warn: () => {} })
-  const storage = createStorage({ db, secrets, adapters, warn: () => {} })
+  const storage = createStorage({ db, secrets, adapters, network: createNetwork(), warn: () => {} })
   const maxUploadBytes = options.maxUploadBytes ?? Number.MAX_SAFE_INTEGER
   const limits = { requestsPerMinute: 0, signIns: 0 }
   const services = createServices({

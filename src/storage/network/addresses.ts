@@ -1,0 +1,87 @@
+/** Addresses that no provider is connected to: behind them are the machine's own and the cloud's, not a back end. */
+import { BlockList, isIP } from 'node:net'
+
+export interface ClosedAddresses {
+  /** `address` as DNS or the socket has it: an IP address, perhaps with a zone (`fe80::1%eth0`). */
+  includes(address: string): boolean
+}
+
+export interface Networks {
+  /** Opened again, though closed below or by `deny`: `169.254.10.0/24`, `10.0.0.1`. */
+  allow?: readonly string[]
+  /** Closed, too. */
+  deny?: readonly string[]
+}
+
+/** https://www.iana.org/assignments/iana-ipv4-special-registry, iana-ipv6-special-registry */
+const special = [
+  // "This network"; Linux takes 0.0.0.0 and :: for itself.
+  '0.0.0.0/8',
+  '::',
+  // Link-local. Most clouds have their metadata service at 169.254.169.254, and AWS those of containers beside it.
+  '169.254.0.0/16',
+  'fe80::/10',
+  // Multicast, reserved and broadcast.
+  '224.0.0.0/3',
+  'ff00::/8',
+]
+
+/** Metadata services that are not at link-local addresses. */
+const metadata = [
+  // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html and others of AWS's own
+  'fd00:ec2::/32',
+  // https://cloud.google.com/compute/docs/metadata/querying-metadata
+  'fd20:ce::254',
+  // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+  '168.63.129.16',
+  // https://www.alibabacloud.com/help/ecs/user-guide/view-instance-metadata
+  '100.100.100.200',
+  // https://www.scaleway.com/en/docs/instances/how-to/use-cloud-init/
+  'fd00:42::42',
+  // Oracle Cloud, classic
+  '192.0.0.192',
+]
+
+export function closedAddresses({ allow = [], deny = [] }: Networks = {}): ClosedAddresses {
+  const closed = listOf([...special, ...metadata, ...deny])
+  const open = listOf(allow)
+  return {
+    includes(address) {
+      const bare = address.split('%', 1)[0] ?? ''
+      const version = isIP(bare)
+      // What is no address cannot be decided on.
+      if (version === 0) return true
+      const family = version === 4 ? 'ipv4' : 'ipv6'
+      return closed.check(bare, family) && !open.check(bare, family)
+    },
+  }
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/')
+    if (isIP(address) === 6) {
+      list.addSubnet(address, prefix === undefined ? 128 : Number(prefix), 'ipv6')
+      continue
+    }
+    const bits = prefix === undefined ? 32 : Number(prefix)
+    list.addSubnet(address, bits, 'ipv4')
+    for (const [embedded, start] of embeddings(address)) list.addSubnet(embedded, start + bits, 'ipv6')
+  }
+  return list
+}
+
+/** IPv6 addresses that lead to an IPv4 one, and at which bit it begins. BlockList itself sees through `::ffff:0:0/96`. */
+function embeddings(address: string): [string, number][] {
+  const hex = Buffer.from(address.split('.').map(Number)).toString('hex')
+  return [
+    // NAT64 (RFC 6052, RFC 8215)
+    [`64:ff9b::${address}`, 96],
+    [`64:ff9b:1::${address}`, 96],
+    // SIIT (RFC 2765)
+    [`::ffff:0:${address}`, 96],
+    // 6to4 (RFC 3056)
+    [`2002:${hex.slice(0, 4)}:${hex.slice(4)}::`, 16],
+  ]
+}

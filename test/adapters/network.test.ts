@@ -1,0 +1,112 @@
+/** The built-in adapters go out by the network that the host gives them, and by no other way. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { Readable } from 'node:stream'
+import t, { type Test } from 'tap'
+import { at, call } from '../../adapters/conformance/kit.ts'
+import type { Host, StorageProvider } from '../../adapters/contract.ts'
+import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { defaultLimits } from '../../adapters/s3/bucket.ts'
+import { parseConfig } from '../../adapters/s3/config.ts'
+import { openProvider } from '../../adapters/s3/provider.ts'
+import { createNetwork, isClosedAddress } from '../../src/storage/network/index.ts'
+import { startGoogleDrive } from '../servers/google-drive/index.ts'
+import { endpointsOf } from './google-drive-world.ts'
+import { recordingHost } from './host.ts'
+
+const closed: Host = {
+  ...recordingHost(),
+  network: createNetwork({ deny: ['127.0.0.0/8', '::1'] }),
+  accessToken: async () => 'a token',
+}
+
+/** Resolves with how many sockets this process opened meanwhile, to wherever. */
+async function socketsDuring(work: () => Promise<void>): Promise<number> {
+  let count = 0
+  const onSocket = () => {
+    count += 1
+  }
+  subscribe('net.client.socket', onSocket)
+  try {
+    await work()
+    return count
+  } finally {
+    unsubscribe('net.client.socket', onSocket)
+  }
+}
+
+const mib = 1024 * 1024
+
+/** One call to each method, and to those that choose between ways one for each. */
+function callsOf(provider: StorageProvider): Record<string, () => Promise<unknown>> {
+  const [from, to] = [at('folder/a'), at('folder/b')]
+  const body = (bytes: number) => Readable.from([Buffer.alloc(bytes)], { objectMode: false })
+  const calls: Record<string, () => Promise<unknown>> = {
+    stat: () => provider.stat(from, call()),
+    list: () => provider.list(at('folder'), { ...call(), limit: 10 }),
+    read: () => provider.read(from, call()),
+    'a range': () => provider.read(from, { ...call(), range: { offset: 1, length: 2 } }),
+    'a short write': () => provider.write(from, body(1), { ...call(), size: 1, overwrite: false }),
+    'a long write': () => provider.write(from, body(40 * mib), { ...call(), size: 40 * mib, overwrite: true }),
+    delete: () => provider.delete(from, call()),
+    mkdir: () => provider.mkdir(from, { ...call(), exclusive: false }),
+  }
+  const { resumable } = provider
+  if (provider.deleteTree) calls.deleteTree = async () => provider.deleteTree?.(from, call())
+  if (provider.copy) calls.copy = async () => provider.copy?.(from, to, { ...call(), overwrite: true })
+  if (provider.move) calls.move = async () => provider.move?.(from, to, { ...call(), overwrite: true })
+  if (provider.quota) calls.quota = async () => provider.quota?.(call())
+  if (resumable) calls.begin = () => resumable.begin(from, call())
+  return calls
+}
+
+async function refusesAll(t: Test, calls: Record<string, () => Promise<unknown>>): Promise<void> {
+  for (const [name, run] of Object.entries(calls)) {
+    const error = await run().then(
+      () => undefined,
+      error => error,
+    )
+    t.equal(error?.name, 'StorageError', `${name}: ${error}`)
+    t.ok(isClosedAddress(error), `${name} tells by its cause why`)
+  }
+}
+
+t.test('diagnostics see the sockets of all clients', async t => {
+  const fake = await startGoogleDrive(t)
+  const open = recordingHost().network
+  t.equal(await socketsDuring(async () => void (await fetch(fake.url))), 1)
+  t.equal(await socketsDuring(async () => void (await open.fetch(fake.url))), 1)
+})
+
+for (const [name, endpoint] of Object.entries({ http: 'http://127.0.0.1:9', https: 'https://127.0.0.1:9' })) {
+  t.test(`s3 over ${name}: every method`, async t => {
+    const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' }
+    const base = { bucket: 'bucket', region: 'us-east-1', forcePathStyle: true, prefix: '', endpoint, ...credentials }
+    const count = await socketsDuring(async () => {
+      const provider = await openProvider(parseConfig(base), closed, defaultLimits)
+      await refusesAll(t, callsOf(provider))
+      await provider.close()
+    })
+    t.equal(count, 0)
+  })
+}
+
+t.test('google-drive: every method, consent and service accounts', async t => {
+  const fake = await startGoogleDrive(t)
+  const serviceAccountKey = fake.oauth.addServiceAccount('robot@example.com')
+  const backoff = { first: 1, longest: 10, attempts: 3 }
+  const adapter = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff, trust: 0 })
+  const { clientId, clientSecret } = fake.oauth
+  const config = { clientId, clientSecret }
+  const count = await socketsDuring(async () => {
+    const provider = await adapter.open(config, closed)
+    const code = { redirectUri: 'http://127.0.0.1:1/', code: 'code', codeVerifier: 'verifier' }
+    await refusesAll(t, {
+      ...callsOf(provider),
+      exchange: async () => adapter.oauth?.exchange(config, code, closed.network),
+      refresh: async () => adapter.oauth?.refresh(config, 'token', closed.network),
+      'service account': () => adapter.open({ serviceAccountKey }, closed),
+    })
+    await provider.close?.()
+  })
+  t.equal(count, 0)
+})

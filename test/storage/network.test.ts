@@ -1,0 +1,255 @@
+/** The way out of the server: no spelling, name, redirect or change in DNS leads to a closed address. */
+import { once } from 'node:events'
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
+import { get as getTls } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { Network } from '../../adapters/contract.ts'
+import { closedAddresses } from '../../src/storage/network/addresses.ts'
+import { createNetwork, isClosedAddress } from '../../src/storage/network/index.ts'
+
+/** Each way to make a request; resolves with the status. */
+const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
+  httpAgent: (network, url) => ask(done => get(url, { agent: network.httpAgent() }, done)),
+  httpsAgent: (network, { href }) =>
+    ask(done => getTls(href.replace('http:', 'https:'), { agent: network.httpsAgent() }, done)),
+  fetch: async (network, url) => {
+    const answer = await network.fetch(url)
+    await answer.body?.cancel()
+    return answer.status
+  },
+}
+
+function ask(send: (done: (answer: IncomingMessage) => void) => ReturnType<typeof get>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    send(answer => answer.resume().on('end', () => resolve(answer.statusCode ?? 0))).on('error', reject)
+  })
+}
+
+async function isRefused(network: Network, url: URL, way: keyof typeof ways): Promise<boolean> {
+  return await (ways[way]?.(network, url) ?? Promise.reject()).then(() => false, isClosedAddress)
+}
+
+/** On every loopback address. `visited` has those at which something connected, even if it sent nothing. */
+async function listen(t: Test, answer: (request: IncomingMessage, response: ServerResponse) => void) {
+  const visited: (string | undefined)[] = []
+  const server = createServer(answer)
+  server.on('connection', socket => visited.push(socket.localAddress))
+  await once(server.listen(0, '0.0.0.0'), 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return { visited, port, at: (host: string) => new URL(`http://${host}:${port}/`) }
+}
+
+const closedV4 = fc.oneof(
+  fc.tuple(fc.constant(169), fc.constant(254), fc.nat(255), fc.nat(255)),
+  fc.tuple(fc.constant(0), fc.nat(255), fc.nat(255), fc.nat(255)),
+  fc.tuple(fc.integer({ min: 224, max: 255 }), fc.nat(255), fc.nat(255), fc.nat(255)),
+  fc.constantFrom<[number, number, number, number]>(
+    [169, 254, 169, 254],
+    [169, 254, 170, 2],
+    [100, 100, 100, 200],
+    [168, 63, 129, 16],
+    [255, 255, 255, 255],
+    [0, 0, 0, 0],
+  ),
+)
+type V4 = [number, number, number, number]
+
+const number32 = ([a, b, c, d]: V4) => ((a * 256 + b) * 256 + c) * 256 + d
+const pairs = ([a, b, c, d]: V4) => `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
+const octal = (value: number) => `0${value.toString(8)}`
+const hex = (value: number) => `0x${value.toString(16)}`
+
+/** As a configuration may have it: https://url.spec.whatwg.org/#concept-ipv4-parser, RFC 4291, 6052, 3056. */
+const spellings: Record<string, (address: V4) => string> = {
+  dotted: address => address.join('.'),
+  'with a dot at its end': address => `${address.join('.')}.`,
+  decimal: address => `${number32(address)}`,
+  hexadecimal: address => hex(number32(address)),
+  octal: address => octal(number32(address)),
+  'hexadecimal parts': address => address.map(hex).join('.'),
+  'octal parts': address => address.map(octal).join('.'),
+  'three parts': ([a, b, c, d]) => `${a}.${hex(b)}.${c * 256 + d}`,
+  'two parts': ([a, ...rest]) => `${octal(a)}.${number32([0, ...rest])}`,
+  'percent-encoded': address => address.join('%2e').replace('1', '%31'),
+  'full-width digits': address =>
+    address.join('。').replace(/\d/g, digit => String.fromCodePoint(0xff10 + Number(digit))),
+  mapped: address => `[::ffff:${address.join('.')}]`,
+  'mapped, in hexadecimal': address => `[0:0:0:0:0:FFFF:${pairs(address)}]`,
+  'IPv4-translated': address => `[::ffff:0:${pairs(address)}]`,
+  NAT64: address => `[64:ff9b::${address.join('.')}]`,
+  'local NAT64': address => `[64:ff9b:1::${pairs(address)}]`,
+  '6to4': address => `[2002:${pairs(address)}::1]`,
+}
+
+t.test('every spelling of every closed IPv4 address is refused by every way', async t => {
+  const network = createNetwork()
+  for (const [name, spell] of Object.entries(spellings)) {
+    await fc.assert(
+      fc.asyncProperty(closedV4, fc.constantFrom(...Object.keys(ways)), (address, way) =>
+        isRefused(network, new URL(`http://${spell(address)}:8080/`), way),
+      ),
+      { numRuns: 40 },
+    )
+    t.pass(name)
+  }
+})
+
+t.test('closed IPv6 addresses', async t => {
+  const network = createNetwork()
+  const hosts = [
+    '::',
+    'fe80::1',
+    'febf:ffff::1',
+    'fd00:ec2::254',
+    'fd00:ec2::23',
+    'fd20:ce::254',
+    'fd00:42::42',
+    'ff02::1',
+  ]
+  for (const host of hosts) {
+    for (const way of Object.keys(ways))
+      t.ok(await isRefused(network, new URL(`http://[${host}]/`), way), `${host} ${way}`)
+  }
+  const closed = closedAddresses()
+  t.ok(closed.includes('fe80::1%eth0'), 'with a zone, as DNS may answer it')
+  t.ok(closed.includes('no address'))
+})
+
+t.test('private, loopback and public addresses stay open', async t => {
+  const closed = closedAddresses()
+  const open = [
+    '127.0.0.1',
+    '::1',
+    '::ffff:127.0.0.1',
+    '10.1.2.3',
+    '172.17.0.2',
+    '192.168.1.1',
+    'fd12:3456::1',
+    '100.64.0.1',
+  ]
+  const outside = [
+    '169.253.255.255',
+    '169.255.0.0',
+    '168.63.129.17',
+    '1.0.0.0',
+    '223.255.255.255',
+    '2001:db8::1',
+    '2002:a9ff::',
+  ]
+  for (const address of [...open, ...outside]) t.notOk(closed.includes(address), address)
+  const { at, visited } = await listen(t, (_, response) => response.end('here'))
+  for (const way of ['httpAgent', 'fetch']) {
+    t.equal(await ways[way]?.(createNetwork(), at('127.0.0.1')), 200)
+    t.equal(await ways[way]?.(createNetwork(), at('localhost')), 200, 'by the resolver of the system')
+  }
+  t.equal(visited.length, 4)
+})
+
+t.test('the operator opens and closes networks', async t => {
+  const closed = closedAddresses({
+    allow: ['169.254.10.0/24', 'fe80::/64', '10.1.1.1'],
+    deny: ['10.0.0.0/8', '127.0.0.0/8', '::1', 'fc00::/7'],
+  })
+  const expected: Record<string, boolean> = {
+    '169.254.10.7': false,
+    '::ffff:169.254.10.7': false,
+    '64:ff9b::169.254.10.7': false,
+    '169.254.11.7': true,
+    'fe80::1': false,
+    'fe80:0:0:1::1': true,
+    '10.1.1.1': false,
+    '10.1.1.2': true,
+    '::ffff:10.1.1.2': true,
+    '2002:0a01:0102::': true,
+    '127.8.8.8': true,
+    '::1': true,
+    'fd12::1': true,
+    '192.168.0.1': false,
+  }
+  for (const [address, is] of Object.entries(expected)) t.equal(closed.includes(address), is, address)
+})
+
+t.test('a name whose answer changes between one look and the next', async t => {
+  const { at, visited } = await listen(t, (_, response) => response.setHeader('connection', 'close').end())
+  const answers: Record<string, string[]>[] = []
+  for (const way of ['httpAgent', 'fetch']) {
+    let looks = 0
+    const script: string[][] = [
+      ['127.0.0.1'],
+      ['127.0.0.2'],
+      ['127.0.0.1', '127.0.0.2'],
+      ['127.0.0.2', '127.0.0.1'],
+      [],
+    ]
+    const network = createNetwork({
+      deny: ['127.0.0.2'],
+      resolve: (_name, { all }, callback) => {
+        t.equal(all, true)
+        const addresses = script[looks++] ?? []
+        callback(
+          null,
+          addresses.map(address => ({ address, family: 4 })),
+        )
+      },
+    })
+    const url = at('storage.example')
+    const results: unknown[] = []
+    for (const _ of script) results.push(await ways[way]?.(network, url).catch(isClosedAddress))
+    t.strictSame(results, [200, true, 200, 200, true], way)
+    t.equal(looks, script.length, 'one look for each connection: what was checked is what is used')
+    answers.push({ [way]: visited.splice(0).map(String) })
+  }
+  t.strictSame(answers, [{ httpAgent: Array(3).fill('127.0.0.1') }, { fetch: Array(3).fill('127.0.0.1') }])
+})
+
+t.test('a name over TLS is decided on, too', async t => {
+  const { at, visited } = await listen(t, () => {})
+  const resolve = (address: string) =>
+    createNetwork({ deny: ['127.0.0.2'], resolve: (_n, _o, callback) => callback(null, [{ address, family: 4 }]) })
+  for (const way of ['httpsAgent', 'fetch']) {
+    const url = new URL(at('storage.example').href.replace('http:', 'https:'))
+    t.ok(await isRefused(resolve('127.0.0.2'), url, way))
+    t.strictSame(visited, [])
+    t.notOk(await isRefused(resolve('127.0.0.1'), url, way))
+    t.strictSame(visited.splice(0), ['127.0.0.1'], 'what is open is reached, and is no TLS')
+  }
+})
+
+t.test('a redirect to a closed address', async t => {
+  const { at, visited, port } = await listen(t, (request, response) => {
+    const [, host, status] = (request.url ?? '').split('/')
+    response.writeHead(host ? Number(status) : 200, host ? { location: `http://${host}:${port}/` } : {}).end()
+  })
+  const network = createNetwork({ deny: ['127.0.0.2'] })
+  for (const status of [301, 302, 303, 307, 308]) {
+    const refused = network.fetch(new URL(`/127.0.0.2/${status}`, at('127.0.0.1')))
+    t.ok(await refused.then(() => false, isClosedAddress), String(status))
+    t.equal((await network.fetch(new URL(`/localhost/${status}`, at('127.0.0.1')))).status, 200)
+  }
+  t.notOk(visited.includes('127.0.0.2'))
+})
+
+t.test('no Unix socket of the machine is reached', async t => {
+  const network = createNetwork()
+  const asked = ask(done => get({ socketPath: '/run/some.sock', agent: network.httpAgent() }, done))
+  t.ok(await asked.then(() => false, isClosedAddress))
+})
+
+t.test('connections are kept and counted as with agents of Node', async t => {
+  const { at, visited } = await listen(t, (_, response) => response.end('x'))
+  const agent = createNetwork().httpAgent({ keepAlive: true, maxSockets: 2 })
+  const send = () => ask(done => get(at('127.0.0.1'), { agent }, done))
+  t.strictSame(await Promise.all(Array.from({ length: 20 }, send)), Array(20).fill(200))
+  t.equal(visited.length, 2)
+  const refused = Array.from({ length: 5 }, () => ask(done => get('http://169.254.0.1/', { agent }, done)))
+  for (const { status } of await Promise.allSettled(refused))
+    t.equal(status, 'rejected', 'more than may be open at once')
+  t.equal(await send(), 200)
+  agent.destroy()
+})
