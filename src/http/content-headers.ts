@@ -2,11 +2,14 @@ import { create } from 'content-disposition'
 
 const generic = 'application/octet-stream'
 const safeToShow = /^(?:image\/(?!svg)[\w.-]+|audio\/[\w.-]+|video\/[\w.-]+|text\/plain|application\/pdf)$/
-const headerValue = /^[\x20-\x7e]+$/
+/** RFC 9110, section 8.3.1. A comma outside quotes would begin another type, and browsers go by the last one. */
+const token = "[\\w!#$%&'*+.^`|~-]+"
+const quoted = '"[ !#-\\[\\]-~]*"'
+const mediaType = new RegExp(`^${token}/${token}(?:[\\t ]*;[\\t ]*${token}=(?:${token}|${quoted}))*$`)
 const controlCharacter = /\p{Cc}/gu
 
 export function contentType(mimeType: string | null): string {
-  return mimeType !== null && headerValue.test(mimeType) ? mimeType : generic
+  return mimeType !== null && mediaType.test(mimeType) ? mimeType : generic
 }
 
 /** RFC 6266. Inline only for types that cannot run script. */

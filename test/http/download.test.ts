@@ -217,6 +217,18 @@ t.test('names, types and what may be shown', async t => {
     t.equal(how?.split(';')[0], shown.includes(type) ? 'inline' : 'attachment', type)
     t.match((await disposition('/typed'))[1], /^attachment/)
   }
+  // Browsers take what stands behind a comma for the type.
+  for (const type of [
+    'text/plain; a=b, text/html',
+    'text/plain;,text/html',
+    'image/png; a="b" , text/html',
+    'text/plain; a',
+  ]) {
+    await put(server, '/typed', '<script>', server.memory, type)
+    const [got, how] = await disposition('/typed', { disposition: 'inline' })
+    t.equal(got, 'application/octet-stream', type)
+    t.match(how, /^attachment/)
+  }
   const wrong = await fetch(server.downloadUrl('/typed', { disposition: 'show' }), asOwner(server))
   t.equal(await reasonOf(wrong), 'INVALID_INPUT')
 })
