@@ -171,7 +171,11 @@ t.test('a refused repetition of a step whose answer was lost is known for its ow
   const { endpoint } = proxy
   const settings = parseConfig(configFor({ ...server, endpoint }, await server.newBucket()))
   // As Amazon, which looks at conditions in every request.
-  const provider = new S3Provider(new Bucket(settings, { ...defaultLimits, ...smallParts }), silentHost, 'all')
+  const provider = new S3Provider(
+    new Bucket(settings, silentHost.network, { ...defaultLimits, ...smallParts }),
+    silentHost,
+    'all',
+  )
   t.teardown(() => provider.close())
   let completed = 0
   proxy.fault = ({ method, url }) => {
