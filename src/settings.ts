@@ -84,6 +84,11 @@ export const definitions = {
     '100',
   ),
   STOWAGE_AUDIT_DAYS: define('Days that events of the audit log are kept; 0 is for good', wholeNumber(0, 36_500), '90'),
+  STOWAGE_STALL_TIMEOUT: define(
+    'Seconds after which a client that takes nothing of a download, or sends nothing of an upload, is cut',
+    wholeNumber(1, 86_400),
+    '60',
+  ),
   LOG_LEVEL: define('One of `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`', logLevel, 'info'),
 }
 
@@ -114,6 +119,8 @@ export interface Settings {
   readonly signInLimit: number
   /** Days; 0 is for good. */
   readonly auditDays: number
+  /** Seconds. */
+  readonly stallTimeout: number
   readonly logLevel: LogLevel
 }
 
@@ -144,6 +151,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     rateLimit: read('STOWAGE_RATE_LIMIT'),
     signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),
+    stallTimeout: read('STOWAGE_STALL_TIMEOUT'),
     logLevel: read('LOG_LEVEL'),
   })
 }

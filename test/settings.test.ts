@@ -26,6 +26,7 @@ const bad: [string, string][] = [
   ['STOWAGE_LOCAL_ROOTS', '/srv/files,relative'],
   ['STOWAGE_ADAPTERS', '../adapter.js'],
   ['STOWAGE_MAX_UPLOAD_BYTES', '5GB'],
+  ['STOWAGE_STALL_TIMEOUT', '0'],
   ['STOWAGE_TRUST_PROXY', 'proxy.example.org'],
   ['STOWAGE_TRUST_PROXY', '10.0.0.0/33'],
   ['STOWAGE_TRUST_PROXY', '10.0.0.1,fd00::/8/8'],

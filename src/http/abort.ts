@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /** The client went away before its answer was complete. */
@@ -13,7 +13,7 @@ declare module 'fastify' {
   }
 }
 
-const signals = new WeakMap<FastifyRequest, AbortSignal>()
+const controllers = new WeakMap<IncomingMessage, AbortController>()
 
 /** To be called before any route, so that `requestSignal` works in all of them. */
 export function watchClients(app: FastifyInstance): void {
@@ -28,10 +28,10 @@ export function watchClients(app: FastifyInstance): void {
 
 /** Aborts when the client goes away before it has the whole answer: all work for a request runs under it. */
 export function requestSignal(request: FastifyRequest): AbortSignal {
-  const known = signals.get(request)
-  if (known) return known
+  const known = controllers.get(request.raw)
+  if (known) return known.signal
   const controller = new AbortController()
-  signals.set(request, controller.signal)
+  controllers.set(request.raw, controller)
   const { response } = request
   const { socket } = request.raw
   const abort = () => controller.abort(new ClientGone('The client closed the connection'))
@@ -46,4 +46,11 @@ export function requestSignal(request: FastifyRequest): AbortSignal {
     if (!response.writableFinished) abort()
   })
   return controller.signal
+}
+
+/** Ends the work for a request with what it is to be answered. False where there is none that could be ended. */
+export function abortWork(request: IncomingMessage, reason: Error): boolean {
+  const controller = controllers.get(request)
+  controller?.abort(reason)
+  return controller !== undefined
 }

@@ -13,10 +13,11 @@ import { RequestLogController, requestLog } from './log.ts'
 import { refuseUnknownRoutes } from './not-found.ts'
 import { handleErrors } from './refusals.ts'
 import { requestId } from './request-id.ts'
+import { cutStalledClients } from './stall.ts'
 
 export interface ServerOptions {
   services: Services
-  settings: Pick<Settings, 'trustedProxies'>
+  settings: Pick<Settings, 'trustedProxies' | 'stallTimeout'>
   log: FastifyBaseLogger
   /** Rejects with a sentence where the server cannot do its work. */
   ready: () => Promise<void>
@@ -52,6 +53,7 @@ export async function createServer({ services, settings, log, ready }: ServerOpt
   clientErrors.watch(app.server)
   handleErrors(app, services)
   watchClients(app)
+  cutStalledClients(app, settings.stallTimeout * 1000)
   sendStandardHeaders(app)
   refuseWhenClosing(app)
   authenticateRequests(app, services)

@@ -307,7 +307,7 @@ t.test('a thousand requests on one connection leave nothing behind', async t => 
     // An idle connection to the database may have ended.
     assert.ok(after.files <= before.files)
   })
-  t.equal(server.app.server.listenerCount('request'), 2)
+  t.equal(server.app.server.listenerCount('request'), 3)
 
   function get(url: string): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()

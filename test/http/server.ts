@@ -103,7 +103,7 @@ export async function serve(
   let ready = async () => {}
   const app = await createServer({
     services,
-    settings: { trustedProxies: [] },
+    settings: { trustedProxies: [], stallTimeout: 60 },
     log: pino({ level: 'debug' }, sink),
     ready: () => ready(),
   })
