@@ -6,6 +6,7 @@ ARG NODE_IMAGE=node:24-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /stowage
 COPY package.json package-lock.json .npmrc ./
+COPY web/package.json web/
 COPY scripts/image scripts/image
 RUN scripts/image/install.sh
 COPY . .
@@ -14,6 +15,7 @@ RUN scripts/image/build.sh
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /stowage
 COPY package.json package-lock.json .npmrc ./
+COPY web/package.json web/
 COPY scripts/image scripts/image
 RUN scripts/image/install.sh --omit=dev
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { preparePasswords } from './auth/passwords.ts'
+import { prepareConsole } from './console-build.ts'
 import { type Connection, connect, type Database } from './db/client.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './db/embedded/index.ts'
 import { migrate } from './db/migrate.ts'
@@ -36,6 +37,9 @@ export async function start(settings: Settings): Promise<number> {
   const db = await openDatabase(embedded?.connection ?? { connectionString: settings.databaseUrl ?? '' }, log)
   cleanup.defer(() => db.destroy())
   const secret = settings.secret ?? (await readOrMakeSecret(settings.dataFolder))
+  await prepareConsole(line => process.stdout.write(`${line}\n`)).catch(err =>
+    log.warn({ err }, 'The console could not be built; the API works without it'),
+  )
   const app = await buildApp({ db, secret, settings, log })
   cleanup.defer(() => app.close())
   // For good: npm forwards a Ctrl-C that the terminal has sent already, and the second must not cut the first short.

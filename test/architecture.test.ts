@@ -21,7 +21,15 @@ const mayImport: Record<string, readonly string[]> = {
   adapters: [],
   migrations: [],
 }
-const composers = ['src/app.ts', 'src/start.ts', 'src/backup.ts', 'src/cli.ts', 'src/main.ts', 'src/index.ts']
+const composers = [
+  'src/app.ts',
+  'src/start.ts',
+  'src/backup.ts',
+  'src/console-build.ts',
+  'src/cli.ts',
+  'src/main.ts',
+  'src/index.ts',
+]
 const contract = 'adapters/contract.ts'
 
 /** The entrances see rows and records through the services; of `db` they may import types only. */

@@ -55,6 +55,8 @@ t.test('its steps make a server that runs, stops and starts again', async t => {
       if (line === 'scripts/image/install.sh') {
         // All dependencies were just installed from the same lock file: that is how this test came to run.
         await symlink(join(root, 'node_modules'), join(cwd, 'node_modules'))
+        await mkdir(join(cwd, 'web'), { recursive: true })
+        await symlink(join(root, 'web/node_modules'), join(cwd, 'web/node_modules'))
         return
       }
       const within = line.replace(/ \/(?=\w)/g, ` ${image}/`).replace(/ node(?= |$)/, ` ${user}`)

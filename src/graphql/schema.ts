@@ -14,5 +14,6 @@ import './types/storage-provider.ts'
 import './types/user.ts'
 import './types/viewer.ts'
 import './types/workspace.ts'
+import './types/installation.ts'
 
 export const schema = builder.toSchema()

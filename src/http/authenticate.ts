@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
+import { cookieToken } from './console-session.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,7 +15,7 @@ declare module 'fastify' {
   }
 }
 
-/** RFC 6750, section 2.1: the header, and nowhere else. */
+/** RFC 6750, section 2.1; beside it there is only the cookie of the console. */
 const scheme = /^Bearer +(\S+)$/i
 
 /** Milliseconds that a body may come in before the credential is looked up again. */
@@ -28,11 +29,13 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
   app.decorateRequest('viewer', null)
   app.addHook('onRequest', async request => {
     const { authorization } = request.headers
-    if (authorization === undefined) {
-      if (!request.routeOptions.config.unlimited) requestLimits.countAnonymous(request.ip)
+    const { config } = request.routeOptions
+    const cookie = config.ignoresCookie ? null : cookieToken(request)
+    const token = authorization === undefined ? cookie : scheme.exec(authorization)?.[1]
+    if (token === null) {
+      if (!config.unlimited) requestLimits.countAnonymous(request.ip)
       return
     }
-    const token = scheme.exec(authorization)?.[1]
     if (!token) {
       requestLimits.countAnonymous(request.ip)
       throw new AppError('INVALID_CREDENTIAL', 'The Authorization header reads "Bearer <token or API key>".')

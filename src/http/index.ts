@@ -1,6 +1,8 @@
 /** All routes but GraphQL's. */
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
+import { consoleRoutes } from './console.ts'
+import { consoleSessionRoutes } from './console-session.ts'
 import { downloadRoute } from './download.ts'
 import { healthRoutes } from './health.ts'
 import { oauthCallbackRoute } from './oauth-callback.ts'
@@ -12,6 +14,8 @@ export async function registerRoutes(
 ): Promise<void> {
   healthRoutes(app, ready)
   oauthCallbackRoute(app, services)
+  consoleSessionRoutes(app)
+  await consoleRoutes(app)
   downloadRoute(app, services)
   await app.register(scope => uploadRoute(scope, services))
 }

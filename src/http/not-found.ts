@@ -3,6 +3,10 @@ import { AppError } from '../errors.ts'
 
 /** To be called before any route. Answers 404, or 405 where another method would do, before the body is read. */
 export function refuseUnknownRoutes(app: FastifyInstance): void {
+  // For a route that finds nothing to send.
+  app.setNotFoundHandler(() => {
+    throw nothingHere()
+  })
   const methods = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method }) => {
     const known = methods.get(url) ?? new Set()
@@ -19,6 +23,10 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
     if (allowed) {
       reply.header('Allow', [...allowed].join(', '))
       done(new AppError('METHOD_NOT_ALLOWED', `This address takes ${[...allowed].join(', ')}.`))
-    } else done(new AppError('NOT_FOUND', 'There is nothing at this address.'))
+    } else done(nothingHere())
   })
+}
+
+export function nothingHere(): AppError {
+  return new AppError('NOT_FOUND', 'There is nothing at this address.')
 }

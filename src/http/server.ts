@@ -5,6 +5,7 @@ import { watchClients } from './abort.ts'
 import { authenticateRequests } from './authenticate.ts'
 import { createClientErrorHandler } from './client-error.ts'
 import { refuseWhenClosing } from './close.ts'
+import { acceptSessionCookies } from './console-session.ts'
 import { handleFrameworkError } from './error-handler.ts'
 import { handleExpectations } from './expect.ts'
 import { sendStandardHeaders } from './headers.ts'
@@ -56,6 +57,7 @@ export async function createServer({ services, settings, log, ready }: ServerOpt
   cutStalledClients(app, settings.stallTimeout * 1000)
   sendStandardHeaders(app)
   refuseWhenClosing(app)
+  await acceptSessionCookies(app)
   authenticateRequests(app, services)
   refuseUnknownRoutes(app)
   handleExpectations(app)

@@ -2,13 +2,24 @@ import { requireScope } from '../auth/policy.ts'
 import { requireViewer, type Viewer } from '../auth/viewer.ts'
 import type { Database } from '../db/client.ts'
 import type { Registration } from '../db/schema.ts'
-import { findWorkspace, updateWorkspace, type Workspace } from '../db/workspaces.ts'
+import { findTheWorkspace, findWorkspace, updateWorkspace, type Workspace } from '../db/workspaces.ts'
 import { AppError } from '../errors.ts'
 import type { Audit } from './audit.ts'
 import { parseName } from './input.ts'
 
+export interface Installation {
+  hasOwner: boolean
+  registration: Registration
+}
+
 export function createWorkspaces({ db, audit }: { db: Database; audit: Audit }) {
   return {
+    /** For visitors, too. */
+    async installation(): Promise<Installation> {
+      const workspace = await findTheWorkspace(db)
+      return { hasOwner: workspace !== null, registration: workspace?.registration ?? 'OPEN' }
+    },
+
     /** The one that the credential is in. @throws CREDENTIAL_REQUIRED */
     async get(viewer: Viewer | null): Promise<Workspace> {
       const workspace = await findWorkspace(db, requireViewer(viewer).member.workspaceId)

@@ -24,6 +24,7 @@ const password = 'a password of this test'
 
 /** `args` names every argument, also those that stay at their default: a new one is to be thought about. */
 export const fields: Readonly<Record<string, FieldRow>> = {
+  'Query.installation': { needs: anyone },
   'Query.me': { needs: signedIn },
   'Query.viewer': { needs: signedIn },
   'Query.workspace': { needs: signedIn },
@@ -155,6 +156,7 @@ export type NestedNeed = 'as its parent' | 'what is reached' | 'managed'
 const own = 'as its parent' as const
 
 export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
+  Installation: { hasOwner: own, registration: own },
   AuthPayload: { token: own, expiresAt: own, user: own },
   CreateInvitePayload: { invite: own, expiresAt: own },
   CreateApiKeyPayload: { apiKey: own, key: own },

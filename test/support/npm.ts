@@ -25,10 +25,17 @@ export async function packStowage(folder: string): Promise<string> {
     'src',
     'adapters',
     'migrations',
+    'scripts/build-console.ts',
+    'web/index.html',
+    'web/package.json',
+    'web/vite.config.ts',
+    'web/public',
+    'web/src',
   ]) {
     await cp(join(root, name), join(copy, name), { recursive: true })
   }
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
+  await symlink(join(root, 'web/node_modules'), join(copy, 'web/node_modules'))
   return pack(copy, folder)
 }
 

@@ -8,7 +8,7 @@ const registrations: Record<Registration, { description: string }> = {
   CLOSED: { description: 'Nobody.' },
 }
 
-const RegistrationEnum = builder.enumType('Registration', {
+export const RegistrationEnum = builder.enumType('Registration', {
   description: 'Who can become a member by registering.',
   values: registrations,
 })

@@ -1,0 +1,33 @@
+/** In a checkout the console is built when it is first needed, and again after a change; a package brings it along. */
+import { execFile } from 'node:child_process'
+import { access, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { consoleFolder } from './http/console.ts'
+
+const sources = fileURLToPath(new URL('../web', import.meta.url))
+const script = fileURLToPath(new URL('../scripts/build-console.ts', import.meta.url))
+
+/** @throws Error where it cannot be built */
+export async function prepareConsole(say: (line: string) => void): Promise<void> {
+  const isPackage = await access(script).then(
+    () => false,
+    () => true,
+  )
+  if (isPackage || (await isFresh())) return
+  say('Building the console; this takes some seconds, and is done once ...')
+  await promisify(execFile)(process.execPath, [script])
+}
+
+async function isFresh(): Promise<boolean> {
+  const built = await stat(join(consoleFolder, 'index.html')).catch(() => null)
+  if (!built) return false
+  const entries = await Promise.all([
+    readdir(join(sources, 'src'), { recursive: true }).then(names => names.map(name => join('src', name))),
+    readdir(sources),
+  ])
+  const files = entries.flat().filter(name => !/^(dist|node_modules)$/.test(name))
+  const times = await Promise.all(files.map(async name => (await stat(join(sources, name))).mtimeMs))
+  return Math.max(...times) <= built.mtimeMs
+}

@@ -1,0 +1,27 @@
+import type { Installation } from '../../services/workspaces.ts'
+import { builder } from '../builder.ts'
+import { RegistrationEnum } from './workspace.ts'
+
+const InstallationRef = builder.objectRef<Installation>('Installation').implement({
+  description: 'What a visitor has to know before signing in.',
+  fields: t => ({
+    hasOwner: t.exposeBoolean('hasOwner', {
+      description: 'False until the first person has registered: who does so owns the workspace.',
+      authScopes: { public: true },
+    }),
+    registration: t.expose('registration', {
+      type: RegistrationEnum,
+      description: 'Who can register.',
+      authScopes: { public: true },
+    }),
+  }),
+})
+
+builder.queryField('installation', t =>
+  t.field({
+    type: InstallationRef,
+    description: 'What a visitor has to know before signing in. Needs no credential.',
+    authScopes: { public: true },
+    resolve: (_root, _args, { services }) => services.workspaces.installation(),
+  }),
+)

@@ -1,0 +1,10 @@
+/** Operations typed from the printed schema: a field that is misspelt or gone does not compile. */
+import { initGraphQLTada } from 'gql.tada'
+import type { introspection } from './introspection.ts'
+
+export const graphql = initGraphQLTada<{
+  introspection: introspection
+  scalars: { DateTime: string; SafeInt: number; JSON: unknown; ID: string }
+}>()
+
+export type { FragmentOf, ResultOf, VariablesOf } from 'gql.tada'

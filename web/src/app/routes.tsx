@@ -1,0 +1,51 @@
+import { Navigate, type RouteObject } from 'react-router'
+import { Register } from '../account/register.tsx'
+import { SignIn } from '../account/sign-in.tsx'
+import { NotFound } from './error-page.tsx'
+import { Shell } from './shell.tsx'
+
+/** Pages are fetched when they are first gone to. The server knows the same addresses: src/http/console.ts. */
+export const routes: RouteObject[] = [
+  { path: '/sign-in', element: <SignIn /> },
+  { path: '/register', element: <Register /> },
+  {
+    element: <Shell />,
+    children: [
+      { index: true, element: <Navigate to="/files" replace /> },
+      {
+        path: '/connect',
+        lazy: async () => ({ Component: (await import('../connect/connect-page.tsx')).ConnectPage }),
+      },
+      { path: '/files', lazy: async () => ({ Component: (await import('../files/home.tsx')).FilesHome }) },
+      {
+        path: '/files/:providerId/*',
+        lazy: async () => ({ Component: (await import('../files/folder-page.tsx')).FolderPage }),
+      },
+      {
+        path: '/settings',
+        lazy: async () => ({ Component: (await import('../settings/layout.tsx')).SettingsLayout }),
+        children: [
+          { index: true, element: <Navigate to="/settings/profile" replace /> },
+          { path: 'profile', lazy: async () => ({ Component: (await import('../settings/profile.tsx')).Profile }) },
+          {
+            path: 'api-keys',
+            lazy: async () => ({ Component: (await import('../settings/api-keys/page.tsx')).ApiKeysPage }),
+          },
+          {
+            path: 'providers',
+            lazy: async () => ({ Component: (await import('../settings/providers/page.tsx')).ProvidersPage }),
+          },
+          {
+            path: 'members',
+            lazy: async () => ({ Component: (await import('../settings/members/page.tsx')).MembersPage }),
+          },
+          {
+            path: 'workspace',
+            lazy: async () => ({ Component: (await import('../settings/workspace.tsx')).WorkspacePage }),
+          },
+        ],
+      },
+      { path: '*', element: <NotFound /> },
+    ],
+  },
+]

@@ -1,0 +1,3 @@
+export function FilesHome() {
+  return <h1>FilesHome</h1>
+}

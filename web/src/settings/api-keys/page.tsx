@@ -1,0 +1,3 @@
+export function ApiKeysPage() {
+  return <h1>ApiKeysPage</h1>
+}

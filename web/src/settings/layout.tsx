@@ -1,0 +1,24 @@
+import { NavLink, Outlet } from 'react-router'
+import { useScopes } from '../app/use-session.ts'
+
+export function SettingsLayout() {
+  const { isAdmin } = useScopes()
+  return (
+    <div className="settings">
+      <nav className="side-nav" aria-label="Settings">
+        <NavLink to="/settings/profile">Profile</NavLink>
+        <NavLink to="/settings/api-keys">API Keys</NavLink>
+        {isAdmin && (
+          <>
+            <NavLink to="/settings/providers">Providers</NavLink>
+            <NavLink to="/settings/members">Members</NavLink>
+            <NavLink to="/settings/workspace">Workspace</NavLink>
+          </>
+        )}
+      </nav>
+      <main>
+        <Outlet />
+      </main>
+    </div>
+  )
+}

@@ -1,0 +1,3 @@
+export function ProvidersPage() {
+  return <h1>ProvidersPage</h1>
+}
