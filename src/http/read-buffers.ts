@@ -3,7 +3,7 @@
 const largest = 1024 * 1024
 const smallest = 16 * 1024
 /** Bytes in use at once, beyond which a download gets the smallest. */
-const budget = 64 * 1024 * 1024
+const budget = 32 * 1024 * 1024
 /** Of the largest, kept for the next download. */
 const maxIdle = 8
 

@@ -120,14 +120,16 @@ t.test('memory does not follow the size of files', async t => {
   )
 })
 
-t.test('64 slow readers of 1 GB share a bounded sum', async t => {
+t.test('64 slow readers and 64 slow writers of 1 GB share a bounded sum, on disk', async t => {
   const server = await startProcess(t)
   await writeFile(join(server.folder, 'large'), '')
   await truncate(join(server.folder, 'large'), 1_000_000_000)
   const url = `${server.url}/api/download/proxy?${server.place('/large')}`
   const readers: Talk[] = []
+  const writers: Talk[] = []
+  const block = Buffer.alloc(64 * 1024)
   t.teardown(() => {
-    for (const { socket } of readers) socket.destroy()
+    for (const { socket } of [...readers, ...writers]) socket.destroy()
   })
   const growth = await server.growth(async () => {
     for (let index = 0; index < 64; index++) {
@@ -138,12 +140,21 @@ t.test('64 slow readers of 1 GB share a bounded sum', async t => {
       await begun
       reader.socket.pause()
     }
-    // Each reads a little now and then.
-    for (let round = 0; round < 10; round++) {
+    for (let index = 0; index < 64; index++) {
+      const writer = await talk(Number(new URL(server.url).port))
+      writers.push(writer)
+      const to = `${server.url}/api/upload/proxy?${server.place(`/new-${index}`)}`
+      await writer.send(head('POST', to, { 'Content-Length': 1_000_000_000, ...server.authorization }))
+    }
+    // Each reads or writes a little now and then.
+    for (let round = 0; round < 20; round++) {
       for (const { socket } of readers) socket.read(64 * 1024)
+      await Promise.all(writers.map(writer => writer.send(block)))
       await new Promise(resolve => setTimeout(resolve, 50))
     }
   })
-  t.ok(growth < 128 * mebibyte, `64 readers took ${Math.round(growth / mebibyte)} MiB`)
+  t.comment(`64 readers and 64 writers: ${Math.round(growth / mebibyte)} MiB`)
+  t.ok(growth < 128 * mebibyte, `64 readers and 64 writers took ${Math.round(growth / mebibyte)} MiB`)
+  for (const writer of writers) t.equal(writer.received(), '', 'it still goes on')
   for (const reader of readers) t.match(reader.received().slice(0, 15), 'HTTP/1.1 200 OK')
 })
