@@ -54,6 +54,17 @@ export const reasons = {
   UNSUPPORTED_MEDIA_TYPE: reason('BAD_USER_INPUT', 415, 'The Content-Type is not one that the address takes.'),
   RANGE_NOT_SATISFIABLE: reason('BAD_USER_INPUT', 416, 'No requested range lies inside the file.'),
   DIGEST_MISMATCH: reason('BAD_USER_INPUT', 422, 'The bytes do not have the digest that was sent with them.', true),
+  IDEMPOTENCY_KEY_REUSED: reason(
+    'BAD_USER_INPUT',
+    422,
+    'The Idempotency-Key was sent with another request before: choose a new one.',
+  ),
+  REQUEST_UNDER_WAY: reason(
+    'BAD_USER_INPUT',
+    409,
+    'A request with this Idempotency-Key is under way: ask again for its answer.',
+    true,
+  ),
   QUOTA_EXCEEDED: reason('BAD_USER_INPUT', 507, 'The back end has no room for it.'),
 
   INTERNAL: reason('INTERNAL_SERVER_ERROR', 500, 'A fault in the server; the log has it under the request id.'),

@@ -52,6 +52,16 @@ CREATE INDEX audit_events_to_path ON public.audit_events USING btree (workspace_
 CREATE INDEX audit_events_to_provider ON public.audit_events USING btree (workspace_id, to_provider_id, id) WHERE (to_provider_id IS NOT NULL)
 CREATE INDEX audit_events_user ON public.audit_events USING btree (workspace_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX audit_events_pkey ON public.audit_events USING btree (id)
+idempotent_uploads.credential_id uuid not null
+idempotent_uploads.key_hash bytea not null
+idempotent_uploads.fingerprint bytea not null
+idempotent_uploads.attempt uuid not null
+idempotent_uploads.held_until timestamp with time zone not null
+idempotent_uploads.answer jsonb
+idempotent_uploads.created_at timestamp with time zone not null default now()
+idempotent_uploads: idempotent_uploads_pkey PRIMARY KEY (credential_id, key_hash)
+CREATE INDEX idempotent_uploads_created_at ON public.idempotent_uploads USING btree (created_at)
+CREATE UNIQUE INDEX idempotent_uploads_pkey ON public.idempotent_uploads USING btree (credential_id, key_hash)
 invites.id uuid not null default gen_random_uuid()
 invites.workspace_id uuid not null
 invites.token_hash bytea not null

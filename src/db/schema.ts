@@ -52,6 +52,7 @@ export interface Schema {
   providers: ProviderTable
   oauth_states: OAuthStateTable
   provider_tokens: ProviderTokenTable
+  idempotent_uploads: IdempotentUploadTable
   rate_limits: RateLimitTable
   audit_events: AuditEventTable
 }
@@ -197,4 +198,19 @@ interface AuditEventTable {
   bytes: string | null
   count: Generated<number>
   details: Json<Record<string, unknown>>
+}
+
+interface IdempotentUploadTable {
+  /** Of the session or the API key. */
+  credential_id: string
+  /** SHA-256. */
+  key_hash: Buffer
+  fingerprint: Buffer
+  /** Of whoever works on it. */
+  attempt: string
+  /** Until then nobody else takes it over. */
+  held_until: Date
+  /** Null while it is under way. */
+  answer: ColumnType<object | null, string | null | undefined, string | null>
+  created_at: ColumnType<Date, Date | undefined, Date>
 }

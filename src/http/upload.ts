@@ -1,16 +1,17 @@
 import multipart from '@fastify/multipart'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { formatPath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
-import type { Files } from '../services/files/index.ts'
+import type { Files, Place } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { requestSignal } from './abort.ts'
 import { asTransfer } from './close.ts'
 import { parseDigests, requireNoDigest } from './content-digest.ts'
 import { downloadPath } from './download.ts'
 import { continueOnRead } from './expect.ts'
+import { onlyOnce, type Repeatable, requireNoIdempotencyKey } from './idempotency.ts'
 import { parseQuery, requireParameter } from './query.ts'
-import { type StoredEntry, storedEntry } from './stored-entry.ts'
+import { storedEntry } from './stored-entry.ts'
 import { parseContentLength, parseMimeType, requirePlainBody } from './upload-body.ts'
 import { asPrecondition, parseUploadConditions, requireNoConditions } from './upload-conditions.ts'
 import { formLimits, uploadForm } from './upload-form.ts'
@@ -33,37 +34,47 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
     if (request.isMultipart()) {
       requireNoDigest(request.headers)
       requireNoConditions(request.headers)
+      requireNoIdempotencyKey(request.headers)
       return { entries: await asTransfer(app, uploadForm(services, request, query)) }
     }
-    return asTransfer(app, uploadRaw(services.files, request, reply, query))
+    const upload = {
+      work: () => uploadRaw(services.files, request, query),
+      mayRepeat: () => services.files.requireMayUpload(request.viewer, placeOf(query)),
+    }
+    return asTransfer(app, onlyOnce(services.idempotency, request, reply, upload))
   })
 }
 
-async function uploadRaw(
-  files: Files,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  query: { providerId?: string; path?: string; conflict?: string },
-): Promise<StoredEntry> {
-  const { headers, raw } = request
-  const { conflict, condition, isConditional } = parseUploadConditions(headers, query.conflict)
+type UploadQuery = { providerId?: string; path?: string; conflict?: string }
+
+function placeOf(query: UploadQuery): Place {
+  return {
+    providerId: requireParameter(query.providerId, 'providerId'),
+    path: requireParameter(query.path, 'path'),
+  }
+}
+
+async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQuery): Promise<Repeatable> {
+  const { headers: given, raw } = request
+  const { conflict, condition, isConditional } = parseUploadConditions(given, query.conflict)
   const storing = files.upload(
     request.viewer,
     {
-      providerId: requireParameter(query.providerId, 'providerId'),
-      path: requireParameter(query.path, 'path'),
+      ...placeOf(query),
       conflict,
       condition,
       body: raw,
-      size: parseContentLength(headers),
-      mimeType: parseMimeType(headers['content-type']),
-      digests: parseDigests(headers),
+      size: parseContentLength(given),
+      mimeType: parseMimeType(given['content-type']),
+      digests: parseDigests(given),
     },
     requestSignal(request),
   )
   const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
   const place = new URLSearchParams({ providerId: stored.providerId, path: formatPath(stored.path) })
-  reply.header('Location', `${downloadPath}?${place}`)
-  if (stored.etag !== null) reply.header('ETag', formatTag(stored.etag))
-  return storedEntry(stored)
+  const headers = {
+    Location: `${downloadPath}?${place}`,
+    ...(stored.etag !== null && { ETag: formatTag(stored.etag) }),
+  }
+  return { headers, body: storedEntry(stored) }
 }

@@ -10,6 +10,7 @@ import { createAuthorization } from './authorization.ts'
 import { createCredentials } from './credentials.ts'
 import { createFiles } from './files/index.ts'
 import { watchGrants } from './grant-watch.ts'
+import { createIdempotency } from './idempotency.ts'
 import { createKeyUsage } from './key-usage.ts'
 import { createLimits, type LimitSettings } from './limits/index.ts'
 import { createMembers } from './members.ts'
@@ -49,6 +50,7 @@ export function createServices(options: {
     providers: createProviders({ db, secrets, storage, audit }),
     authorization: createAuthorization({ db, secrets, storage, audit }),
     files: createFiles({ storage, secrets, credentials, audit, maxUploadBytes }),
+    idempotency: createIdempotency({ db, onError: options.onError }),
     /** Writes what is still to be written; nothing follows. */
     async close() {
       grants.close()

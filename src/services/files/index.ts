@@ -184,6 +184,11 @@ export function createFiles(options: {
       })
     },
 
+    /** Before anything is looked up. @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH */
+    requireMayUpload(viewer: Viewer | null, { providerId, path }: Place): void {
+      grant(viewer, { scope: 'write', providerId, path: parseNewPath(path) })
+    },
+
     /** The same file or folder until `use` is done with it. @throws as `stat` */
     download,
 
