@@ -27,6 +27,8 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
     application_name: 'stowage',
   })
   pool.on('error', options.onError ?? (() => {}))
+  // One that breaks at work says so to its query; that nobody listens beside would end the process.
+  pool.on('connect', client => client.on('error', () => {}))
   return new Kysely<Schema>({
     dialect: new PostgresDialect({ pool }),
     ...(options.onQuery && {
