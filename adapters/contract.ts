@@ -179,8 +179,10 @@ export interface ReadResult {
 export interface ResumableWrites {
   /** Bytes; the size of every append but the last is a multiple of this. */
   readonly partSize: number
+  /** How many appends one upload can have; without it, any number. */
+  readonly maxAppends?: number
   /**
-   * Resolves with opaque state: text the host stores and hands back, 8 KiB at most, no secrets in it. Whoever opened the
+   * Resolves with opaque state: text the host stores, encrypted, and hands back, 8 KiB at most. Whoever opened the
    * same back end can go on with it, on another replica or after a restart. Two uploads to one path do not touch.
    */
   begin(path: StoragePath, options: Call & { size?: number; mimeType?: string }): Promise<string>

@@ -24,6 +24,7 @@ export const reasons = {
   LAST_OWNER: reason('FORBIDDEN', 403, 'The workspace must keep at least one owner.'),
   REGISTRATION_CLOSED: reason('FORBIDDEN', 403, 'The workspace takes no new members, or only with an invite.'),
   BACK_END_REFUSED: reason('FORBIDDEN', 403, 'The back end refuses this path to the provider itself.'),
+  TOO_MANY_UPLOADS: reason('FORBIDDEN', 429, 'The user has too many uploads that are not complete.', true),
   RATE_LIMITED: reason('FORBIDDEN', 429, 'Too many requests; try again later.', true),
 
   NOT_FOUND: reason('NOT_FOUND', 404, 'There is nothing with this id, at this path or at this address.'),
@@ -49,10 +50,13 @@ export const reasons = {
   METHOD_NOT_ALLOWED: reason('BAD_USER_INPUT', 405, 'The address does not take this HTTP method.'),
   ALREADY_EXISTS: reason('BAD_USER_INPUT', 409, 'The name is taken.'),
   NOT_EMPTY: reason('BAD_USER_INPUT', 409, 'The folder is not empty.'),
+  OFFSET_MISMATCH: reason('BAD_USER_INPUT', 409, 'The upload stands at another offset: ask for it with HEAD.', true),
   PRECONDITION_FAILED: reason('BAD_USER_INPUT', 412, 'The file is not the version that the request asks for.'),
   TOO_LARGE: reason('BAD_USER_INPUT', 413, 'The body or the file is over the limit.'),
   UNSUPPORTED_MEDIA_TYPE: reason('BAD_USER_INPUT', 415, 'The Content-Type is not one that the address takes.'),
   RANGE_NOT_SATISFIABLE: reason('BAD_USER_INPUT', 416, 'No requested range lies inside the file.'),
+  UPLOAD_LOCKED: reason('BAD_USER_INPUT', 423, 'Another request is at work on this upload.', true),
+  CHECKSUM_MISMATCH: reason('BAD_USER_INPUT', 460, 'The bytes do not have the Upload-Checksum sent with them.', true),
   DIGEST_MISMATCH: reason('BAD_USER_INPUT', 422, 'The bytes do not have the digest that was sent with them.', true),
   IDEMPOTENCY_KEY_REUSED: reason(
     'BAD_USER_INPUT',

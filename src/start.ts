@@ -16,6 +16,7 @@ import { StartError } from './start-error.ts'
 
 /** Milliseconds. */
 const sweepInterval = 24 * 60 * 60 * 1000
+const uploadSweepInterval = 60 * 60 * 1000
 
 /** Resolves with the exit status once the server has stopped. */
 export async function start(settings: Settings): Promise<number> {
@@ -47,8 +48,9 @@ export async function start(settings: Settings): Promise<number> {
   await preparePasswords()
   const address = await listen(app.server, settings)
   const stopSweeping = sweepDaily(app.services, log)
+  const stopUploads = sweepEvery(uploadSweepInterval, () => app.services.uploads.sweep(), log)
   cleanup.defer(async () => {
-    await stopSweeping()
+    await Promise.all([stopSweeping(), stopUploads()])
   })
   process.stdout.write(banner(settings, address, await isEmpty(db)))
   return await stopped.promise
@@ -98,15 +100,21 @@ async function isEmpty(db: Database): Promise<boolean> {
 
 /** The function that it returns ends it. */
 function sweepDaily({ accounts, authorization, audit }: Services, log: Logger): () => Promise<unknown> {
+  const work = (signal: AbortSignal) => Promise.all([accounts.sweep(), authorization.sweep(), audit.sweep(signal)])
+  return sweepEvery(sweepInterval, work, log)
+}
+
+function sweepEvery(
+  interval: number,
+  work: (signal: AbortSignal) => Promise<unknown>,
+  log: Logger,
+): () => Promise<unknown> {
   const stop = new AbortController()
-  const sweep = () =>
-    Promise.all([accounts.sweep(), authorization.sweep(), audit.sweep(stop.signal)]).catch(err =>
-      log.error({ err }, 'Old rows could not be removed'),
-    )
+  const sweep = () => work(stop.signal).catch(err => log.error({ err }, 'Old rows could not be removed'))
   let sweeping: Promise<unknown> = sweep()
   const timer = setInterval(() => {
     sweeping = sweep()
-  }, sweepInterval).unref()
+  }, interval).unref()
   return () => {
     clearInterval(timer)
     stop.abort()

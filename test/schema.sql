@@ -146,6 +146,49 @@ sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id)
 CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+upload_chunks.upload_id text not null
+upload_chunks.position bigint not null
+upload_chunks.bytes bytea not null
+upload_chunks: upload_chunks_pkey PRIMARY KEY (upload_id, "position")
+upload_chunks: upload_chunks_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES uploads(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX upload_chunks_pkey ON public.upload_chunks USING btree (upload_id, "position")
+uploads.id text not null
+uploads.workspace_id uuid not null
+uploads.user_id uuid not null
+uploads.credential_kind text not null
+uploads.credential_id uuid not null
+uploads.provider_id uuid not null
+uploads.path text not null
+uploads.conflict text not null
+uploads.reserves boolean not null
+uploads.mime_type text
+uploads.metadata text not null
+uploads.size bigint
+uploads.received bigint not null default 0
+uploads.appended bigint not null default 0
+uploads.block bigint not null
+uploads.state bytea
+uploads.finishing boolean not null default false
+uploads.stored_path text
+uploads.created_at timestamp with time zone not null default now()
+uploads.touched_at timestamp with time zone not null default now()
+uploads.expires_at timestamp with time zone not null
+uploads.lease_id uuid
+uploads.lease_until timestamp with time zone
+uploads.lease_wanted boolean not null default false
+uploads: uploads_block_check CHECK ((block > 0))
+uploads: uploads_check CHECK (((appended <= received) AND (received <= COALESCE(size, received))))
+uploads: uploads_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text])))
+uploads: uploads_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+uploads: uploads_pkey PRIMARY KEY (id)
+uploads: uploads_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+uploads: uploads_size_check CHECK ((size >= 0))
+uploads: uploads_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX uploads_expires_at ON public.uploads USING btree (expires_at)
+CREATE INDEX uploads_owner ON public.uploads USING btree (workspace_id, user_id)
+CREATE INDEX uploads_provider_id ON public.uploads USING btree (provider_id)
+CREATE UNIQUE INDEX uploads_pkey ON public.uploads USING btree (id)
+CREATE UNIQUE INDEX uploads_reserved ON public.uploads USING btree (provider_id, md5(path)) WHERE reserves
 users.id uuid not null default gen_random_uuid()
 users.email text not null
 users.email_key text not null

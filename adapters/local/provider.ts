@@ -8,6 +8,7 @@ import {
   type ListPage,
   type Quota,
   type ReadResult,
+  type ResumableWrites,
   StorageError,
   type StoragePath,
   type StorageProvider,
@@ -19,6 +20,7 @@ import { listPage } from './list.ts'
 import { inside, segmentsOf, self, splitPath } from './names.ts'
 import { FileBody, openFile, positionsOf } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
+import { resumableWrites } from './resumable.ts'
 import type { Root } from './root.ts'
 import { sweepStaging } from './staging.ts'
 import { store } from './store.ts'
@@ -31,6 +33,7 @@ type Overwrite = { overwrite: boolean }
 /** Every call opens its way from the root anew and keeps nothing open afterwards but the body or handle it answers. */
 export class LocalProvider implements StorageProvider {
   readonly traits: Traits
+  readonly resumable: ResumableWrites
   readonly #root: Root
   readonly #host: Host
   readonly #closing = new AbortController()
@@ -40,6 +43,7 @@ export class LocalProvider implements StorageProvider {
     this.#root = root
     this.traits = traits
     this.#host = host
+    this.resumable = resumableWrites(root)
     this.#sweeping = this.#sweep()
   }
 
@@ -200,7 +204,7 @@ export class LocalProvider implements StorageProvider {
     path: StoragePath,
     overwrite: boolean,
     signal: AbortSignal,
-    fill: (handle: FileHandle) => Promise<void>,
+    fill: (handle: FileHandle) => Promise<unknown>,
   ): Promise<Entry> {
     signal.throwIfAborted()
     return await store({ root: this.#root, ...splitPath(path), overwrite, signal }, fill)

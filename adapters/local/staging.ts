@@ -9,6 +9,10 @@ import { openChild } from './walk.ts'
 /** A server that was killed leaves its unfinished writes; one that lives touches its own at each MiB. */
 const leftoverAfterMs = 24 * 60 * 60 * 1000
 
+/** An upload that goes on in several requests is given up by the host; this is for one of which nobody knows any more. */
+const unfinishedLeftoverAfterMs = 8 * leftoverAfterMs
+export const unfinishedPrefix = 'upload-'
+
 const maxSweep = 10_000
 
 /** Another write that has just ended may remove the folder that we have just found. */
@@ -31,7 +35,7 @@ interface StagingPlace {
 /** `use` moves the staged file away by its name; where it or `fill` fails, the file is removed. */
 export async function withStaged<T>(
   place: StagingPlace,
-  fill: (handle: FileHandle) => Promise<void>,
+  fill: (handle: FileHandle) => Promise<unknown>,
   use: (staged: Staged) => Promise<T>,
 ): Promise<T> {
   const staged = await create(place.parent)
@@ -58,14 +62,13 @@ let sequence = 0
  * Seconds; no two in the same microsecond. The kernel's own times move in steps of up to 10 ms and inode numbers come
  * back, so two files that replace each other within one step could otherwise get the same etag.
  */
-function uniqueTime(): number {
+export function uniqueTime(): number {
   sequence = (sequence + 1) % 1000
   return Date.now() / 1000 + sequence / 1_000_000
 }
 
-async function create(parent: FileHandle): Promise<Staged> {
+export async function create(parent: FileHandle, name: string = randomUUID()): Promise<Staged> {
   const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
-  const name = randomUUID()
   for (let attempt = 1; ; attempt += 1) {
     const folder = await openStaging(parent)
     try {
@@ -105,7 +108,8 @@ export async function sweepStaging(parent: FileHandle, signal: AbortSignal): Pro
   try {
     for (const name of (await readdir(self(staging), { encoding: 'latin1' })).slice(0, maxSweep)) {
       signal.throwIfAborted()
-      if (await removeLeftover(inside(staging, bytesOf(name)))) removed += 1
+      const after = name.startsWith(unfinishedPrefix) ? unfinishedLeftoverAfterMs : leftoverAfterMs
+      if (await removeLeftover(inside(staging, bytesOf(name)), after)) removed += 1
     }
   } finally {
     await staging.close()
@@ -113,9 +117,9 @@ export async function sweepStaging(parent: FileHandle, signal: AbortSignal): Pro
   return removed
 }
 
-async function removeLeftover(path: string | Buffer): Promise<boolean> {
+async function removeLeftover(path: string | Buffer, afterMs: number): Promise<boolean> {
   try {
-    if ((await lstat(path)).mtimeMs > Date.now() - leftoverAfterMs) return false
+    if ((await lstat(path)).mtimeMs > Date.now() - afterMs) return false
     await unlink(path)
     return true
   } catch (error) {

@@ -18,7 +18,7 @@ export interface Target {
 }
 
 /** Makes a file out of what `fill` writes: staged first, visible in one step. */
-export async function store(target: Target, fill: (handle: FileHandle) => Promise<void>): Promise<Entry> {
+export async function store(target: Target, fill: (handle: FileHandle) => Promise<unknown>): Promise<Entry> {
   const { root, parents, signal } = target
   return await withDirectory(root, [], signal, async rootDirectory => {
     const { directory, depth } = await openDeepestFrom(rootDirectory, parents, signal)
@@ -37,7 +37,7 @@ export async function store(target: Target, fill: (handle: FileHandle) => Promis
 }
 
 /** `parent` saves a second walk, if it still is where the path leads. */
-async function publishAt(staged: Staged, target: Target, parent: FileHandle | undefined): Promise<Entry> {
+export async function publishAt(staged: Staged, target: Target, parent: FileHandle | undefined): Promise<Entry> {
   const { root, parents, signal } = target
   signal.throwIfAborted()
   if (parent && (await isAt(parent, [root.path, ...parents].join('/')))) {

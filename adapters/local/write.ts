@@ -13,9 +13,12 @@ let writers = 0
 /** IOV_MAX: what one writev(2) takes. It also bounds what a body of tiny chunks can hold. */
 const gatherChunks = 1024
 
-/** Bounded by two gathered blocks, whatever the size, which are the smaller the more writes there are; waits for the disk. Destroys `body` when it fails. */
-export async function writeBody(handle: FileHandle, body: Readable, signal: AbortSignal): Promise<void> {
-  let position = 0
+/**
+ * Bounded by two gathered blocks, whatever the size, which are the smaller the more writes there are; waits for the disk.
+ * Destroys `body` when it fails. Resolves with the position after the last byte.
+ */
+export async function writeBody(handle: FileHandle, body: Readable, signal: AbortSignal, start = 0): Promise<number> {
+  let position = start
   let chunks: Uint8Array[] = []
   let gathered = 0
   let writing: Promise<void> = Promise.resolve()
@@ -47,6 +50,7 @@ export async function writeBody(handle: FileHandle, body: Readable, signal: Abor
     await writing.catch(() => {})
   }
   signal.throwIfAborted()
+  return position
 }
 
 function gatherLimit(): number {

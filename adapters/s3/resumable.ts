@@ -4,7 +4,7 @@ import type { Bucket } from './bucket.ts'
 import type { Folders } from './folders.ts'
 import { type Keys, nameOf } from './keys.ts'
 import { begin, complete, giveUp, type Sent, sendBody, type Upload } from './multipart.ts'
-import { cutFor, cutOf } from './parts.ts'
+import { cutFor, cutOf, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
 
@@ -30,6 +30,7 @@ export function resumableWrites(
   const uploadOf = ({ path, id }: State): Upload => ({ Bucket: bucket.name, Key: keys.file(path), UploadId: id })
   return {
     partSize: bucket.limits.partBytes,
+    maxAppends: maxParts,
 
     async begin(path, { signal, size, mimeType }): Promise<string> {
       const key = keys.file(path)

@@ -55,6 +55,8 @@ export interface Schema {
   idempotent_uploads: IdempotentUploadTable
   rate_limits: RateLimitTable
   audit_events: AuditEventTable
+  uploads: UploadTable
+  upload_chunks: UploadChunkTable
 }
 
 /** Made once, by the database, where nobody says otherwise. */
@@ -213,4 +215,52 @@ interface IdempotentUploadTable {
   /** Null while it is under way. */
   answer: ColumnType<object | null, string | null | undefined, string | null>
   created_at: ColumnType<Date, Date | undefined, Date>
+}
+
+/** As PostgreSQL's driver hands a `bigint` out, as text, and takes it. */
+type Bytes = ColumnType<string, number | undefined, number>
+
+interface UploadTable {
+  id: string
+  workspace_id: string
+  /** Without a foreign key: what the back end holds has to be given up before the row may go. The same for credentials. */
+  user_id: string
+  credential_kind: 'SESSION' | 'API_KEY'
+  credential_id: string
+  provider_id: string
+  /** Where the file goes, with RENAME the free name that was found. */
+  path: string
+  conflict: 'FAIL' | 'REPLACE' | 'RENAME'
+  /** No other upload may choose the same path. */
+  reserves: boolean
+  mime_type: string | null
+  /** As the client sent it. */
+  metadata: string
+  /** Null as long as the client has not told. */
+  size: ColumnType<string | null, number | null, number>
+  /** Bytes that are kept and have been acknowledged: `appended` at the back end, the rest in `upload_chunks`. */
+  received: Bytes
+  appended: Bytes
+  /** Bytes that are appended at once. */
+  block: ColumnType<string, number, number>
+  /** The adapter's, sealed; null before the first append. */
+  state: Buffer | null
+  /** Making the file visible has begun; whether it was done is not known. */
+  finishing: Generated<boolean>
+  /** Null until the file is there. */
+  stored_path: string | null
+  created_at: CreatedAt
+  touched_at: ColumnType<Date, Date | undefined, Date>
+  expires_at: Date
+  lease_id: string | null
+  lease_until: Date | null
+  /** Another request waits for the lease. */
+  lease_wanted: Generated<boolean>
+}
+
+interface UploadChunkTable {
+  upload_id: string
+  /** Of its first byte in the file. */
+  position: ColumnType<string, number, number>
+  bytes: Buffer
 }

@@ -6,6 +6,7 @@ import { consoleSessionRoutes } from './console-session.ts'
 import { downloadRoute } from './download.ts'
 import { healthRoutes } from './health.ts'
 import { oauthCallbackRoute } from './oauth-callback.ts'
+import { resumableRoutes } from './resumable/route.ts'
 import { uploadRoute } from './upload.ts'
 
 export async function registerRoutes(
@@ -18,4 +19,5 @@ export async function registerRoutes(
   await consoleRoutes(app)
   downloadRoute(app, services)
   await app.register(scope => uploadRoute(scope, services))
+  await app.register(scope => resumableRoutes(scope, services))
 }

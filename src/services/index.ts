@@ -8,6 +8,7 @@ import { createAudit } from './audit.ts'
 import type { LostEvents } from './audit-queue.ts'
 import { createAuthorization } from './authorization.ts'
 import { createCredentials } from './credentials.ts'
+import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
 import { watchGrants } from './grant-watch.ts'
 import { createIdempotency } from './idempotency.ts'
@@ -15,6 +16,7 @@ import { createKeyUsage } from './key-usage.ts'
 import { createLimits, type LimitSettings } from './limits/index.ts'
 import { createMembers } from './members.ts'
 import { createProviders } from './providers.ts'
+import { createResumableUploads } from './resumable/index.ts'
 import { createWorkspaces } from './workspaces.ts'
 
 export type Services = ReturnType<typeof createServices>
@@ -32,13 +34,15 @@ export function createServices(options: {
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
 }) {
-  const { db, secrets, storage, maxUploadBytes } = options
+  const { db, secrets, storage, maxUploadBytes, onError } = options
   const tokens = sessionTokens(secrets)
-  const usage = createKeyUsage(db, options.onError)
-  const limits = createLimits({ db, settings: options.limits, onError: options.onError })
+  const usage = createKeyUsage(db, onError)
+  const limits = createLimits({ db, settings: options.limits, onError })
   const audit = createAudit({ db, keepDays: options.auditDays, onLoss: options.onAuditLoss })
   const credentials = createCredentials({ db, tokens, usage, limits: limits.requests })
-  const grants = watchGrants({ storage, credentials, onError: options.onError })
+  const grants = watchGrants({ storage, credentials, onError })
+  const reservations = new Reservations()
+  const uploads = createResumableUploads({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   return {
     credentials,
     requestLimits: limits.requests,
@@ -47,10 +51,11 @@ export function createServices(options: {
     apiKeys: createApiKeys({ db, audit }),
     members: createMembers({ db, audit }),
     workspaces: createWorkspaces({ db, audit }),
-    providers: createProviders({ db, secrets, storage, audit }),
+    providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, audit }),
-    files: createFiles({ storage, secrets, credentials, audit, maxUploadBytes }),
-    idempotency: createIdempotency({ db, onError: options.onError }),
+    files: createFiles({ storage, secrets, credentials, audit, reservations, maxUploadBytes }),
+    uploads,
+    idempotency: createIdempotency({ db, onError }),
     /** Writes what is still to be written; nothing follows. */
     async close() {
       grants.close()

@@ -26,6 +26,7 @@ import { needsAuthorization } from '../storage/tokens.ts'
 import type { Audit } from './audit.ts'
 import { cut } from './audit-event.ts'
 import { parseName } from './input.ts'
+import type { ResumableUploads } from './resumable/index.ts'
 
 /** Of a configuration, that an event of the audit log names. */
 const maxProperties = 50
@@ -39,8 +40,14 @@ export interface Capabilities {
   maxFileSize: number | null
 }
 
-export function createProviders(options: { db: Database; secrets: Secrets; storage: Storage; audit: Audit }) {
-  const { db, secrets, storage, audit } = options
+export function createProviders(options: {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  audit: Audit
+  uploads: Pick<ResumableUploads, 'abandon'>
+}) {
+  const { db, secrets, storage, audit, uploads } = options
 
   function adapterOf(type: string): Adapter {
     const adapter = storage.adapters.find(type)
@@ -188,11 +195,12 @@ export function createProviders(options: { db: Database; secrets: Secrets; stora
       })
     },
 
-    /** What is stored at the back end stays there. @throws as `update` */
+    /** What is stored at the back end stays there, what is not complete goes. @throws as `update` */
     async disconnect(viewer: Viewer | null, id: string): Promise<void> {
       await audit.recorded(viewer, 'PROVIDER_DISCONNECT', { place: { providerId: id } }, async recording => {
         const record = await storage.record(grantProvider(viewer, 'admin', id))
         recording.add({ providerName: record.name })
+        await uploads.abandon(record.id)
         await recording.commit(change => deleteProvider(change, record.id))
         storage.forget(record.id)
       })

@@ -11,6 +11,7 @@ import type { Grant } from '../auth/policy.ts'
 import { type CheckedEntry, checkBody, checkEntry, checkHandle, checkPage, fault } from './entries.ts'
 import { isStorageError } from './errors.ts'
 import { guarded, guardedChange } from './guarded.ts'
+import { ResumableLocation } from './resumable.ts'
 import type { Running } from './running.ts'
 
 export interface OpenedProvider {
@@ -165,6 +166,12 @@ export class WriteLocation extends ReadLocation {
         return stored
       }),
     )
+  }
+
+  /** Where the back end itself holds unfinished writes; else null. */
+  get resumable(): ResumableLocation | null {
+    const { resumable } = this.opened.provider
+    return resumable ? new ResumableLocation(resumable, this.path) : null
   }
 
   mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {

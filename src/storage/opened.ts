@@ -22,6 +22,7 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
   if (traits.maxFileSize !== undefined) requireBytes('traits.maxFileSize', traits.maxFileSize)
   if (resumable !== undefined) {
     requireBytes('resumable.partSize', resumable.partSize)
+    if (resumable.maxAppends !== undefined) requireCount('resumable.maxAppends', resumable.maxAppends)
     for (const name of resumableMethods) requireFunction(`resumable.${name}`, resumable[name])
   }
   return provider
@@ -33,4 +34,8 @@ function requireFunction(name: string, value: unknown): void {
 
 function requireBytes(name: string, value: unknown): void {
   if (!Number.isSafeInteger(value) || Number(value) <= 0) throw fault(`a provider whose ${name} is no number of bytes`)
+}
+
+function requireCount(name: string, value: unknown): void {
+  if (!Number.isSafeInteger(value) || Number(value) <= 0) throw fault(`a provider whose ${name} is no number`)
 }

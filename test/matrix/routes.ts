@@ -7,6 +7,8 @@ const signedIn: Need = { who: 'anybody signed in' }
 const readPaths: Need = { who: 'anybody signed in', scope: 'read', where: 'paths' }
 const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
 
+const writeSomewhere: Need = { who: 'anybody signed in', scope: 'write' }
+
 const boundary = 'a-boundary-of-this-test'
 export const uploaded = ({ n }: { n: number }) => `uploaded by ${n}`
 
@@ -23,6 +25,38 @@ function form(target: Target): { headers: Record<string, string>; body: string }
   const body = `${field('providerId', provider)}${field('path', path.slice(0, slash) || '/')}--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${path.slice(slash + 1)}"\r\n\r\n${uploaded(target)}\r\n--${boundary}--\r\n`
   return { headers: { 'content-type': `multipart/form-data; boundary=${boundary}` }, body }
 }
+
+/** A file that comes with its announcement. */
+function announced(target: Target, conflict: string): { headers: Record<string, string>; body: string } {
+  const { provider = '', path = '' } = target.places[0] ?? {}
+  const body = uploaded(target)
+  const metadata = Object.entries({ providerId: provider, path, conflict })
+    .map(([name, value]) => `${name} ${Buffer.from(value).toString('base64')}`)
+    .join(',')
+  const headers = {
+    'tus-resumable': '1.0.0',
+    'upload-length': String(Buffer.byteLength(body)),
+    'upload-metadata': metadata,
+    'content-type': 'application/offset+octet-stream',
+  }
+  return { headers, body }
+}
+
+/** Who may go on with one that is theirs is tested beside the protocol: see `test/http/resumable.test.ts`. */
+const unknownUpload = (method: string, more: Record<string, string> = {}): RouteRow => ({
+  needs: writeSomewhere,
+  bounces: true,
+  call: () => ({
+    method,
+    path: '/api/upload/resumable/unknown',
+    headers: {
+      'tus-resumable': '1.0.0',
+      'upload-offset': '0',
+      'content-type': 'application/offset+octet-stream',
+      ...more,
+    },
+  }),
+})
 
 const page = (path: string): RouteRow => ({ needs: anyone, call: () => ({ method: 'GET', path }) })
 const head = (path: string): RouteRow => ({ needs: anyone, call: () => ({ method: 'HEAD', path }) })
@@ -101,6 +135,30 @@ export const routes: Readonly<Record<string, RouteRow>> = {
       body: uploaded(target),
     }),
   },
+  'POST /api/upload/resumable': {
+    needs: writePaths,
+    takes: ['new'],
+    effect: 'stored',
+    call: target => ({ method: 'POST', path: '/api/upload/resumable', ...announced(target, 'fail') }),
+  },
+  'POST /api/upload/resumable over a file': {
+    needs: writePaths,
+    takes: ['replaced'],
+    effect: 'stored',
+    call: target => ({ method: 'POST', path: '/api/upload/resumable', ...announced(target, 'replace') }),
+  },
+  'OPTIONS /api/upload/resumable': {
+    needs: anyone,
+    call: () => ({ method: 'OPTIONS', path: '/api/upload/resumable' }),
+  },
+  'OPTIONS /api/upload/resumable/:id': {
+    needs: anyone,
+    call: () => ({ method: 'OPTIONS', path: '/api/upload/resumable/unknown' }),
+  },
+  'HEAD /api/upload/resumable/:id': unknownUpload('HEAD'),
+  'PATCH /api/upload/resumable/:id': unknownUpload('PATCH'),
+  'DELETE /api/upload/resumable/:id': unknownUpload('DELETE'),
+  'POST /api/upload/resumable/:id': unknownUpload('POST', { 'x-http-method-override': 'DELETE' }),
   'GET /api/download/proxy': {
     needs: readPaths,
     takes: ['file'],

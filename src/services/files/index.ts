@@ -8,7 +8,7 @@ import type { ReadLocation } from '../../storage/location.ts'
 import type { Audit } from '../audit.ts'
 import type { Credentials } from '../credentials.ts'
 import { parsePageSize } from '../input.ts'
-import { Reservations } from './conflict.ts'
+import type { Reservations } from './conflict.ts'
 import { entryAt, type FileEntry, type Place } from './entry.ts'
 import { openLink, sealLink } from './links.ts'
 import { cursorCodec, type EntryPage, listPage } from './list.ts'
@@ -47,11 +47,12 @@ export function createFiles(options: {
   secrets: Secrets
   credentials: Credentials
   audit: Audit
+  reservations: Reservations
   /** Bytes. */
   maxUploadBytes: number
 }) {
-  const { storage, secrets, credentials, audit } = options
-  const uploads = { storage, reservations: new Reservations(), maxBytes: options.maxUploadBytes }
+  const { storage, secrets, credentials, audit, reservations } = options
+  const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
 
   async function find(granted: Grant<'read'>, place: Place, signal: AbortSignal): Promise<Download> {
     const location = await storage.readAt(granted)

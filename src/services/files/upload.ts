@@ -104,17 +104,18 @@ async function choose(
   throw isReserved ? uploadUnderWay(first.path) : nameTaken(first.path)
 }
 
-function uploadUnderWay(path: StoragePath): AppError {
+export function uploadUnderWay(path: StoragePath): AppError {
   return new AppError(
     'ALREADY_EXISTS',
     `Another upload to "/${path}" is under way: wait for it, or choose another name.`,
   )
 }
 
-function requireFits(size: number | undefined, maxBytes: number): void {
+/** @throws TOO_LARGE */
+export function requireFits(size: number | undefined, maxBytes: number): void {
   if (size !== undefined && size > maxBytes) throw tooLarge(maxBytes)
 }
 
-function tooLarge(maxBytes: number): AppError {
+export function tooLarge(maxBytes: number): AppError {
   return new AppError('TOO_LARGE', `A file here has at most ${maxBytes} bytes.`)
 }

@@ -1,0 +1,65 @@
+import { Readable } from 'node:stream'
+import { formatPath } from '../../auth/path.ts'
+import { AppError } from '../../errors.ts'
+import type { CheckedEntry } from '../../storage/entries.ts'
+import { isMissing, isTaken, statOrNull } from '../files/conflict.ts'
+import { uploadUnderWay } from '../files/upload.ts'
+import { addToBackEnd, all, type Target } from './target.ts'
+
+/** Milliseconds by which the clocks of a back end and of the database may differ. */
+const clockDifference = 60_000
+
+/**
+ * Makes the file visible. Until that is done its last bytes are not acknowledged: a client that goes on, after a fault or
+ * a killed server, sends them again and so asks for it anew.
+ * @throws ALREADY_EXISTS, QUOTA_EXCEEDED, ...
+ */
+export async function finish(target: Target, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
+  const { audit, lease, location, viewer } = target
+  const { conflict, providerId, size } = lease.record
+  const facts = { place: { providerId, path: formatPath(location.path) }, bytes: size, details: { conflict } }
+  await audit.recorded(viewer, 'UPLOAD', facts, () => makeVisible(target, gathered, work))
+}
+
+async function makeVisible(target: Target, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
+  const { lease, location, reservations } = target
+  const { conflict, finishing: mayBeDone, size } = lease.record
+  using reservation = conflict === 'REPLACE' ? null : reservations.take(location.providerId, location.path)
+  if (conflict !== 'REPLACE' && !reservation) throw uploadUnderWay(location.path)
+  if (!mayBeDone) await lease.save({ finishing: true })
+  try {
+    await publish(target, gathered, work)
+  } catch (error) {
+    const isDone = mayBeDone && (isMissing(error) || isTaken(error)) && (await isThere(target, work))
+    if (!isDone) {
+      // What is no fault of a server is known not to have happened.
+      if (error instanceof AppError && error.status < 500) await lease.save({ finishing: false })
+      throw error
+    }
+  }
+  const done = size ?? 0
+  await lease.save({ received: done, appended: done, sealedState: null, storedPath: location.path })
+}
+
+async function publish(target: Target, gathered: readonly Buffer[], work: AbortSignal): Promise<CheckedEntry> {
+  const { db, lease, location } = target
+  const { id, sealedState, size, mimeType, conflict } = lease.record
+  if (size === null) throw new AppError('INTERNAL')
+  const overwrite = conflict === 'REPLACE'
+  if (sealedState) {
+    const state = await addToBackEnd(target, gathered, work, true)
+    const { resumable } = location
+    if (!resumable) throw new AppError('NOT_FOUND')
+    return await resumable.complete(work, state, { size, overwrite })
+  }
+  const body = Readable.from(all(db, id, 0, gathered), { objectMode: false })
+  return await location.write(work, body, { size, overwrite, ...(mimeType !== null && { mimeType }) })
+}
+
+/** Whether the file is there after an attempt whose end nobody saw: by what a back end keeps of it. */
+async function isThere({ lease, location }: Target, signal: AbortSignal): Promise<boolean> {
+  const { size, createdAt } = lease.record
+  const entry = await statOrNull(location, signal)
+  if (entry?.kind !== 'file' || entry.size !== size || !entry.modifiedAt) return false
+  return entry.modifiedAt.getTime() >= createdAt.getTime() - clockDifference
+}

@@ -1,0 +1,243 @@
+/** Uploads that come in several requests: the state is in the database, where every server finds it. */
+import { randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { parseNewPath, root, type StoragePath } from '../../auth/path.ts'
+import { grant, requireScope } from '../../auth/policy.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import { requireViewer, type Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { countUploads, findUpload, type UploadRecord } from '../../db/uploads.ts'
+import { AppError } from '../../errors.ts'
+import type { Storage } from '../../storage/host.ts'
+import type { WriteLocation } from '../../storage/location.ts'
+import type { Audit } from '../audit.ts'
+import { type ConflictBehavior, candidates, nameTaken, type Reservations, statOrNull } from '../files/conflict.ts'
+import type { Place } from '../files/entry.ts'
+import { requireFits, uploadUnderWay } from '../files/upload.ts'
+import { blockFor, maxFileBytes, maxHeldBytes, maxUserBytes, maxUserUploads } from './bounds.ts'
+import { finish } from './finish.ts'
+import { createLeases, type Lease } from './lease.ts'
+import { receive } from './receive.ts'
+import { giveUp, sweep } from './sweep.ts'
+import type { Target } from './target.ts'
+
+export type { UploadRecord } from '../../db/uploads.ts'
+
+export interface NewResumableUpload extends Place {
+  conflict: ConflictBehavior
+  /** Bytes; null where it will be told later. */
+  size: number | null
+  mimeType: string | null
+  /** As the client sent it, to be told again. */
+  metadata: string
+}
+
+/** An upload that this request, and no other, works on until it is disposed. */
+export interface OpenUpload extends AsyncDisposable {
+  readonly record: UploadRecord
+  /** @throws TOO_LARGE */
+  setSize(size: number): Promise<void>
+  /** Resolves with the new offset. @throws TOO_LARGE, UPLOAD_LOCKED; with the last byte as the upload of a file */
+  write(body: Readable, signal: AbortSignal): Promise<number>
+  /** Gives it up; a file that is there stays. */
+  remove(): Promise<void>
+}
+
+interface Begun {
+  viewer: Viewer
+  lease: Lease
+  location: WriteLocation
+}
+
+export type ResumableUploads = ReturnType<typeof createResumableUploads>
+
+/** Milliseconds that the back end has to take what has come of a client that went away. */
+const grace = 10_000
+/** Milliseconds for a back end that is to be disconnected, and may not answer at all. */
+const abandonTime = 10_000
+
+export function createResumableUploads(options: {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  reservations: Reservations
+  audit: Audit
+  /** Bytes. */
+  maxUploadBytes: number
+  onError: (error: unknown) => void
+}) {
+  const { db, secrets, storage, reservations, audit } = options
+  const leases = createLeases(db)
+  const context = { ...options, leases }
+
+  const at = (viewer: Viewer | null, providerId: string, path: StoragePath): Promise<WriteLocation> =>
+    storage.writeAt(grant(viewer, { scope: 'write', providerId, path }))
+
+  function maxBytesAt({ traits, resumable }: WriteLocation): number {
+    const here = resumable ? maxFileBytes(resumable) : maxHeldBytes
+    return Math.min(options.maxUploadBytes, traits.maxFileSize ?? Number.MAX_SAFE_INTEGER, here)
+  }
+
+  const targetOf = (viewer: Viewer, lease: Lease, location: WriteLocation): Target => ({
+    db,
+    secrets,
+    reservations,
+    audit,
+    viewer,
+    lease,
+    location,
+    maxBytes: maxBytesAt(location),
+  })
+
+  function opened(viewer: Viewer, lease: Lease, location: WriteLocation): OpenUpload {
+    const target = targetOf(viewer, lease, location)
+    return {
+      get record() {
+        return lease.record
+      },
+      async setSize(size) {
+        requireFits(size, target.maxBytes)
+        await lease.save({ size })
+      },
+      async write(body, signal) {
+        // Cut, too, when the grant no longer holds.
+        using running = storage.running.enter([location.grant], lease.lost)
+        const stop = AbortSignal.any([signal, lease.wanted, running.signal])
+        using work = workSignal(signal, running.signal)
+        if (lease.record.storedPath === null) await receive(target, body, work.signal, stop)
+        return lease.record.received
+      },
+      async remove() {
+        await giveUp(context, lease.record)
+        await lease.delete()
+      },
+      [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
+    }
+  }
+
+  /** @throws TOO_MANY_UPLOADS */
+  async function requireRoom({ member }: Viewer): Promise<void> {
+    const { count, bytes } = await countUploads(db, member)
+    if (count >= maxUserUploads) {
+      throw new AppError(
+        'TOO_MANY_UPLOADS',
+        `You have ${count} uploads that are not complete: finish or delete some of them, or wait until they expire.`,
+      )
+    }
+    if (bytes >= maxUserBytes) {
+      throw new AppError(
+        'TOO_MANY_UPLOADS',
+        'Your unfinished uploads hold too many bytes: finish or delete some of them.',
+      )
+    }
+  }
+
+  async function create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<Begun> {
+    const { providerId, conflict, size } = input
+    const present = requireScope(viewer, 'write')
+    const path = parseNewPath(input.path)
+    if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
+    const first = await at(viewer, providerId, path)
+    requireFits(size ?? undefined, maxBytesAt(first))
+    await requireRoom(present)
+    const insert = (location: WriteLocation) =>
+      leases.insert({
+        id: randomBytes(24).toString('base64url'),
+        workspaceId: present.member.workspaceId,
+        userId: present.member.userId,
+        credentialKind: present.kind,
+        credentialId: present.credentialId,
+        providerId,
+        path: location.path,
+        conflict,
+        mimeType: input.mimeType,
+        metadata: input.metadata,
+        size,
+        block: blockFor(location.resumable, size),
+      })
+    let isReserved = false
+    for (const candidate of conflict === 'RENAME' ? candidates(path, 'file') : [path]) {
+      const location = candidate === path ? first : await at(viewer, providerId, candidate)
+      // As an upload in one request holds it.
+      using reservation = conflict === 'REPLACE' ? null : reservations.take(providerId, candidate)
+      isReserved = conflict !== 'REPLACE' && !reservation
+      if (isReserved) continue
+      if (conflict !== 'REPLACE' && (await statOrNull(location, signal))) continue
+      const lease = await insert(location)
+      isReserved = !lease
+      if (lease) return { viewer: present, lease, location }
+    }
+    throw isReserved ? uploadUnderWay(path) : nameTaken(path)
+  }
+
+  return {
+    /**
+     * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ROOT_IS_FIXED, ALREADY_EXISTS, TOO_LARGE,
+     * TOO_MANY_UPLOADS
+     */
+    async create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<OpenUpload> {
+      const begun = await create(viewer, input, signal).catch(error => {
+        // What is begun is told of once it is complete.
+        const { providerId, path, conflict } = input
+        if (viewer) audit.note(viewer, 'UPLOAD', { place: { providerId, path }, details: { conflict } }, error)
+        throw error
+      })
+      return await complete(begun, signal)
+    },
+
+    /**
+     * Takes it over from any other request. One that was made with another credential is as unknown.
+     * @throws NOT_FOUND, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, UPLOAD_LOCKED
+     */
+    async open(viewer: Viewer | null, id: string, signal: AbortSignal): Promise<OpenUpload> {
+      const present = requireViewer(viewer)
+      const { kind, credentialId } = present
+      const find = async () => {
+        const found = await findUpload(db, id, { credentialKind: kind, credentialId })
+        if (!found) throw new AppError('NOT_FOUND', 'There is no such upload, or it has expired: begin a new one.')
+        return found
+      }
+      const { providerId, path } = await find()
+      const location = await at(viewer, providerId, path as StoragePath)
+      return opened(present, await leases.take(id, find, signal), location)
+    },
+
+    /** Of a file, whatever its provider allows. */
+    maxBytes: options.maxUploadBytes,
+
+    /** Frees what nobody can go on with; several servers may do it at once. */
+    sweep: () => sweep(context),
+    /** Frees what unfinished uploads hold at a back end that is to be disconnected. */
+    abandon: (providerId: string) => sweep(context, { providerId, time: abandonTime }),
+  }
+
+  /** An empty file is complete as soon as it is announced. */
+  async function complete({ viewer, lease, location }: Begun, signal: AbortSignal): Promise<OpenUpload> {
+    try {
+      if (lease.record.size === 0) await finish(targetOf(viewer, lease, location), [], signal)
+      return opened(viewer, lease, location)
+    } catch (error) {
+      await lease.delete()
+      await lease[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+}
+
+/** Outlives the client for a little, so that what has come of it is kept. */
+function workSignal(signal: AbortSignal, cut: AbortSignal): Disposable & { signal: AbortSignal } {
+  const late = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const onAbort = () => {
+    timer = setTimeout(() => late.abort(signal.reason), grace).unref()
+  }
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  return {
+    signal: AbortSignal.any([late.signal, cut]),
+    [Symbol.dispose]() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    },
+  }
+}

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database } from '../../db/client.ts'
+import {
+  deleteUpload,
+  dropLease,
+  insertUpload,
+  type NewUpload,
+  type Progress,
+  renewLease,
+  saveProgress,
+  takeLease,
+  type UploadRecord,
+} from '../../db/uploads.ts'
+import { AppError } from '../../errors.ts'
+
+/** Milliseconds; a request that waits on another server is heard within one. */
+const heartbeat = 1000
+/** Milliseconds without a heartbeat that got through after which the lease counts as lost: less than it holds. */
+const doubt = 8000
+/** Milliseconds that a request waits for the one before: longer than the lease of a server that was killed. */
+const patience = 15_000
+const pollInterval = 100
+
+/** The right to work on one upload, which one request on all servers has at a time. */
+export class Lease implements AsyncDisposable {
+  readonly #db: Database
+  readonly #id: string
+  readonly #running: Map<string, Lease>
+  readonly #timer: NodeJS.Timeout
+  readonly #wanted = new AbortController()
+  readonly #lost = new AbortController()
+  #record: UploadRecord
+  #renewedAt = performance.now()
+
+  constructor(db: Database, id: string, record: UploadRecord, running: Map<string, Lease>) {
+    this.#db = db
+    this.#id = id
+    this.#record = record
+    this.#running = running
+    running.set(record.id, this)
+    this.#timer = setInterval(() => void this.#renew(), heartbeat).unref()
+  }
+
+  /** As it stands after the last `save`. */
+  get record(): UploadRecord {
+    return this.#record
+  }
+
+  /** Aborts when another request waits: what has come is to be kept, and the lease to be released. */
+  get wanted(): AbortSignal {
+    return this.#wanted.signal
+  }
+
+  /** Aborts when another request may be at work: nothing may be done any more. */
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  want(): void {
+    this.#wanted.abort(locked())
+  }
+
+  /** @throws UPLOAD_LOCKED where the lease is lost, and nothing was saved */
+  async save(progress: Progress): Promise<void> {
+    this.#lost.signal.throwIfAborted()
+    const saved = await saveProgress(this.#db, this.#record.id, this.#id, progress)
+    if (!saved) {
+      this.#lost.abort(locked())
+      throw locked()
+    }
+    this.#renewedAt = performance.now()
+    this.#record = saved
+  }
+
+  /** Removes the row. */
+  async delete(): Promise<void> {
+    await deleteUpload(this.#db, this.#record.id, this.#id)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer)
+    if (this.#running.get(this.#record.id) === this) this.#running.delete(this.#record.id)
+    // It ends by itself where this fails.
+    await dropLease(this.#db, this.#record.id, this.#id).catch(() => {})
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      const isWanted = await renewLease(this.#db, this.#record.id, this.#id)
+      if (isWanted === null) this.#lost.abort(locked())
+      else this.#renewedAt = performance.now()
+      if (isWanted) this.want()
+    } catch (error) {
+      if (performance.now() - this.#renewedAt > doubt) this.#lost.abort(error)
+    }
+  }
+}
+
+export type Leases = ReturnType<typeof createLeases>
+
+export function createLeases(db: Database) {
+  /** Of this server, by upload: here nobody has to wait for a heartbeat. */
+  const running = new Map<string, Lease>()
+  return {
+    /** Null where another upload that is under way has the name. */
+    async insert(values: NewUpload): Promise<Lease | null> {
+      const id = randomUUID()
+      const record = await insertUpload(db, values, id)
+      return record && new Lease(db, id, record, running)
+    },
+
+    /**
+     * Asks whoever has it to let go, and waits.
+     * @param find what is looked up before each attempt, and throws where there is nothing to wait for
+     * @throws UPLOAD_LOCKED
+     */
+    async take(uploadId: string, find: () => Promise<unknown>, signal: AbortSignal): Promise<Lease> {
+      const id = randomUUID()
+      const until = performance.now() + patience
+      for (;;) {
+        await find()
+        signal.throwIfAborted()
+        running.get(uploadId)?.want()
+        const record = await takeLease(db, uploadId, id)
+        if (record) return new Lease(db, id, record, running)
+        if (performance.now() > until) throw locked()
+        await sleep(pollInterval, undefined, { signal })
+      }
+    },
+
+    /** What `query` takes with the lease that it is given. */
+    async takeAny(query: (lease: string) => Promise<UploadRecord | null>): Promise<Lease | null> {
+      const id = randomUUID()
+      const record = await query(id)
+      return record && new Lease(db, id, record, running)
+    },
+  }
+}
+
+function locked(): AppError {
+  return new AppError('UPLOAD_LOCKED', 'Another request goes on with this upload: ask with HEAD where it stands.')
+}

@@ -1,0 +1,85 @@
+import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
+import { AppError } from '../../errors.ts'
+import { tooLarge } from '../files/upload.ts'
+import { finish } from './finish.ts'
+import { append, bytesOf, type Target } from './target.ts'
+
+/**
+ * Takes bytes in, a block at a time: while one is on its way, the next is gathered. What has come when the body breaks
+ * off is kept; the file is made visible with its last byte.
+ *
+ * @param work ends what is done at the back end @param stop ends the body
+ */
+export async function receive(target: Target, body: Readable, work: AbortSignal, stop: AbortSignal): Promise<void> {
+  const { lease, location, maxBytes } = target
+  const { size, block, received, appended } = lease.record
+  // What is held of an upload that began when its back end could not hold any goes there whole.
+  const resumable = received - appended > block ? null : location.resumable
+  const limit = Math.min(size ?? maxBytes, maxBytes)
+  let total = received
+  let gathered: Buffer[] = []
+  let room = resumable ? block - (received - appended) : block
+  let writing: Promise<void> = Promise.resolve()
+
+  const chunks = detached(body)
+
+  const keepBlock = async () => {
+    await writing
+    const bytes = gathered
+    gathered = []
+    room = block
+    writing = resumable ? append(target, bytes, work) : hold(target, bytes)
+    // At once: the next chunk may be a long time coming.
+    writing.catch(() => chunks.destroy())
+  }
+
+  let broken: { error: unknown } | undefined
+  try {
+    for await (const chunk of addAbortSignal(stop, chunks)) {
+      let rest: Buffer = chunk
+      total += rest.length
+      if (total > limit) throw tooLarge(limit)
+      while (rest.length > room) {
+        gathered.push(rest.subarray(0, room))
+        rest = rest.subarray(room)
+        await keepBlock()
+      }
+      gathered.push(rest)
+      room -= rest.length
+      // The end of a file whose size is known is appended with the finish.
+      if (room === 0 && total !== size) await keepBlock()
+    }
+  } catch (error) {
+    if (total > limit) gathered = []
+    broken = { error: stop.aborted ? stop.reason : error }
+  }
+  await writing
+  if (total === size) await finish(target, gathered, work)
+  else if (gathered.length > 0) {
+    if (resumable?.partSize === 1) await append(target, gathered, work)
+    else await hold(target, gathered)
+  }
+  if (broken && total !== size) throw broken.error
+}
+
+/** Keeps here what the back end cannot take yet. */
+async function hold({ lease }: Target, gathered: readonly Buffer[]): Promise<void> {
+  const { received } = lease.record
+  const bytes = Buffer.concat(gathered)
+  await lease.save({ received: received + bytesOf(gathered), chunk: { position: received, bytes } })
+}
+
+/** The same bytes; whoever ends it leaves the request as it is, so that it can be answered. */
+function detached(body: Readable): Readable {
+  const chunks = new PassThrough()
+  // It may fail before anybody reads it, who then finds it failed.
+  chunks.on('error', () => {})
+  body.once('error', error => chunks.destroy(error))
+  body.once('close', () => {
+    if (!body.readableEnded) chunks.destroy(new AppError('INCOMPLETE_BODY'))
+  })
+  chunks.once('close', () => {
+    if (!body.readableEnded) body.unpipe(chunks)
+  })
+  return body.pipe(chunks)
+}

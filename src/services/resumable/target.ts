@@ -1,0 +1,91 @@
+import type { Secrets } from '../../auth/secrets.ts'
+import { SecretMismatch } from '../../auth/secrets.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { readChunks, type UploadRecord } from '../../db/uploads.ts'
+import { AppError } from '../../errors.ts'
+import type { WriteLocation } from '../../storage/location.ts'
+import type { Audit } from '../audit.ts'
+import type { Reservations } from '../files/conflict.ts'
+import type { Lease } from './lease.ts'
+
+/** An upload that one request works on. */
+export interface Target {
+  db: Database
+  secrets: Secrets
+  reservations: Reservations
+  audit: Audit
+  viewer: Viewer
+  lease: Lease
+  location: WriteLocation
+  /** Bytes. */
+  maxBytes: number
+}
+
+/** Adds what is held here and what was gathered to what the back end has; the first time it is told of the upload. */
+export async function append(
+  target: Target,
+  gathered: readonly Buffer[],
+  work: AbortSignal,
+  last = false,
+): Promise<void> {
+  const { lease, secrets } = target
+  const { record } = lease
+  const state = await addToBackEnd(target, gathered, work, last)
+  const appended = record.received + bytesOf(gathered)
+  await lease.save({ appended, received: appended, sealedState: seal(secrets, record, state) })
+}
+
+/** The same, without keeping that it was done: repeated, it does no harm. Resolves with the new state. */
+export async function addToBackEnd(
+  { db, lease, secrets, location }: Target,
+  gathered: readonly Buffer[],
+  work: AbortSignal,
+  last: boolean,
+): Promise<string> {
+  const { resumable } = location
+  if (!resumable) throw gone()
+  if (!lease.record.sealedState) {
+    const { size, mimeType } = lease.record
+    const options = { ...(size !== null && { size }), ...(mimeType !== null && { mimeType }) }
+    const state = await resumable.begin(work, options)
+    await lease.save({ sealedState: seal(secrets, lease.record, state) })
+  }
+  const { id, appended, received } = lease.record
+  const options = { offset: appended, size: received - appended + bytesOf(gathered), last }
+  return await resumable.append(work, open(secrets, lease.record), all(db, id, appended, gathered), options)
+}
+
+/** What is held here, then what was gathered. */
+export async function* all(
+  db: Database,
+  id: string,
+  position: number,
+  gathered: readonly Buffer[],
+): AsyncGenerator<Buffer> {
+  yield* readChunks(db, id, position)
+  yield* gathered
+}
+
+export function bytesOf(buffers: readonly Buffer[]): number {
+  return buffers.reduce((sum, { length }) => sum + length, 0)
+}
+
+/** Sealed, as whoever has it may write at some back ends. */
+function seal(secrets: Secrets, { id }: UploadRecord, state: string): Buffer {
+  return secrets.seal(state, `upload:${id}`)
+}
+
+/** @throws NOT_FOUND where it was sealed under another secret */
+export function open(secrets: Secrets, { id, sealedState }: UploadRecord): string {
+  try {
+    return secrets.open(sealedState ?? Buffer.alloc(0), `upload:${id}`)
+  } catch (error) {
+    if (!(error instanceof SecretMismatch)) throw error
+    throw gone(error)
+  }
+}
+
+function gone(cause?: unknown): AppError {
+  return new AppError('NOT_FOUND', 'The back end no longer has this upload: begin a new one.', { cause })
+}

@@ -1,0 +1,65 @@
+import { Readable } from 'node:stream'
+import type { ResumableWrites } from '../../adapters/contract.ts'
+import { nameOf, type StoragePath } from '../auth/path.ts'
+import { type CheckedEntry, checkEntry, fault } from './entries.ts'
+import { guardedChange } from './guarded.ts'
+
+/** Bytes of UTF-8; the contract's bound. */
+const maxStateBytes = 8 * 1024
+
+/** An unfinished write that the back end itself holds at a path. All that the adapter answers is checked here. */
+export class ResumableLocation {
+  readonly #writes: ResumableWrites
+  readonly #path: StoragePath
+
+  constructor(writes: ResumableWrites, path: StoragePath) {
+    this.#writes = writes
+    this.#path = path
+  }
+
+  /** Bytes; the size of every append but the last is a multiple of this. */
+  get partSize(): number {
+    return this.#writes.partSize
+  }
+
+  get maxAppends(): number {
+    return this.#writes.maxAppends ?? Number.POSITIVE_INFINITY
+  }
+
+  begin(signal: AbortSignal, options: { size?: number; mimeType?: string }): Promise<string> {
+    return guardedChange(signal, async () => checkState(await this.#writes.begin(this.#path, { ...options, signal })))
+  }
+
+  append(
+    signal: AbortSignal,
+    state: string,
+    bytes: AsyncIterable<Buffer>,
+    options: { offset: number; size: number; last: boolean },
+  ): Promise<string> {
+    return guardedChange(signal, async () => {
+      const body = Readable.from(bytes, { objectMode: false })
+      // It may fail before the adapter has begun to read it, who then finds it failed.
+      body.on('error', () => {})
+      try {
+        return checkState(await this.#writes.append(state, body, { ...options, signal }))
+      } finally {
+        body.destroy()
+      }
+    })
+  }
+
+  complete(signal: AbortSignal, state: string, options: { size: number; overwrite: boolean }): Promise<CheckedEntry> {
+    const { size, overwrite } = options
+    return guardedChange(signal, async () => {
+      const stored = checkEntry(await this.#writes.complete(state, { signal, overwrite }), nameOf(this.#path))
+      if (stored.size !== null && stored.size !== size) throw fault(`${stored.size} bytes as stored, of ${size}`)
+      return stored
+    })
+  }
+}
+
+/** @throws BACK_END_FAULT */
+function checkState(state: unknown): string {
+  if (typeof state !== 'string' || Buffer.byteLength(state) > maxStateBytes) throw fault('an impossible state')
+  return state
+}
