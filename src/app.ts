@@ -60,6 +60,7 @@ export async function buildApp(options: {
     secrets,
     storage,
     maxUploadBytes: settings.maxUploadBytes,
+    directSeconds: settings.directSeconds,
     limits: { requestsPerMinute: settings.rateLimit, signIns: settings.signInLimit },
     auditDays: settings.auditDays,
     onError: err => log.error({ err }, 'Work in the background failed'),

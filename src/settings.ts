@@ -83,6 +83,11 @@ export const definitions = {
     wholeNumber(0, 1_000_000_000),
     '100',
   ),
+  STOWAGE_DIRECT_SECONDS: define(
+    'How long a link straight to a back end may live, in seconds: it outlives the credential it was asked for with. `0`: no such links',
+    wholeNumber(0, 7 * 24 * 60 * 60),
+    '900',
+  ),
   STOWAGE_AUDIT_DAYS: define('Days that events of the audit log are kept; 0 is for good', wholeNumber(0, 36_500), '90'),
   STOWAGE_STALL_TIMEOUT: define(
     'Seconds after which a client that takes nothing of a download, or sends nothing of an upload, is cut',
@@ -113,6 +118,8 @@ export interface Settings {
   readonly deniedNetworks: readonly string[]
   readonly trustedProxies: readonly string[]
   readonly maxUploadBytes: number
+  /** Seconds; 0: no links straight to a back end. */
+  readonly directSeconds: number
   /** Requests a minute of one credential; 0: no limit. */
   readonly rateLimit: number
   /** Failed logins in ten minutes from one address; 0: no limit. */
@@ -150,6 +157,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     maxUploadBytes: read('STOWAGE_MAX_UPLOAD_BYTES') ?? Number.MAX_SAFE_INTEGER,
     rateLimit: read('STOWAGE_RATE_LIMIT'),
     signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
+    directSeconds: read('STOWAGE_DIRECT_SECONDS'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),
     stallTimeout: read('STOWAGE_STALL_TIMEOUT'),
     logLevel: read('LOG_LEVEL'),

@@ -36,6 +36,8 @@ export const auditActions = [
   'COPY',
   'DELETE',
   'DOWNLOAD',
+  'DIRECT_DOWNLOAD',
+  'DIRECT_UPLOAD',
   'READ',
 ] as const
 export type AuditAction = (typeof auditActions)[number]

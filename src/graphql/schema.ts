@@ -14,6 +14,7 @@ import './types/storage-provider.ts'
 import './types/user.ts'
 import './types/viewer.ts'
 import './types/workspace.ts'
+import './types/upload-ticket.ts'
 import './types/installation.ts'
 
 export const schema = builder.toSchema()

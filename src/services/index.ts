@@ -28,6 +28,8 @@ export function createServices(options: {
   storage: Storage
   /** Bytes. */
   maxUploadBytes: number
+  /** Of links straight to a back end; 0: there are none. */
+  directSeconds: number
   limits: LimitSettings
   /** Days that events of the audit log are kept; 0 is for good. */
   auditDays: number
@@ -53,7 +55,15 @@ export function createServices(options: {
     workspaces: createWorkspaces({ db, audit }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, audit }),
-    files: createFiles({ storage, secrets, credentials, audit, reservations, maxUploadBytes }),
+    files: createFiles({
+      storage,
+      secrets,
+      credentials,
+      audit,
+      reservations,
+      maxUploadBytes,
+      directSeconds: options.directSeconds,
+    }),
     uploads,
     idempotency: createIdempotency({ db, onError }),
     /** Writes what is still to be written; nothing follows. */

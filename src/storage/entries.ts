@@ -86,6 +86,20 @@ export function checkHandle(handle: FileHandle): FileHandle & EventEmitter {
   return handle
 }
 
+/** A request that the back end takes without credentials: with exactly these headers. */
+export interface Presigned {
+  url: URL
+  headers: Readonly<Record<string, string>>
+}
+
+/** @throws BACK_END_FAULT */
+export function checkPresigned(answer: unknown): Presigned {
+  const { url, headers = {} } = Object(answer)
+  if (!(url instanceof URL) || !/^https?:$/.test(url.protocol)) throw fault('a link that is none')
+  const texts = Object.entries(Object(headers)).map(([name, value]) => [name, String(value)] as const)
+  return { url, headers: Object.fromEntries(texts) }
+}
+
 export function fault(what: string): AppError {
   return new AppError('BACK_END_FAULT', undefined, { cause: new Error(`The adapter answered ${what}.`) })
 }

@@ -8,11 +8,23 @@ import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, Entry, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
-import { type CheckedEntry, checkBody, checkEntry, checkHandle, checkPage, fault } from './entries.ts'
+import {
+  type CheckedEntry,
+  checkBody,
+  checkEntry,
+  checkHandle,
+  checkPage,
+  checkPresigned,
+  fault,
+  type Presigned,
+} from './entries.ts'
+
 import { isStorageError } from './errors.ts'
 import { guarded, guardedChange } from './guarded.ts'
 import { ResumableLocation } from './resumable.ts'
 import type { Running } from './running.ts'
+
+export type { Presigned } from './entries.ts'
 
 export interface OpenedProvider {
   id: string
@@ -133,6 +145,19 @@ export class ReadLocation {
     return result
   }
 
+  /** A link that reads the file without credentials for so many seconds; null where the back end makes none. */
+  presignRead(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
+    return this.presigned(signal, 'GET', expiresIn)
+  }
+
+  protected async presigned(signal: AbortSignal, method: 'GET' | 'PUT', expiresIn: number): Promise<Presigned | null> {
+    const { provider } = this.opened
+    if (!provider.presign) return null
+    return this.metadata(signal, async call => {
+      return checkPresigned(await provider.presign?.(this.path, { ...call, method, expiresIn }))
+    })
+  }
+
   /** For what moves content in one call. */
   protected during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return this.opened.running.during([this.grant], signal, work)
@@ -172,6 +197,11 @@ export class WriteLocation extends ReadLocation {
   get resumable(): ResumableLocation | null {
     const { resumable } = this.opened.provider
     return resumable ? new ResumableLocation(resumable, this.path) : null
+  }
+
+  /** A link that writes the file, whatever stands there; as `presignRead`. */
+  presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
+    return this.presigned(signal, 'PUT', expiresIn)
   }
 
   mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {

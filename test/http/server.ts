@@ -95,6 +95,7 @@ export async function serve(
     secrets,
     storage,
     maxUploadBytes,
+    directSeconds: 900,
     limits,
     auditDays: 0,
     onError: () => {},

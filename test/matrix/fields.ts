@@ -114,6 +114,11 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => ({ input: at(target) }),
     effect: 'folder made',
   },
+  'Mutation.createUploadTicket': {
+    needs: writePaths,
+    takes: ['new'],
+    args: target => ({ input: { ...at(target), conflict: 'FAIL', expiresIn: 60 } }),
+  },
   'Mutation.rename': {
     needs: writePaths,
     takes: ['doomed', 'same folder'],
@@ -162,6 +167,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   CreateApiKeyPayload: { apiKey: own, key: own },
   ConnectProviderPayload: { provider: own, authorizationUrl: own },
   AuthorizeProviderPayload: { authorizationUrl: own },
+  UploadTicket: { isDirect: own, method: own, url: own, headers: own, path: own, expiresAt: own },
+  HttpHeader: { name: own, value: own },
   DeletePayload: { deletedPath: own },
   User: { id: own, email: own, name: own, role: own, providerAccess: own, createdAt: own },
   UserConnection: { nodes: own, edges: own, pageInfo: own },

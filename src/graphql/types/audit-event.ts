@@ -31,6 +31,8 @@ const actions: Record<AuditAction, { description: string }> = {
   COPY: { description: 'A file or folder was copied.' },
   DELETE: { description: 'A file or folder was deleted.' },
   DOWNLOAD: { description: 'The content of a file was sent, also through a link: then it is that of its credential.' },
+  DIRECT_DOWNLOAD: { description: 'A link was given that reads a file straight from the back end.' },
+  DIRECT_UPLOAD: { description: 'A link was given that writes a file straight to the back end.' },
   READ: {
     description: 'Something else was to be read and was refused; `details` says what. What is read is not told.',
   },

@@ -11,7 +11,7 @@ const conflicts: Record<ConflictBehavior, { description: string }> = {
   RENAME: { description: 'Take the next free name: "name (1).txt".' },
 }
 
-const ConflictBehaviorEnum = builder.enumType('ConflictBehavior', {
+export const ConflictBehaviorEnum = builder.enumType('ConflictBehavior', {
   description: 'What happens where the name is taken.',
   values: conflicts,
 })

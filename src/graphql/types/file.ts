@@ -43,10 +43,18 @@ FileRef.implement({
           defaultValue: false,
           description: 'Whether a browser may show the file, where its type cannot run script, instead of saving it.',
         }),
+        direct: t.arg.boolean({
+          defaultValue: false,
+          description:
+            'Whether the link may lead straight to the back end, where that can make one. Such a link works until it expires, some minutes at most, whatever becomes of the credential.',
+        }),
       },
-      resolve: ({ providerId, path }, { expiresIn, inline }, { services, viewer, baseUrl }) => {
+      resolve: async ({ providerId, path }, { expiresIn, inline, direct }, { services, viewer, baseUrl, signal }) => {
         const place = { providerId, path: formatPath(path) }
-        const ticket = services.files.link(viewer, place, { expiresIn: expiresIn ?? 300, inline: inline ?? false })
+        const seconds = expiresIn ?? 300
+        const straight = direct ? await services.files.directLink(viewer, place, seconds, signal) : null
+        if (straight !== null) return straight
+        const ticket = services.files.link(viewer, place, { expiresIn: seconds, inline: inline ?? false })
         return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
       },
     }),

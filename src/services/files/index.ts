@@ -8,7 +8,8 @@ import type { ReadLocation } from '../../storage/location.ts'
 import type { Audit } from '../audit.ts'
 import type { Credentials } from '../credentials.ts'
 import { parsePageSize } from '../input.ts'
-import type { Reservations } from './conflict.ts'
+import type { ConflictBehavior, Reservations } from './conflict.ts'
+import { directDownload, directUpload, type UploadTicket } from './direct.ts'
 import { entryAt, type FileEntry, type Place } from './entry.ts'
 import { openLink, sealLink } from './links.ts'
 import { cursorCodec, type EntryPage, listPage } from './list.ts'
@@ -21,6 +22,7 @@ export type { Digests } from './checked-body.ts'
 export type { Condition } from './condition.ts'
 export type { ConflictBehavior } from './conflict.ts'
 export { conflictBehaviors } from './conflict.ts'
+export type { UploadTicket } from './direct.ts'
 export { entryId, type FileEntry, type Place } from './entry.ts'
 export type { Upload } from './upload.ts'
 
@@ -50,9 +52,13 @@ export function createFiles(options: {
   reservations: Reservations
   /** Bytes. */
   maxUploadBytes: number
+  /** Of links straight to a back end; 0: there are none. */
+  directSeconds: number
 }) {
   const { storage, secrets, credentials, audit, reservations } = options
   const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
+
+  const direct = { storage, audit, directSeconds: options.directSeconds, maxBytes: options.maxUploadBytes }
 
   async function find(granted: Grant<'read'>, place: Place, signal: AbortSignal): Promise<Download> {
     const location = await storage.readAt(granted)
@@ -199,6 +205,17 @@ export function createFiles(options: {
       grant(present, { scope: 'read', providerId: place.providerId, path: parsePath(place.path) })
       return sealLink(secrets, present, place, link)
     },
+
+    /** A link straight to the back end; null where there can be none. @throws as `stat`, INVALID_INPUT */
+    directLink: (viewer: Viewer | null, place: Place, expiresIn: number, signal: AbortSignal) =>
+      directDownload(direct, viewer, place, expiresIn, signal),
+
+    /** Where to send a file straight to the back end; null where it has to come here. @throws as `upload` */
+    uploadTicket: (
+      viewer: Viewer | null,
+      input: Place & { conflict: ConflictBehavior; expiresIn: number },
+      signal: AbortSignal,
+    ): Promise<UploadTicket | null> => directUpload(direct, viewer, input, signal),
 
     /** What a link downloads, as far as the credential that it was made with reaches today. @throws LINK_EXPIRED, as `download` */
     async downloadLink<T>(

@@ -1,0 +1,107 @@
+/** Links straight to a back end: S3 takes part, a local disk has none. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { s3Server } from '../servers/radosgw.ts'
+import { startApp } from '../support/app.ts'
+
+t.setTimeout(300_000)
+
+const link = `query ($id: ID!, $path: String!, $seconds: Int = 60) {
+  file(providerId: $id, path: $path) { downloadUrl(direct: true, expiresIn: $seconds) }
+}`
+const ticket = `mutation ($input: CreateUploadTicketInput!) {
+  createUploadTicket(input: $input) { isDirect method url headers { name value } path expiresAt }
+}`
+
+t.test('direct transfer', async t => {
+  const s3 = await s3Server(t)
+  const { endpoint, region, accessKeyId, secretAccessKey } = s3
+  const bucket = await s3.newBucket()
+  const app = await startApp(t)
+  const owner = await app.register('owner@example.org')
+  const config = { bucket, endpoint, region, accessKeyId, secretAccessKey, forcePathStyle: true }
+  const id = await app.connectProvider(owner.token, 's3', config)
+  await writeFile(join(app.folder, 'disk'), 'on disk')
+  const disk = await app.connectProvider(owner.token, 'local', { root: app.folder })
+  const upload = (input: object, token = owner.token) =>
+    app.graphql(ticket, { input: { providerId: id, ...input } }, token)
+  const send = (
+    { method, url, headers }: { method: string; url: string; headers: { name: string; value: string }[] },
+    body: string,
+  ) => fetch(url, { method, body, headers: headers.map(({ name, value }) => [name, value] as [string, string]) })
+
+  await t.test('a file goes up and comes down without passing the server', async t => {
+    const { createUploadTicket: given } = await app.ask(
+      ticket,
+      { input: { providerId: id, path: '/base/new file.txt' } },
+      owner.token,
+    )
+    t.match(given, { isDirect: true, method: 'PUT', path: '/base/new file.txt' })
+    t.ok(given.url.startsWith(endpoint))
+    t.ok((await send(given, 'straight')).ok)
+    const { file } = await app.ask(link, { id, path: '/base/new file.txt' }, owner.token)
+    t.ok(file.downloadUrl.startsWith(endpoint))
+    t.equal(await (await fetch(file.downloadUrl)).text(), 'straight')
+    t.equal(await (await app.download(owner.token, id, '/base/new file.txt')).text(), 'straight')
+    const events = '{ auditEvents(first: 10) { nodes { action result } } }'
+    await app.app.services.audit.flush()
+    const { auditEvents } = await app.ask(events, {}, owner.token)
+    const actions = auditEvents.nodes.map(({ action }: { action: string }) => action)
+    for (const action of ['DIRECT_UPLOAD', 'DIRECT_DOWNLOAD']) t.ok(actions.includes(action), action)
+  })
+
+  await t.test('names that are taken', async t => {
+    t.match((await upload({ path: '/base/new file.txt' })).errors, [{ extensions: { reason: 'ALREADY_EXISTS' } }])
+    const renamed = await upload({ path: '/base/new file.txt', conflict: 'RENAME' })
+    t.match(renamed.data, { createUploadTicket: { isDirect: true, path: '/base/new file (1).txt' } })
+    t.match((await upload({ path: '/base/new file.txt', conflict: 'REPLACE' })).data, {
+      createUploadTicket: { path: '/base/new file.txt' },
+    })
+    t.match((await upload({ path: '/' })).errors, [{ extensions: { reason: 'ROOT_IS_FIXED' } }])
+  })
+
+  await t.test('a key gets no link outside of its base path, nor without the scope', async t => {
+    const access = { restrictions: [{ providerId: id, basePath: '/base/inner' }] }
+    const { key } = await app.createKey(owner.token, { name: 'inner', scopes: ['write'], providerAccess: access })
+    const { key: reader } = await app.createKey(owner.token, { name: 'reader', scopes: ['read'] })
+    const refused = async (answer: Promise<{ errors: unknown[] }>, reason: string) =>
+      t.match((await answer).errors, [{ extensions: { code: 'FORBIDDEN', reason } }])
+    await refused(upload({ path: '/base/innermost', conflict: 'REPLACE' }, key), 'OUTSIDE_BASE_PATH')
+    await refused(upload({ path: '/base/inner/x', providerId: disk }, key), 'PROVIDER_NOT_ALLOWED')
+    await refused(upload({ path: '/base/x' }, reader), 'SCOPE_REQUIRED')
+    await refused(app.graphql(link, { id, path: '/base/new file.txt' }, key), 'OUTSIDE_BASE_PATH')
+    t.match((await upload({ path: '/base/inner/x' }, key)).data, { createUploadTicket: { isDirect: true } })
+  })
+
+  await t.test('a back end that makes no links is reached through the server', async t => {
+    const { file } = await app.ask(link, { id: disk, path: '/disk' }, owner.token)
+    t.ok(file.downloadUrl.startsWith(`${app.url}/api/download/proxy?ticket=`))
+    t.equal(await (await fetch(file.downloadUrl)).text(), 'on disk')
+    const input = { providerId: disk, path: '/a b' }
+    const { createUploadTicket: given } = await app.ask(ticket, { input }, owner.token)
+    t.match(given, { isDirect: false, method: 'POST', expiresAt: null })
+    const { url, method } = given
+    t.equal((await fetch(url, { method, body: 'x' })).status, 401)
+    const authorization = `Bearer ${owner.token}`
+    t.equal((await fetch(url, { method, body: 'x', headers: { authorization } })).status, 201)
+  })
+
+  await t.test('an operator can forbid them, and a size limit does', async t => {
+    for (const settings of [{ directSeconds: 0 }, { maxUploadBytes: 1000 }]) {
+      const other = await startApp(t, { settings })
+      const { token } = await other.register('owner@example.org')
+      const providerId = await other.connectProvider(token, 's3', config)
+      const input = { providerId, path: '/other', conflict: 'REPLACE' }
+      t.match(await other.ask(ticket, { input }, token), { createUploadTicket: { isDirect: false } })
+      const { file } = await other.ask(link, { id: providerId, path: '/base/new file.txt' }, token)
+      t.equal(file.downloadUrl.startsWith(endpoint), settings.directSeconds === undefined)
+    }
+  })
+
+  await t.test('none lives longer than the server allows', async t => {
+    const { file } = await app.ask(link, { id, path: '/base/new file.txt', seconds: 500_000 }, owner.token)
+    t.equal(new URL(file.downloadUrl).searchParams.get('X-Amz-Expires'), '900')
+    t.match((await upload({ path: '/y', expiresIn: 0 })).errors, [{ extensions: { reason: 'INVALID_INPUT' } }])
+  })
+})
