@@ -27,10 +27,10 @@ const install = ({ programs, packages }: Needed) => `flock /var/lib/dpkg sh -c '
 
 /** Installs what is missing, for root on Debian. @throws where they are neither there nor can be installed */
 export async function requirePrograms(needed: Needed): Promise<void> {
-  const haveAll = async () => (await Promise.all(needed.programs.map(find))).every(found => found)
+  const haveAll = async () => (await Promise.all(needed.programs.map(findProgram))).every(found => found !== null)
   if (await haveAll()) return
   let reason = 'apt-get can install them only for root, on Debian'
-  if (process.getuid?.() === 0 && (await find('apt-get'))) {
+  if (process.getuid?.() === 0 && (await findProgram('apt-get'))) {
     const failure = await run('sh', ['-c', install(needed)], { maxBuffer: 64 * 1024 * 1024 }).catch(error => error)
     if (await haveAll()) return
     reason = `apt-get did not install them (${String(failure.stderr ?? failure)
@@ -43,13 +43,15 @@ export async function requirePrograms(needed: Needed): Promise<void> {
   )
 }
 
-async function find(program: string): Promise<boolean> {
+/** Where it is on PATH. */
+export async function findProgram(program: string): Promise<string | null> {
   for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    const found = await access(join(folder, program), constants.X_OK).then(
+    const path = join(folder, program)
+    const found = await access(path, constants.X_OK).then(
       () => true,
       () => false,
     )
-    if (found) return true
+    if (found) return path
   }
-  return false
+  return null
 }

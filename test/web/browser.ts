@@ -1,0 +1,88 @@
+/** The console in Debian's Chromium, on a server of its own. */
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { consoleFolder } from '../../src/http/console.ts'
+import { findProgram, requirePrograms } from '../servers/programs.ts'
+import type { TestApp } from '../support/app.ts'
+
+const needed = {
+  who: 'The tests of the console',
+  programs: ['chromium'],
+  packages: ['chromium'],
+  instead: 'put it on PATH',
+}
+
+/** Also quiet: it asks nothing of the network by itself. */
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/**
+ * Ends with `t`. Where there is no Chromium, `t` is left out with a word about it, and null comes back; in CI it is
+ * installed. @throws in CI where that fails, and everywhere where the console is not built
+ */
+export async function startBrowser(t: Test): Promise<Browser | null> {
+  const isBuilt = await stat(join(consoleFolder, 'index.html')).catch(() => null)
+  if (!isBuilt) throw new Error('The console is not built: run "npm run build:console" first.')
+  if (process.env.CI) await requirePrograms(needed)
+  const executablePath = await findProgram('chromium')
+  if (executablePath === null) {
+    t.plan(
+      0,
+      'NOT TESTED: the console, as there is no Chromium. Put "chromium" on PATH (Debian: apt-get install chromium).',
+    )
+    return null
+  }
+  const browser = await chromium.launch({ executablePath, args: flags })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+export interface Visit extends Page {
+  /** What broke in the page's scripts, and what its policy kept out. */
+  faults: string[]
+}
+
+/** A new window of somebody: of nobody without a token. It waits ten seconds for what it is told to find. */
+export async function visit(
+  browser: Browser,
+  app: Pick<TestApp, 'url'>,
+  options: BrowserContextOptions & { token?: string } = {},
+): Promise<Visit> {
+  const { token, ...contextOptions } = options
+  const context = await browser.newContext({
+    baseURL: app.url,
+    viewport: { width: 1280, height: 800 },
+    acceptDownloads: true,
+    ...contextOptions,
+  })
+  context.setDefaultTimeout(10_000)
+  if (token !== undefined) {
+    const cookie = { name: 'stowage_session', value: token, url: app.url, httpOnly: true, sameSite: 'Strict' } as const
+    await context.addCookies([cookie])
+  }
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('pageerror', error => faults.push(String(error)))
+  page.on('console', message => {
+    if (/Content Security Policy|React|Warning:/.test(message.text())) faults.push(message.text())
+  })
+  return Object.assign(page, { faults })
+}
+
+/** What axe finds wrong with the page as it stands: one line each, with where. */
+export async function axeViolations(page: Page): Promise<string[]> {
+  // Evaluated by the browser's debugger, for which the page's policy does not count.
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
+  return violations.flatMap(({ id, help, nodes }) => nodes.map(node => `${id}: ${help} (${node.html})`))
+}
