@@ -56,26 +56,23 @@ t.test('an account', async t => {
   })
 
   await t.test('an unknown email is answered as a wrong password is, in the same time', async t => {
-    const timed = async (input: object) => {
-      const times: number[] = []
-      let answer: unknown
-      for (let round = 0; round < 7; round++) {
-        const start = performance.now()
-        const { status, errors } = await app.graphql(login, { input })
-        times.push(performance.now() - start)
-        answer = {
-          status,
-          errors: errors.map(({ message, extensions }) => ({ message, ...extensions, requestId: 'any' })),
-        }
-      }
-      return { answer, median: times.toSorted((a, b) => a - b)[3] ?? 0 }
+    const attempt = async (email: string) => {
+      const start = performance.now()
+      const { status, errors } = await app.graphql(login, { input: { email, password: 'a wrong password' } })
+      const told = errors.map(({ message, extensions }) => ({ message, ...extensions, requestId: 'any' }))
+      return { took: performance.now() - start, answer: { status, errors: told } }
     }
-    const unknown = await timed({ email: 'nobody@example.org', password: 'a wrong password' })
-    const wrong = await timed({ email: 'ada@example.org', password: 'a wrong password' })
-    t.match(unknown.answer, { errors: [{ code: 'UNAUTHENTICATED', reason: 'WRONG_EMAIL_OR_PASSWORD' }] })
-    t.same(unknown.answer, wrong.answer)
+    let [unknown, wrong] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+    // In turn, and the quickest of each: what a busy machine adds falls away.
+    for (let round = 0; round < 7; round++) {
+      const [first, second] = [await attempt('nobody@example.org'), await attempt('ada@example.org')]
+      t.match(first.answer, { errors: [{ code: 'UNAUTHENTICATED', reason: 'WRONG_EMAIL_OR_PASSWORD' }] })
+      t.same(first.answer, second.answer)
+      unknown = Math.min(unknown, first.took)
+      wrong = Math.min(wrong, second.took)
+    }
     // A missing hash would answer in about a tenth of the time.
-    t.ok(unknown.median > wrong.median / 3, `${unknown.median} ms, ${wrong.median} ms`)
+    t.ok(unknown > wrong / 3, `${unknown} ms, ${wrong} ms`)
   })
 
   await t.test('logout ends the session at once, and only it', async t => {
