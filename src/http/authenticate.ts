@@ -30,12 +30,13 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
   app.addHook('onRequest', async request => {
     const { authorization } = request.headers
     const { config } = request.routeOptions
-    const cookie = config.ignoresCookie ? null : cookieToken(request)
-    const token = authorization === undefined ? cookie : scheme.exec(authorization)?.[1]
-    if (token === null) {
-      if (!config.unlimited) requestLimits.countAnonymous(request.ip)
+    if (authorization === undefined) {
+      const session = config.ignoresCookie ? null : cookieToken(request)
+      if (session !== null) request.viewer = await credentials.authenticateSession(session, originOf(request))
+      else if (!config.unlimited) requestLimits.countAnonymous(request.ip)
       return
     }
+    const token = scheme.exec(authorization)?.[1]
     if (!token) {
       requestLimits.countAnonymous(request.ip)
       throw new AppError('INVALID_CREDENTIAL', 'The Authorization header reads "Bearer <token or API key>".')

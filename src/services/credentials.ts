@@ -15,6 +15,8 @@ export interface Credentials {
    * every replica. Counts as a request. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
    */
   authenticate(token: string, origin: Origin): Promise<Viewer>
+  /** The same for what may only carry a session: a key is no session. @throws as `authenticate` */
+  authenticateSession(token: string, origin: Origin): Promise<Viewer>
   /** The same for a credential that was authenticated before, by its id; it does not count. @throws as `authenticate` */
   recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
 }
@@ -84,15 +86,18 @@ export function createCredentials({
     return sessionViewer(await sessionById(id), origin)
   }
 
+  async function counted(finding: Promise<Viewer>, { address }: Origin): Promise<Viewer> {
+    try {
+      return await finding
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'UNAUTHENTICATED') limits.countBad(address)
+      throw error
+    }
+  }
+
   return {
-    async authenticate(token, origin) {
-      try {
-        return await (isApiKey(token) ? byKey(token, origin) : bySession(token, origin))
-      } catch (error) {
-        if (error instanceof AppError && error.code === 'UNAUTHENTICATED') limits.countBad(origin.address)
-        throw error
-      }
-    },
+    authenticate: (token, origin) => counted(isApiKey(token) ? byKey(token, origin) : bySession(token, origin), origin),
+    authenticateSession: (token, origin) => counted(bySession(token, origin), origin),
     async recall({ kind, credentialId, origin }) {
       return kind === 'API_KEY'
         ? keyViewer(await keyById(credentialId), origin)

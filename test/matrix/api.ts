@@ -42,6 +42,15 @@ export function send(url: string, authorization: string | null, call: Call): Pro
   return promise
 }
 
+/** With all that the holder of a credential sends to be known by. */
+export function sendAs(
+  url: string,
+  { header, beside }: { header: string | null; beside?: Readonly<Record<string, string>> },
+  call: Call,
+): Promise<Answer> {
+  return send(url, header, { ...call, headers: { ...call.headers, ...beside } })
+}
+
 export function hangUp(): void {
   agent.destroy()
 }

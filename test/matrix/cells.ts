@@ -2,7 +2,7 @@
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { password } from '../support/client.ts'
-import { type Answer, type Call, operation, type Schema, send } from './api.ts'
+import { type Answer, type Call, operation, type Schema, sendAs } from './api.ts'
 import { fields } from './fields.ts'
 import { isBelow, isSpelled, judge, judgeGift, judgeNewKey, type Verdict } from './model.ts'
 import { routes, uploaded } from './routes.ts'
@@ -69,7 +69,7 @@ export async function runCell(world: World, schema: Schema, cell: Cell): Promise
   const { holder, ids } = await prepare(world, cell)
   const target: Target = { places: cell.aims, n: cell.n, ids }
   const call = 'call' in row ? row.call(target) : operation(schema, cell.row, row.args?.(target) ?? {})
-  const answer = await send(world.url, holder.header, call)
+  const answer = await sendAs(world.url, holder, call)
   const wrong = cell.verdict.may ? await checkPermitted(world, cell, answer) : checkRefused(cell, call, answer)
   return (
     wrong &&
@@ -102,7 +102,9 @@ export async function prepare(
   if (spends !== 'session') return { holder, ids }
   const query = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
   const { login } = await world.app.ask(query, { input: { email: holder.email, password } })
-  return { holder: { ...holder, header: `Bearer ${login.token}` }, ids }
+  if (holder.carrier !== 'cookie') return { holder: { ...holder, header: `Bearer ${login.token}` }, ids }
+  const beside = { ...holder.beside, cookie: `${holder.beside?.cookie?.split('=', 1)}=${login.token}` }
+  return { holder: { ...holder, beside }, ids }
 }
 
 const statuses: Record<string, number> = { UNAUTHENTICATED: 401, FORBIDDEN: 403, BAD_USER_INPUT: 400, NOT_FOUND: 404 }

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { argumentsOf, fieldsOf, operation, outputTypes, parseRoutes, readSchema, type Schema, send } from './api.ts'
+import { argumentsOf, fieldsOf, operation, outputTypes, parseRoutes, readSchema, type Schema, sendAs } from './api.ts'
 import { balance, type Cell, canCarry, isDestructive, makeCell, runAll, runCell, sample } from './cells.ts'
 import { fields, nestedFields } from './fields.ts'
 import { baseIn, isBelow } from './model.ts'
@@ -19,7 +19,9 @@ t.setTimeout(3600_000)
 t.test('everybody everywhere', async t => {
   const world = await createWorld(t, { people: true })
   const schema = await readSchema(world.url)
-  t.comment(`${world.good.length} good credentials, ${world.dead.length} others`)
+  t.comment(
+    `${world.good.length} good credentials, ${world.dead.length} others, ${world.inCookies.length} with cookies`,
+  )
 
   t.test('every field, argument and route has a row, and every row has one', async t => {
     const isRoot = (name: string) => name === 'Query' || name === 'Mutation'
@@ -58,16 +60,16 @@ t.test('everybody everywhere', async t => {
     )
     await runGroups(t, world, schema, [...cells, ...hostile])
     const lost = world.dead.filter(({ faults }) => faults)
-    const wrong = await runAll(lost, async ({ header, label }) => {
+    const wrong = await runAll(lost, async holder => {
       const calls = [
         { method: 'GET', path: '/nowhere' },
         { method: 'PUT', path: '/graphql' },
         { method: 'POST', path: '/graphql', headers: { 'content-type': 'application/json' }, body: '{' },
         { method: 'POST', path: '/api/upload/proxy', body: 'x' },
       ]
-      const answers = await Promise.all(calls.map(call => send(world.url, header, call)))
+      const answers = await Promise.all(calls.map(call => sendAs(world.url, holder, call)))
       const codes = answers.map(({ status, errors }) => `${status} ${errors[0]?.extensions?.code}`)
-      return codes.every(code => code === '401 UNAUTHENTICATED') ? null : `${label}: ${codes}`
+      return codes.every(code => code === '401 UNAUTHENTICATED') ? null : `${holder.label}: ${codes}`
     })
     t.same(wrong, [], 'whatever else is wrong with the request')
   })
@@ -82,6 +84,22 @@ t.test('everybody everywhere', async t => {
       world,
       schema,
       balance(cells, cell => cell.verdict.may, 1800),
+    )
+  })
+
+  t.test('the cookie of the console: the same session, and nothing beside a credential in the header', async t => {
+    const { inCookies } = world
+    const everywhere = rowNames.flatMap(row => inCookies.map(holder => makeCell(world, row, holder)))
+    const paths = onPaths.flatMap(row =>
+      spots
+        .filter(spot => spot.path !== '/' || canCarry(row, spot))
+        .flatMap(spot => inCookies.map(holder => makeCell(world, row, holder, [spot]))),
+    )
+    await runGroups(
+      t,
+      world,
+      schema,
+      balance([...everywhere, ...paths], cell => cell.verdict.may, 1000),
     )
   })
 
@@ -158,7 +176,7 @@ t.test('everybody everywhere', async t => {
           }
           const call =
             found && 'call' in found ? found.call(target) : operation(schema, row, fields[row]?.args?.(target) ?? {})
-          const answer = await send(world.url, holder.header, call)
+          const answer = await sendAs(world.url, holder, call)
           return `${answer.status} ${answer.text.replace(/"requestId":"[^"]*"/g, '')}`
         }),
       )

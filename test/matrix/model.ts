@@ -24,6 +24,8 @@ export interface Credential {
   /** Of today: a key shrinks with its owner. */
   owner: Member
   key: { scopes: readonly Scope[]; access: Access } | null
+  /** What it comes in, if not in the header Authorization. */
+  carrier?: 'cookie'
 }
 
 /** A place that an operation touches. `makes` is a name that is about to be made there. */
@@ -34,7 +36,9 @@ export interface Place {
 }
 
 export interface Need {
-  who: 'anyone' | 'anybody signed in' | 'session' | 'key manager'
+  who: 'anyone' | 'anybody signed in' | 'session' | 'session in the header' | 'key manager'
+  /** A cookie that is no good does not keep anybody away. */
+  ignoresCookie?: true
   scope?: Scope
   /**
    * Beside the places that a request names: `reach` is something in the provider, `whole` all of it, `every` also the
@@ -49,10 +53,13 @@ const granted: Verdict = { may: true }
 const refuse = (code: string, ...reasons: string[]): Verdict => ({ may: false, code, reasons })
 
 export function judge(by: Credential, need: Need, places: readonly Place[] = []): Verdict {
+  if (need.ignoresCookie && by.carrier === 'cookie') return granted
   if (by.faults) return refuse('UNAUTHENTICATED', ...by.faults)
   if (need.who === 'anyone') return granted
   if (by.kind === 'none') return refuse('UNAUTHENTICATED', 'CREDENTIAL_REQUIRED')
-  if (need.who === 'session' && by.kind !== 'session') return refuse('FORBIDDEN', 'SESSION_REQUIRED')
+  const isForSessions = need.who === 'session' || need.who === 'session in the header'
+  const isInCookie = need.who === 'session in the header' && by.carrier === 'cookie'
+  if (isForSessions && (by.kind !== 'session' || isInCookie)) return refuse('FORBIDDEN', 'SESSION_REQUIRED')
   if (need.who === 'key manager' && by.kind === 'key' && !(hasScope(by, 'admin') && reachesAll(by))) {
     return refuse('FORBIDDEN', 'SESSION_REQUIRED')
   }

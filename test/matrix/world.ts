@@ -20,6 +20,8 @@ export interface Holder extends Credential {
   label: string
   /** The Authorization header; null is none. */
   header: string | null
+  /** Other headers that go with each request: those that carry the cookie of the console. */
+  beside?: Readonly<Record<string, string>>
   userId: string | null
   email: string | null
   /** Of a key. */
@@ -38,6 +40,8 @@ export interface World {
   accesses: Record<AccessName, Access>
   /** Good credentials: all sessions, all keys. */
   good: readonly Holder[]
+  /** The same sessions once more, each as the console's cookie; and some of the good ones beside the founder's cookie. */
+  inCookies: readonly Holder[]
   /** Credentials that are no good any more or never were, and none at all. */
   dead: readonly Holder[]
   none: Holder
@@ -176,6 +180,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     roots,
     accesses,
     good: [],
+    inCookies: [],
     dead: [],
     none,
     ownKeys,
@@ -188,7 +193,67 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
   }
   if (!options.people) return world
   const good = await people(world)
-  return { ...world, good, dead: [none, ...(await deadCredentials(world))] }
+  const dead = [none, ...(await deadCredentials(world)), ...(await deadCookies(world))]
+  return { ...world, good, dead, inCookies: await cookies(world, good) }
+}
+
+/** What a browser sends of a session once the server has put it into its cookie. */
+async function cookieOf({ app }: World, token: string): Promise<Record<string, string>> {
+  const answer = await app.request('/console/session', { method: 'POST', token })
+  const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';', 1)
+  if (answer.status !== 204 || !cookie) throw new Error(`no cookie: ${answer.status} ${await answer.text()}`)
+  return carriedBy(cookie)
+}
+
+export function carriedBy(cookie: string): Record<string, string> {
+  return { cookie, 'x-stowage-console': '1' }
+}
+
+async function cookies(world: World, good: readonly Holder[]): Promise<Holder[]> {
+  const sessions = good.filter(({ kind }) => kind === 'session')
+  const inCookies = sessions.map(async session => {
+    const beside = await cookieOf(world, tokenIn(session))
+    return { ...session, header: null, beside, carrier: 'cookie' as const, label: `cookie of the ${session.label}` }
+  })
+  const ofFounder = await cookieOf(world, tokenIn(world.founder))
+  const limited = good.filter(({ owner, key }) => owner.role === 'EDITOR' && (key?.access ?? 'all') !== 'all')
+  const beside = [...sessions.filter(({ owner }) => owner.access !== 'all'), ...limited].map(holder => ({
+    ...holder,
+    beside: ofFounder,
+    label: `${holder.label} beside the founder's cookie`,
+  }))
+  return [...(await Promise.all(inCookies)), ...beside]
+}
+
+/** Cookies that are no good, and a good one without the header that only the console's own scripts send. */
+async function deadCookies(world: World): Promise<Holder[]> {
+  const { app, founder, person, key, none } = world
+  const { cookie = '' } = await cookieOf(world, tokenIn(founder))
+  const left = await person({ role: 'OWNER', access: 'all' })
+  const ended = await cookieOf(world, tokenIn(left))
+  await app.ask('mutation { logout }', {}, tokenIn(left))
+  const apiKey = await key(founder, { scopes: ['admin'], access: 'all' })
+  const name = cookie.slice(0, cookie.indexOf('='))
+  const dead = (label: string, beside: Record<string, string>, ...faults: string[]): Holder => ({
+    ...none,
+    label,
+    beside,
+    carrier: 'cookie',
+    faults: faults.length > 0 ? faults : null,
+  })
+  return [
+    dead('cookie from elsewhere', { cookie }),
+    dead('cookie of another name', carriedBy(`x${cookie}`)),
+    dead('cookie that is rubbish', carriedBy(`${name}=rubbish`), 'INVALID_CREDENTIAL'),
+    dead('cut cookie', carriedBy(cookie.slice(0, -2)), 'INVALID_CREDENTIAL'),
+    dead('cookie behind another', carriedBy(`${name}=rubbish; ${cookie}`), 'INVALID_CREDENTIAL'),
+    dead('key in a cookie', carriedBy(`${name}=${tokenIn(apiKey)}`), 'INVALID_CREDENTIAL'),
+    dead('cookie of a session that has ended', ended, 'SESSION_ENDED'),
+  ]
+}
+
+function tokenIn({ header }: Holder): string {
+  return header?.slice('Bearer '.length) ?? ''
 }
 
 /** Of every role and access, a session and keys of every scope and access: made while the owner still could do all. */
