@@ -44,13 +44,13 @@ export interface Repeatable {
 
 /**
  * Does `work` once for each `Idempotency-Key`; without the header, always.
- * @param upload its `mayRepeat` throws where the credential does not reach that far any more
+ * @param upload its `authorize` throws where the credential does not reach that far, or no more: then no key is looked up
  */
 export async function onlyOnce(
   idempotency: Services['idempotency'],
   request: FastifyRequest,
   reply: FastifyReply,
-  { work, mayRepeat }: { work: () => Promise<Repeatable>; mayRepeat: () => void },
+  { work, authorize }: { work: () => Promise<Repeatable>; authorize: () => void },
 ): Promise<object> {
   const key = parseIdempotencyKey(request.headers)
   const send = ({ headers, body }: Repeatable) => {
@@ -58,11 +58,11 @@ export async function onlyOnce(
     return body
   }
   if (key === undefined) return send(await work())
+  authorize()
   const { raw } = request
   const fingerprint = JSON.stringify([raw.method, raw.url, ...telling.map(name => request.headers[name] ?? null)])
   const { answer, isRepeated } = await idempotency.once(requireViewer(request.viewer), { key, fingerprint }, work)
   if (isRepeated) {
-    mayRepeat()
     // A client that is still sending would not see an answer that comes before its end.
     raw.resume()
     await finished(raw, { writable: false })

@@ -39,7 +39,7 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
     }
     const upload = {
       work: () => uploadRaw(services.files, request, query),
-      mayRepeat: () => services.files.requireMayUpload(request.viewer, placeOf(query)),
+      authorize: () => services.files.requireMayUpload(request.viewer, placeOf(query)),
     }
     return asTransfer(app, onlyOnce(services.idempotency, request, reply, upload))
   })
