@@ -9,12 +9,24 @@ export class ApiError extends Error {
   /** Stable, such as OUTSIDE_BASE_PATH. */
   readonly reason: string
   readonly requestId: string | null
+  /** Of what was sent, those that did not fit. */
+  readonly properties: readonly string[]
 
-  constructor(message: string, facts: { status: number; reason: string; requestId?: string | null; cause?: unknown }) {
+  constructor(
+    message: string,
+    facts: {
+      status: number
+      reason: string
+      requestId?: string | null
+      properties?: readonly string[]
+      cause?: unknown
+    },
+  ) {
     super(message, { cause: facts.cause })
     this.status = facts.status
     this.reason = facts.reason
     this.requestId = facts.requestId ?? null
+    this.properties = facts.properties ?? []
   }
 }
 
@@ -62,11 +74,12 @@ export function toError(answer: { status: number }, body: unknown): ApiError {
       status: answer.status,
       reason: 'UNKNOWN',
     })
-  const { reason, requestId } = isObject(error.extensions) ? error.extensions : {}
+  const { reason, requestId, properties } = isObject(error.extensions) ? error.extensions : {}
   return new ApiError(String(error.message), {
     status: answer.status,
     reason: typeof reason === 'string' ? reason : 'UNKNOWN',
     requestId: typeof requestId === 'string' ? requestId : null,
+    properties: Array.isArray(properties) ? properties.map(String) : [],
   })
 }
 

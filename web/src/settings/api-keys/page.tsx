@@ -1,3 +1,123 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useSearchParams } from 'react-router'
+import { ask } from '../../api/request.ts'
+import { Button } from '../../ui/button.tsx'
+import { Choices } from '../../ui/choices.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import { RenameDialog } from '../rename-dialog.tsx'
+import { KeyTable } from './key-table.tsx'
+import { NewKeyDialog } from './new-key-dialog.tsx'
+import { type ApiKey, ApiKeysQuery, apiKeysKey, RenameKeyMutation, RevokeKeyMutation } from './operations.ts'
+import '../settings.css'
+
+type Shown = 'all' | ApiKey['state']
+type Open = { kind: 'new' } | { kind: 'rename' | 'revoke'; key: ApiKey }
+
+/** One's own keys, or with `?user=` those of a member. */
 export function ApiKeysPage() {
-  return <h1>ApiKeysPage</h1>
+  const [search] = useSearchParams()
+  const ofUser = search.get('user')
+  const client = useQueryClient()
+  const { data, error, refetch } = useQuery({
+    queryKey: [...apiKeysKey, ofUser],
+    queryFn: ({ signal }) => ask(ApiKeysQuery, { ofUser }, { signal }),
+  })
+  const [shown, setShown] = useState<Shown>('all')
+  const [open, setOpen] = useState<Open | null>(null)
+  const close = () => setOpen(null)
+  const reload = () => client.invalidateQueries({ queryKey: apiKeysKey })
+  const owner = data?.apiKeys[0]?.owner
+  return (
+    <>
+      <div className="page-head">
+        <h1>API Keys{ofUser !== null && owner ? ` of ${owner.name ?? owner.email}` : ''}</h1>
+        {ofUser === null && (
+          <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
+            New key
+          </Button>
+        )}
+      </div>
+      <p className="help">
+        For scripts and other programs. A key never reaches further than its owner, and stops at once when it is
+        revoked.
+      </p>
+      {error && <ErrorBox error={error} retry={refetch} />}
+      {!error && !data && <Loading label="Loading the keys" />}
+      {data?.apiKeys.length === 0 && (
+        <div className="empty">
+          <p>No keys yet.</p>
+          {ofUser === null && <p>Make one with “New key”; it can be limited to one folder.</p>}
+        </div>
+      )}
+      {data && data.apiKeys.length > 0 && (
+        <>
+          <Filter keys={data.apiKeys} shown={shown} onChange={setShown} />
+          <KeyTable
+            keys={data.apiKeys.filter(({ state }) => shown === 'all' || state === shown)}
+            onRename={key => setOpen({ kind: 'rename', key })}
+            onRevoke={key => setOpen({ kind: 'revoke', key })}
+          />
+        </>
+      )}
+      {open?.kind === 'new' && <NewKeyDialog onMade={() => void reload()} onClose={close} />}
+      {open?.kind === 'rename' && (
+        <RenameDialog
+          title="Rename the key"
+          name={open.key.name}
+          act={async name => {
+            await ask(RenameKeyMutation, { id: open.key.id, name })
+            await reload()
+          }}
+          onClose={close}
+        />
+      )}
+      {open?.kind === 'revoke' && (
+        <Confirm
+          title={`Revoke “${open.key.name}”?`}
+          action="Revoke"
+          act={async () => {
+            await ask(RevokeKeyMutation, { id: open.key.id })
+            await reload()
+          }}
+          onClose={close}
+        >
+          <p>
+            Whatever uses <code>{open.key.displayPrefix}…</code> is refused from then on. This cannot be taken back.
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+function Filter({
+  keys,
+  shown,
+  onChange,
+}: {
+  keys: readonly ApiKey[]
+  shown: Shown
+  onChange: (shown: Shown) => void
+}) {
+  const count = (state: Shown) => keys.filter(key => state === 'all' || key.state === state).length
+  const states: [Shown, string][] = [
+    ['all', 'All'],
+    ['active', 'Active'],
+    ['expired', 'Expired'],
+    ['revoked', 'Revoked'],
+  ]
+  return (
+    <div className="filters">
+      <Choices
+        label="Which keys are shown"
+        layout="row"
+        value={shown}
+        onChange={onChange}
+        choices={states.map(([value, title]) => ({ value, title: `${title} (${count(value)})` }))}
+      />
+    </div>
+  )
 }

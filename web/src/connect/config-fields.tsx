@@ -1,0 +1,92 @@
+import { Button, Disclosure, DisclosurePanel, Heading } from 'react-aria-components'
+import { Switch } from '../ui/checkbox.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
+import type { ConfigField, Value } from './config-schema.ts'
+import './connect.css'
+
+/** The fields of a configuration; what most people leave as it is lies folded below. */
+export function ConfigFields(props: {
+  fields: readonly ConfigField[]
+  values: Record<string, Value>
+  onChange: (name: string, value: Value) => void
+  /** The server's words, by the name of a field. */
+  problems: Record<string, string>
+  /** Whether the form changes what is stored: then secrets may stay empty. */
+  isStored?: boolean
+}) {
+  const { fields, problems } = props
+  const advanced = fields.filter(field => field.isAdvanced)
+  const needsAttention = advanced.some(({ name }) => problems[name] !== undefined)
+  return (
+    <>
+      {fields
+        .filter(field => !field.isAdvanced)
+        .map(field => (
+          <OneField key={field.name} {...props} field={field} />
+        ))}
+      {advanced.length > 0 && (
+        <Disclosure key={String(needsAttention)} className="advanced" defaultExpanded={needsAttention}>
+          <Heading level={3}>
+            <Button slot="trigger" className="advanced-trigger">
+              <span className="advanced-mark" aria-hidden="true" />
+              Advanced
+              <span className="help"> {advanced.map(({ title }) => title.toLowerCase()).join(', ')}</span>
+            </Button>
+          </Heading>
+          <DisclosurePanel className="advanced-panel">
+            {advanced.map(field => (
+              <OneField key={field.name} {...props} field={field} />
+            ))}
+          </DisclosurePanel>
+        </Disclosure>
+      )}
+    </>
+  )
+}
+
+function OneField({
+  field,
+  values,
+  onChange,
+  isStored = false,
+}: {
+  field: ConfigField
+  values: Record<string, Value>
+  onChange: (name: string, value: Value) => void
+  isStored?: boolean
+}) {
+  const value = values[field.name] ?? ''
+  const set = (next: Value) => onChange(field.name, next)
+  if (field.kind === 'switch') {
+    return (
+      <Switch isSelected={value === true} onChange={set}>
+        {field.title}
+        {field.help && <span className="help block">{field.help}</span>}
+      </Switch>
+    )
+  }
+  if (field.kind === 'choice') {
+    const options = field.choices.map(choice => ({ value: choice, title: choice }))
+    return (
+      <Select label={field.title} description={field.help} options={options} value={String(value)} onChange={set} />
+    )
+  }
+  const isKept = field.isSecret && isStored
+  // What has a default may be emptied: then the server takes it.
+  const mustBeGiven = field.isRequired && field.preset === undefined && !isKept
+  return (
+    <TextField
+      name={field.name}
+      label={field.isRequired || field.isAdvanced ? field.title : `${field.title} (optional)`}
+      description={isKept ? `${field.help ?? ''} Stays as it is while this is empty.`.trim() : field.help}
+      value={String(value)}
+      onChange={set}
+      isRequired={mustBeGiven}
+      autoComplete="off"
+      type={field.isSecret ? 'password' : 'text'}
+      {...(field.kind === 'number' && { inputMode: 'decimal' as const })}
+      {...(typeof field.preset === 'string' && field.preset && { placeholder: field.preset })}
+    />
+  )
+}

@@ -1,0 +1,69 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Form } from 'react-aria-components'
+import { ask } from '../api/request.ts'
+import { Button } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { ErrorBox } from '../ui/error-box.tsx'
+import { TextField } from '../ui/field.tsx'
+import { ConfigFields } from './config-fields.tsx'
+import { toConfig } from './config-schema.ts'
+import type { Connected, ProviderType } from './connect-page.tsx'
+import { ConnectMutation } from './operations.ts'
+import { problemsOf, useConfigForm } from './use-config-form.ts'
+
+/** The server tries the storage before it keeps anything. */
+export function ConnectForm({ type, onConnected }: { type: ProviderType; onConnected: (provider: Connected) => void }) {
+  const { fields, values, change } = useConfigForm(type.configSchema)
+  const [name, setName] = useState(type.title)
+  const connect = useMutation({
+    mutationFn: () => ask(ConnectMutation, { input: { type: type.type, name, config: toConfig(fields, values) } }),
+    onSuccess: ({ connectProvider: { provider, authorizationUrl } }) =>
+      onConnected({ id: provider.id, name: provider.name, authorizationUrl: authorizationUrl ?? null }),
+  })
+  const problems = problemsOf(connect.error)
+  return (
+    <Form
+      className="card connect-form"
+      validationErrors={problems}
+      onSubmit={event => {
+        event.preventDefault()
+        connect.mutate()
+      }}
+    >
+      <TextField
+        label="Name"
+        description="As people see it."
+        value={name}
+        onChange={setName}
+        isRequired
+        maxLength={200}
+        autoComplete="off"
+      />
+      {type.needsAuthorization && <RedirectAddress />}
+      <ConfigFields fields={fields} values={values} onChange={change} problems={problems} />
+      {connect.error && <ErrorBox error={connect.error} />}
+      <div className="row-of">
+        <Button type="submit" variant="primary" isPending={connect.isPending}>
+          {connect.isPending ? 'Testing …' : 'Connect'}
+        </Button>
+        <span className="help" role="status">
+          {connect.isPending && 'Trying to reach the storage; nothing is saved before it works.'}
+        </span>
+      </div>
+    </Form>
+  )
+}
+
+function RedirectAddress() {
+  const address = `${location.origin}/webhook/callback`
+  return (
+    <div className="notice">
+      <p>With an OAuth client, add this address to its redirect addresses first:</p>
+      <div className="row-of">
+        <code className="address">{address}</code>
+        <CopyButton text={address} />
+      </div>
+    </div>
+  )
+}

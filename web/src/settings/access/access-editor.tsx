@@ -1,0 +1,108 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { graphql } from '../../api/graphql.ts'
+import { ask } from '../../api/request.ts'
+import { Button } from '../../ui/button.tsx'
+import { Checkbox } from '../../ui/checkbox.tsx'
+import { Choices } from '../../ui/choices.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import type { AccessDraft } from './draft.ts'
+import { FolderPicker } from './folder-picker.tsx'
+
+const AccessibleProvidersQuery = graphql(`
+  query AccessibleProviders {
+    providers { id name }
+    viewer { providerAccess { all restrictions { basePath provider { id } } } }
+  }
+`)
+
+/** All providers, or chosen ones, each with the folder that it begins at. */
+export function AccessEditor({
+  access,
+  onChange,
+  allHelp,
+}: {
+  access: AccessDraft
+  onChange: (access: AccessDraft) => void
+  allHelp: string
+}) {
+  return (
+    <>
+      <Choices
+        label="Which storage"
+        value={access.all ? 'all' : 'chosen'}
+        onChange={picked => onChange({ ...access, all: picked === 'all' })}
+        choices={[
+          { value: 'all', title: 'All providers', help: allHelp },
+          {
+            value: 'chosen',
+            title: 'Only chosen providers',
+            help: 'Each as a whole, or one folder with all below it.',
+          },
+        ]}
+      />
+      {!access.all && <Chosen access={access} onChange={onChange} />}
+    </>
+  )
+}
+
+function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: AccessDraft) => void }) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['providers', 'accessible'],
+    queryFn: ({ signal }) => ask(AccessibleProvidersQuery, {}, { signal }),
+  })
+  const [browsing, setBrowsing] = useState<{ id: string; name: string } | null>(null)
+  if (error) return <ErrorBox error={error} retry={refetch} />
+  if (!data) return <Loading label="Loading the providers" />
+  if (data.providers.length === 0) return <p className="notice">No storage is connected yet.</p>
+
+  const ownBase = new Map(
+    data.viewer.providerAccess.restrictions.map(({ provider, basePath }) => [provider.id, basePath]),
+  )
+  const set = (id: string, basePath: string | null) => {
+    const { [id]: _, ...others } = access.chosen
+    onChange({ ...access, chosen: basePath === null ? others : { ...others, [id]: basePath } })
+  }
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset has a border and a legend of its own
+    <div role="group" aria-label="Chosen providers" className="access-list">
+      {data.providers.map(({ id, name }) => {
+        const basePath = access.chosen[id]
+        return (
+          <div key={id} className="access-item">
+            <Checkbox
+              isSelected={basePath !== undefined}
+              onChange={isChosen => set(id, isChosen ? (ownBase.get(id) ?? '/') : null)}
+            >
+              {name}
+            </Checkbox>
+            {basePath !== undefined && (
+              <div className="access-path">
+                <TextField
+                  label="Folder"
+                  aria-label={`Folder in ${name}`}
+                  value={basePath}
+                  onChange={path => set(id, path)}
+                  isRequired
+                />
+                <Button onPress={() => setBrowsing({ id, name })} aria-label={`Browse ${name}`}>
+                  Browse …
+                </Button>
+              </div>
+            )}
+          </div>
+        )
+      })}
+      {browsing && (
+        <FolderPicker
+          providerId={browsing.id}
+          providerName={browsing.name}
+          onPick={path => set(browsing.id, path)}
+          onClose={() => setBrowsing(null)}
+        />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,33 @@
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+
+export const ApiKeysQuery = graphql(`
+  query ApiKeys($ofUser: ID) {
+    apiKeys(ofUser: $ofUser) {
+      id name displayPrefix scopes state createdAt lastUsedAt expiresAt revokedAt
+      providerAccess { all restrictions { basePath provider { id name } } }
+      owner { id name email }
+    }
+  }
+`)
+
+export type ApiKey = ResultOf<typeof ApiKeysQuery>['apiKeys'][number]
+
+export const CreateKeyMutation = graphql(`
+  mutation CreateApiKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) { key apiKey { id name } }
+  }
+`)
+
+export const RevokeKeyMutation = graphql(`
+  mutation RevokeApiKey($id: ID!) {
+    revokeApiKey(id: $id) { id }
+  }
+`)
+
+export const RenameKeyMutation = graphql(`
+  mutation RenameApiKey($id: ID!, $name: String!) {
+    renameApiKey(id: $id, name: $name) { id }
+  }
+`)
+
+export const apiKeysKey = ['api-keys'] as const

@@ -1,0 +1,59 @@
+import type { ReactNode } from 'react'
+import {
+  Select as AriaSelect,
+  Button,
+  FieldError,
+  Label,
+  ListBox,
+  ListBoxItem,
+  Popover,
+  SelectValue,
+  Text,
+} from 'react-aria-components'
+import './parts.css'
+
+export function Select<Value extends string>({
+  label,
+  description,
+  options,
+  value,
+  onChange,
+  name,
+}: {
+  label: string
+  description?: ReactNode
+  options: readonly { value: Value; title: string }[]
+  value: Value | null
+  onChange: (value: Value) => void
+  name?: string
+}) {
+  return (
+    <AriaSelect
+      className="field"
+      value={value}
+      onChange={picked => picked !== null && onChange(String(picked) as Value)}
+      {...(name !== undefined && { name })}
+    >
+      <Label>{label}</Label>
+      <Button className="select-button">
+        <SelectValue />
+        <span aria-hidden="true">▾</span>
+      </Button>
+      {description && (
+        <Text slot="description" className="help">
+          {description}
+        </Text>
+      )}
+      <FieldError className="field-error" />
+      <Popover className="popover select-popover">
+        <ListBox>
+          {options.map(option => (
+            <ListBoxItem key={option.value} id={option.value} textValue={option.title}>
+              {option.title}
+            </ListBoxItem>
+          ))}
+        </ListBox>
+      </Popover>
+    </AriaSelect>
+  )
+}
