@@ -27,7 +27,7 @@ export function ConfigFields(props: {
         ))}
       {advanced.length > 0 && (
         <Disclosure key={String(needsAttention)} className="advanced" defaultExpanded={needsAttention}>
-          <Heading level={3}>
+          <Heading level={2}>
             <Button slot="trigger" className="advanced-trigger">
               <span className="advanced-mark" aria-hidden="true" />
               Advanced

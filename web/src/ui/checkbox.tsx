@@ -5,6 +5,7 @@ import {
   type CheckboxProps,
   type SwitchProps,
 } from 'react-aria-components'
+import './native-controls.css'
 import './parts.css'
 
 export function Checkbox({ children, ...props }: CheckboxProps & { children: ReactNode }) {

@@ -1,5 +1,6 @@
 import { type ReactNode, useId } from 'react'
 import { Label, Radio, RadioGroup, Text } from 'react-aria-components'
+import './native-controls.css'
 import './parts.css'
 
 export interface Choice<Value extends string> {
