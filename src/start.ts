@@ -126,20 +126,20 @@ function banner(settings: Settings, address: string, isFirstRun: boolean): strin
   const base = settings.publicUrl ?? address
   const where = settings.databaseUrl === null ? `data in ${settings.dataFolder}` : 'on the database of DATABASE_URL'
   const next = isFirstRun
-    ? `Nobody has an account yet. The first one to register owns the workspace:
+    ? `Nobody has an account yet. The first one to register owns the workspace: open ${base} in a browser, or
 
   curl ${base}/graphql -H 'Content-Type: application/json' -d '{
     "query": "mutation ($input: RegisterInput!) { register(input: $input) { token user { email role } } }",
     "variables": { "input": { "email": "you@example.org", "password": "at least 12 characters" } }
   }'
 `
-    : `Sign in with the login mutation, or send an API key.
+    : `Open it in a browser, sign in with the login mutation, or send an API key.
 `
   return `
 Stowage is ready at ${base} (${where})
 
 ${next}
-Try the API in a browser: ${base}/graphiql
+Try the API: ${base}/graphiql
 
 `
 }
