@@ -1,12 +1,33 @@
-/** The measure for small calls: Node's own HTTP server answering constant JSON. */
-import { createServer } from 'node:http'
+/**
+ * The measure for what Node can do: its own HTTP server. Answers constant JSON to POST; sends files of a folder and takes
+ * them as its manual shows it, with `pipeline` and the default chunks.
+ */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 
+const [port, folder = ''] = process.argv.slice(2)
 const body = JSON.stringify({
   data: { me: { id: '00000000-0000-0000-0000-000000000000', email: 'owner@example.org' } },
 })
 
+async function moveFile(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = join(folder, request.url ?? '')
+  if (request.method === 'PUT') {
+    await pipeline(request, createWriteStream(path))
+    response.writeHead(201).end()
+    return
+  }
+  response.setHeader('content-length', (await stat(path)).size)
+  await pipeline(createReadStream(path), response)
+}
+
 createServer((request, response) => {
-  request.resume()
-  response.setHeader('content-type', 'application/json; charset=utf-8')
-  response.end(body)
-}).listen(Number(process.argv[2]), '127.0.0.1')
+  if (request.method === 'POST' || request.url === '/') {
+    request.resume()
+    response.setHeader('content-type', 'application/json; charset=utf-8')
+    response.end(body)
+  } else moveFile(request, response).catch(() => response.destroy())
+}).listen(Number(port), '127.0.0.1')

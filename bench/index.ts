@@ -1,60 +1,49 @@
-/** `npm run bench [-- rounds]`: ratios between servers that are measured in turn, in one run. Nothing here is a test. */
-import { open } from 'node:fs/promises'
-import { cpus, totalmem } from 'node:os'
-import { join } from 'node:path'
-import { client } from '../test/support/client.ts'
-import { findProgram, startBare, startNginx, startStowage, temporaryFolder } from './processes.ts'
+/**
+ * `npm run bench [-- [rounds] [part ...]]`: ratios between servers that are measured in turn, in one run. Nothing here is a
+ * test.
+ */
+import { folders } from './folders.ts'
+import { memory } from './memory.ts'
+import type { Part } from './part.ts'
+import { keepResults, load, section } from './results.ts'
+import { s3 } from './s3.ts'
 import { smallCalls } from './small-calls.ts'
+import { start } from './start.ts'
 import { streams } from './streams.ts'
-import { type Row, table } from './table.ts'
 
-const rounds = Number(process.argv[2] ?? 5)
-const fileSize = 1024 ** 3
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
+const parts: Readonly<Record<string, Part>> = {
+  streams,
+  'small-calls': smallCalls,
+  folders,
+  memory,
+  start,
+  s3,
 }
 
-/** An account, a key and a local provider on a fresh server. */
-async function prepare(url: string, folder: string) {
-  const api = client(url)
-  const { token: session } = await api.register('owner@example.org')
-  const providerId = await api.connectProvider(session, 'local', { root: join(folder, 'data', 'files') })
-  const { key } = await api.createKey(session, { name: 'bench', scopes: ['write'] })
-  return { session, key, providerId }
+const say = (line: string) => process.stdout.write(`${line}\n`)
+const args = process.argv.slice(2)
+const rounds = Number(args.find(argument => /^[1-9]\d*$/.test(argument)) ?? 3)
+const named = args.filter(argument => !/^[1-9]\d*$/.test(argument))
+const unknown = named.find(name => !parts[name])
+if (unknown !== undefined) {
+  say(`There is no part "${unknown}". Usage: npm run bench -- [rounds] [${Object.keys(parts).join(' | ')}] ...`)
+  process.exit(2)
 }
 
-async function makeFile(path: string, bytes: number): Promise<void> {
-  const file = await open(path, 'w')
-  const chunk = crypto.getRandomValues(new Uint8Array(65536))
-  for (let written = 0; written < bytes; written += chunk.length) await file.write(chunk)
-  await file.close()
+const sections = new Map<string, string>()
+const loadBefore = load()
+const begin = performance.now()
+for (const [name, part] of Object.entries(parts)) {
+  if (named.length > 0 && !named.includes(name)) continue
+  say(`${part.title} ...`)
+  const rows = await part.measure({ rounds, say })
+  if (rows.length === 0) continue
+  const text = section(part, rows, rounds, loadBefore)
+  sections.set(part.title, text)
+  say(`\n${text}`)
 }
-
-await using folder = await temporaryFolder()
-await using stowage = await startStowage(folder.path)
-const { session, key, providerId } = await prepare(stowage.url, folder.path)
-const rows: Row[] = []
-
-const wrk = await findProgram('wrk')
-if (wrk) {
-  say(`Small calls, ${rounds} rounds ...`)
-  await using bare = await startBare()
-  rows.push(...(await smallCalls({ wrk, bare, stowage, folder: folder.path, tokens: { session, key }, rounds })))
-} else say('Small calls are left out: wrk is not installed.')
-
-const nginxProgram = await findProgram('nginx')
-if (!nginxProgram) say('Streams are measured without a peer: nginx is not installed.')
-await using nginx = nginxProgram ? await startNginx(nginxProgram, folder.path) : null
-say(`Streams of ${fileSize / 1024 ** 2} MiB, ${rounds} rounds ...`)
-const file = join(folder.path, 'source.bin')
-await makeFile(file, fileSize)
-rows.push(
-  ...(await streams({ stowage, nginx, folder: folder.path, file, bytes: fileSize, providerId, token: key, rounds })),
+await keepResults(
+  sections,
+  Object.values(parts).map(({ title }) => title),
 )
-
-const [cpu] = cpus()
-say(`
-${cpus().length} x ${cpu?.model}, ${Math.round(totalmem() / 1024 ** 3)} GiB, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}
-
-${table(rows)}`)
+say(`Kept in bench/RESULTS.md. It took ${Math.round((performance.now() - begin) / 1000)} seconds.`)

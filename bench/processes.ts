@@ -50,13 +50,18 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-export async function startPeer(command: string, args: string[], port: number, environment = {}): Promise<Peer> {
+/** Resolves once it answers at `path`. */
+async function startPeer(
+  command: string,
+  args: string[],
+  { port, path = '/', environment = {} }: { port: number; path?: string; environment?: Record<string, string> },
+): Promise<Peer> {
   const child = spawn(command, args, {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, ...environment },
   })
   const url = `http://127.0.0.1:${port}`
-  await answering(url, child)
+  await answering(url + path, child)
   return {
     url,
     pid: child.pid ?? 0,
@@ -68,44 +73,60 @@ export async function startPeer(command: string, args: string[], port: number, e
   }
 }
 
+/** Any answer but 503, which says that it is not ready. */
 async function answering(url: string, child: ChildProcess): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < 6000; attempt++) {
     if (child.exitCode !== null) throw new Error(`${url} ended with status ${child.exitCode}`)
-    if (
-      await fetch(url).then(
-        () => true,
-        () => false,
-      )
+    const status = await fetch(url).then(
+      async response => {
+        await response.body?.cancel()
+        return response.status
+      },
+      () => 503,
     )
-      return
-    await sleep(50)
+    if (status !== 503) return
+    await sleep(5)
   }
+  child.kill('SIGKILL')
   throw new Error(`${url} does not answer`)
 }
 
-export async function startBare(): Promise<Peer> {
-  const port = await freePort()
-  return startPeer(process.execPath, [fileURLToPath(new URL('bare-server.ts', import.meta.url)), String(port)], port)
+function script(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url))
 }
 
+/** Serves files of the folder, and takes PUT there. */
+export async function startBare(folder: string): Promise<Peer> {
+  const port = await freePort()
+  return startPeer(process.execPath, [script('bare-server.ts'), String(port), folder], { port })
+}
+
+/** With its data in `<folder>/data`. */
 export async function startStowage(folder: string): Promise<Peer> {
   const port = await freePort()
-  return startPeer(process.execPath, [fileURLToPath(new URL('../src/main.ts', import.meta.url))], port, {
+  const environment = {
     PORT: String(port),
     STOWAGE_DATA: join(folder, 'data'),
     LOG_LEVEL: 'warn',
     // Counted as ever, and never reached.
     STOWAGE_RATE_LIMIT: '1000000000',
-  })
+  }
+  return startPeer(process.execPath, [script('../src/main.ts')], { port, path: '/readyz', environment })
 }
 
-/** Serves `<folder>/nginx`, takes PUT there. */
-export async function startNginx(program: string, folder: string): Promise<Peer> {
+/** Serves the folder, and takes PUT there. */
+export async function startRclone(program: string, folder: string): Promise<Peer> {
   const port = await freePort()
-  const root = join(folder, 'nginx')
+  const args = ['serve', 'webdav', folder, '--addr', `127.0.0.1:${port}`, '--config', '', '--log-level', 'ERROR']
+  return startPeer(program, args, { port })
+}
+
+/** Serves the folder, and takes PUT there. One process: what it takes of the machine is to be seen. */
+export async function startNginx(program: string, root: string): Promise<Peer> {
+  const port = await freePort()
   await mkdir(join(root, 'tmp'), { recursive: true })
   const configuration = `
-    daemon off; worker_processes 1; pid ${root}/tmp/pid; error_log stderr crit; ${process.getuid?.() === 0 ? 'user root;' : ''}
+    daemon off; master_process off; pid ${root}/tmp/pid; error_log stderr crit; ${process.getuid?.() === 0 ? 'user root;' : ''}
     events {}
     http {
       access_log off; sendfile on; client_max_body_size 0; default_type application/octet-stream;
@@ -114,5 +135,5 @@ export async function startNginx(program: string, folder: string): Promise<Peer>
       server { listen 127.0.0.1:${port}; root ${root}; dav_methods PUT; create_full_put_path on; }
     }`
   await writeFile(join(root, 'tmp', 'nginx.conf'), configuration)
-  return startPeer(program, ['-c', join(root, 'tmp', 'nginx.conf'), '-p', root], port)
+  return startPeer(program, ['-c', join(root, 'tmp', 'nginx.conf'), '-p', root], { port })
 }

@@ -1,26 +1,61 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type Peer, run } from './processes.ts'
+import { readdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import pg from 'pg'
+import { install } from './installation.ts'
+import type { Part } from './part.ts'
+import { findProgram, run, startBare } from './processes.ts'
+import { interleave } from './rounds.ts'
 import type { Row } from './table.ts'
 
 const connections = 64
-const seconds = 4
+const seconds = 3
+const sizes = [1000, 1_000_000]
 
-/** Requests a second of `{ me { id email } }` by session and by key, beside bare Node answering constant JSON. */
-export async function smallCalls(options: {
-  wrk: string
-  bare: Peer
-  stowage: Peer
-  folder: string
-  tokens: { session: string; key: string }
-  rounds: number
-}): Promise<Row[]> {
-  const { wrk, bare, stowage, folder, tokens, rounds } = options
-  const script = async (name: string, token: string): Promise<string> => {
-    const path = join(folder, `${name}.lua`)
-    await writeFile(
-      path,
-      `wrk.method = "POST"
+export const smallCalls: Part = {
+  title: 'Small calls',
+  about: `\`{ me { id email } }\` with a session or an API key, over ${connections} connections for ${seconds} seconds, beside Node's own HTTP
+server that answers constant JSON. The table of keys has a thousand rows, then a million.`,
+  async measure({ rounds, say }) {
+    const wrk = await findProgram('wrk')
+    if (!wrk) {
+      say('Small calls are left out: wrk is not installed.')
+      return []
+    }
+    await using installation = await install()
+    const { stowage, folder, session, key } = installation
+    await using bare = await startBare(folder)
+    const scripts = {
+      bare: await script(folder, 'bare', 'none'),
+      session: await script(folder, 'session', session),
+      key: await script(folder, 'key', key),
+    }
+    const rows: Row[] = []
+    for (const keys of sizes) {
+      say(`  ${keys.toLocaleString('en')} keys in the table`)
+      await fillKeys(folder, keys)
+      const figures = await interleave(rounds, {
+        bare: () => calls(wrk, scripts.bare, bare.url),
+        session: () => calls(wrk, scripts.session, stowage.url),
+        key: () => calls(wrk, scripts.key, stowage.url),
+      })
+      const against = { what: 'bare Node', figures: figures.bare }
+      const table = `${keys.toLocaleString('en')} keys in the table`
+      rows.push(
+        { what: `bare Node, constant JSON`, figures: figures.bare, unit: 'calls/s' },
+        { what: `with a session, ${table}`, figures: figures.session, unit: 'calls/s', against },
+        { what: `with an API key, ${table}`, figures: figures.key, unit: 'calls/s', against },
+      )
+    }
+    return rows
+  },
+}
+
+/** For wrk. */
+async function script(folder: string, name: string, token: string): Promise<string> {
+  const path = join(folder, `${name}.lua`)
+  await writeFile(
+    path,
+    `wrk.method = "POST"
 wrk.body = '{"query":"{ me { id email } }"}'
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer ${token}"
@@ -29,28 +64,36 @@ done = function(summary)
   io.write("FIGURES ", summary.requests / (summary.duration / 1e6), " ", failed, "\\n")
 end
 `,
+  )
+  return path
+}
+
+/** Calls a second. */
+async function calls(wrk: string, path: string, url: string): Promise<number> {
+  const { stdout } = await run(wrk, ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', path, `${url}/graphql`])
+  const [, perSecond, failed] = /FIGURES (\S+) (\d+)/.exec(stdout) ?? []
+  if (failed !== '0') throw new Error(`Requests failed: ${stdout}`)
+  return Number(perSecond)
+}
+
+/** Of the member that there is; the first key stays the one in use. */
+async function fillKeys(folder: string, count: number): Promise<void> {
+  const names = await readdir(join(folder, 'data'), { recursive: true })
+  const socket = names.find(name => name.endsWith('.s.PGSQL.5432'))
+  if (!socket) throw new Error('The embedded database has no socket')
+  const host = dirname(join(folder, 'data', socket))
+  const db = new pg.Client({ host, user: 'stowage', database: 'stowage', ssl: false })
+  await db.connect()
+  try {
+    await db.query(
+      `insert into api_keys (workspace_id, user_id, name, key_hash, display_prefix, scopes, provider_access)
+       select workspace_id, user_id, 'filling', sha256(uuid_send(gen_random_uuid())), display_prefix, scopes, provider_access
+       from (select * from api_keys where name = 'bench') as first, generate_series(1, $1::int)
+       limit $1 - (select count(*) from api_keys)`,
+      [count],
     )
-    return path
+    await db.query('vacuum analyze api_keys')
+  } finally {
+    await db.end()
   }
-  const contestants = [
-    { figures: [] as number[], url: `${bare.url}/graphql`, script: await script('bare', 'none') },
-    { figures: [] as number[], url: `${stowage.url}/graphql`, script: await script('session', tokens.session) },
-    { figures: [] as number[], url: `${stowage.url}/graphql`, script: await script('key', tokens.key) },
-  ]
-  for (let round = -1; round < rounds; round++) {
-    for (const { figures, url, script } of contestants) {
-      const args = ['-t1', `-c${connections}`, `-d${round < 0 ? 2 : seconds}s`, '-s', script, url]
-      const { stdout } = await run(wrk, args)
-      const [, perSecond, failed] = /FIGURES (\S+) (\d+)/.exec(stdout) ?? []
-      if (failed !== '0') throw new Error(`Requests failed: ${stdout}`)
-      if (round >= 0) figures.push(Number(perSecond))
-    }
-  }
-  const [plain, session, key] = contestants.map(({ figures }) => figures)
-  const against = plain && { what: 'bare Node', figures: plain }
-  return [
-    { what: 'bare Node, constant JSON', figures: plain ?? [], unit: 'calls/s' },
-    { what: '`{ me { id email } }` with a session', figures: session ?? [], unit: 'calls/s', against },
-    { what: '`{ me { id email } }` with an API key', figures: key ?? [], unit: 'calls/s', against },
-  ]
 }

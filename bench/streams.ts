@@ -1,55 +1,109 @@
-import { copyFile, rm } from 'node:fs/promises'
+import { link, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Peer, run } from './processes.ts'
+import { type Installation, install, makeFile, place } from './installation.ts'
+import type { Part } from './part.ts'
+import { findProgram, run, startBare, startNginx, startRclone } from './processes.ts'
+import { interleave } from './rounds.ts'
 import type { Row } from './table.ts'
 
-/** Megabytes a second of one download and one upload stream, beside nginx where it is installed. */
-export async function streams(options: {
-  stowage: Peer
-  nginx: Peer | null
-  folder: string
-  /** A file of `bytes` bytes outside both servers' folders. */
-  file: string
-  bytes: number
-  providerId: string
-  token: string
-  rounds: number
-}): Promise<Row[]> {
-  const { stowage, nginx, folder, file, bytes, providerId, token, rounds } = options
-  const header = `Authorization: Bearer ${token}`
-  const query = (path: string) => `providerId=${providerId}&path=${encodeURIComponent(path)}`
-  const timed = async (args: string[]): Promise<number> => {
-    const { stdout } = await run('curl', ['-sS', '--fail', '-o', '/dev/null', '-w', '%{time_total}', ...args])
-    return bytes / 1e6 / Number(stdout)
-  }
-  const figures = { down: [] as number[], up: [] as number[], nginxDown: [] as number[], nginxUp: [] as number[] }
-  await copyFile(file, join(folder, 'data', 'files', 'down.bin'))
-  if (nginx) await copyFile(file, join(folder, 'nginx', 'down.bin'))
-  for (let round = -1; round < rounds; round++) {
-    const measured = {
-      down: await timed(['-H', header, `${stowage.url}/api/download/proxy?${query('/down.bin')}`]),
-      nginxDown: nginx && (await timed([`${nginx.url}/down.bin`])),
-      up: await timed(['-H', header, '-X', 'POST', '-T', file, `${stowage.url}/api/upload/proxy?${query('/up.bin')}`]),
-      nginxUp: nginx && (await timed(['-T', file, `${nginx.url}/up.bin`])),
+const mib = 1024 * 1024
+const streamBytes = 1024 * mib
+/** Of each of the eight. */
+const partBytes = 256 * mib
+const parallel = 8
+
+/** Arguments of curl. */
+interface Contestant {
+  name: string
+  /** Its folder on the disk. */
+  root: string
+  down(file: string): string[]
+  up(source: string, name: string): string[]
+  form?(source: string): string[]
+}
+
+export const streams: Part = {
+  title: 'Streams',
+  about: `curl from and to one disk, 1 GiB; eight downloads at once have ${partBytes / mib} MiB each. nginx sends with \`sendfile\`
+and takes \`dav_methods PUT\`, in one worker process; a form goes to Stowage only, and is held against that PUT.`,
+  async measure({ rounds, say }) {
+    await using stack = new AsyncDisposableStack()
+    const installation = stack.use(await install())
+    const contestants: Contestant[] = [stowageOf(installation)]
+    const { folder, files } = installation
+    const source = join(folder, 'source.bin')
+    const small = join(folder, 'small.bin')
+    await makeFile(source, streamBytes)
+    await makeFile(small, partBytes)
+    const fill = async (root: string) => {
+      await link(source, join(root, 'down.bin'))
+      for (let index = 0; index < parallel; index += 1) await link(small, join(root, `down-${index}.bin`))
     }
-    await rm(join(folder, 'data', 'files', 'up.bin'))
-    await rm(join(folder, 'nginx', 'up.bin'), { force: true })
-    if (round < 0) continue
-    for (const name of ['down', 'up', 'nginxDown', 'nginxUp'] as const) figures[name].push(measured[name] ?? 0)
+    await fill(files)
+    const add = async (name: string, start: (root: string) => Promise<{ url: string } & AsyncDisposable>) => {
+      const root = join(folder, name)
+      await mkdir(root)
+      // Before the start, as rclone keeps what it has listed.
+      await fill(root)
+      const { url } = stack.use(await start(root))
+      const down = (file: string) => [`${url}/${file}`]
+      contestants.push({ name, root, down, up: (source, target) => ['-T', source, `${url}/${target}`] })
+    }
+    const nginx = await findProgram('nginx')
+    if (nginx) await add('nginx', root => startNginx(nginx, root))
+    else say('nginx is left out: it is not installed. There are no ratios without it.')
+    const rclone = await findProgram('rclone')
+    if (rclone) await add('rclone', root => startRclone(rclone, root))
+    else say('rclone is left out: it is not installed.')
+    await add('bare Node', startBare)
+
+    const kinds = {
+      'one download': ({ down }: Contestant) => [down('down.bin')],
+      'eight downloads at once': ({ down }: Contestant) =>
+        Array.from({ length: parallel }, (_, index) => down(`down-${index}.bin`)),
+      'one raw upload': ({ up }: Contestant) => [up(source, 'up.bin')],
+      'one upload by form': ({ form, name, up }: Contestant) =>
+        form ? [form(source)] : name === 'nginx' ? [up(source, 'up.bin')] : [],
+    }
+    const rows: Row[] = []
+    for (const [kind, requestsOf] of Object.entries(kinds)) {
+      say(`  ${kind}`)
+      const taking = contestants.filter(contestant => requestsOf(contestant).length > 0)
+      const figures = await interleave(
+        rounds,
+        Object.fromEntries(
+          taking.map(contestant => [contestant.name, () => timed(contestant, requestsOf(contestant))]),
+        ),
+      )
+      const peer = figures.nginx
+      const against = peer && { what: 'nginx', figures: peer }
+      for (const { name } of taking) {
+        const row = { what: `${kind}: ${name}`, figures: figures[name] ?? [], unit: 'MB/s' }
+        rows.push(name === 'nginx' ? row : { ...row, against })
+      }
+    }
+    return rows
+  },
+}
+
+function stowageOf({ stowage, files, key, providerId }: Installation): Contestant {
+  const header = ['-H', `Authorization: Bearer ${key}`]
+  const upload = `${stowage.url}/api/upload/proxy`
+  return {
+    name: 'Stowage',
+    root: files,
+    down: file => [...header, `${stowage.url}/api/download/proxy${place(providerId, `/${file}`)}`],
+    up: (source, name) => [...header, '-X', 'POST', '-T', source, upload + place(providerId, `/${name}`)],
+    form: source => [...header, '-F', `file=@${source};filename=up.bin`, upload + place(providerId, '/')],
   }
-  const against = (peer: number[]) => (nginx ? { what: 'nginx', figures: peer } : undefined)
-  return [
-    {
-      what: 'one download stream from a local disk',
-      figures: figures.down,
-      unit: 'MB/s',
-      against: against(figures.nginxDown),
-    },
-    {
-      what: 'one raw upload stream to a local disk',
-      figures: figures.up,
-      unit: 'MB/s',
-      against: against(figures.nginxUp),
-    },
-  ]
+}
+
+/** MB/s of all together. */
+async function timed({ root }: Contestant, requests: string[][]): Promise<number> {
+  const start = performance.now()
+  await Promise.all(requests.map(args => run('curl', ['-sS', '--fail', '-H', 'Expect:', '-o', '/dev/null', ...args])))
+  const bytes = requests.length === 1 ? streamBytes : requests.length * partBytes
+  const figure = bytes / 1000 / (performance.now() - start)
+  await rm(join(root, 'up.bin'), { force: true })
+  return figure
 }

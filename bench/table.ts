@@ -1,10 +1,10 @@
 export interface Row {
   what: string
   /** One figure for each round. */
-  figures: number[]
+  figures: readonly number[]
   unit: string
   /** What it is held against, in the same round. */
-  against?: { what: string; figures: number[] } | undefined
+  against?: { what: string; figures: readonly number[] } | undefined
 }
 
 export function median(figures: readonly number[]): number {
@@ -20,7 +20,11 @@ export function table(rows: readonly Row[]): string {
     const ratios = against?.figures.map((figure, round) => (figures[round] ?? Number.NaN) / figure) ?? []
     const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
     const ratio = against ? `**${median(ratios).toFixed(2)}** of ${against.what} (${range})` : ''
-    return `| ${what} | ${Math.round(median(figures)).toLocaleString('en')} ${unit} | ${ratio} |`
+    return `| ${what} | ${rounded(median(figures))} ${unit} | ${ratio} |`
   })
   return ['| | median | ratio, median (lowest to highest round) |', '|---|---|---|', ...lines].join('\n')
+}
+
+function rounded(figure: number): string {
+  return figure.toLocaleString('en', figure < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 })
 }

@@ -1,0 +1,50 @@
+import { mkdir, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { client } from '../test/support/client.ts'
+import { type Peer, startStowage, temporaryFolder } from './processes.ts'
+
+/** A fresh server in a folder of its own, with an account, a key and a local provider. */
+export interface Installation extends AsyncDisposable {
+  stowage: Peer
+  /** Goes with the installation. */
+  folder: string
+  /** What the local provider holds. */
+  files: string
+  session: string
+  key: string
+  providerId: string
+}
+
+export async function install(): Promise<Installation> {
+  await using stack = new AsyncDisposableStack()
+  const { path: folder } = stack.use(await temporaryFolder())
+  const stowage = stack.use(await startStowage(folder))
+  const api = client(stowage.url)
+  const { token: session } = await api.register('owner@example.org')
+  const files = join(folder, 'data', 'files')
+  await mkdir(files, { recursive: true })
+  const providerId = await api.connectProvider(session, 'local', { root: files })
+  const { key } = await api.createKey(session, { name: 'bench', scopes: ['write'] })
+  const kept = stack.move()
+  return {
+    stowage,
+    folder,
+    files,
+    session,
+    key,
+    providerId,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+/** Query of the two proxies. */
+export function place(providerId: string, path: string): string {
+  return `?${new URLSearchParams({ providerId, path })}`
+}
+
+export async function makeFile(path: string, bytes: number): Promise<void> {
+  const file = await open(path, 'w')
+  const chunk = crypto.getRandomValues(new Uint8Array(65536))
+  for (let written = 0; written < bytes; written += chunk.length) await file.write(chunk)
+  await file.close()
+}

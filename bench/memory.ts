@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Installation, install, makeFile, place } from './installation.ts'
+import type { Part } from './part.ts'
+
+const mib = 1024 * 1024
+const fileBytes = 1000 * mib
+const clients = 64
+const stepMs = 100
+const steps = 50
+/** Of each client in a step: 640 KiB a second. */
+const stepBytes = 64 * 1024
+
+export const memory: Part = {
+  title: 'Memory for slow clients',
+  about: `${clients} clients at once, each with a file of ${fileBytes / mib} MiB on a local disk and ${(stepBytes / 1024) * (1000 / stepMs)} KiB a second, for ${(steps * stepMs) / 1000} seconds: by how much the
+server's resident memory grew at most. A fresh server for each round.`,
+  async measure({ rounds, say }) {
+    const figures = { down: [] as number[], up: [] as number[] }
+    for (let round = 0; round < rounds; round += 1) {
+      say(`  round ${round + 1}`)
+      await using installation = await install()
+      await makeFile(join(installation.files, 'down.bin'), fileBytes)
+      // A first request, so that what loads once is there.
+      await readSlowly(installation, 1, 2)
+      figures.down.push(await growth(installation, () => readSlowly(installation, clients, steps)))
+      await writeSlowly(installation, 1, 2)
+      figures.up.push(await growth(installation, () => writeSlowly(installation, clients, steps)))
+    }
+    return [
+      { what: `${clients} slow downloads`, figures: figures.down, unit: 'MiB' },
+      { what: `${clients} slow raw uploads`, figures: figures.up, unit: 'MiB' },
+    ]
+  },
+}
+
+/** MiB. */
+async function growth({ stowage }: Installation, work: () => Promise<void>): Promise<number> {
+  const before = await resident(stowage.pid)
+  let highest = before
+  const watch = setInterval(() => {
+    void resident(stowage.pid).then(now => {
+      highest = Math.max(highest, now)
+    })
+  }, stepMs)
+  try {
+    await work()
+  } finally {
+    clearInterval(watch)
+  }
+  return (highest - before) / mib
+}
+
+/** Bytes that a process holds. */
+async function resident(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024
+}
+
+async function readSlowly(
+  { stowage, key, providerId }: Installation,
+  count: number,
+  stepsToTake: number,
+): Promise<void> {
+  const url = `${stowage.url}/api/download/proxy${place(providerId, '/down.bin')}`
+  const started = Array.from({ length: count }, async () => {
+    const asked = request(url, { headers: { authorization: `Bearer ${key}` }, agent: false })
+    asked.end()
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    response.on('error', () => {})
+    return response
+  })
+  const responses = await Promise.all(started)
+  for (let step = 0; step < stepsToTake; step += 1) {
+    for (const response of responses) {
+      if (response.read(stepBytes) === null) response.read()
+    }
+    await sleep(stepMs)
+  }
+  for (const response of responses) response.destroy()
+}
+
+async function writeSlowly(
+  { stowage, key, providerId }: Installation,
+  count: number,
+  stepsToTake: number,
+): Promise<void> {
+  const requests: ClientRequest[] = Array.from({ length: count }, (_, index) => {
+    const url = `${stowage.url}/api/upload/proxy${place(providerId, `/up-${index}.bin`)}`
+    const headers = { authorization: `Bearer ${key}`, 'content-length': fileBytes }
+    return request(url, { method: 'POST', headers, agent: false }).on('error', () => {})
+  })
+  const chunk = Buffer.alloc(stepBytes, 7)
+  for (let step = 0; step < stepsToTake; step += 1) {
+    for (const asked of requests) asked.write(chunk)
+    await sleep(stepMs)
+  }
+  for (const asked of requests) asked.destroy()
+}

@@ -1,0 +1,35 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Part } from './part.ts'
+import { startBare, startStowage, temporaryFolder } from './processes.ts'
+import { interleave } from './rounds.ts'
+
+export const start: Part = {
+  title: 'Start',
+  about: `From the start of the process to the first answer, of Stowage at \`/readyz\`: cold with an empty data folder (it makes the
+database), warm with the one it left.`,
+  async measure({ rounds }) {
+    await using folder = await temporaryFolder()
+    const figures = await interleave(rounds, {
+      'bare Node': () => timed(() => startBare(folder.path)),
+      cold: async () => {
+        await rm(join(folder.path, 'cold'), { recursive: true, force: true })
+        return timed(() => startStowage(join(folder.path, 'cold')))
+      },
+      // The first of these makes the folder, and is the one that only warms up.
+      warm: () => timed(() => startStowage(join(folder.path, 'warm'))),
+    })
+    return [
+      { what: 'bare Node', figures: figures['bare Node'], unit: 's' },
+      { what: 'Stowage, cold', figures: figures.cold, unit: 's' },
+      { what: 'Stowage, warm', figures: figures.warm, unit: 's' },
+    ]
+  },
+}
+
+/** Seconds; what was started is ended. */
+async function timed(begin: () => Promise<AsyncDisposable>): Promise<number> {
+  const from = performance.now()
+  await using _started = await begin()
+  return (performance.now() - from) / 1000
+}
