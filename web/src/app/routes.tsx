@@ -26,7 +26,10 @@ export const routes: RouteObject[] = [
         lazy: async () => ({ Component: (await import('../settings/layout.tsx')).SettingsLayout }),
         children: [
           { index: true, element: <Navigate to="/settings/profile" replace /> },
-          { path: 'profile', lazy: async () => ({ Component: (await import('../settings/profile.tsx')).Profile }) },
+          {
+            path: 'profile',
+            lazy: async () => ({ Component: (await import('../settings/profile/page.tsx')).Profile }),
+          },
           {
             path: 'api-keys',
             lazy: async () => ({ Component: (await import('../settings/api-keys/page.tsx')).ApiKeysPage }),

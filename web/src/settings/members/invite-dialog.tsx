@@ -1,0 +1,84 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Form } from 'react-aria-components'
+import { ask } from '../../api/request.ts'
+import { useScopes, useSession } from '../../app/use-session.ts'
+import { Button } from '../../ui/button.tsx'
+import { Choices } from '../../ui/choices.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Time } from '../../ui/time.tsx'
+import { AccessEditor } from '../access/access-editor.tsx'
+import { type AccessDraft, nothingChosen, type Role, roleChoices, toAccessInput } from '../access/draft.ts'
+import { ExpiryField, useExpiry } from '../access/expiry.tsx'
+import { CreateInviteMutation } from './operations.ts'
+
+/** Makes a link for one person; the server sends no mail, so whoever made it passes it on. */
+export function InviteDialog({ onClose }: { onClose: () => void }) {
+  const { role: ownRole } = useSession().viewer.user
+  const { reachesAll } = useScopes()
+  const [role, setRole] = useState<Role>('VIEWER')
+  const [access, setAccess] = useState<AccessDraft>({ all: reachesAll, chosen: {} })
+  const expiry = useExpiry('7')
+  const invite = useMutation({
+    mutationFn: () => {
+      if (nothingChosen(access)) throw new Error('Choose at least one provider.')
+      const input = { role, providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
+      return ask(CreateInviteMutation, { input })
+    },
+  })
+  if (invite.data) return <InviteLink {...invite.data.createInvite} onClose={onClose} />
+  return (
+    <Dialog title="Invite somebody" onClose={onClose} isBusy={invite.isPending} size="large">
+      <Form
+        onSubmit={event => {
+          event.preventDefault()
+          invite.mutate()
+        }}
+      >
+        <Choices
+          label="Role"
+          choices={roleChoices(ownRole).filter(({ value }) => value !== 'NONE')}
+          value={role}
+          onChange={setRole}
+        />
+        <AccessEditor
+          access={access}
+          onChange={setAccess}
+          allHelp="All of the workspace, also those connected later."
+        />
+        <ExpiryField expiry={expiry} allowNever={false} />
+        {invite.error && <ErrorBox error={invite.error} />}
+        <div className="dialog-actions">
+          <Button onPress={onClose} isDisabled={invite.isPending}>
+            Cancel
+          </Button>
+          <Button type="submit" variant="primary" isPending={invite.isPending}>
+            Create invite
+          </Button>
+        </div>
+      </Form>
+    </Dialog>
+  )
+}
+
+function InviteLink({ invite, expiresAt, onClose }: { invite: string; expiresAt: string; onClose: () => void }) {
+  const link = `${location.origin}/register?invite=${encodeURIComponent(invite)}`
+  return (
+    <Dialog title="Send this link" onClose={onClose} isBusy>
+      <p>
+        One person can register with it, until <Time at={expiresAt} />. It is not shown again.
+      </p>
+      <code className="secret" data-testid="invite-link">
+        {link}
+      </code>
+      <div className="dialog-actions">
+        <CopyButton text={link} label="Copy link" />
+        <Button variant="primary" onPress={onClose}>
+          Done
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

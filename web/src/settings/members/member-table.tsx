@@ -1,0 +1,77 @@
+import { Link } from 'react-router'
+import { useSession } from '../../app/use-session.ts'
+import { Button } from '../../ui/button.tsx'
+import { Time } from '../../ui/time.tsx'
+import { AccessSummary } from '../access/access-summary.tsx'
+import { roleTitles } from '../access/draft.ts'
+import type { Member } from './operations.ts'
+
+interface Actions {
+  onEdit: (member: Member) => void
+  onRemove: (member: Member) => void
+}
+
+export function MemberTable({ members, ...actions }: Actions & { members: readonly Member[] }) {
+  return (
+    <table className="table rows" aria-label="Members">
+      <thead>
+        <tr>
+          <th scope="col">Member</th>
+          <th scope="col">Role</th>
+          <th scope="col">Reaches</th>
+          <th scope="col">Joined</th>
+          <th scope="col">
+            <span className="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {members.map(member => (
+          <Row key={member.id} member={member} {...actions} />
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function Row({ member, onEdit, onRemove }: Actions & { member: Member }) {
+  const { user: self } = useSession().viewer
+  const { id, name, email, role, createdAt, providerAccess } = member
+  const nameId = `member-${id}`
+  const isSelf = id === self.id
+  // Only owners change owners.
+  const mayChange = !isSelf && (role !== 'OWNER' || self.role === 'OWNER')
+  return (
+    <tr>
+      <td id={nameId}>
+        {name && <div className="main-cell">{name}</div>}
+        <div className={name ? 'help' : 'main-cell'}>
+          {email}
+          {isSelf && ' (you)'}
+        </div>
+      </td>
+      <td>
+        <span className={`badge ${role === 'NONE' ? 'warn' : ''}`}>{roleTitles[role]}</span>
+      </td>
+      <td data-label="Reaches">{role === 'NONE' ? 'nothing yet' : <AccessSummary access={providerAccess} />}</td>
+      <td data-label="Joined">
+        <Time at={createdAt} />
+      </td>
+      <td className="actions-cell">
+        {mayChange && (
+          <div className="actions">
+            <Link className="button" to={`/settings/api-keys?user=${id}`} aria-describedby={nameId}>
+              Keys
+            </Link>
+            <Button onPress={() => onEdit(member)} aria-describedby={nameId}>
+              Edit
+            </Button>
+            <Button variant="danger" onPress={() => onRemove(member)} aria-describedby={nameId}>
+              Remove
+            </Button>
+          </div>
+        )}
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,33 @@
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+
+export const MembersQuery = graphql(`
+  query Members($after: String) {
+    users(first: 100, after: $after) {
+      nodes {
+        id email name role createdAt
+        providerAccess { all restrictions { basePath provider { id name } } }
+      }
+      pageInfo { endCursor hasNextPage }
+    }
+  }
+`)
+
+export type Member = ResultOf<typeof MembersQuery>['users']['nodes'][number]
+
+export const UpdateMemberMutation = graphql(`
+  mutation UpdateMember($input: UpdateMemberInput!) {
+    updateMember(input: $input) { id }
+  }
+`)
+
+export const RemoveMemberMutation = graphql(`
+  mutation RemoveMember($userId: ID!) {
+    removeMember(userId: $userId)
+  }
+`)
+
+export const CreateInviteMutation = graphql(`
+  mutation CreateInvite($input: CreateInviteInput!) {
+    createInvite(input: $input) { invite expiresAt }
+  }
+`)

@@ -1,3 +1,0 @@
-export function Profile() {
-  return <h1>Profile</h1>
-}

@@ -1,0 +1,29 @@
+import { useSession } from '../../app/use-session.ts'
+import { roleTitles } from '../access/draft.ts'
+import { PasswordForm } from './password-form.tsx'
+import '../settings.css'
+
+export function Profile() {
+  const { user, scopes, providerAccess } = useSession().viewer
+  return (
+    <>
+      <h1>Profile</h1>
+      <dl className="facts">
+        <dt>Name</dt>
+        <dd>{user.name ?? 'not given'}</dd>
+        <dt>Email</dt>
+        <dd>{user.email}</dd>
+        <dt>Role</dt>
+        <dd>
+          {roleTitles[user.role]}
+          {scopes.length > 0 && !providerAccess.all && ', on some providers'}
+        </dd>
+      </dl>
+      {user.role === 'NONE' && (
+        <p className="notice">You have no access to any files yet: ask an administrator to give you a role.</p>
+      )}
+      <h2>Password</h2>
+      <PasswordForm email={user.email} />
+    </>
+  )
+}

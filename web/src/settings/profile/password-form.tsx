@@ -1,0 +1,68 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Form } from 'react-aria-components'
+import { graphql } from '../../api/graphql.ts'
+import { ask } from '../../api/request.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { tell } from '../../ui/toasts.tsx'
+
+/** The session of this browser goes on, so its cookie stays as it is. */
+const ChangePasswordMutation = graphql(`
+  mutation ChangePassword($input: ChangePasswordInput!) {
+    changePassword(input: $input) { expiresAt }
+  }
+`)
+
+export function PasswordForm({ email }: { email: string }) {
+  const client = useQueryClient()
+  const [currentPassword, setCurrentPassword] = useState('')
+  const [newPassword, setNewPassword] = useState('')
+  const change = useMutation({
+    mutationFn: () => ask(ChangePasswordMutation, { input: { currentPassword, newPassword } }),
+    onSuccess: () => {
+      setCurrentPassword('')
+      setNewPassword('')
+      tell('The password is changed')
+      return client.invalidateQueries({ queryKey: ['sessions'] })
+    },
+  })
+  return (
+    <Form
+      className="card"
+      onSubmit={event => {
+        event.preventDefault()
+        change.mutate()
+      }}
+    >
+      {/* Password managers find out by it whose password changes. */}
+      <input type="email" autoComplete="username" value={email} readOnly hidden />
+      <TextField
+        label="Current password"
+        type="password"
+        autoComplete="current-password"
+        value={currentPassword}
+        onChange={setCurrentPassword}
+        isRequired
+      />
+      <TextField
+        label="New password"
+        type="password"
+        autoComplete="new-password"
+        value={newPassword}
+        onChange={setNewPassword}
+        minLength={12}
+        maxLength={256}
+        isRequired
+        description="At least 12 characters. All other sessions of yours end; API keys stay."
+      />
+      {change.error && <ErrorBox error={change.error} />}
+      <div className="row-of">
+        <Button type="submit" variant="primary" isPending={change.isPending}>
+          Change password
+        </Button>
+      </div>
+    </Form>
+  )
+}

@@ -1,0 +1,33 @@
+import { useQuery } from '@tanstack/react-query'
+import { Label, Meter } from 'react-aria-components'
+import { ask } from '../../api/request.ts'
+import { formatBytes } from '../../ui/bytes.ts'
+import { QuotaQuery } from './operations.ts'
+
+/** Of 100. */
+const nearlyFull = 90
+
+/** Nothing where the back end cannot say. */
+export function QuotaBar({ providerId }: { providerId: string }) {
+  const { data, error } = useQuery({
+    queryKey: ['providers', providerId, 'quota'],
+    queryFn: ({ signal }) => ask(QuotaQuery, { id: providerId }, { signal }),
+    staleTime: 60_000,
+  })
+  if (error) return <p className="help">How full it is could not be found out: {error.message}</p>
+  const quota = data?.provider.quota
+  if (quota?.used == null) return null
+  const used = formatBytes(quota.used)
+  if (quota.total == null || quota.total === 0) return <p className="help">{used} used</p>
+  const percent = Math.min(100, (quota.used / quota.total) * 100)
+  const text = `${used} of ${formatBytes(quota.total)} used`
+  return (
+    <Meter value={percent} valueLabel={text} className="quota">
+      <Label className="visually-hidden">Room</Label>
+      <div className="quota-track">
+        <div className={`quota-fill ${percent >= nearlyFull ? 'nearly-full' : ''}`} style={{ width: `${percent}%` }} />
+      </div>
+      <span className="help">{text}</span>
+    </Meter>
+  )
+}
