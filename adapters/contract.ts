@@ -126,8 +126,8 @@ export interface StorageProvider {
   deleteTree?(path: StoragePath, options: Call): Promise<void>
 
   /**
-   * Only where the bytes are a file on this machine: the host reads at positions with reused buffers, and closes the
-   * handle. @throws as `read`
+   * Only where the bytes are a file on this machine: the host reads at positions with reused buffers, or lets a server in
+   * front send what is at the handle's path, and closes the handle. @throws as `read`
    */
   openFile?(path: StoragePath, options: Call & { ifMatch?: string }): Promise<{ handle: FileHandle; entry: Entry }>
 

@@ -67,6 +67,12 @@ export const definitions = {
     null,
     'none',
   ),
+  STOWAGE_SENDFILE: define(
+    'How the proxy in front sends files of local disks [by itself](#files-sent-by-the-proxy): `x-accel-redirect:/internal` or `x-sendfile`',
+    handOver,
+    null,
+    'it does not',
+  ),
   STOWAGE_MAX_UPLOAD_BYTES: define(
     'Largest file that an upload may bring, in bytes',
     wholeNumber(1, Number.MAX_SAFE_INTEGER),
@@ -102,6 +108,13 @@ type Value<N extends Name> =
   | ReturnType<(typeof definitions)[N]['parse']>
   | ((typeof definitions)[N]['default'] extends null ? null : never)
 
+/** How the bytes of files on disk are left to the server in front. */
+export interface HandOver {
+  header: 'X-Accel-Redirect' | 'X-Sendfile'
+  /** In front of the absolute path, without a `/` at its end. */
+  prefix: string
+}
+
 export interface Settings {
   readonly port: number
   readonly host: string
@@ -117,6 +130,8 @@ export interface Settings {
   readonly allowedNetworks: readonly string[]
   readonly deniedNetworks: readonly string[]
   readonly trustedProxies: readonly string[]
+  /** Null: never. */
+  readonly handOver: HandOver | null
   readonly maxUploadBytes: number
   /** Seconds; 0: no links straight to a back end. */
   readonly directSeconds: number
@@ -142,6 +157,13 @@ export function readSettings(environment: Record<string, string | undefined>): S
       'STOWAGE_SECRET must be set together with DATABASE_URL: make one with "openssl rand -hex 32" and keep it.',
     )
   }
+  const handOver = read('STOWAGE_SENDFILE')
+  const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
+  if (handOver && trustedProxies.length === 0) {
+    throw new SettingsError(
+      'STOWAGE_TRUST_PROXY must be set together with STOWAGE_SENDFILE: to the address of the proxy.',
+    )
+  }
   return Object.freeze({
     port: read('PORT'),
     host: read('HOST'),
@@ -153,7 +175,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     adapterPackages: read('STOWAGE_ADAPTERS') ?? [],
     allowedNetworks: read('STOWAGE_ALLOW_NETWORKS') ?? [],
     deniedNetworks: read('STOWAGE_DENY_NETWORKS') ?? [],
-    trustedProxies: read('STOWAGE_TRUST_PROXY') ?? [],
+    trustedProxies,
+    handOver,
     maxUploadBytes: read('STOWAGE_MAX_UPLOAD_BYTES') ?? Number.MAX_SAFE_INTEGER,
     rateLimit: read('STOWAGE_RATE_LIMIT'),
     signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
@@ -236,6 +259,13 @@ function networks(text: string): string[] {
   })
   if (wrong !== undefined) throw new Error(`be addresses or networks such as 10.0.0.0/8, not "${wrong}"`)
   return items
+}
+
+function handOver(text: string): HandOver {
+  if (text.toLowerCase() === 'x-sendfile') return { header: 'X-Sendfile', prefix: '' }
+  const prefix = /^x-accel-redirect:((?:\/[\w.~-]+)+)\/?$/i.exec(text)?.[1]
+  if (prefix === undefined) throw new Error(`be x-sendfile or such as x-accel-redirect:/internal, not "${text}"`)
+  return { header: 'X-Accel-Redirect', prefix }
 }
 
 function folders(text: string): string[] {

@@ -30,6 +30,9 @@ const bad: [string, string][] = [
   ['STOWAGE_TRUST_PROXY', 'proxy.example.org'],
   ['STOWAGE_TRUST_PROXY', '10.0.0.0/33'],
   ['STOWAGE_TRUST_PROXY', '10.0.0.1,fd00::/8/8'],
+  ['STOWAGE_SENDFILE', 'yes'],
+  ['STOWAGE_SENDFILE', 'x-accel-redirect:internal'],
+  ['STOWAGE_SENDFILE', 'x-accel-redirect:/in ternal'],
   ['LOG_LEVEL', 'loud'],
 ]
 for (const [name, value] of bad) {
@@ -44,6 +47,14 @@ for (const [name, value] of bad) {
 t.test('an own database needs an own secret', async t => {
   t.throws(() => readSettings({ DATABASE_URL: 'postgres://localhost/x' }), /^STOWAGE_SECRET must be set/)
   t.ok(readSettings({ DATABASE_URL: 'postgres://localhost/x', STOWAGE_SECRET: 'x'.repeat(32) }))
+})
+
+t.test('the hand-over of files needs to know the proxy', async t => {
+  const given = { STOWAGE_SENDFILE: 'X-Accel-Redirect:/internal/' }
+  t.throws(() => readSettings(given), { message: /^STOWAGE_TRUST_PROXY must/ })
+  const behind = { STOWAGE_TRUST_PROXY: '10.0.0.1' }
+  t.same(readSettings({ ...given, ...behind }).handOver, { header: 'X-Accel-Redirect', prefix: '/internal' })
+  t.same(readSettings({ STOWAGE_SENDFILE: 'x-sendfile', ...behind }).handOver, { header: 'X-Sendfile', prefix: '' })
 })
 
 t.test('the README has a row for each, as described here', async t => {

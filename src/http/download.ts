@@ -4,6 +4,7 @@ import { requireScope } from '../auth/policy.ts'
 import { AppError } from '../errors.ts'
 import type { Download, UseDownload } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
+import type { HandOver } from '../settings.ts'
 import { requestSignal } from './abort.ts'
 import { answerArchive } from './archive.ts'
 import { originOf } from './authenticate.ts'
@@ -14,6 +15,7 @@ import { type Content, openContent } from './content.ts'
 import { digestHeaders } from './content-digest.ts'
 import { contentDisposition, contentType } from './content-headers.ts'
 import { cutDownload } from './cut-download.ts'
+import { handOverHeader, mayHandOver } from './hand-over.ts'
 import { parseQuery, requireParameter } from './query.ts'
 import { parseRange, type Span } from './range.ts'
 import { bytesWritten, write } from './send-file.ts'
@@ -22,7 +24,7 @@ import { formatTag, wholeSeconds } from './validators.ts'
 export const downloadPath = '/api/download/proxy'
 
 /** `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`; `disposition=attachment|inline`. A folder is a ZIP file. */
-export function downloadRoute(app: FastifyInstance, { files }: Services): void {
+export function downloadRoute(app: FastifyInstance, { files }: Services, handOver: HandOver | null): void {
   app.route({
     method: ['GET', 'HEAD'],
     url: downloadPath,
@@ -34,7 +36,7 @@ export function downloadRoute(app: FastifyInstance, { files }: Services): void {
         query.ticket === undefined
           ? files.download(request.viewer, query, signal, (found, running) => use({ ...found, inline: false }, running))
           : files.downloadLink(query.ticket, originOf(request), signal, use)
-      await asTransfer(app, answer(find, query.inline, request, reply))
+      await asTransfer(app, answer(find, query.inline, request, reply, handOver))
     },
   })
 }
@@ -79,12 +81,20 @@ async function answer(
   inline: boolean | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
+  handOver: HandOver | null,
 ): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
     const changed = await find(async (found, signal) => {
       if (found.entry.kind === 'directory') return answerArchive(found, request, reply, signal)
       const body = decide(request, reply, found, inline ?? found.inline)
       try {
+        if (handOver && body.kind !== 'none' && mayHandOver(request)) {
+          const header = await handOverHeader(handOver, found.location, found.entry.etag, signal)
+          if (header) {
+            leaveToProxy(reply, body, found, header)
+            return null
+          }
+        }
         const content = body.kind === 'none' ? null : await openContent(found, spansOf(body), signal)
         await transmit(request, reply, body, content, found, signal)
         return null
@@ -165,6 +175,25 @@ async function transmit(
   } finally {
     await content?.close()
   }
+}
+
+/** The whole file, of which the proxy takes the ranges that the request names. It never says what it has sent. */
+function leaveToProxy(
+  reply: FastifyReply,
+  body: Exclude<Body, { kind: 'none' }>,
+  { entry, ended }: Found,
+  header: Record<string, string>,
+): void {
+  const asked = body.kind === 'several' ? body.ranges.length : body.span && body.span.last - body.span.first + 1
+  // nginx adds its own of the second.
+  reply
+    .removeHeader('Content-Range')
+    .removeHeader('Accept-Ranges')
+    .headers({ ...header, 'Content-Type': contentType(entry.mimeType) })
+  reply.hijack()
+  reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-length': '0' })
+  reply.raw.end()
+  ended(asked ?? 0)
 }
 
 async function sendBody(response: ServerResponse, body: Body, content: Content, signal: AbortSignal): Promise<void> {

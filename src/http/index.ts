@@ -1,6 +1,7 @@
 /** All routes but GraphQL's. */
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
+import type { HandOver } from '../settings.ts'
 import { consoleRoutes } from './console.ts'
 import { consoleSessionRoutes } from './console-session.ts'
 import { downloadRoute } from './download.ts'
@@ -11,13 +12,13 @@ import { uploadRoute } from './upload.ts'
 
 export async function registerRoutes(
   app: FastifyInstance,
-  { services, ready }: { services: Services; ready: () => Promise<void> },
+  { services, ready, handOver }: { services: Services; ready: () => Promise<void>; handOver: HandOver | null },
 ): Promise<void> {
   healthRoutes(app, ready)
   oauthCallbackRoute(app, services)
   consoleSessionRoutes(app)
   await consoleRoutes(app)
-  downloadRoute(app, services)
+  downloadRoute(app, services, handOver)
   await app.register(scope => uploadRoute(scope, services))
   await app.register(scope => resumableRoutes(scope, services))
 }

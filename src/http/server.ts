@@ -18,7 +18,7 @@ import { cutStalledClients } from './stall.ts'
 
 export interface ServerOptions {
   services: Services
-  settings: Pick<Settings, 'trustedProxies' | 'stallTimeout'>
+  settings: Pick<Settings, 'trustedProxies' | 'stallTimeout' | 'handOver'>
   log: FastifyBaseLogger
   /** Rejects with a sentence where the server cannot do its work. */
   ready: () => Promise<void>
@@ -61,6 +61,6 @@ export async function createServer({ services, settings, log, ready }: ServerOpt
   authenticateRequests(app, services)
   refuseUnknownRoutes(app)
   handleExpectations(app)
-  await registerRoutes(app, { services, ready })
+  await registerRoutes(app, { services, ready, handOver: settings.handOver })
   return app
 }

@@ -12,7 +12,7 @@ import { builtInAdapters } from '../../adapters/index.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { connect } from '../../src/db/client.ts'
 import { closeGracefully } from '../../src/http/close.ts'
-import { createServer } from '../../src/http/server.ts'
+import { createServer, type ServerOptions } from '../../src/http/server.ts'
 import { createServices, type Services } from '../../src/services/index.ts'
 import { createStorage } from '../../src/storage/host.ts'
 import { createNetwork } from '../../src/storage/network/index.ts'
@@ -56,6 +56,7 @@ export interface HttpOptions {
   maxUploadBytes?: number
   /** Routes of a test's own. */
   extend?: (app: FastifyInstance) => void
+  settings?: Partial<ServerOptions['settings']>
   /** Adapters of a test's own; each is connected, without a configuration. */
   adapters?: AdapterDefinition[]
 }
@@ -104,7 +105,7 @@ export async function serve(
   let ready = async () => {}
   const app = await createServer({
     services,
-    settings: { trustedProxies: [], stallTimeout: 60 },
+    settings: { trustedProxies: [], stallTimeout: 60, handOver: null, ...options.settings },
     log: pino({ level: 'debug' }, sink),
     ready: () => ready(),
   })
