@@ -8,10 +8,12 @@ import { deriveSecrets } from './auth/secrets.ts'
 import type { Database } from './db/client.ts'
 import { isMigrated } from './db/migrate.ts'
 import { registerGraphql } from './graphql/index.ts'
+import { HiddenTexts } from './hidden.ts'
 import { requestSignal } from './http/abort.ts'
 import { originOf } from './http/authenticate.ts'
 import { asTransfer, closeGracefully } from './http/close.ts'
 import { createServer } from './http/server.ts'
+import { describeDetails } from './log.ts'
 import { createServices, type Services } from './services/index.ts'
 import type { Settings } from './settings.ts'
 import { createStorage } from './storage/host.ts'
@@ -35,12 +37,14 @@ export async function buildApp(options: {
   secret: string
   settings: Settings
   log: Logger
+  /** What the log hides; the credentials of providers are added as they come into use. */
+  hidden?: HiddenTexts
   /** Those that come with the server, unless given. */
   adapters?: readonly AdapterDefinition[] | undefined
   /** Milliseconds for what a back end is asked and moves no file content. Default: a minute. */
   metadataTimeout?: number | undefined
 }): Promise<App> {
-  const { db, settings, log } = options
+  const { db, settings, log, hidden = new HiddenTexts() } = options
   const secrets = deriveSecrets(options.secret)
   const adapters = await loadAdapters({
     builtIn: options.adapters ?? builtInAdapters({ localRoots: settings.localRoots }),
@@ -52,7 +56,8 @@ export async function buildApp(options: {
     secrets,
     adapters,
     network: createNetwork({ allow: settings.allowedNetworks, deny: settings.deniedNetworks }),
-    warn: (message, details) => log.warn(details, message),
+    hidden,
+    warn: (message, details = {}) => log.warn(describeDetails(details), message),
     metadataTimeout: options.metadataTimeout,
   })
   const services = createServices({

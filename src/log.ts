@@ -3,11 +3,35 @@ import type { LogLevel } from './settings.ts'
 
 /** Causes within causes; deeper ones say nothing new. */
 const maxCauses = 5
+/** Of what comes from an adapter. */
+const maxDepth = 4
 
-/** JSON lines. Of an error only what tells of it: libraries hang clients, requests and keys on theirs. */
-export function createLog(level: LogLevel, destination?: DestinationStream): Logger {
-  const options = { level, serializers: { err: (error: unknown) => describeError(error, maxCauses) } }
+/**
+ * JSON lines. Of an error only what tells of it: libraries hang clients, requests and keys on theirs.
+ * @param hide takes out of a line what it may not hold
+ */
+export function createLog(level: LogLevel, destination?: DestinationStream, hide?: (line: string) => string): Logger {
+  const options = {
+    level,
+    serializers: { err: (error: unknown) => describeError(error, maxCauses) },
+    ...(hide && { hooks: { streamWrite: hide } }),
+  }
   return destination ? pino(options, destination) : pino(options)
+}
+
+/** Facts that an adapter tells: plain data, with errors anywhere in them as they are told elsewhere. */
+export function describeDetails(details: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, describe(value, maxDepth)]))
+}
+
+function describe(value: unknown, depth: number): unknown {
+  if (value instanceof Error) return describeError(value, maxCauses)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === 0) return '[...]'
+  if (Array.isArray(value)) return value.map(each => describe(each, depth - 1))
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value))
+  if (!isPlain) return value instanceof Date ? value : `[${value.constructor?.name ?? 'object'}]`
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, describe(each, depth - 1)]))
 }
 
 function describeError(error: unknown, causes: number): unknown {

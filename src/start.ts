@@ -8,6 +8,7 @@ import { prepareConsole } from './console-build.ts'
 import { type Connection, connect, type Database } from './db/client.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './db/embedded/index.ts'
 import { migrate } from './db/migrate.ts'
+import { HiddenTexts } from './hidden.ts'
 import { createLog } from './log.ts'
 import { readOrMakeSecret } from './secret-file.ts'
 import type { Services } from './services/index.ts'
@@ -20,7 +21,9 @@ const uploadSweepInterval = 60 * 60 * 1000
 
 /** Resolves with the exit status once the server has stopped. */
 export async function start(settings: Settings): Promise<number> {
-  const log = createLog(settings.logLevel)
+  const hidden = new HiddenTexts()
+  const log = createLog(settings.logLevel, undefined, hidden.hide)
+  endOnFault(log)
   const stopped = Promise.withResolvers<number>()
   const onSignal = (signal: NodeJS.Signals) => {
     log.info(`${signal}: stopping; running transfers may finish for some seconds`)
@@ -38,10 +41,11 @@ export async function start(settings: Settings): Promise<number> {
   const db = await openDatabase(embedded?.connection ?? { connectionString: settings.databaseUrl ?? '' }, log)
   cleanup.defer(() => db.destroy())
   const secret = settings.secret ?? (await readOrMakeSecret(settings.dataFolder))
+  hidden.add(secret, passwordIn(settings.databaseUrl))
   await prepareConsole(line => process.stdout.write(`${line}\n`)).catch(err =>
     log.warn({ err }, 'The console could not be built; the API works without it'),
   )
-  const app = await buildApp({ db, secret, settings, log })
+  const app = await buildApp({ db, secret, settings, log, hidden })
   cleanup.defer(() => app.close())
   // For good: npm forwards a Ctrl-C that the terminal has sent already, and the second must not cut the first short.
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
@@ -54,6 +58,19 @@ export async function start(settings: Settings): Promise<number> {
   })
   process.stdout.write(banner(settings, address, await isEmpty(db)))
   return await stopped.promise
+}
+
+/** Node's own report would show all that hangs on the error: clients, requests, configurations. */
+function endOnFault(log: Logger): void {
+  process.on('uncaughtException', err => {
+    log.fatal({ err }, 'A fault that nothing caught ends the server')
+    process.exit(1)
+  })
+}
+
+function passwordIn(url: string | null): string | null {
+  const { password } = new URL(url ?? 'postgres:')
+  return decodeURIComponent(password)
 }
 
 async function startEmbedded(settings: Settings, log: Logger): Promise<EmbeddedPostgres> {

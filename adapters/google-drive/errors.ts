@@ -34,7 +34,12 @@ export function failureOf(error: unknown): Failure {
 function forLog(error: unknown, status: number | undefined, reason: string | undefined): Error {
   const message = error instanceof Error ? error.message : String(error)
   const code = property(property(error, 'cause'), 'code') ?? property(error, 'code')
-  return Object.assign(new Error(message.replace(/\?[^\s"']*/g, '?...')), { status, reason, code })
+  return Object.assign(new Error(withoutSecrets(message)), { status, reason, code })
+}
+
+/** Words that are long enough to be tokens, assertions or the query of an address: whoever answers may repeat them. */
+function withoutSecrets(text: string): string {
+  return text.replace(/\?[^\s"']*/g, '?...').replace(/[\w.~+/=%-]{40,}/g, '...')
 }
 
 /** `{error: {errors: [{reason}]}}` of the Drive API, `{error: 'invalid_grant'}` of OAuth. */

@@ -100,10 +100,14 @@ export function toStorageError(error: unknown, where: Where): unknown {
   return new StorageError(code, message, { cause: withoutSecrets(vendor), retryAfterMs: wait })
 }
 
-/** Amazon's answers repeat what was signed, and session tokens; a cause is logged. */
+/** Amazon's answers repeat what was signed, and session tokens, which are long words; a cause is logged. */
 function withoutSecrets(error: Vendor): Error {
   const { message, $metadata, $fault } = error
-  return Object.assign(new Error(message), { name: codeOf(error), $metadata, $fault })
+  return Object.assign(new Error(message.replace(/[\w.~+/=%-]{40,}/g, '...')), {
+    name: codeOf(error),
+    $metadata,
+    $fault,
+  })
 }
 
 /** S3's own code, also where the SDK puts it beside its name. */

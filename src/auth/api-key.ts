@@ -14,6 +14,11 @@ export function isApiKey(token: string): boolean {
   return keyPattern.test(token)
 }
 
+/** Keys, and tokens of the form of JWTs, wherever in a text somebody has put them. */
+export function withoutCredentials(text: string): string {
+  return text.replace(/stw_\w{8,}|eyJ[\w-]+\.[\w.-]+/g, '[redacted]')
+}
+
 /** A plain hash is enough for 160 random bits: there is nothing to guess. */
 export function hashToken(token: string): Buffer {
   // In one call: the object of createHash outlives young garbage collections, and there is one for each request.

@@ -66,8 +66,14 @@ function parseBounded(source: string): DocumentNode {
     if (!(error instanceof GraphQLError)) throw error
     // There is nothing but its message to tell it by.
     if (/ more tha[nt] \d+ tokens/.test(error.message)) throw tooLarge(`has more than ${maxTokens} tokens`)
-    throw new RequestRefused('INVALID_QUERY', [error])
+    throw new RequestRefused('INVALID_QUERY', [withoutStrings(error)])
   }
+}
+
+/** What stands in quotes may be a password that is only in the wrong place. */
+function withoutStrings(error: GraphQLError): GraphQLError {
+  const message = error.message.replace(/\b((?:Block)?String) ".*"/s, '$1')
+  return new GraphQLError(message, { source: error.source, positions: error.positions })
 }
 
 /** The operation that a request names, or the only one. @throws INVALID_INPUT as `RequestRefused` */

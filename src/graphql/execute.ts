@@ -1,13 +1,14 @@
 import { RequestCache } from '@pothos/plugin-scope-auth'
 import type { FastifyInstance } from 'fastify'
-import { type ExecutionResult, type GraphQLSchema, getVariableValues, type OperationDefinitionNode } from 'graphql'
+import type { ExecutionResult, GraphQLSchema, OperationDefinitionNode } from 'graphql'
 import { AppError } from '../errors.ts'
 import type { GraphqlContext } from './context.ts'
 import { requireAffordable } from './cost.ts'
 import { createDocuments, findOperation } from './documents.ts'
-import { type FormattedError, formatExecution, formatRefusal, maxErrors, RequestRefused } from './error-formatter.ts'
+import { type FormattedError, formatExecution, formatRefusal, maxErrors } from './error-formatter.ts'
 import type { Parameters } from './parameters.ts'
 import { noteRefusals } from './refusals.ts'
+import { readVariables } from './variables.ts'
 
 /** Without `data` the request was refused, and nothing was executed. */
 export interface Answer {
@@ -37,11 +38,9 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
     const known = documents.get(query)
     const operation = findOperation(known, operationName)
     if (affordable.has(operation)) return operation
-    const definitions = operation.variableDefinitions ?? []
-    const values = getVariableValues(schema, definitions, variables ?? {}, { maxErrors })
-    if (values.errors) throw new RequestRefused('INVALID_INPUT', values.errors)
-    requireAffordable(schema, known.document, operation, values.coerced)
-    if (definitions.length === 0) affordable.add(operation)
+    const values = readVariables(schema, operation, variables ?? {})
+    requireAffordable(schema, known.document, operation, values)
+    if (!operation.variableDefinitions?.length) affordable.add(operation)
     return operation
   }
 

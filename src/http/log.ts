@@ -1,7 +1,15 @@
 import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest } from 'fastify'
+import { withoutCredentials } from '../auth/api-key.ts'
 
-/** Query parameters that are as good as a credential. */
-const secretParameters = new Set(['ticket', 'code', 'state'])
+/** Query parameters that are shown, where they are what they should be; anything else may be a credential. */
+const shownParameters = new Map([
+  ['providerId', /^[\da-f-]{36}$/],
+  ['path', /^/],
+  ['conflict', /^[a-z]{1,10}$/],
+  ['disposition', /^[a-z]{1,10}$/],
+])
+/** All that a line about a request has. Plugins log in its name, too: whole headers, where they like. */
+const shownFacts = new Set(['req', 'res', 'err', 'reason', 'ms', 'path', 'code'])
 
 /** One line for each request, when it is answered; no headers, no bodies, no tickets. */
 export function requestLog(log: FastifyBaseLogger): FastifyBaseLogger {
@@ -15,6 +23,9 @@ export function requestLog(log: FastifyBaseLogger): FastifyBaseLogger {
           remoteAddress: request.ip,
         }),
         res: (reply: Pick<FastifyReply, 'statusCode'>) => ({ statusCode: reply.statusCode }),
+      },
+      formatters: {
+        log: (facts: object) => Object.fromEntries(Object.entries(facts).filter(([name]) => shownFacts.has(name))),
       },
     },
   )
@@ -36,18 +47,20 @@ export class RequestLogController extends fastify.LogController {
   }
 }
 
-/** However the parameter's name is encoded. A GraphQL document can hold anything, passwords too. */
+/** However a parameter's name is encoded. */
 export function redactUrl(url: string): string {
   const start = url.indexOf('?')
-  if (start < 0) return url
-  if (url.startsWith('/graphql')) return `${url.slice(0, start)}?[redacted]`
+  const path = withoutCredentials(url.slice(0, start < 0 ? undefined : start))
+  if (start < 0) return path
   const pairs = url.slice(start + 1).split('&')
-  return `${url.slice(0, start)}?${pairs.map(redactPair).join('&')}`
+  return `${path}?${pairs.map(redactPair).join('&')}`
 }
 
 function redactPair(pair: string): string {
-  const name = pair.split('=', 1)[0] ?? ''
-  return secretParameters.has(decode(name)) ? `${name}=[redacted]` : pair
+  const equals = pair.indexOf('=')
+  const name = decode(pair.slice(0, Math.max(equals, 0)))
+  if (shownParameters.get(name)?.test(pair.slice(equals + 1))) return withoutCredentials(pair)
+  return /^[a-z]{1,20}$/i.test(name) ? `${name}=[redacted]` : '[redacted]'
 }
 
 function decode(name: string): string {

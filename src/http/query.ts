@@ -15,7 +15,7 @@ export function parseQuery<Name extends string>(url: string, names: readonly Nam
     const given = decode(rawName)
     const name = names.find(known => known === given)
     if (name === undefined)
-      throw invalid(`There is no query parameter "${given.slice(0, 50)}" here, only ${names.join(', ')}.`)
+      throw invalid(`There is no query parameter ${quoteName(given)} here, only ${names.join(', ')}.`)
     if (query[name] !== undefined) throw invalid(`The query parameter "${name}" is given more than once.`)
     query[name] = decode(rawValue)
   }
@@ -26,6 +26,11 @@ export function parseQuery<Name extends string>(url: string, names: readonly Nam
 export function requireParameter(value: string | undefined, name: string): string {
   if (value === undefined || value === '') throw invalid(`The query parameter "${name}" is missing.`)
   return value
+}
+
+/** For a message, which is logged: what is no word may be a credential in the wrong place. */
+export function quoteName(given: string): string {
+  return /^\w{1,20}$/.test(given) ? `"${given}"` : 'of this name'
 }
 
 function decode(text: string): string {

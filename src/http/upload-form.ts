@@ -8,6 +8,7 @@ import type { Services } from '../services/index.ts'
 import { requestSignal } from './abort.ts'
 import { freshness } from './authenticate.ts'
 import { fromForm, fromHttp } from './errors.ts'
+import { quoteName } from './query.ts'
 import { type StoredEntry, storedEntry } from './stored-entry.ts'
 import { parseConflict, parseMimeType } from './upload-body.ts'
 
@@ -98,7 +99,7 @@ function readField(
 ): void {
   const name = fieldNames.find(known => known === fieldname)
   if (name === undefined) {
-    throw invalid(`There is no form field "${String(fieldname).slice(0, 50)}" here, only ${fieldNames.join(', ')}.`)
+    throw invalid(`There is no form field ${quoteName(String(fieldname))} here, only ${fieldNames.join(', ')}.`)
   }
   if (isLate) throw invalid(`The form field "${name}" comes after a file: send the fields first.`)
   if (fields[name] !== undefined) throw invalid(`The form field "${name}" is given more than once.`)

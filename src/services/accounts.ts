@@ -107,7 +107,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
      * @throws INVALID_INPUT, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
      */
     register(input: Registration, origin: Origin): Promise<SignedIn> {
-      const given = { email: cut(input.email), byInvite: input.invite != null }
+      const given = { ...emailIn(input), byInvite: input.invite != null }
       return audit.recorded({ origin }, 'REGISTER', { details: given }, recording => register(input, origin, recording))
     },
 
@@ -117,7 +117,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
      */
     login(input: { email: string; password: string }, origin: Origin): Promise<SignedIn> {
       const tried = { email: input.email, address: origin.address }
-      return audit.recorded({ origin }, 'LOGIN', { details: { email: cut(input.email) } }, recording =>
+      return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, recording =>
         limits.tryPassword(tried, async () => {
           // PostgreSQL holds no NUL, so no email has one.
           const account = input.email.includes('\0') ? null : await findPasswordByEmail(db, input.email.trim())
@@ -196,4 +196,9 @@ function requireStillCovers(maker: Viewer, given: Pick<Member, 'role' | 'access'
 /** A JWT counts in seconds. */
 function wholeSecond(time: number): Date {
   return new Date(Math.ceil(time / 1000) * 1000)
+}
+
+/** A password that was typed into the wrong field is not to be kept. */
+function emailIn({ email }: { email: string }): { email?: string } {
+  return email.includes('@') ? { email: cut(email) } : {}
 }

@@ -58,6 +58,8 @@ export interface StorageOptions {
   secrets: Secrets
   adapters: AdapterRegistry
   network: Network
+  /** Told of every secret before an adapter has it. */
+  hidden: { add(...secrets: unknown[]): void }
   warn: (message: string, details?: Record<string, unknown>) => void
   /** Milliseconds for what moves no file content, opening and closing included. Default: a minute. */
   metadataTimeout?: number | undefined
@@ -72,10 +74,10 @@ interface Opened {
 const closeDelay = 60 * 60 * 1000
 
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, network, warn, metadataTimeout = 60_000 } = options
+  const { db, secrets, adapters, network, hidden, warn, metadataTimeout = 60_000 } = options
   const opened = new Map<string, Opened>()
   const running = new Running()
-  const tokens = createTokenStore({ db, secrets })
+  const tokens = createTokenStore({ db, secrets, hidden })
   const find = batched(async (ids: readonly string[]) => {
     return new Map((await findProviders(db, ids)).map(record => [record.id, record]))
   })
@@ -94,6 +96,7 @@ export function createStorage(options: StorageOptions): Storage {
   function config(record: ProviderRecord): Config {
     try {
       const secret = record.sealedSecrets ? JSON.parse(secrets.open(record.sealedSecrets, record.id)) : {}
+      hidden.add(...Object.values(secret))
       return { ...record.config, ...secret }
     } catch (error) {
       if (!(error instanceof SecretMismatch)) throw error
@@ -199,6 +202,7 @@ export function createStorage(options: StorageOptions): Storage {
     ask: (signal, question) => ask(signal, question),
     tokens,
     async tryOut(adapter, settings, use, record) {
+      hidden.add(...Object.values(adapter.rules.split(settings).secret))
       try {
         const provider = await openAdapter(adapter, settings, hostFor(adapter, settings, record))
         try {

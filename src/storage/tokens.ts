@@ -46,7 +46,12 @@ interface Refusal {
   until: number
 }
 
-export function createTokenStore({ db, secrets }: { db: Database; secrets: Secrets }): TokenStore {
+export function createTokenStore(options: {
+  db: Database
+  secrets: Secrets
+  hidden: { add(...secrets: unknown[]): void }
+}): TokenStore {
+  const { db, secrets, hidden } = options
   /** Of the version that they were asked for: another one may have another person's consent. */
   const known = new Map<string, { version: number; tokens: Tokens }>()
   const renewals = new Map<string, Promise<Tokens>>()
@@ -56,7 +61,9 @@ export function createTokenStore({ db, secrets }: { db: Database; secrets: Secre
 
   function open(providerId: string, stored: StoredTokens): Tokens {
     try {
-      return { ...JSON.parse(secrets.open(stored.sealed, context(providerId))), expiresAt: stored.expiresAt }
+      const tokens = { ...JSON.parse(secrets.open(stored.sealed, context(providerId))), expiresAt: stored.expiresAt }
+      hidden.add(tokens.accessToken, tokens.refreshToken)
+      return tokens
     } catch (cause) {
       if (!(cause instanceof SecretMismatch)) throw cause
       const message = `${cause.message} Set that one, or authorize the provider again.`
@@ -65,6 +72,7 @@ export function createTokenStore({ db, secrets }: { db: Database; secrets: Secre
   }
 
   function seal(providerId: string, { expiresAt, ...rest }: Tokens): StoredTokens {
+    hidden.add(rest.accessToken, rest.refreshToken)
     return { sealed: secrets.seal(JSON.stringify(rest), context(providerId)), expiresAt }
   }
 

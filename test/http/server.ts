@@ -11,6 +11,7 @@ import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { connect } from '../../src/db/client.ts'
+import { HiddenTexts } from '../../src/hidden.ts'
 import { closeGracefully } from '../../src/http/close.ts'
 import { createServer, type ServerOptions } from '../../src/http/server.ts'
 import { createServices, type Services } from '../../src/services/index.ts'
@@ -88,7 +89,14 @@ export async function serve(
   const own = options.adapters ?? []
   const builtIn = [...builtInAdapters({ localRoots: [folder] }), ...own]
   const adapters = await loadAdapters({ builtIn, packages: [], warn: () => {} })
-  const storage = createStorage({ db, secrets, adapters, network: createNetwork(), warn: () => {} })
+  const storage = createStorage({
+    db,
+    secrets,
+    adapters,
+    network: createNetwork(),
+    hidden: new HiddenTexts(),
+    warn: () => {},
+  })
   const maxUploadBytes = options.maxUploadBytes ?? Number.MAX_SAFE_INTEGER
   const limits = { requestsPerMinute: 0, signIns: 0 }
   const services = createServices({

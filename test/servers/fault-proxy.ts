@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 
 /** What happens to a request that is not simply passed on. */
 export type Fault =
-  /** Answered here, without the server. */
-  | { answer: { status: number; headers?: Record<string, string>; body?: string } }
+  /** Answered here, without the server; the body may be made of all that was sent. */
+  | { answer: { status: number; headers?: Record<string, string>; body?: string | ((sent: string) => string) } }
   /** The connection breaks after so many bytes of the request's body have been passed on. */
   | { cutRequestAfter: number }
   /** The connection breaks after so many bytes of the answer's body have been passed on. */
@@ -107,8 +107,12 @@ export async function faultProxy(t: Scope, upstream: string): Promise<FaultProxy
 }
 
 function answer(req: IncomingMessage, res: ServerResponse, { answer }: Extract<Fault, { answer: object }>): void {
-  req.resume().on('end', () => {
+  const chunks: Buffer[] = []
+  req.on('data', (chunk: Buffer) => chunks.push(chunk))
+  req.on('end', () => {
+    const sent = `${req.method} ${req.url}\n${req.rawHeaders.join('\n')}\n${Buffer.concat(chunks)}`
+    const body = typeof answer.body === 'function' ? answer.body(sent) : answer.body
     res.writeHead(answer.status, answer.headers)
-    res.end(req.method === 'HEAD' ? undefined : answer.body)
+    res.end(req.method === 'HEAD' ? undefined : body)
   })
 }

@@ -1,0 +1,52 @@
+import {
+  coerceInputValue,
+  GraphQLError,
+  type GraphQLSchema,
+  getVariableValues,
+  isInputType,
+  type OperationDefinitionNode,
+  print,
+  typeFromAST,
+} from 'graphql'
+import { maxErrors, RequestRefused } from './error-formatter.ts'
+
+/**
+ * The values of an operation's variables, with defaults. What is wrong is told without the values: graphql's own words
+ * repeat whole inputs, with the passwords and keys in them. @throws INVALID_INPUT as `RequestRefused`
+ */
+export function readVariables(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+  given: Record<string, unknown>,
+): Record<string, unknown> {
+  const definitions = operation.variableDefinitions ?? []
+  const values = getVariableValues(schema, definitions, given, { maxErrors })
+  if (!values.errors) return values.coerced
+  const errors: GraphQLError[] = []
+  for (const node of definitions) {
+    const name = node.variable.name.value
+    const type = typeFromAST(schema, node.type as never)
+    const value = given[name]
+    const refuse = (what: string) => {
+      if (errors.length < maxErrors) errors.push(new GraphQLError(what, { nodes: node }))
+    }
+    if (!isInputType(type)) continue
+    if (value === undefined || value === null) {
+      if (print(node.type).endsWith('!') && (value === null || !node.defaultValue))
+        refuse(`Variable "$${name}" of the type "${print(node.type)}" is missing or null.`)
+      continue
+    }
+    coerceInputValue(value, type, (path, invalid, { message }) => {
+      const place = [name, ...path].join('.')
+      refuse(`Variable "$${name}" has an invalid value at "${place}": ${withoutValue(message, invalid)}`)
+    })
+  }
+  throw new RequestRefused('INVALID_INPUT', errors.length > 0 ? errors : values.errors)
+}
+
+function withoutValue(text: string, value: unknown): string {
+  const message = text.replace(/^([A-Z]\w* cannot represent [^:"]*): .*$/s, '$1.')
+  if (typeof value === 'object') return message
+  const texts = [JSON.stringify(value), String(value)].filter(text => text.length > 1)
+  return texts.reduce((text, each) => text.replaceAll(each, '...'), message)
+}

@@ -1,0 +1,523 @@
+/**
+ * What the server tells: the whole program, with secrets that are known here, does all that it can do, well and badly.
+ * Then everything that it printed, answered and stored is searched for every secret, in the forms that texts take.
+ */
+import { randomBytes } from 'node:crypto'
+import { connect as openSocket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import pg from 'pg'
+import t from 'tap'
+import { deriveSecrets } from '../src/auth/secrets.ts'
+import { faultProxy } from './servers/fault-proxy.ts'
+import { startGoogleDrive } from './servers/google-drive/index.ts'
+import { testDatabase } from './servers/postgres.ts'
+import { s3Server } from './servers/radosgw.ts'
+import { main, type Program, startProgram, temporaryFolder } from './support/program.ts'
+
+const random = (prefix: string) => `${prefix}${randomBytes(24).toString('base64')}`
+
+interface Told {
+  what: string
+  text: string
+  /** The names of secrets that it is there to show. */
+  shows: ReadonlySet<string>
+}
+
+const told: Told[] = []
+/** In the forms that they can take. */
+const secrets = new Map<string, readonly string[]>()
+
+/** What the test looks for from now on. */
+function secret(name: string, value: string): string {
+  t.ok(value.length >= 12, `${name} is there`)
+  secrets.set(name, formsOf(value))
+  return value
+}
+
+/** Plain, percent-encoded, hex, and base64 of it alone or in the midst of a longer text. */
+function formsOf(value: string): string[] {
+  const bytes = Buffer.from(value)
+  const base64 = [0, 1, 2].flatMap(before => {
+    const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
+    const inner = whole.slice(Math.ceil((before * 4) / 3), Math.floor(((before + bytes.length) * 4) / 3))
+    return [inner, inner.replaceAll('+', '-').replaceAll('/', '_'), encodeURIComponent(inner)]
+  })
+  const inJson = JSON.stringify(value).slice(1, -1)
+  const hex = bytes.toString('hex')
+  return [
+    value,
+    inJson,
+    JSON.stringify(inJson).slice(1, -1),
+    encodeURIComponent(value),
+    ...base64,
+    hex,
+    hex.toUpperCase(),
+  ]
+}
+
+function found(text: string): string[] {
+  return [...secrets].filter(([, forms]) => forms.some(form => text.includes(form))).map(([name]) => name)
+}
+
+interface Ask {
+  method?: string
+  headers?: Record<string, string>
+  body?: string
+  token?: string | undefined
+  shows?: string[]
+}
+
+/** One request; its answer is searched like all others. */
+async function ask(url: string, { token, shows = [], ...init }: Ask = {}) {
+  const headers = { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...init.headers }
+  const answer = await fetch(url, { redirect: 'manual', ...init, headers })
+  const body = await answer.text()
+  const heads = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
+  told.push({
+    what: `${init.method ?? 'GET'} ${url}: ${answer.status}`,
+    text: `${heads}\n\n${body}`,
+    shows: new Set(shows),
+  })
+  return { status: answer.status, headers: answer.headers, body }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each line below says
+type Answer = any
+
+async function graphql(
+  url: string,
+  query: string,
+  variables: object,
+  token?: string,
+  shows?: string[],
+): Promise<Answer> {
+  const { body } = await ask(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query, variables }),
+    token,
+    shows: shows ?? [],
+  })
+  return JSON.parse(body)
+}
+
+/** Bytes on a socket, for what no client sends. */
+async function raw(url: string, bytes: string): Promise<void> {
+  const { hostname, port } = new URL(url)
+  const socket = openSocket(Number(port), hostname)
+  socket.end(bytes)
+  told.push({ what: `raw ${bytes.slice(0, 20)}`, text: await text(socket), shows: new Set() })
+}
+
+/** Loads two adapters as packages: Google Drive at the addresses of this test, and one that is careless. */
+function withAdapters(endpoints: object): [string, ...string[]] {
+  const at = (path: string) => new URL(path, import.meta.url).href
+  const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`
+  const drive = module(`import { googleDriveAdapter } from '${at('../adapters/google-drive/index.ts')}'
+    const backoff = { first: 1, longest: 10, attempts: 2 }
+    export default { ...googleDriveAdapter({ endpoints: ${JSON.stringify(endpoints)}, backoff }), type: 'drive' }`)
+  const packages = { 'drive-of-the-test': drive, 'leaky-of-the-test': at('support/leaky-adapter.ts') }
+  const hook = module(`import { registerHooks } from 'node:module'
+    const packages = ${JSON.stringify(packages)}
+    registerHooks({ resolve: (name, context, next) =>
+      Object.hasOwn(packages, name) ? { url: packages[name], shortCircuit: true } : next(name, context) })`)
+  return [process.execPath, '--import', hook, main]
+}
+
+const connectDocument =
+  'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { authorizationUrl provider { id config status statusReason } } }'
+const everythingDocument = `{ me { id email } viewer { kind scopes } workspace { name } installation { hasUsers }
+  users { nodes { email role } } apiKeys { id name displayPrefix state } providerTypes { type configSchema }
+  providers { id name config status statusReason quota { used } capabilities { serverSideCopy } }
+  auditEvents(first: 100) { nodes { action result details address path } } }`
+
+t.test('no secret is printed, answered or stored where it can be read', async t => {
+  const s3 = await s3Server(t)
+  const s3Proxy = await faultProxy(t, s3.endpoint)
+  const fake = await startGoogleDrive(t)
+  const api = await faultProxy(t, fake.url)
+  const tokens = await faultProxy(t, fake.url)
+  const { connectionString } = await testDatabase(t)
+  const databaseUrl = new URL(connectionString)
+  // The test's database asks for none.
+  databaseUrl.password ||= secret('database password', random('db-').replace(/[^\w-]/g, 'x'))
+  const folder = await temporaryFolder(t)
+  const options = {
+    environment: {
+      PORT: '0',
+      DATABASE_URL: databaseUrl.href,
+      STOWAGE_DATA: folder,
+      STOWAGE_LOCAL_ROOTS: folder,
+      STOWAGE_SECRET: secret('STOWAGE_SECRET', random('server-')),
+      STOWAGE_ADAPTERS: 'drive-of-the-test,leaky-of-the-test,missing-of-the-test',
+      STOWAGE_SIGN_IN_LIMIT: '0',
+      LOG_LEVEL: 'trace',
+    },
+    command: withAdapters({
+      api: `${api.endpoint}/`,
+      authorize: fake.oauthEndpoints.oauth2AuthBaseUrl,
+      token: `${tokens.endpoint}/token`,
+    }),
+    cwd: folder,
+  }
+  for (const purpose of ['session', 'credentials', 'download-link', 'cursor'] as const) {
+    const key = deriveSecrets(options.environment.STOWAGE_SECRET).key(purpose)
+    secret(`key of ${purpose}`, key.toString('base64'))
+    secret(`key of ${purpose}, hex`, key.toString('hex'))
+  }
+  const program = await startProgram(t, options)
+  const { url } = program
+  const programs: Program[] = [program]
+
+  // Accounts.
+  const password = secret('password', random('pass word ü"\\'))
+  const register = (email: string, more: object, shows: string[]) =>
+    graphql(
+      url,
+      'mutation ($input: RegisterInput!) { register(input: $input) { token user { id } } }',
+      {
+        input: { email, password, ...more },
+      },
+      undefined,
+      shows,
+    )
+  const noteToken = (name: string, token: string) => {
+    secret(name, token)
+    secret(`signature of ${name}`, token.split('.').at(-1) ?? '')
+    return token
+  }
+  const names = (name: string) => [name, `signature of ${name}`]
+  const owner = noteToken('session', (await register('owner@example.org', {}, names('session'))).data.register.token)
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+  const again = (
+    await graphql(url, login, { input: { email: 'owner@example.org', password } }, undefined, names('other session'))
+  ).data.login.token
+  noteToken('other session', again)
+  const wrong = secret('wrong password', random('wrong-'))
+  await graphql(url, login, { input: { email: 'owner@example.org', password: wrong } })
+  await graphql(url, login, { input: { email: password, password: 'x' } })
+  await graphql(url, login, { input: { email: 'owner@example.org', password: wrong, remember: true } })
+  await graphql(url, login, { input: { email: 1, password: [wrong] } })
+  await graphql(url, `mutation { login("${wrong}") { token } }`, {})
+  await graphql(url, `mutation { login(input: { email: "x@y", password: "${wrong}" }) { token } }`, {})
+  await register('owner@example.org', { name: 'again' }, [])
+  const short = secret('short password', 'kurz-und-gut')
+  await register('short@example.org', { password: short.slice(0, 11) }, [])
+  const invited = await graphql(url, 'mutation { createInvite(input: { role: EDITOR }) { invite } }', {}, owner, [
+    'invite',
+  ])
+  const invite = secret('invite', invited.data.createInvite.invite)
+  noteToken(
+    'invited session',
+    (await register('invited@example.org', { invite }, names('invited session'))).data.register.token,
+  )
+  await register('late@example.org', { invite }, [])
+  const next = secret('next password', random('next-'))
+  const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
+  await graphql(url, change, { input: { currentPassword: wrong, newPassword: next } }, again)
+
+  // Keys.
+  const create =
+    'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id displayPrefix } } }'
+  const made = (
+    await graphql(url, create, { input: { name: 'k', scopes: ['admin'] } }, owner, ['key', 'rest of the key'])
+  ).data.createApiKey
+  const key = secret('key', made.key)
+  secret('rest of the key', key.slice(12))
+  const lost = (await graphql(url, create, { input: { name: 'l', scopes: ['read'] } }, owner, ['revoked key'])).data
+    .createApiKey
+  secret('revoked key', lost.key)
+  await graphql(url, 'mutation ($id: ID!) { revokeApiKey(id: $id) { state } }', { id: lost.apiKey.id }, owner)
+  await graphql(url, 'mutation ($id: ID!) { revokeApiKey(id: $id) { state } }', { id: key }, owner)
+  await graphql(url, 'query ($id: ID!) { folder(providerId: $id) { id } }', { id: key }, owner)
+
+  // The console's cookie.
+  const kept = await ask(`${url}/console/session`, { method: 'POST', token: owner, shows: names('session') })
+  const cookie = kept.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+  t.ok(cookie.includes(owner))
+  await ask(`${url}/graphql?query={me{id}}`, { headers: { cookie, 'x-stowage-console': '1' } })
+  await ask(`${url}/graphql?query={me{id}}`, { headers: { cookie: `${cookie}x`, 'x-stowage-console': '1' } })
+  await ask(`${url}/console/session`, { method: 'DELETE', headers: { cookie } })
+
+  // Providers.
+  const connect = async (type: string, config: object, shows?: string[]) =>
+    (await graphql(url, connectDocument, { input: { type, name: type, config } }, owner, shows)).data?.connectProvider
+  const update = (id: string, config: object) =>
+    graphql(
+      url,
+      'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { config statusReason } }',
+      { input: { id, config } },
+      owner,
+    )
+  const test = (id: string) =>
+    graphql(url, 'mutation ($id: ID!) { testProvider(id: $id) { status statusReason config } }', { id }, owner)
+  const local = (await connect('local', { root: folder })).provider.id
+
+  const s3Secret = secret('S3 secret key', s3.secretAccessKey.length >= 16 ? s3.secretAccessKey : random('s3-'))
+  const bucket = {
+    bucket: await s3.newBucket(),
+    endpoint: s3Proxy.endpoint,
+    accessKeyId: s3.accessKeyId,
+    secretAccessKey: s3.secretAccessKey,
+  }
+  t.ok(s3Secret)
+  const s3Id = (await connect('s3', bucket)).provider.id
+  const xml = (sent: string) =>
+    `<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>You sent ${sent.replace(/[<&]/g, '')}</Message></Error>`
+  const s3Token = secret('S3 session token', random('session-token-'))
+  const wrongKey = secret('wrong S3 secret key', random('wrong-s3-'))
+  await connect('s3', { ...bucket, secretAccessKey: wrongKey })
+  await connect('s3', { ...bucket, secretAccessKey: [wrongKey] })
+  await connect('s3', { ...bucket, endpoint: `http://user:${wrongKey}@127.0.0.1` })
+  await connect('s3', { ...bucket, secretKey: wrongKey, extra: { wrongKey } })
+  await connect('s3', { ...bucket, endpoint: 'http://127.0.0.1:1', sessionToken: s3Token })
+  for (const status of [403, 500, 200]) {
+    s3Proxy.fault = () => ({ answer: { status, body: xml } })
+    await connect('s3', { ...bucket, sessionToken: s3Token })
+    await update(s3Id, { sessionToken: s3Token })
+    await test(s3Id)
+  }
+  s3Proxy.fault = undefined
+
+  const { clientId, clientSecret } = fake.oauth
+  secret('OAuth client secret', clientSecret)
+  const drive = await connect('drive', { clientId, clientSecret }, ['OAuth state', 'OAuth state of a provider'])
+  const driveId = drive.provider.id
+  const consent = async (address: string) => {
+    const answer = await fetch(address, { redirect: 'manual' })
+    return new URL(answer.headers.get('location') ?? '')
+  }
+  const state = (address: string) => secret('OAuth state', new URL(address).searchParams.get('state') ?? '')
+  state(drive.authorizationUrl)
+  const echo = (sent: string) => {
+    const seen = { message: `You sent ${sent}`, errors: [{ reason: 'backendError', message: sent }] }
+    return JSON.stringify({ error: { code: 500, ...seen }, error_description: sent })
+  }
+  const authorize = 'mutation ($id: ID!) { authorizeProvider(id: $id) { authorizationUrl } }'
+  const json = { 'content-type': 'application/json' }
+  for (const [n, status] of [400, 401, 500].entries()) {
+    const asked = await graphql(url, authorize, { id: driveId }, owner, [`OAuth state ${n}`])
+    const back = await consent(asked.data.authorizeProvider.authorizationUrl)
+    secret(`OAuth state ${n}`, back.searchParams.get('state') ?? '')
+    secret(`OAuth code ${n}`, back.searchParams.get('code') ?? '')
+    tokens.fault = () => ({
+      answer: {
+        status,
+        headers: json,
+        body: sent => {
+          const verifier = /code_verifier=([\w.~-]+)/.exec(sent)?.[1] ?? ''
+          secret(`code verifier ${n}`, verifier)
+          return n === 0 ? JSON.stringify({ error: 'invalid_request', error_description: sent }) : echo(sent)
+        },
+      },
+    })
+    await ask(`${url}/webhook/callback${back.search}`)
+    // A second time.
+    await ask(`${url}/webhook/callback${back.search}`)
+  }
+  tokens.fault = undefined
+  const back = await consent(drive.authorizationUrl)
+  secret('OAuth code', back.searchParams.get('code') ?? '')
+  // The fake hands out tokens that last less than what is asked of one, so each use asks for another.
+  fake.oauth.tokenLifetime = 30_000
+  const connected = await ask(`${url}/webhook/callback${back.search}`)
+  t.equal(connected.status, 200)
+  const noteAccess = () => {
+    const used = new Set(fake.faults.log.flatMap(({ token }) => token ?? []))
+    for (const [n, token] of [...used].slice(-20).entries()) secret(`access token ${secrets.size}-${n}`, token)
+  }
+
+  const account = fake.oauth.addServiceAccount('robot@example.com')
+  const pem: string = JSON.parse(account).private_key
+  secret('service account key', account)
+  for (const n of [3, 10, 20]) secret(`line ${n} of the private key`, pem.split('\n')[n] ?? '')
+  await connect('drive', { serviceAccountKey: account.slice(0, -20) })
+  await connect('drive', { serviceAccountKey: account.replaceAll('PRIVATE', 'PRIVATE ') })
+  tokens.fault = () => ({ answer: { status: 400, headers: json, body: echo } })
+  await connect('drive', { serviceAccountKey: account })
+  tokens.fault = undefined
+  const robot = (await connect('drive', { serviceAccountKey: account }))?.provider.id
+  t.ok(robot, 'the service account works')
+
+  const leakyPassword = secret('password of the careless adapter', random('leaky pass/'))
+  const leaky = (await connect('leaky', { password: leakyPassword })).provider.id
+  for (const name of ['warn', 'throw', 'cause', 'object', 'text', 'encoded']) {
+    await graphql(
+      url,
+      'query ($id: ID!, $path: String!) { file(providerId: $id, path: $path) { size } }',
+      { id: leaky, path: `/${name}` },
+      owner,
+    )
+    await ask(`${url}/api/download/proxy?providerId=${leaky}&path=/${name}`, { token: owner })
+  }
+
+  // Files, well and badly.
+  const work = async (id: string, what: string) => {
+    const place = `providerId=${id}&path=/${what}.txt`
+    const idempotencyKey = secret(`idempotency key ${what}`, random('idem-').replace(/[^\w-]/g, 'x'))
+    for (const headers of [{ 'idempotency-key': idempotencyKey }, { 'idempotency-key': idempotencyKey }, {}]) {
+      await ask(`${url}/api/upload/proxy?${place}`, { method: 'POST', token: key, headers, body: what })
+    }
+    await ask(`${url}/api/download/proxy?${place}`, { token: owner })
+    await ask(`${url}/api/download/proxy?${place}`, { token: owner, headers: { range: 'bytes=1-2' } })
+    await ask(`${url}/api/download/proxy?providerId=${id}&path=/`, { token: owner })
+    const files = await graphql(
+      url,
+      `query ($id: ID!, $path: String!) { folder(providerId: $id) { entries { nodes { name path } pageInfo { endCursor } } }
+        file(providerId: $id, path: $path) { size downloadUrl } }`,
+      { id, path: `/${what}.txt` },
+      owner,
+      [`ticket ${what}`],
+    )
+    const link = files.data?.file?.downloadUrl
+    if (typeof link === 'string') {
+      const ticket = secret(`ticket ${what}`, new URL(link).searchParams.get('ticket') ?? '')
+      await ask(`${url}/api/download/proxy?ticket=${ticket}`)
+      await ask(`${url}/api/download/proxy?%74icket=${ticket}`)
+      await ask(`${url}/api/download/proxy?ticket=${ticket}x`)
+      await ask(`${url}/api/download/proxy?ticket=${ticket}&ticket=${ticket}`)
+    }
+    for (const field of [
+      'createFolder(input: { providerId: $id, path: "/f" }) { id }',
+      `copy(input: { providerId: $id, path: "/${what}.txt", toPath: "/f/c.txt" }) { path }`,
+      `move(input: { providerId: $id, path: "/f/c.txt", toPath: "/f/d.txt" }) { path }`,
+      'rename(input: { providerId: $id, path: "/f/d.txt", name: "e.txt" }) { path }',
+      'delete(input: { providerId: $id, path: "/f", recursive: true }) { deletedPath }',
+    ]) {
+      await graphql(url, `mutation ($id: ID!) { ${field} }`, { id }, owner)
+    }
+  }
+  for (const [what, id] of Object.entries({ local, s3: s3Id, drive: driveId, robot, leaky })) await work(id, what)
+  noteAccess()
+  for (const status of [401, 500]) {
+    s3Proxy.fault = () => ({ answer: { status, body: xml } })
+    api.fault = () => ({ answer: { status, headers: json, body: echo } })
+    await Promise.all(
+      Object.entries({ s3: s3Id, drive: driveId, robot }).map(([what, id]) => work(id, `${what}-${status}`)),
+    )
+    await test(driveId)
+  }
+  s3Proxy.fault = undefined
+  api.fault = undefined
+  fake.oauth.expireAccessTokens()
+  tokens.fault = () => ({ answer: { status: 500, headers: json, body: echo } })
+  await ask(`${url}/api/download/proxy?providerId=${driveId}&path=/drive.txt`, { token: owner })
+  await test(driveId)
+  tokens.fault = undefined
+  noteAccess()
+  await graphql(url, everythingDocument, {}, owner)
+
+  // Requests that hold secrets where none belong.
+  await ask(`${url}/graphiql?key=${key}`)
+  for (const value of [key, owner, password]) {
+    const encoded = encodeURIComponent(value)
+    for (const path of [
+      `/nowhere/${encoded}`,
+      `/api/upload/proxy/${encoded}`,
+      `/api/download/proxy?token=${encoded}`,
+      `/api/download/proxy?providerId=${encoded}&path=/x`,
+      `/api/download/proxy?${encoded}`,
+      `/healthz?access_token=${encoded}`,
+      `/webhook/callback?code=${encoded}&state=${encoded}`,
+      `/webhook/callback?error=${encoded}&state=x`,
+      `/graphql?query=${encodeURIComponent(`{ login(password: "${value}") }`)}`,
+    ]) {
+      // A password in a path cannot be told from a name.
+      if (value === password && /nowhere|proxy\//.test(path)) continue
+      await ask(url + path)
+      await ask(url + path, { token: owner })
+    }
+    const headers = { 'content-type': 'application/json' }
+    const quoted = JSON.stringify(value)
+    for (const body of [
+      `{"password":${quoted}`,
+      `[${quoted}]`,
+      quoted,
+      `{"query":{"password":${quoted}}}`,
+      `{"query":"{me}","variables":${quoted}}`,
+    ]) {
+      await ask(`${url}/graphql`, { method: 'POST', headers, body })
+    }
+    const ascii = encodeURIComponent(value)
+    for (const authorization of [
+      ascii,
+      `Basic ${ascii}`,
+      `Bearer ${ascii} ${ascii}`,
+      `Bearer ${ascii}x`,
+      `Token ${ascii}`,
+    ]) {
+      await ask(`${url}/graphql?query={me{id}}`, { headers: { authorization } })
+    }
+    await ask(`${url}/graphql`, { method: 'POST', headers: { 'content-type': `text/${ascii}` }, body: value })
+    await raw(url, `GET / HTTP/1.1\r\nAuthorization: Bearer ${ascii}\r\nbad header ${ascii}\r\n\r\n`)
+    await raw(url, `${ascii}\r\n\r\n`)
+    await ask(`${url}/api/upload/proxy`, {
+      method: 'POST',
+      token: owner,
+      headers: { 'content-type': 'multipart/form-data; boundary=b' },
+      body: `--b\r\nContent-Disposition: form-data; name="${ascii}"\r\n\r\n${value}\r\n--b--\r\n`,
+    })
+  }
+  await graphql(url, 'mutation { logout }', {}, again)
+  await graphql(url, '{ me { id } }', {}, again)
+  await graphql(url, '{ me { id } }', {}, lost.key)
+
+  // The database, as it is now.
+  const database = new pg.Client({ connectionString })
+  await database.connect()
+  t.teardown(() => database.end())
+  const { rows: tables } = await database.query("select tablename from pg_tables where schemaname = 'public'")
+  t.ok(tables.length >= 12)
+  const readTables = async () => {
+    for (const { tablename } of tables) {
+      const { rows } = await database.query(`select row_to_json(r)::text as row from "${tablename}" r`)
+      told.push({ what: `table ${tablename}`, text: rows.map(({ row }) => row).join('\n'), shows: new Set() })
+    }
+  }
+  t.equal(await program.stop(), 0)
+  await readTables()
+
+  await t.test('with another secret, and to a crash', async t => {
+    const environment = { ...options.environment, STOWAGE_SECRET: secret('another STOWAGE_SECRET', random('other-')) }
+    const other = await startProgram(t, { ...options, environment })
+    programs.push(other)
+    await graphql(other.url, '{ me { id } }', {}, owner)
+    await graphql(other.url, everythingDocument, {}, key)
+    for (const id of [s3Id, driveId, leaky]) {
+      await graphql(other.url, 'mutation ($id: ID!) { testProvider(id: $id) { status statusReason } }', { id }, key)
+    }
+    const input = { type: 'leaky', name: 'leaky', config: { password: leakyPassword } }
+    const { data } = await graphql(other.url, connectDocument, { input }, key)
+    const crashing = { id: data.connectProvider.provider.id, path: '/crash' }
+    await graphql(
+      other.url,
+      'query ($id: ID!, $path: String!) { file(providerId: $id, path: $path) { size } }',
+      crashing,
+      key,
+    ).catch(() => {})
+    t.equal(await other.stop(), 1, 'it has ended by itself')
+    t.match(other.output(), /"level":60.*"type":"Error"/, 'and says why')
+  })
+  await readTables()
+
+  for (const [n, { output }] of programs.entries()) {
+    told.push(
+      ...output()
+        .split('\n')
+        .map(line => ({ what: `line of program ${n}: ${line}`, text: line, shows: new Set<string>() })),
+    )
+  }
+  const fault = program.output()
+  t.match(fault, /You sent/, 'back ends did repeat what they were sent, and it was logged')
+  t.match(fault, /\[hidden\]/)
+  t.comment(
+    `${secrets.size} secrets, ${told.length} texts of ${told.reduce((sum, { text }) => sum + text.length, 0)} characters`,
+  )
+  let leaks = 0
+  for (const { what, text, shows } of told) {
+    const names = found(text).filter(name => !shows.has(name))
+    leaks += names.length
+    if (names.length > 0 && leaks < 40) t.fail(`${what} tells ${names.join(', ')}`, { text: text.slice(0, 3000) })
+  }
+  t.equal(leaks, 0)
+})
