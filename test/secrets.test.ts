@@ -131,6 +131,9 @@ const everythingDocument = `{ me { id email } viewer { kind scopes } workspace {
   providers { id name config status statusReason quota { used } capabilities { serverSideCopy } }
   auditEvents(first: 100) { nodes { action result details address path } } }`
 
+// Two servers, a Ceph and what a busy machine adds.
+t.setTimeout(300_000)
+
 t.test('no secret is printed, answered or stored where it can be read', async t => {
   const s3 = await s3Server(t)
   const s3Proxy = await faultProxy(t, s3.endpoint)
