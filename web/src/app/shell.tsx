@@ -1,5 +1,6 @@
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
 import { signOut } from '../api/session.ts'
+import { UploadDock } from '../files/upload/dock.tsx'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
@@ -55,6 +56,7 @@ export function Shell() {
       <div id="content" tabIndex={-1}>
         <Outlet />
       </div>
+      <UploadDock />
     </SessionContext>
   )
 }

@@ -1,0 +1,27 @@
+import { Link } from 'react-router'
+import type { Provider } from './operations.ts'
+import { ancestors, folderHref } from './paths.ts'
+
+/** From the top of what the person reaches; the folder itself is the heading. */
+export function Breadcrumb({ provider, path }: { provider: Provider; path: string }) {
+  const { id, name, root } = provider
+  const trail = [{ name, path: root.path }, ...ancestors(path, root.path)]
+  return (
+    <nav aria-label="Path" className="breadcrumb">
+      <ol>
+        <li>
+          <Link to="/files">Files</Link>
+        </li>
+        {trail.map((step, index) => (
+          <li key={step.path}>
+            {index === trail.length - 1 ? (
+              <h1 aria-current="page">{step.name}</h1>
+            ) : (
+              <Link to={folderHref(id, step.path)}>{step.name}</Link>
+            )}
+          </li>
+        ))}
+      </ol>
+    </nav>
+  )
+}

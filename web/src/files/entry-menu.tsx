@@ -1,0 +1,39 @@
+import { useRef } from 'react'
+import { Menu, MenuItem, Popover } from 'react-aria-components'
+import type { Action } from './actions.ts'
+
+/** What can be done with the chosen entries, where the pointer is. */
+export function EntryMenu({
+  at,
+  actions,
+  onClose,
+}: {
+  at: { x: number; y: number }
+  actions: readonly Action[]
+  onClose: () => void
+}) {
+  const anchor = useRef<HTMLSpanElement>(null)
+  return (
+    <>
+      <span ref={anchor} className="menu-anchor" style={{ left: at.x, top: at.y }} />
+      <Popover
+        triggerRef={anchor}
+        isOpen
+        aria-label="Actions"
+        placement="bottom start"
+        onOpenChange={isOpen => {
+          if (!isOpen) onClose()
+        }}
+        className="popover"
+      >
+        <Menu className="menu-list" aria-label="Actions" autoFocus="first" onClose={onClose}>
+          {actions.map(({ id, label, isDanger, run }) => (
+            <MenuItem key={id} id={id} className={isDanger ? 'menu-item danger' : 'menu-item'} onAction={run}>
+              {label}
+            </MenuItem>
+          ))}
+        </Menu>
+      </Popover>
+    </>
+  )
+}

@@ -1,0 +1,101 @@
+import { type MouseEvent, memo } from 'react'
+import { formatBytes, formatExactTime, formatTime } from './format.ts'
+import { Icon } from './icons.tsx'
+import type { Entry } from './operations.ts'
+import { previewKind } from './preview/kinds.ts'
+import type { Pick } from './selection.ts'
+
+interface Props {
+  entry: Entry
+  index: number
+  /** Pixels. */
+  top: number
+  href: string
+  isSelected: boolean
+  isFocused: boolean
+  onPick: (index: number, how: Pick) => void
+  onOpen: (entry: Entry) => void
+  onMenu: (index: number, at: { x: number; y: number }) => void
+  onContextMenu: (index: number, event: MouseEvent) => void
+}
+
+const howOf = ({ shiftKey, ctrlKey, metaKey }: MouseEvent): Pick =>
+  shiftKey ? 'range' : ctrlKey || metaKey ? 'toggle' : 'only'
+
+/** The keyboard is the table's: what is in a row is for the pointer. */
+export const FileRow = memo(function FileRow(props: Props) {
+  const { entry, index, top, href, isSelected, isFocused, onPick, onOpen, onMenu, onContextMenu } = props
+  const isFolder = entry.__typename === 'Folder'
+  const size = isFolder || entry.size === null ? null : formatBytes(entry.size)
+  const open = (event: MouseEvent) => {
+    event.preventDefault()
+    event.stopPropagation()
+    const how = howOf(event)
+    if (how === 'only') onOpen(entry)
+    else onPick(index, how)
+  }
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a table of which only a part is there
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the table has the keyboard
+    <div
+      role="row"
+      id={`row-${index}`}
+      tabIndex={-1}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      className={`file-row${isFocused ? ' focused' : ''}`}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={event => onPick(index, howOf(event))}
+      onDoubleClick={() => onOpen(entry)}
+      onContextMenu={event => onContextMenu(index, event)}
+    >
+      {/* biome-ignore lint/a11y: the table has the keyboard */}
+      <div role="gridcell" className="cell-check" onClick={event => event.stopPropagation()}>
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          aria-label={`Select ${entry.name}`}
+          checked={isSelected}
+          onChange={() => onPick(index, 'toggle')}
+        />
+      </div>
+      {/* biome-ignore lint/a11y: as above */}
+      <div role="gridcell" className="cell-name">
+        <Icon name={isFolder ? 'folder' : (previewKind(entry) ?? 'file')} />
+        <a href={href} tabIndex={-1} title={entry.name} draggable={false} onClick={open}>
+          {entry.name}
+        </a>
+        {isFolder && <span className="only-spoken">, folder</span>}
+      </div>
+      {/* biome-ignore lint/a11y: as above */}
+      <div role="gridcell" className="cell-size">
+        {size}
+      </div>
+      {/* biome-ignore lint/a11y: as above */}
+      <div
+        role="gridcell"
+        className="cell-modified"
+        title={entry.modifiedAt ? formatExactTime(entry.modifiedAt) : undefined}
+      >
+        {entry.modifiedAt && formatTime(entry.modifiedAt)}
+      </div>
+      {/* biome-ignore lint/a11y: as above */}
+      <div role="gridcell" className="cell-more">
+        <button
+          type="button"
+          tabIndex={-1}
+          className="icon-button"
+          aria-label={`Actions for ${entry.name}`}
+          onDoubleClick={event => event.stopPropagation()}
+          onClick={event => {
+            event.stopPropagation()
+            const { right, bottom } = event.currentTarget.getBoundingClientRect()
+            onMenu(index, { x: right, y: bottom })
+          }}
+        >
+          <Icon name="more" />
+        </button>
+      </div>
+    </div>
+  )
+})

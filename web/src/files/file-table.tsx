@@ -1,0 +1,211 @@
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { type KeyboardEvent, type MouseEvent, useCallback, useEffect, useRef } from 'react'
+import { FileRow } from './file-row.tsx'
+import { Icon } from './icons.tsx'
+import { entryKey } from './listing.ts'
+import type { Entry } from './operations.ts'
+import type { Pick, useSelection } from './selection.ts'
+import type { SortColumn, SortOrder } from './sort.ts'
+
+/** Pixels, as in files.css. */
+const rowHeight = 44
+const idle = 800
+
+const columns: { id: SortColumn; label: string }[] = [
+  { id: 'name', label: 'Name' },
+  { id: 'size', label: 'Size' },
+  { id: 'modified', label: 'Modified' },
+]
+
+export interface TableKeys {
+  onOpen: (entry: Entry) => void
+  onUp: () => void
+  onRename: () => void
+  onDelete: () => void
+}
+
+/**
+ * A grid of which only what is in view stands in the document. Arrows move, with Shift they choose a range; Space
+ * chooses, Enter opens, Backspace goes up, F2 renames, Delete deletes; letters go to the next name that begins so.
+ */
+export function FileTable({
+  label,
+  entries,
+  hrefOf,
+  selection,
+  order,
+  onSort,
+  onMenu,
+  keys,
+}: {
+  label: string
+  entries: readonly Entry[]
+  hrefOf: (entry: Entry) => string
+  selection: ReturnType<typeof useSelection>
+  order: SortOrder
+  onSort: (column: SortColumn) => void
+  onMenu: (index: number, at: { x: number; y: number }) => void
+  keys: TableKeys
+}) {
+  const scroller = useRef<HTMLDivElement>(null)
+  const typed = useRef({ text: '', at: 0 })
+  const { selected, focusedIndex, pick, all, none } = selection
+  const virtualizer = useVirtualizer({
+    count: entries.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    // Of the head, which stays in view above the rows.
+    scrollPaddingStart: rowHeight,
+  })
+
+  const moveTo = (index: number, extend: boolean) => {
+    const to = Math.max(0, Math.min(index, entries.length - 1))
+    pick(to, extend ? 'range' : 'only')
+    virtualizer.scrollToIndex(to)
+  }
+
+  const jumpTo = (letter: string) => {
+    const now = performance.now()
+    const text = (now - typed.current.at < idle ? typed.current.text : '') + letter.toLowerCase()
+    typed.current = { text, at: now }
+    const start = focusedIndex + (text.length === 1 ? 1 : 0)
+    for (let step = 0; step < entries.length; step += 1) {
+      const index = (Math.max(start, 0) + step) % entries.length
+      if (entries[index]?.name.toLowerCase().startsWith(text)) return moveTo(index, false)
+    }
+  }
+
+  const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / rowHeight) - 2)
+  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: pageRows, PageUp: -pageRows }
+  const onKeyDown = (event: KeyboardEvent) => {
+    // The heads of the columns are buttons of their own.
+    if (event.target !== scroller.current) return
+    const { key, shiftKey, altKey } = event
+    const command = event.ctrlKey || event.metaKey
+    const focused = entries[focusedIndex]
+    const step = steps[key]
+    if (key === 'ArrowUp' && altKey) keys.onUp()
+    else if (step !== undefined) moveTo(focusedIndex + step, shiftKey)
+    else if (key === 'Home') moveTo(0, shiftKey)
+    else if (key === 'End') moveTo(entries.length - 1, shiftKey)
+    else if (key === 'a' && command) all()
+    else if (command || altKey) return
+    else if (key === 'Escape') none()
+    else if (key === ' ') pick(Math.max(0, focusedIndex), 'toggle')
+    else if (key === 'Enter' && focused) keys.onOpen(focused)
+    else if (key === 'Backspace') keys.onUp()
+    else if (key === 'F2') keys.onRename()
+    else if (key === 'Delete') keys.onDelete()
+    else if ((key === 'F10' && shiftKey) || key === 'ContextMenu') openMenuAtFocus()
+    else if (key.length === 1) jumpTo(key)
+    else return
+    event.preventDefault()
+  }
+
+  const openMenuAtFocus = () => {
+    const box = document.getElementById(`row-${focusedIndex}`)?.getBoundingClientRect()
+    if (box) onMenu(focusedIndex, { x: box.left + 48, y: box.bottom })
+  }
+
+  const onPick = useCallback(
+    (index: number, how: Pick) => {
+      pick(index, how)
+      scroller.current?.focus({ preventScroll: true })
+    },
+    [pick],
+  )
+  const onContextMenu = useCallback(
+    (index: number, event: MouseEvent) => {
+      event.preventDefault()
+      scroller.current?.focus({ preventScroll: true })
+      onMenu(index, { x: event.clientX, y: event.clientY })
+    },
+    [onMenu],
+  )
+
+  // Another folder begins at its top.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the label names the folder
+  useEffect(() => scroller.current?.scrollTo(0, 0), [label])
+
+  const items = virtualizer.getVirtualItems()
+  const isFocusShown = items.some(({ index }) => index === focusedIndex)
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a table of which only a part is there
+    <div
+      ref={scroller}
+      className="file-table"
+      role="grid"
+      aria-label={label}
+      aria-rowcount={entries.length + 1}
+      aria-multiselectable="true"
+      aria-activedescendant={isFocusShown ? `row-${focusedIndex}` : undefined}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+      onFocus={event => {
+        if (event.target === scroller.current && focusedIndex < 0 && entries.length > 0) pick(0, 'focus')
+      }}
+    >
+      {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+      <div role="rowgroup" className="file-head">
+        {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+        <div role="row" aria-rowindex={1} className="file-row" tabIndex={-1}>
+          {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+          <div role="columnheader" className="cell-check" tabIndex={-1}>
+            <input
+              type="checkbox"
+              aria-label="Select all"
+              checked={entries.length > 0 && selected.size === entries.length}
+              ref={box => {
+                if (box) box.indeterminate = selected.size > 0 && selected.size < entries.length
+              }}
+              onChange={() => (selected.size === entries.length ? none() : all())}
+            />
+          </div>
+          {columns.map(({ id, label }) => (
+            // biome-ignore lint/a11y/useSemanticElements: as above
+            <div
+              key={id}
+              role="columnheader"
+              tabIndex={-1}
+              className={`cell-${id}`}
+              aria-sort={order.column !== id ? 'none' : order.descending ? 'descending' : 'ascending'}
+            >
+              <button type="button" className="sort-button" onClick={() => onSort(id)}>
+                {label}
+                {order.column === id && <Icon name={order.descending ? 'down' : 'up'} />}
+              </button>
+            </div>
+          ))}
+          {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+          <div role="columnheader" className="cell-more" tabIndex={-1}>
+            <span className="only-spoken">Actions</span>
+          </div>
+        </div>
+      </div>
+      {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+      <div role="rowgroup" className="file-rows" style={{ height: virtualizer.getTotalSize() }}>
+        {items.map(({ index, start }) => {
+          const entry = entries[index]
+          if (!entry) return null
+          const key = entryKey(entry)
+          return (
+            <FileRow
+              key={key}
+              entry={entry}
+              index={index}
+              top={start}
+              href={hrefOf(entry)}
+              isSelected={selected.has(key)}
+              isFocused={index === focusedIndex}
+              onPick={onPick}
+              onOpen={keys.onOpen}
+              onMenu={onMenu}
+              onContextMenu={onContextMenu}
+            />
+          )
+        })}
+      </div>
+    </div>
+  )
+}

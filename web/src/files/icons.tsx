@@ -1,0 +1,31 @@
+/** Drawn on a grid of 24; names are said in words beside them. */
+const shapes = {
+  folder: 'M3 7a2 2 0 0 1 2-2h4l2 2h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2z',
+  file: 'M6 3h8l4 4v14H6zM14 3v4h4',
+  image: 'M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9.5h.01',
+  video: 'M3 6h12v12H3zM15 10.5 21 7v10l-6-3.5',
+  audio: 'M9 18V6l10-2v12M9 18a2.5 2.5 0 1 1-5 0 2.5 2.5 0 0 1 5 0zM19 16a2.5 2.5 0 1 1-5 0 2.5 2.5 0 0 1 5 0z',
+  text: 'M6 3h8l4 4v14H6zM9 11h6M9 14h6M9 17h4',
+  pdf: 'M6 3h8l4 4v14H6zM9 17v-5h1.5a1.5 1.5 0 0 1 0 3H9',
+  upload: 'M12 16V4M7 9l5-5 5 5M4 17v3h16v-3',
+  download: 'M12 4v12M7 11l5 5 5-5M4 17v3h16v-3',
+  plus: 'M12 5v14M5 12h14',
+  more: 'M5 12h.01M12 12h.01M19 12h.01',
+  refresh: 'M20 11a8 8 0 1 0-2.3 6.3M20 5v6h-6',
+  drive: 'M4 14h16v5H4zM4 14l3-9h10l3 9M16.5 16.5h.01',
+  cross: 'M6 6l12 12M18 6 6 18',
+  up: 'M7 14l5-5 5 5',
+  down: 'M7 10l5 5 5-5',
+  left: 'M14 7l-5 5 5 5',
+  right: 'M10 7l5 5-5 5',
+} as const
+
+export type IconName = keyof typeof shapes
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg className={`icon icon-${name}`} viewBox="0 0 24 24" aria-hidden="true">
+      <path d={shapes[name]} />
+    </svg>
+  )
+}
