@@ -31,8 +31,8 @@ export const FileRow = memo(function FileRow(props: Props) {
     event.preventDefault()
     event.stopPropagation()
     const how = howOf(event)
+    onPick(index, how === 'only' ? 'focus' : how)
     if (how === 'only') onOpen(entry)
-    else onPick(index, how)
   }
   return (
     // biome-ignore lint/a11y/useSemanticElements: a table of which only a part is there

@@ -24,6 +24,11 @@ export interface TableKeys {
   onDelete: () => void
 }
 
+/** How somebody came from another folder's table: this one takes the keyboard, at the entry where they were. */
+export interface Arrival {
+  folder: string | null
+}
+
 /**
  * A grid of which only what is in view stands in the document. Arrows move, with Shift they choose a range; Space
  * chooses, Enter opens, Backspace goes up, F2 renames, Delete deletes; letters go to the next name that begins so.
@@ -37,6 +42,7 @@ export function FileTable({
   onSort,
   onMenu,
   keys,
+  arrival,
 }: {
   label: string
   entries: readonly Entry[]
@@ -46,6 +52,7 @@ export function FileTable({
   onSort: (column: SortColumn) => void
   onMenu: (index: number, at: { x: number; y: number }) => void
   keys: TableKeys
+  arrival: Arrival | null
 }) {
   const scroller = useRef<HTMLDivElement>(null)
   const typed = useRef({ text: '', at: 0 })
@@ -124,9 +131,14 @@ export function FileTable({
     [onMenu],
   )
 
-  // Another folder begins at its top.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the label names the folder
-  useEffect(() => scroller.current?.scrollTo(0, 0), [label])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the first entries are there
+  useEffect(() => {
+    if (!arrival || document.activeElement !== document.body) return
+    const index = entries.findIndex(({ __typename, name }) => __typename === 'Folder' && name === arrival.folder)
+    pick(Math.max(0, index), 'focus')
+    if (index > 0) virtualizer.scrollToIndex(index)
+    scroller.current?.focus({ preventScroll: true })
+  }, [])
 
   const items = virtualizer.getVirtualItems()
   const isFocusShown = items.some(({ index }) => index === focusedIndex)

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
-import { useNavigate, useSearchParams } from 'react-router'
+import { useLocation, useNavigate, useSearchParams } from 'react-router'
 import { useScopes } from '../app/use-session.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
@@ -10,12 +10,12 @@ import { Breadcrumb } from './breadcrumb.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { downloadEntries } from './download.ts'
 import { EntryMenu } from './entry-menu.tsx'
-import { FileTable } from './file-table.tsx'
+import { type Arrival, FileTable } from './file-table.tsx'
 import { formatCount } from './format.ts'
 import { change, useListing, useRefreshFolder } from './listing.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { createFolder, type Entry, type Place, type Provider, rename } from './operations.ts'
-import { childPath, folderHref, parentPath } from './paths.ts'
+import { childPath, folderHref, nameOfPath, parentPath } from './paths.ts'
 import { previewKind } from './preview/kinds.ts'
 import { useSelection } from './selection.ts'
 import { type SortColumn, type SortOrder, useSorted } from './sort.ts'
@@ -42,6 +42,7 @@ export function Folder({
 }) {
   const { canWrite } = useScopes()
   const navigate = useNavigate()
+  const { state: arrival }: { state: Arrival | null } = useLocation()
   const client = useQueryClient()
   const refresh = useRefreshFolder()
   const [search, setSearch] = useSearchParams()
@@ -74,15 +75,18 @@ export function Folder({
   )
   const open = useCallback(
     (entry: Entry) => {
-      if (entry.__typename === 'Folder' || previewKind(entry)) void navigate(hrefOf(entry))
+      const arrival: Arrival = { folder: null }
+      if (entry.__typename === 'Folder') void navigate(hrefOf(entry), { state: arrival })
+      else if (previewKind(entry)) void navigate(hrefOf(entry))
       else download([entry])
     },
     [navigate, hrefOf, download],
   )
-  const up = useCallback(
-    () => void navigate(path === provider.root.path ? '/files' : folderHref(providerId, parentPath(path))),
-    [navigate, path, provider.root.path, providerId],
-  )
+  const up = useCallback(() => {
+    const arrival: Arrival = { folder: nameOfPath(path) }
+    if (path === provider.root.path) void navigate('/files')
+    else void navigate(folderHref(providerId, parentPath(path)), { state: arrival })
+  }, [navigate, path, provider.root.path, providerId])
   const ask = (what: Asked) => {
     if (canWrite && chosen.length > 0 && (what !== 'rename' || chosen.length === 1)) setAsked(what)
   }
@@ -141,6 +145,7 @@ export function Folder({
             order={order}
             onSort={onSort}
             onMenu={onMenu}
+            arrival={arrival}
             keys={{ onOpen: open, onUp: up, onRename: () => ask('rename'), onDelete: () => ask('delete') }}
           />
         )}

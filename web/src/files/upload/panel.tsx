@@ -111,8 +111,16 @@ function Rows({ queue }: { queue: UploadQueue }) {
     overscan: 4,
   })
   return (
-    // biome-ignore lint/a11y: a list of which only a part is there, and which scrolls
-    <div ref={scroller} className="upload-list" tabIndex={0} role="list" aria-label="Files">
+    // biome-ignore lint/a11y/useSemanticElements: a list of which only a part is there
+    <div
+      ref={scroller}
+      className="upload-list"
+      style={{ height: virtualizer.getTotalSize() + 1 }}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+      tabIndex={0}
+      role="list"
+      aria-label="Files"
+    >
       <div style={{ height: virtualizer.getTotalSize() }} role="presentation">
         {virtualizer.getVirtualItems().map(({ index, start }) => {
           const item = queue.items[index]
