@@ -152,6 +152,19 @@ export async function takeLease(db: Database, id: string, lease: string): Promis
   return null
 }
 
+/** Tells all who work on uploads to a provider that their leases are wanted; resolves with the ids of the uploads. */
+export async function wantLeases(db: Database, providerId: string): Promise<string[]> {
+  const rows = await db
+    .updateTable('uploads')
+    .set({ lease_wanted: true })
+    .where('provider_id', '=', providerId)
+    .where('lease_id', 'is not', null)
+    .where('lease_until', '>', sql<Date>`now()`)
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** Whether somebody waits for it; null where it is lost. */
 export async function renewLease(db: Database, id: string, lease: string): Promise<boolean | null> {
   const row = await db

@@ -7,6 +7,9 @@ import { guardedChange } from './guarded.ts'
 /** Bytes of UTF-8; the contract's bound. */
 const maxStateBytes = 8 * 1024
 
+/** Milliseconds. */
+const abortTimeout = 30_000
+
 /** An unfinished write that the back end itself holds at a path. All that the adapter answers is checked here. */
 export class ResumableLocation {
   readonly #writes: ResumableWrites
@@ -46,6 +49,12 @@ export class ResumableLocation {
         body.destroy()
       }
     })
+  }
+
+  /** Frees what the back end holds, whether or not the client is still there. */
+  abort(state: string): Promise<void> {
+    const signal = AbortSignal.timeout(abortTimeout)
+    return guardedChange(signal, () => this.#writes.abort(state, { signal }))
   }
 
   complete(signal: AbortSignal, state: string, options: { size: number; overwrite: boolean }): Promise<CheckedEntry> {

@@ -11,7 +11,7 @@ const maxBlock = 64 * mib
 export const maxUserUploads = 100
 /** Bytes of a file that is held in the database until it is complete, as its back end holds nothing unfinished. */
 export const maxHeldBytes = 1024 * mib
-/** Bytes that all unfinished uploads of one user may hold in the database before no more are begun. */
+/** Bytes that all unfinished uploads of one user may hold in the database: no more are taken in. */
 export const maxUserBytes = 4 * maxHeldBytes
 
 /** Bytes that are appended at once: of one length for the whole upload, as some back ends take no parts of others. */

@@ -6,7 +6,7 @@ import { grant, requireScope } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { countUploads, findUpload, type UploadRecord } from '../../db/uploads.ts'
+import { findUpload, type UploadRecord } from '../../db/uploads.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/host.ts'
 import type { WriteLocation } from '../../storage/location.ts'
@@ -14,10 +14,11 @@ import type { Audit } from '../audit.ts'
 import { type ConflictBehavior, candidates, nameTaken, type Reservations, statOrNull } from '../files/conflict.ts'
 import type { Place } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
-import { blockFor, maxFileBytes, maxHeldBytes, maxUserBytes, maxUserUploads } from './bounds.ts'
+import { blockFor, maxFileBytes, maxHeldBytes } from './bounds.ts'
 import { finish } from './finish.ts'
 import { createLeases, type Lease } from './lease.ts'
 import { receive } from './receive.ts'
+import { requireRoom } from './room.ts'
 import { giveUp, sweep } from './sweep.ts'
 import type { Target } from './target.ts'
 
@@ -115,23 +116,6 @@ export function createResumableUploads(options: {
     }
   }
 
-  /** @throws TOO_MANY_UPLOADS */
-  async function requireRoom({ member }: Viewer): Promise<void> {
-    const { count, bytes } = await countUploads(db, member)
-    if (count >= maxUserUploads) {
-      throw new AppError(
-        'TOO_MANY_UPLOADS',
-        `You have ${count} uploads that are not complete: finish or delete some of them, or wait until they expire.`,
-      )
-    }
-    if (bytes >= maxUserBytes) {
-      throw new AppError(
-        'TOO_MANY_UPLOADS',
-        'Your unfinished uploads hold too many bytes: finish or delete some of them.',
-      )
-    }
-  }
-
   async function create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<Begun> {
     const { providerId, conflict, size } = input
     const present = requireScope(viewer, 'write')
@@ -139,7 +123,7 @@ export function createResumableUploads(options: {
     if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
     const first = await at(viewer, providerId, path)
     requireFits(size ?? undefined, maxBytesAt(first))
-    await requireRoom(present)
+    await requireRoom(db, present.member, { uploads: 1, bytes: 1 })
     const insert = (location: WriteLocation) =>
       leases.insert({
         id: randomBytes(24).toString('base64url'),

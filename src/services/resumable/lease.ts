@@ -11,6 +11,7 @@ import {
   saveProgress,
   takeLease,
   type UploadRecord,
+  wantLeases,
 } from '../../db/uploads.ts'
 import { AppError } from '../../errors.ts'
 
@@ -20,7 +21,8 @@ const heartbeat = 1000
 const doubt = 8000
 /** Milliseconds that a request waits for the one before: longer than the lease of a server that was killed. */
 const patience = 15_000
-const pollInterval = 100
+/** Milliseconds. */
+export const pollInterval = 100
 
 /** The right to work on one upload, which one request on all servers has at a time. */
 export class Lease implements AsyncDisposable {
@@ -31,7 +33,9 @@ export class Lease implements AsyncDisposable {
   readonly #wanted = new AbortController()
   readonly #lost = new AbortController()
   #record: UploadRecord
+  /** When the last heartbeat that got through was sent: from then on the lease holds. */
   #renewedAt = performance.now()
+  #renewing = false
 
   constructor(db: Database, id: string, record: UploadRecord, running: Map<string, Lease>) {
     this.#db = db
@@ -64,12 +68,13 @@ export class Lease implements AsyncDisposable {
   /** @throws UPLOAD_LOCKED where the lease is lost, and nothing was saved */
   async save(progress: Progress): Promise<void> {
     this.#lost.signal.throwIfAborted()
+    const sentAt = performance.now()
     const saved = await saveProgress(this.#db, this.#record.id, this.#id, progress)
     if (!saved) {
       this.#lost.abort(locked())
       throw locked()
     }
-    this.#renewedAt = performance.now()
+    this.#renewedAt = sentAt
     this.#record = saved
   }
 
@@ -86,13 +91,20 @@ export class Lease implements AsyncDisposable {
   }
 
   async #renew(): Promise<void> {
+    const sentAt = performance.now()
+    // Looked at first: a database that cannot be reached may neither answer nor fail.
+    if (sentAt - this.#renewedAt > doubt) this.#lost.abort(locked())
+    if (this.#renewing) return
+    this.#renewing = true
     try {
       const isWanted = await renewLease(this.#db, this.#record.id, this.#id)
       if (isWanted === null) this.#lost.abort(locked())
-      else this.#renewedAt = performance.now()
+      else this.#renewedAt = Math.max(this.#renewedAt, sentAt)
       if (isWanted) this.want()
-    } catch (error) {
-      if (performance.now() - this.#renewedAt > doubt) this.#lost.abort(error)
+    } catch {
+      // The next one tries again, until there is doubt.
+    } finally {
+      this.#renewing = false
     }
   }
 }
@@ -127,6 +139,13 @@ export function createLeases(db: Database) {
         if (performance.now() > until) throw locked()
         await sleep(pollInterval, undefined, { signal })
       }
+    },
+
+    /** Asks whoever is at work on uploads to a provider to let go; false where nobody is. */
+    async wantAll(providerId: string): Promise<boolean> {
+      const ids = await wantLeases(db, providerId)
+      for (const id of ids) running.get(id)?.want()
+      return ids.length > 0
     },
 
     /** What `query` takes with the lease that it is given. */

@@ -2,7 +2,8 @@ import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { tooLarge } from '../files/upload.ts'
 import { finish } from './finish.ts'
-import { append, bytesOf, type Target } from './target.ts'
+import { requireRoom } from './room.ts'
+import { append, type Target } from './target.ts'
 
 /**
  * Takes bytes in, a block at a time: while one is on its way, the next is gathered. What has come when the body breaks
@@ -62,11 +63,12 @@ export async function receive(target: Target, body: Readable, work: AbortSignal,
   if (broken && total !== size) throw broken.error
 }
 
-/** Keeps here what the back end cannot take yet. */
-async function hold({ lease }: Target, gathered: readonly Buffer[]): Promise<void> {
+/** Keeps here what the back end cannot take yet. @throws TOO_MANY_UPLOADS, UPLOAD_LOCKED */
+async function hold({ db, lease }: Target, gathered: readonly Buffer[]): Promise<void> {
   const { received } = lease.record
   const bytes = Buffer.concat(gathered)
-  await lease.save({ received: received + bytesOf(gathered), chunk: { position: received, bytes } })
+  await requireRoom(db, lease.record, { uploads: 0, bytes: bytes.length })
+  await lease.save({ received: received + bytes.length, chunk: { position: received, bytes } })
 }
 
 /** The same bytes; whoever ends it leaves the request as it is, so that it can be answered. */

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
 import { findProviders } from '../../db/providers.ts'
 import { takeDeadUpload, type UploadRecord } from '../../db/uploads.ts'
 import type { Storage } from '../../storage/host.ts'
 import { isMissing } from '../files/conflict.ts'
-import type { Leases } from './lease.ts'
+import { type Leases, pollInterval } from './lease.ts'
 import { open } from './target.ts'
 
 /** Milliseconds after which the row goes although the back end has not answered in all that time. */
@@ -20,7 +21,7 @@ export interface SweepContext {
 
 /**
  * Frees what unfinished uploads hold at their back ends, then their rows: of those that nobody can go on with, or of all
- * of a provider. Several servers may do it at once.
+ * of a provider, for which those who are at work are asked to let go. Several servers may do it at once.
  * @param time milliseconds after which no more are begun
  */
 export async function sweep(
@@ -32,6 +33,10 @@ export async function sweep(
   const until = performance.now() + time
   while (performance.now() < until) {
     await using lease = await leases.takeAny(id => takeDeadUpload(db, id, { providerId, except: failed }))
+    if (!lease && providerId !== undefined && (await leases.wantAll(providerId))) {
+      await sleep(pollInterval)
+      continue
+    }
     if (!lease) return
     const { record } = lease
     try {

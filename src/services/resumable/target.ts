@@ -49,7 +49,13 @@ export async function addToBackEnd(
     const { size, mimeType } = lease.record
     const options = { ...(size !== null && { size }), ...(mimeType !== null && { mimeType }) }
     const state = await resumable.begin(work, options)
-    await lease.save({ sealedState: seal(secrets, lease.record, state) })
+    try {
+      await lease.save({ sealedState: seal(secrets, lease.record, state) })
+    } catch (error) {
+      // Nobody else knows of it.
+      await resumable.abort(state).catch(() => {})
+      throw error
+    }
   }
   const { id, appended, received } = lease.record
   const options = { offset: appended, size: received - appended + bytesOf(gathered), last }

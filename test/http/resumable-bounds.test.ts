@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { type ClientRequest, request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import t from 'tap'
+import { createLeases } from '../../src/services/resumable/lease.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { metadataHeader, reasonOf, type TusTarget, tus, tusPath } from './tus.ts'
+
+const mib = 1024 * 1024
+
+async function owner(app: TestApp, type: 'local' | 'memory' = 'local'): Promise<TusTarget> {
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, type, type === 'local' ? { root: app.folder } : {})
+  return { url: app.url, token, metadata: { providerId } }
+}
+
+async function begin(target: TusTarget, path: string, size: number): Promise<string> {
+  const metadata = metadataHeader({ ...target.metadata, path })
+  const answer = await tus(target, 'POST', tusPath, { 'upload-length': `${size}`, 'upload-metadata': metadata })
+  return answer.headers.get('location') ?? ''
+}
+
+const unfinished = (app: TestApp) => readdir(join(app.folder, '.stowage-staging')).catch(() => [])
+
+t.test('what the database holds of a user is bounded while bytes come, too', async t => {
+  const app = await startApp(t)
+  const target = await owner(app, 'memory')
+  const [full, more] = [await begin(target, '/full', 1024 * mib), await begin(target, '/more', 4 * mib)]
+  // As 4 GiB less 2 MiB in reality.
+  const received = 4096 * mib - 2 * mib
+  await app.db.updateTable('uploads').set({ size: received, received }).where('path', '=', 'full').execute()
+  const body = randomBytes(3 * mib)
+  const refused = await tus(target, 'PATCH', more, { 'upload-offset': '0' }, body)
+  t.equal(refused.status, 429)
+  t.equal(await reasonOf(refused), 'TOO_MANY_UPLOADS')
+  t.equal((await tus(target, 'HEAD', more)).headers.get('upload-offset'), `${2 * mib}`, 'what fits is kept')
+  t.equal((await tus(target, 'DELETE', full)).status, 204)
+  const rest = await tus(target, 'PATCH', more, { 'upload-offset': `${2 * mib}` }, body.subarray(0, 2 * mib))
+  t.equal(rest.headers.get('upload-stored-path'), '/more')
+})
+
+t.test('what a back end began goes where that cannot be noted', async t => {
+  const app = await startApp(t)
+  const target = await owner(app)
+  const url = await begin(target, '/file', 4 * mib)
+  await sql`create function refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'`.execute(
+    app.db,
+  )
+  await sql`create trigger refuse before update of state on uploads for each row
+    when (new.state is distinct from old.state) execute function refuse()`.execute(app.db)
+  t.equal((await tus(target, 'PATCH', url, { 'upload-offset': '0' }, randomBytes(2 * mib))).status, 500)
+  t.same(await unfinished(app), [])
+})
+
+t.test('a provider that is disconnected while bytes come leaves nothing', async t => {
+  const app = await startApp(t)
+  const replica = await app.replica()
+  const target = await owner(app)
+  const stalled: ClientRequest[] = []
+  for (const [name, { url }] of Object.entries({ here: app, there: replica })) {
+    const path = await begin(target, `/${name}`, 8 * mib)
+    const headers = {
+      authorization: `Bearer ${target.token}`,
+      'tus-resumable': '1.0.0',
+      'upload-offset': '0',
+      'content-type': 'application/offset+octet-stream',
+      'content-length': 8 * mib,
+    }
+    const sending = request(new URL(path, url), { method: 'PATCH', headers })
+    sending.on('error', () => {})
+    sending.write(randomBytes(2 * mib))
+    stalled.push(sending)
+  }
+  while ((await unfinished(app)).length < 2) await sleep(20)
+  const viewer = await app.app.services.credentials.authenticate(target.token, { address: '', requestId: '' })
+  await app.app.services.providers.disconnect(viewer, target.metadata.providerId ?? '')
+  t.same(await unfinished(app), [])
+  t.same(await app.db.selectFrom('uploads').select('id').execute(), [])
+  for (const sending of stalled) sending.destroy()
+})
+
+t.test('a lease counts as lost where the database does not answer', async t => {
+  const app = await startApp(t)
+  const target = await owner(app)
+  const id = (await begin(target, '/file', 1)).split('/').at(-1) ?? ''
+  const { signal } = new AbortController()
+  const lease = await createLeases(app.db).take(id, async () => {}, signal)
+  const other = await app.replica()
+  await other.db.transaction().execute(async held => {
+    await held.selectFrom('uploads').select('id').where('id', '=', id).forUpdate().execute()
+    await new Promise(resolve => lease.lost.addEventListener('abort', resolve, { once: true }))
+  })
+  t.ok(lease.lost.aborted)
+  await lease[Symbol.asyncDispose]()
+})
