@@ -102,19 +102,38 @@ t.test('it names every type of provider and every route', async t => {
 })
 
 t.test('no link leads nowhere', async t => {
-  for (const name of ['README.md', 'CONTRIBUTING.md']) {
-    const text = await readFile(join(root, name), 'utf8')
-    const anchors = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => {
-      return title
-        .toLowerCase()
-        .replace(/[^\w -]/g, '')
-        .replaceAll(' ', '-')
-    })
+  const documents = new Map<string, string>()
+  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md']) {
+    documents.set(name, await readFile(join(root, name), 'utf8'))
+  }
+  for (const [name, text] of documents) {
     for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (target.startsWith('https://')) continue
       const [path = '', anchor] = target.split('#')
       if (path !== '') await t.resolves(access(join(root, path)), `${name}: ${target}`)
-      else t.ok(anchors.includes(anchor ?? ''), `${name}: ${target}`)
+      const there = path === '' ? text : documents.get(path)
+      if (anchor !== undefined) t.ok(there !== undefined && anchorsOf(there).includes(anchor), `${name}: ${target}`)
     }
+  }
+})
+
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => {
+    return title
+      .toLowerCase()
+      .replace(/[^\w -]/g, '')
+      .replaceAll(' ', '-')
+  })
+}
+
+t.test('each promise about security has tests, and they are there', async t => {
+  const security = await readFile(join(root, 'SECURITY.md'), 'utf8')
+  const promises = (security.split(/^## /m).find(text => text.startsWith('What is promised')) ?? '')
+    .split('\n')
+    .filter(line => /^\| (?!Promise \|)/.test(line))
+  t.ok(promises.length > 10)
+  for (const line of promises) t.match(line, /\| `test\/[\w./-]+\.test\.ts`/, line.slice(0, 60))
+  for (const [, path = ''] of security.matchAll(/`((?:src|test)\/[\w./-]+)`/g)) {
+    await t.resolves(access(join(root, path)), path)
   }
 })
