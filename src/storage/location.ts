@@ -230,8 +230,9 @@ export class WriteLocation extends ReadLocation {
     options: { overwrite: boolean },
   ): Promise<CheckedEntry | null> {
     const { provider } = this.opened
-    if (!target.sharesBackEnd(this) || !provider.move) return null
-    return target.inOneStep(this, signal, call => provider.move?.(this.path, target.path, { ...options, ...call }))
+    const move = provider.move?.bind(provider)
+    if (!target.sharesBackEnd(this) || !move) return null
+    return target.inOneStep(this, signal, call => move(this.path, target.path, { ...options, ...call }))
   }
 
   /** A file, inside the back end; null where it cannot. */
@@ -241,20 +242,20 @@ export class WriteLocation extends ReadLocation {
     options: { overwrite: boolean },
   ): Promise<CheckedEntry | null> {
     const { provider } = this.opened
-    if (!this.sharesBackEnd(source) || !provider.copy) return null
-    return this.inOneStep(source, signal, call => provider.copy?.(source.path, this.path, { ...options, ...call }))
+    const copy = provider.copy?.bind(provider)
+    if (!this.sharesBackEnd(source) || !copy) return null
+    return this.inOneStep(source, signal, call => copy(source.path, this.path, { ...options, ...call }))
   }
 
   private inOneStep(
     source: ReadLocation,
     requestSignal: AbortSignal,
-    step: (call: Call) => Promise<Entry> | undefined,
+    step: (call: Call) => Promise<Entry>,
   ): Promise<CheckedEntry | null> {
     return this.opened.running.during([source.grant, this.grant], requestSignal, signal =>
       guardedChange(signal, async () => {
         try {
-          const entry = await step({ signal })
-          return entry ? checkEntry(entry, nameOf(this.path)) : null
+          return checkEntry(await step({ signal }), nameOf(this.path))
         } catch (error) {
           if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
           throw error

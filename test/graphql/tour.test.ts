@@ -61,6 +61,9 @@ t.test('every field of the schema, used as people use it', async t => {
   const isTime = (text: string | null, what: string) =>
     t.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, `${what} is ISO 8601`)
 
+  t.same(await ask('{ installation { hasOwner registration } }'), {
+    installation: { hasOwner: false, registration: 'OPEN' },
+  })
   const registered = await ask(
     `mutation { register(input: { email: "owner@example.org", password: "${password}", name: "Olga" }) { token expiresAt user ${user} } }`,
   )
@@ -177,7 +180,7 @@ t.test('every field of the schema, used as people use it', async t => {
   const found = await ask(
     `query ($id: ID!) {
       entry(providerId: $id, path: "/team/a.txt") ${entry}
-      file(providerId: $id, path: "/team/a.txt") { ${common} size mimeType etag checksums { algorithm hex } downloadUrl(expiresIn: 60, inline: true) }
+      file(providerId: $id, path: "/team/a.txt") { ${common} size mimeType etag checksums { algorithm hex } downloadUrl(expiresIn: 60, inline: true, direct: true) }
       folder(providerId: $id) { downloadUrl(expiresIn: 60) entries(first: 1) { nodes { path } } }
     }`,
     { id: providerId },
@@ -187,6 +190,19 @@ t.test('every field of the schema, used as people use it', async t => {
   t.equal(found.folder.entries.nodes[0].path, '/team')
   t.ok(found.file.downloadUrl.startsWith(`${app.url}/api/download/proxy?ticket=`), found.file.downloadUrl)
   t.equal(await (await fetch(found.file.downloadUrl)).text(), 'hello', 'without a header')
+  const { createUploadTicket: ticket } = await change(
+    'createUploadTicket',
+    'CreateUploadTicketInput',
+    '{ method url path isDirect expiresAt headers { name value } }',
+    { path: '/team/ticket.txt' },
+  )
+  t.match(ticket, { path: '/team/ticket.txt', isDirect: false, expiresAt: null, headers: [] })
+  const sent = await fetch(ticket.url, {
+    method: ticket.method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain' },
+    body: 'ticket',
+  })
+  t.equal(sent.status, 201, 'as the ticket says')
   const archive = await fetch(found.folder.downloadUrl)
   t.match([archive.status, archive.headers.get('content-type')], [200, 'application/zip'])
   await archive.arrayBuffer()

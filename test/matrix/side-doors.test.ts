@@ -11,13 +11,15 @@ interface Canary {
   isFor(holder: Holder): boolean
 }
 
-/** Fields that nothing here answers: no type of provider on this server needs an authorization or keeps checksums. */
+/** Fields that nothing here answers: no type of provider on this server needs an authorization, keeps checksums or makes links. */
 const unanswered = [
   'AuthorizeProviderPayload.authorizationUrl',
   'Checksum.algorithm',
   'Checksum.hex',
   'ConnectProviderPayload.authorizationUrl',
   'ConnectProviderPayload.provider',
+  'HttpHeader.name',
+  'HttpHeader.value',
 ]
 
 t.setTimeout(3600_000)

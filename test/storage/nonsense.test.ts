@@ -112,7 +112,7 @@ const expected: Record<string, Record<string, string>> = {
   'write-of-other-size': expect('BACK_END_FAULT', ['upload', 'copyIn']),
   'handle-null': expect('BACK_END_FAULT', ['download']),
   'handle-empty': expect('BACK_END_FAULT', ['download']),
-  'handle-that-fails': expect('cut', ['download']),
+  'handle-that-fails': expect('BACK_END_FAULT', ['download']),
   'open-file-nothing': expect('BACK_END_FAULT', ['download']),
   'quota-null': expect('BACK_END_FAULT', ['quota']),
   'quota-odd': expect('ok', ['quota']),
