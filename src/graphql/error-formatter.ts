@@ -6,6 +6,8 @@ export type FormattedError = PublicError & Pick<GraphQLFormattedError, 'location
 
 /** Of one answer; what follows would say nothing new. */
 export const maxErrors = 50
+/** Characters of graphql's own messages, which repeat what the client has written. */
+const maxMessage = 1000
 
 /** A request that was not executed: the document or its variables are not good. */
 export class RequestRefused extends Error {
@@ -27,7 +29,7 @@ export function formatRefusal(error: unknown, requestId: string): FormattedError
   if (!(error instanceof RequestRefused)) throw error
   return error.errors
     .slice(0, maxErrors)
-    .map(each => placed(publicError(new AppError(error.reason, each.message), requestId), each))
+    .map(each => placed(publicError(new AppError(error.reason, shortened(each.message)), requestId), each))
 }
 
 /** What a client is told of what a resolver threw. `report` is given what is not the client's doing. */
@@ -47,12 +49,16 @@ function explain(error: GraphQLError): AppError {
   const cause = causeOf(error)
   // graphql's own complaint about an argument; about a value that a resolver answered it names no place in the document.
   const isArgument = cause instanceof GraphQLError && cause !== error && cause.nodes !== undefined
-  return isArgument ? new AppError('INVALID_INPUT', cause.message) : toAppError(cause)
+  return isArgument ? new AppError('INVALID_INPUT', shortened(cause.message)) : toAppError(cause)
 }
 
 /** What a resolver has thrown. */
 export function causeOf(error: Error): Error {
   return error instanceof GraphQLError && error.originalError ? causeOf(error.originalError) : error
+}
+
+function shortened(message: string): string {
+  return message.length > maxMessage ? `${message.slice(0, maxMessage).toWellFormed()}...` : message
 }
 
 function placed(error: PublicError, { locations, path }: GraphQLError): FormattedError {

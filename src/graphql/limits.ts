@@ -2,7 +2,7 @@
  * Bounds on the form of a document, checked before it is validated: validation itself takes long on what is made to be
  * slow. Each fragment is measured once and counted wherever it is spread, so this takes a time linear in the text.
  */
-import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode } from 'graphql'
+import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode, visit } from 'graphql'
 import { AppError } from '../errors.ts'
 
 /** Of the text. */
@@ -15,6 +15,8 @@ export const maxDepth = 12
 export const maxBreadth = 100
 /** In all operations together. */
 export const maxFields = 500
+/** Of a name in the document, in characters: an alias is repeated with each entry of a list, a name in each error. */
+export const maxName = 100
 
 interface Size {
   depth: number
@@ -26,6 +28,7 @@ interface Size {
 
 /** @throws QUERY_TOO_LARGE; INVALID_QUERY for a fragment that contains itself */
 export function requireSmall(document: DocumentNode): void {
+  requireShortNames(document)
   const measure = measurer(document)
   let fields = 0
   for (const definition of document.definitions) {
@@ -35,6 +38,14 @@ export function requireSmall(document: DocumentNode): void {
     if (size.depth > maxDepth) throw tooLarge(`${size.depth} levels deep, the limit is ${maxDepth}`)
   }
   if (fields > maxFields) throw tooLarge(`selects ${fields} fields, the limit is ${maxFields}`)
+}
+
+function requireShortNames(document: DocumentNode): void {
+  visit(document, {
+    Name({ value }) {
+      if (value.length > maxName) throw tooLarge(`has a name of ${value.length} characters, the limit is ${maxName}`)
+    },
+  })
 }
 
 export function tooLarge(what: string): AppError {

@@ -10,6 +10,8 @@ export interface Parameters {
 
 /** Of the variables: deeper than any configuration, and shallower than any stack that walks through them. */
 const maxDepth = 100
+/** Of the variables, with those inside of others: three times what the longest list of restrictions has. */
+const maxValues = 10_000
 
 /** Of a POST body, which is one JSON object: there is no batching. @throws INVALID_INPUT */
 export function parseBody(body: Buffer): Parameters {
@@ -40,7 +42,7 @@ function checkParameters({ query, operationName, variables, extensions }: Record
   if (typeof query !== 'string') throw invalid('"query" is a GraphQL document as a string.')
   if (operationName != null && typeof operationName !== 'string') throw invalid('"operationName" is a string.')
   if (variables != null && !isMap(variables)) throw invalid('"variables" is a JSON object.')
-  if (!isShallow(variables, maxDepth)) throw invalid(`"variables" is at most ${maxDepth} levels deep.`)
+  requireSmall(variables)
   if (extensions != null && !isMap(extensions)) throw invalid('"extensions" is a JSON object.')
   return { query, operationName: operationName ?? null, variables: variables ?? null }
 }
@@ -53,9 +55,19 @@ function parseMap(name: string, text: string): unknown {
   }
 }
 
-function isShallow(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return levels > 0 && Object.values(value).every(each => isShallow(each, levels - 1))
+/** Before anything looks at the values: what is wrong with each costs far more than to count it. @throws INVALID_INPUT */
+function requireSmall(variables: unknown): void {
+  let values = 0
+  const count = (value: unknown, levels: number) => {
+    if (typeof value !== 'object' || value === null) return
+    if (levels === 0) throw invalid(`"variables" is at most ${maxDepth} levels deep.`)
+    for (const each of Object.values(value)) {
+      values += 1
+      if (values > maxValues) throw invalid(`"variables" holds at most ${maxValues} values, in lists and objects.`)
+      count(each, levels - 1)
+    }
+  }
+  count(variables, maxDepth)
 }
 
 function isMap(value: unknown): value is Record<string, unknown> {

@@ -7,6 +7,7 @@ import {
   type OperationDefinitionNode,
   print,
   typeFromAST,
+  type VariableDefinitionNode,
 } from 'graphql'
 import { maxErrors, RequestRefused } from './error-formatter.ts'
 
@@ -20,28 +21,47 @@ export function readVariables(
   given: Record<string, unknown>,
 ): Record<string, unknown> {
   const definitions = operation.variableDefinitions ?? []
-  const values = getVariableValues(schema, definitions, given, { maxErrors })
+  // Whether all is good, no more: each of its errors prints the whole variable.
+  const values = getVariableValues(schema, definitions, given, { maxErrors: 1 })
   if (!values.errors) return values.coerced
+  const errors = problems(schema, definitions, given)
+  throw new RequestRefused('INVALID_INPUT', errors.length > 0 ? errors : values.errors)
+}
+
+/** What is looked up for each, as names that are alike, takes long: nothing beyond the first ones is looked at. */
+function problems(
+  schema: GraphQLSchema,
+  definitions: readonly VariableDefinitionNode[],
+  given: Record<string, unknown>,
+): GraphQLError[] {
   const errors: GraphQLError[] = []
-  for (const node of definitions) {
+  const enough = Symbol('enough')
+  try {
+    for (const node of definitions) collect(node)
+  } catch (thrown) {
+    if (thrown !== enough) throw thrown
+  }
+  return errors
+
+  function collect(node: VariableDefinitionNode): void {
     const name = node.variable.name.value
     const type = typeFromAST(schema, node.type as never)
     const value = given[name]
     const refuse = (what: string) => {
-      if (errors.length < maxErrors) errors.push(new GraphQLError(what, { nodes: node }))
+      errors.push(new GraphQLError(what, { nodes: node }))
+      if (errors.length === maxErrors) throw enough
     }
-    if (!isInputType(type)) continue
+    if (!isInputType(type)) return
     if (value === undefined || value === null) {
       if (print(node.type).endsWith('!') && (value === null || !node.defaultValue))
         refuse(`Variable "$${name}" of the type "${print(node.type)}" is missing or null.`)
-      continue
+      return
     }
     coerceInputValue(value, type, (path, invalid, { message }) => {
       const place = [name, ...path].join('.')
       refuse(`Variable "$${name}" has an invalid value at "${place}": ${withoutValue(message, invalid)}`)
     })
   }
-  throw new RequestRefused('INVALID_INPUT', errors.length > 0 ? errors : values.errors)
 }
 
 function withoutValue(text: string, value: unknown): string {

@@ -3,6 +3,11 @@ import formats from 'ajv-formats'
 import type { ConfigSchema } from '../../adapters/contract.ts'
 import { AppError } from '../errors.ts'
 
+/** Problems that are told of; each costs the reader more than the server. */
+const maxProblems = 10
+/** Characters of a name that somebody has made up. */
+const maxName = 100
+
 export type Config = Record<string, unknown>
 
 /** A provider's configuration as the server keeps it: what clients may see, and what they may not. */
@@ -34,10 +39,12 @@ export function configRules(schema: ConfigSchema): ConfigRules {
       }
       const copy = structuredClone(config)
       if (!validate(copy)) {
-        const problems = (validate.errors ?? []).map(problem)
+        const errors = validate.errors ?? []
+        const problems = errors.slice(0, maxProblems).map(problem)
+        const more = errors.length > maxProblems ? `; and ${errors.length - maxProblems} more` : ''
         throw new AppError(
           'INVALID_CONFIG',
-          `The configuration does not fit: ${problems.map(p => p.message).join('; ')}.`,
+          `The configuration does not fit: ${problems.map(p => p.message).join('; ')}${more}.`,
           {
             facts: { properties: [...new Set(problems.map(p => p.property))] },
           },
@@ -55,7 +62,8 @@ function problem(error: ErrorObject): { property: string; message: string } {
     error.params
   const named = missingProperty ?? additionalProperty
   if (typeof named === 'string') {
-    const property = inside ? `${inside}.${named}` : named
+    const name = named.slice(0, maxName)
+    const property = inside ? `${inside}.${name}` : name
     return error.keyword === 'required'
       ? { property, message: `"${property}" is missing` }
       : { property, message: `"${property}" is not a property of this type` }
