@@ -8,6 +8,7 @@ import { refuseWhenClosing } from './close.ts'
 import { acceptSessionCookies } from './console-session.ts'
 import { handleFrameworkError } from './error-handler.ts'
 import { handleExpectations } from './expect.ts'
+import { warnOfUntrustedProxy } from './forwarded.ts'
 import { sendStandardHeaders } from './headers.ts'
 import { registerRoutes } from './index.ts'
 import { RequestLogController, requestLog } from './log.ts'
@@ -53,6 +54,7 @@ export async function createServer({ services, settings, log, ready }: ServerOpt
   })
   clientErrors.watch(app.server)
   handleErrors(app, services)
+  if (settings.trustedProxies.length === 0) warnOfUntrustedProxy(app, log)
   watchClients(app)
   cutStalledClients(app, settings.stallTimeout * 1000)
   sendStandardHeaders(app)

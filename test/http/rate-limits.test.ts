@@ -94,6 +94,35 @@ t.test('forged addresses without a trusted proxy', async t => {
   t.same(statuses(await times(15, n => get(app, hello, null, `192.0.2.${n}`))), { 200: 10, 429: 5 })
 })
 
+t.test('the log says once that a proxy is not trusted, and what to set', async t => {
+  const warnings = (app: TestApp) =>
+    app
+      .logged()
+      .split('\n')
+      .filter(line => line.includes('STOWAGE_TRUST_PROXY'))
+      .map(line => JSON.parse(line))
+  const direct = await startApp(t)
+  await direct.request(hello)
+  t.same(warnings(direct), [])
+  await direct.request('/healthz', { headers: { forwarded: 'for=192.0.2.1' } })
+  t.match(warnings(direct), [
+    { level: 40, address: '127.0.0.1', msg: /let that send X-Forwarded-For, and set .*127\.0\.0\.1/ },
+  ])
+
+  const app = await startApp(t)
+  await app.request(hello, { token: 'not.good', headers: { 'x-forwarded-for': '192.0.2.77' } })
+  await times(5, n => get(app, hello, null, `192.0.2.${n}`))
+  t.match(warnings(app), [
+    { level: 40, address: '127.0.0.1', msg: /with X-Forwarded-For.* set STOWAGE_TRUST_PROXY to .*127\.0\.0\.1/ },
+  ])
+  t.equal(warnings(app).length, 1, 'also of many requests')
+  t.notMatch(JSON.stringify(warnings(app)), '192.0.2.', 'and nothing that anybody could have sent')
+
+  const trusting = await startApp(t, { settings: behindProxy })
+  await get(trusting, hello, null)
+  t.same(warnings(trusting), [])
+})
+
 t.test('credentials that are not good, from one address', async t => {
   const app = await startApp(t, { settings: { ...behindProxy, rateLimit: 1000 } })
   const { token, key } = await owner(app)
