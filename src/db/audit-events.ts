@@ -38,7 +38,7 @@ export interface AuditEvent {
   details: Record<string, unknown>
 }
 
-export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'WORKSPACE'
+export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'SESSION' | 'WORKSPACE'
 
 /** Both or neither: what is changed, and the event that tells of it. `event` is asked once the work is done. */
 export function changeWithEvent<T>(

@@ -48,6 +48,38 @@ export function prepareSessions(db: Database): (ids: readonly string[]) => Promi
   }
 }
 
+/** Those that can still be used, the newest first. */
+export async function listSessions(
+  db: Database,
+  { userId, workspaceId, limit }: { userId: string; workspaceId: string; limit: number },
+): Promise<{ id: string; createdAt: Date; expiresAt: Date }[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .select(['id', 'created_at', 'expires_at'])
+    .where('user_id', '=', userId)
+    .where('workspace_id', '=', workspaceId)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', new Date())
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(row => ({ id: row.id, createdAt: row.created_at, expiresAt: row.expires_at }))
+}
+
+/** False where the person has no such session that can still be used. */
+export async function revokeSessionOf(db: Change, userId: string, id: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('sessions')
+    .set({ revoked_at: new Date() })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', new Date())
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 export async function revokeSession(db: Change, id: string): Promise<void> {
   await db
     .updateTable('sessions')

@@ -40,6 +40,7 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   const text = (name: string) => (typeof given[name] === 'string' ? given[name] : undefined)
   const [id, userId, toPath] = [text('id'), text('userId'), text('toPath')]
   if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
+  if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
   if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
   const providerId = text('providerId') ?? (action.startsWith('PROVIDER_') ? id : undefined)
   return {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { allProviders } from '../auth/access.ts'
 import { hashToken } from '../auth/api-key.ts'
+import { isId } from '../auth/id.ts'
 import { checkPassword, hashPassword, verifyPassword } from '../auth/passwords.ts'
 import { requireMayAssign, requireSession } from '../auth/policy.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
@@ -9,7 +10,14 @@ import { findApiKey } from '../db/api-keys.ts'
 import { type Change, type Database, isUniqueViolation } from '../db/client.ts'
 import { redeemInvite } from '../db/invites.ts'
 import { findMember, findMemberships, insertMember } from '../db/members.ts'
-import { deleteSessionsExpiredBefore, insertSession, revokeOtherSessions, revokeSession } from '../db/sessions.ts'
+import {
+  deleteSessionsExpiredBefore,
+  insertSession,
+  listSessions,
+  revokeOtherSessions,
+  revokeSession,
+  revokeSessionOf,
+} from '../db/sessions.ts'
 import { findPassword, findPasswordByEmail, insertUser, replacePassword } from '../db/users.ts'
 import { findTheWorkspace, insertWorkspace, lockFounding, type Workspace } from '../db/workspaces.ts'
 import { AppError } from '../errors.ts'
@@ -22,11 +30,22 @@ import type { SignIns } from './limits/sign-ins.ts'
 /** Milliseconds: a week. */
 const sessionLifetime = 7 * 24 * 60 * 60 * 1000
 
+/** Nobody looks through more, and a script that signs in each time may leave any number. */
+const maxSessions = 200
+
 export interface Registration {
   email: string
   password: string
   name?: string | null | undefined
   invite?: string | null | undefined
+}
+
+export interface OpenSession {
+  id: string
+  createdAt: Date
+  expiresAt: Date
+  /** Whether it is the one that asks. */
+  current: boolean
 }
 
 export interface SignedIn {
@@ -134,6 +153,26 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
       await audit.recorded(viewer, 'LOGOUT', {}, recording => {
         const { credentialId } = requireSession(viewer)
         return recording.commit(change => revokeSession(change, credentialId))
+      })
+    },
+
+    /** One's own that can still be used, the newest first. @throws SESSION_REQUIRED */
+    async sessions(viewer: Viewer | null): Promise<OpenSession[]> {
+      const { member, credentialId } = requireSession(viewer)
+      const { userId, workspaceId } = member
+      const found = await listSessions(db, { userId, workspaceId, limit: maxSessions })
+      return found.map(session => ({ ...session, current: session.id === credentialId }))
+    },
+
+    /** One's own, at once and everywhere. @throws SESSION_REQUIRED, NOT_FOUND */
+    async revokeSession(viewer: Viewer | null, id: string): Promise<void> {
+      const subject = { kind: 'SESSION', id } as const
+      await audit.recorded(viewer, 'LOGOUT', { subject }, async recording => {
+        const { userId } = requireSession(viewer).member
+        await recording.commit(async change => {
+          if (isId(id) && (await revokeSessionOf(change, userId, id))) return
+          throw new AppError('NOT_FOUND', 'You have no such session.')
+        })
       })
     },
 

@@ -77,9 +77,8 @@ t.test('every field of the schema, used as people use it', async t => {
   isTime(registered.register.expiresAt, 'expiresAt')
   isTime(owner.createdAt, 'createdAt')
 
-  const login = await ask('mutation ($input: LoginInput!) { login(input: $input) { token expiresAt user { id } } }', {
-    input: { email: 'OWNER@example.org', password },
-  })
+  const signIn = 'mutation ($input: LoginInput!) { login(input: $input) { token expiresAt user { id } } }'
+  const login = await ask(signIn, { input: { email: 'OWNER@example.org', password } })
   token = login.login.token
   t.equal(login.login.user.id, owner.id)
   const changed = await ask(
@@ -296,6 +295,16 @@ t.test('every field of the schema, used as people use it', async t => {
   isTime(removal.nodes[0].at, 'at')
   t.same((await ask(events, { filter, after: removal.edges[0].cursor })).auditEvents.nodes, [])
 
+  const { token: elsewhere } = (await ask(signIn, { input: { email: owner.email, password: `${password}!` } })).login
+  const { sessions } = await ask('{ sessions { id createdAt expiresAt current } }')
+  t.same(
+    sessions.map((session: { current: boolean }) => session.current),
+    [false, true],
+  )
+  isTime(sessions[0].createdAt, 'createdAt')
+  isTime(sessions[0].expiresAt, 'expiresAt')
+  t.same(await ask('mutation ($id: ID!) { revokeSession(id: $id) }', { id: sessions[0].id }), { revokeSession: true })
+  t.equal((await app.graphql('{ me { id } }', {}, elsewhere)).status, 401, 'the other session has ended')
   t.same(await ask('mutation { logout }'), { logout: true })
   t.equal((await app.graphql('{ me { id } }', {}, token)).status, 401, 'the session has ended')
 

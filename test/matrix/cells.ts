@@ -1,4 +1,5 @@
 /** One call of one row with one credential at one place: what is expected, what came, and whether it is true. */
+import { randomUUID } from 'node:crypto'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { password } from '../support/client.ts'
@@ -89,6 +90,7 @@ export async function prepare(
   const ids = {
     ownKey: world.ownKeys.get(holder.userId ?? '') ?? world.ownKeys.values().next().value ?? '',
     login: { email: world.founder.email ?? '', password },
+    session: randomUUID(),
     bystander: world.bystander.id,
     spare: world.bystander.id,
   }
@@ -102,6 +104,7 @@ export async function prepare(
   if (spends !== 'session') return { holder, ids }
   const query = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
   const { login } = await world.app.ask(query, { input: { email: holder.email, password } })
+  ids.session = JSON.parse(Buffer.from(login.token.split('.')[1], 'base64url').toString()).sid
   if (holder.carrier !== 'cookie') return { holder: { ...holder, header: `Bearer ${login.token}` }, ids }
   const beside = { ...holder.beside, cookie: `${holder.beside?.cookie?.split('=', 1)}=${login.token}` }
   return { holder: { ...holder, beside }, ids }

@@ -36,6 +36,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
       return { first: 3, after: null, filter: { ...about, action: null, result: null, since: null, until: null } }
     },
   },
+  'Query.sessions': { needs: session },
   'Query.apiKeys': { needs: keyManager, args: () => ({ ofUser: null, includeInactive: true }) },
   'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
   'Query.providerTypes': { needs: read },
@@ -56,6 +57,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Mutation.login': { needs: anyone, args: ({ ids }) => ({ input: ids.login }) },
   'Mutation.logout': { needs: session, spends: 'session' },
+  'Mutation.revokeSession': { needs: session, spends: 'session', args: ({ ids }) => ({ id: ids.session }) },
   'Mutation.changePassword': {
     needs: session,
     args: () => ({ input: { currentPassword: password, newPassword: 'short' } }),
@@ -163,6 +165,7 @@ const own = 'as its parent' as const
 export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
   Installation: { hasOwner: own, registration: own },
   AuthPayload: { token: own, expiresAt: own, user: own },
+  Session: { id: own, createdAt: own, expiresAt: own, current: own },
   CreateInvitePayload: { invite: own, expiresAt: own },
   CreateApiKeyPayload: { apiKey: own, key: own },
   ConnectProviderPayload: { provider: own, authorizationUrl: own },

@@ -28,6 +28,8 @@ export interface Target {
     /** A key of the person behind the credential, which is no credential of this test. */
     ownKey: string
     login: { email: string; password: string }
+    /** The one that the request comes with, where the row spends it. */
+    session: string
     /** A member whom nobody needs, with the role NONE. */
     spare: string
     bystander: string

@@ -86,6 +86,50 @@ t.test('an account', async t => {
     t.match(await app.ask(me, {}, two.login.token), { me: { role: 'OWNER' } })
   })
 
+  await t.test('sessions are seen and ended by the person alone', async t => {
+    const list = '{ sessions { id current createdAt expiresAt } }'
+    const revoke = 'mutation ($id: ID!) { revokeSession(id: $id) }'
+    const [mine, other] = await Promise.all(
+      [1, 2].map(async () => (await app.ask(login, { input: { email: 'ada@example.org', password } })).login.token),
+    )
+    const stranger = await app.register('stranger@example.org')
+    const { sessions } = await app.ask(list, {}, mine)
+    const currents = sessions.filter((session: { current: boolean }) => session.current)
+    t.equal(currents.length, 1)
+    const seenByOther = (await app.ask(list, {}, other)).sessions
+    const { id } = seenByOther.find((session: { current: boolean }) => session.current)
+    t.not(id, currents[0].id)
+    t.equal((await app.ask(list, {}, stranger.token)).sessions.length, 1, 'nobody sees those of others')
+    for (const [who, what] of [
+      [stranger.token, id],
+      [mine, 'no id'],
+      [mine, currents[0].id.replace(/^./, (digit: string) => (digit === '0' ? '1' : '0'))],
+    ]) {
+      const { errors } = await app.graphql(revoke, { id: what }, who)
+      t.match(errors, [{ extensions: { code: 'NOT_FOUND' } }], `${what}`)
+    }
+    t.equal((await app.graphql(me, {}, other)).status, 200)
+    t.same(await app.ask(revoke, { id }, mine), { revokeSession: true })
+    t.equal((await app.graphql(me, {}, other)).status, 401)
+    t.match((await app.graphql(revoke, { id }, mine)).errors, [{ extensions: { code: 'NOT_FOUND' } }], 'once')
+    t.equal((await app.ask(list, {}, mine)).sessions.length, sessions.length - 1)
+    await app.app.services.audit.flush()
+    const events = await app.db
+      .selectFrom('audit_events')
+      .select(['action', 'result', 'subject_kind'])
+      .where('subject_id', '=', id)
+      .orderBy('id')
+      .execute()
+    t.same(
+      events.map(event => [event.action, event.result === 'OK', event.subject_kind]),
+      [
+        ['LOGOUT', false, 'SESSION'],
+        ['LOGOUT', true, 'SESSION'],
+        ['LOGOUT', false, 'SESSION'],
+      ],
+    )
+  })
+
   await t.test('a changed password ends the other sessions and is the only one that works', async t => {
     const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
     const sessions = await Promise.all(

@@ -1,4 +1,4 @@
-import type { SignedIn } from '../../services/accounts.ts'
+import type { OpenSession, SignedIn } from '../../services/accounts.ts'
 import { builder } from '../builder.ts'
 import { passwordCost } from '../cost.ts'
 import { UserRef } from '../refs.ts'
@@ -21,6 +21,25 @@ const AuthPayload = builder.objectRef<SignedIn>('AuthPayload').implement({
     }),
   }),
 })
+
+const Session = builder.objectRef<OpenSession>('Session').implement({
+  description: 'Where somebody is signed in.',
+  fields: t => ({
+    id: t.exposeID('id', { description: 'Stays the same for good; not the token.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it began.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it ends by itself.' }),
+    current: t.exposeBoolean('current', { description: 'Whether it is the one that this request came with.' }),
+  }),
+})
+
+builder.queryField('sessions', t =>
+  t.field({
+    type: [Session],
+    description: 'Your own that can still be used, the newest first, at most 200. Needs a session.',
+    authScopes: { session: true },
+    resolve: (_root, _args, { services, viewer }) => services.accounts.sessions(viewer),
+  }),
+)
 
 const RegisterInput = builder.inputType('RegisterInput', {
   description: 'A new account.',
@@ -74,6 +93,16 @@ builder.mutationFields(t => ({
     authScopes: { session: true },
     resolve: async (_root, _args, { services, viewer }) => {
       await services.accounts.logout(viewer)
+      return true
+    },
+  }),
+  revokeSession: t.boolean({
+    description: 'Ends one of your own sessions, at once and everywhere. True once it has ended. Needs a session.',
+    audit: 'LOGOUT',
+    authScopes: { session: true },
+    args: { id: t.arg.id({ required: true, description: 'Of the session.' }) },
+    resolve: async (_root, { id }, { services, viewer }) => {
+      await services.accounts.revokeSession(viewer, id)
       return true
     },
   }),

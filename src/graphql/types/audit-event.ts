@@ -44,6 +44,7 @@ const subjects: Record<AuditSubjectKind, { description: string }> = {
   API_KEY: { description: 'An API key.' },
   MEMBER: { description: 'A member, by the id of the user.' },
   INVITE: { description: 'An invite.' },
+  SESSION: { description: 'A session, other than by signing out of it.' },
   WORKSPACE: { description: 'The workspace.' },
 }
 

@@ -1,3 +1,4 @@
+import { useId } from 'react'
 import { Button, Disclosure, DisclosurePanel, Heading } from 'react-aria-components'
 import { Switch } from '../ui/checkbox.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -16,6 +17,7 @@ export function ConfigFields(props: {
   isStored?: boolean
 }) {
   const { fields, problems } = props
+  const summaryId = useId()
   const advanced = fields.filter(field => field.isAdvanced)
   const needsAttention = advanced.some(({ name }) => problems[name] !== undefined)
   return (
@@ -28,12 +30,14 @@ export function ConfigFields(props: {
       {advanced.length > 0 && (
         <Disclosure key={String(needsAttention)} className="advanced" defaultExpanded={needsAttention}>
           <Heading level={2}>
-            <Button slot="trigger" className="advanced-trigger">
+            <Button slot="trigger" className="advanced-trigger" aria-describedby={summaryId}>
               <span className="advanced-mark" aria-hidden="true" />
               Advanced
-              <span className="help"> {advanced.map(({ title }) => title.toLowerCase()).join(', ')}</span>
             </Button>
           </Heading>
+          <p id={summaryId} className="help advanced-summary">
+            {advanced.map(({ title }) => title).join(', ')}
+          </p>
           <DisclosurePanel className="advanced-panel">
             {advanced.map(field => (
               <OneField key={field.name} {...props} field={field} />

@@ -1,5 +1,7 @@
 import { NavLink, Outlet } from 'react-router'
 import { useScopes } from '../app/use-session.ts'
+import '../ui/parts.css'
+import './settings.css'
 
 export function SettingsLayout() {
   const { isAdmin } = useScopes()

@@ -10,7 +10,6 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
 import { tell } from '../ui/toasts.tsx'
 import { AdminOnly } from './admin-only.tsx'
-import './settings.css'
 
 const UpdateWorkspaceMutation = graphql(`
   mutation UpdateWorkspace($input: UpdateWorkspaceInput!) {

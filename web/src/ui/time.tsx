@@ -20,9 +20,12 @@ export function fromNow(at: string, now = Date.now()): string {
   return relative.format(Math.round(seconds / size), unit)
 }
 
+/** To the minute. */
+export const exactTime = (at: string) => minute.format(new Date(at))
+
 /** A date, or how far away it is; the other one, to the minute, is shown on pointing at it. */
 export function Time({ at, as = 'day' }: { at: string; as?: 'day' | 'distance' }) {
-  const exact = minute.format(new Date(at))
+  const exact = exactTime(at)
   return (
     <time dateTime={at} title={as === 'day' ? `${exact} (${fromNow(at)})` : exact}>
       {as === 'day' ? day.format(new Date(at)) : fromNow(at)}

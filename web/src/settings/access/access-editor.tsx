@@ -80,13 +80,7 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
             </Checkbox>
             {basePath !== undefined && (
               <div className="access-path">
-                <TextField
-                  label="Folder"
-                  aria-label={`Folder in ${name}`}
-                  value={basePath}
-                  onChange={path => set(id, path)}
-                  isRequired
-                />
+                <TextField label={`Folder in ${name}`} value={basePath} onChange={path => set(id, path)} isRequired />
                 <Button onPress={() => setBrowsing({ id, name })} aria-label={`Browse ${name}`}>
                   Browse …
                 </Button>

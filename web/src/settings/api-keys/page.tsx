@@ -11,7 +11,6 @@ import { RenameDialog } from '../rename-dialog.tsx'
 import { KeyTable } from './key-table.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
 import { type ApiKey, ApiKeysQuery, apiKeysKey, RenameKeyMutation, RevokeKeyMutation } from './operations.ts'
-import '../settings.css'
 
 type Shown = 'all' | ApiKey['state']
 type Open = { kind: 'new' } | { kind: 'rename' | 'revoke'; key: ApiKey }

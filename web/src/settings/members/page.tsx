@@ -11,7 +11,6 @@ import { EditMemberDialog } from './edit-member-dialog.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { MemberTable } from './member-table.tsx'
 import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
-import '../settings.css'
 
 type Open = { kind: 'invite' } | { kind: 'edit' | 'remove'; member: Member }
 

@@ -1,7 +1,7 @@
 import { useSession } from '../../app/use-session.ts'
 import { roleTitles } from '../access/draft.ts'
 import { PasswordForm } from './password-form.tsx'
-import '../settings.css'
+import { Sessions } from './sessions.tsx'
 
 export function Profile() {
   const { user, scopes, providerAccess } = useSession().viewer
@@ -24,6 +24,9 @@ export function Profile() {
       )}
       <h2>Password</h2>
       <PasswordForm email={user.email} />
+      <h2>Sessions</h2>
+      <p className="help">Wherever you are signed in. End what you do not know, and change the password.</p>
+      <Sessions />
     </>
   )
 }

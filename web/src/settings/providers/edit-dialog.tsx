@@ -63,7 +63,7 @@ export function EditDialog({
               setForgotten(isForgotten ? [...forgotten, name] : forgotten.filter(other => other !== name))
             }
           >
-            Forget the stored {title.toLowerCase()}
+            Forget what is stored: {title}
           </Checkbox>
         ))}
         {save.error && <ErrorBox error={save.error} />}

@@ -14,7 +14,6 @@ import { AdminOnly } from '../admin-only.tsx'
 import { EditDialog } from './edit-dialog.tsx'
 import { DisconnectMutation, type Provider, ProvidersQuery } from './operations.ts'
 import { ProviderCard } from './provider-card.tsx'
-import '../settings.css'
 
 export type Doing = 'edit' | 'authorize' | 'disconnect'
 

@@ -39,7 +39,11 @@ export function ProviderCard({ provider, onDo }: { provider: Provider; onDo: (do
           {type.title}, connected <Time at={createdAt} as="distance" />
         </span>
       </div>
-      {statusReason && status !== 'CONNECTED' && <p>{statusReason}</p>}
+      {status === 'NEEDS_AUTHORIZATION' ? (
+        <p>Somebody has to give consent before it can be used.</p>
+      ) : (
+        statusReason && <p>{statusReason}</p>
+      )}
       {status === 'CONNECTED' && <QuotaBar providerId={id} />}
       {test.error && <ErrorBox error={test.error} />}
       <div className="provider-actions">

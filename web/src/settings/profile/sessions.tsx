@@ -1,0 +1,95 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { ask } from '../../api/request.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import { exactTime, Time } from '../../ui/time.tsx'
+
+const SessionsQuery = graphql(`
+  query Sessions {
+    sessions { id createdAt expiresAt current }
+  }
+`)
+
+const RevokeSessionMutation = graphql(`
+  mutation RevokeSession($id: ID!) {
+    revokeSession(id: $id)
+  }
+`)
+
+type OpenSession = ResultOf<typeof SessionsQuery>['sessions'][number]
+
+export function Sessions() {
+  const client = useQueryClient()
+  const { data, error, refetch } = useQuery({
+    queryKey: ['sessions'],
+    queryFn: ({ signal }) => ask(SessionsQuery, {}, { signal }),
+  })
+  const [ending, setEnding] = useState<OpenSession | null>(null)
+  return (
+    <>
+      {error && <ErrorBox error={error} retry={refetch} />}
+      {!error && !data && <Loading label="Loading the sessions" />}
+      {data && (
+        <table className="table rows" aria-label="Sessions">
+          <thead>
+            <tr>
+              <th scope="col">Signed in</th>
+              <th scope="col">Ends by itself</th>
+              <th scope="col">
+                <span className="visually-hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.sessions.map(session => (
+              <Row key={session.id} session={session} onEnd={() => setEnding(session)} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {ending && (
+        <Confirm
+          title="End this session?"
+          action="End session"
+          act={async () => {
+            await ask(RevokeSessionMutation, { id: ending.id })
+            await client.invalidateQueries({ queryKey: ['sessions'] })
+          }}
+          onClose={() => setEnding(null)}
+        >
+          <p>Whoever signed in on {exactTime(ending.createdAt)} has to sign in again. API keys are not touched.</p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
+  const { id, createdAt, expiresAt, current } = session
+  const timeId = `session-${id}`
+  return (
+    <tr>
+      <td className="main-cell">
+        <span id={timeId}>{exactTime(createdAt)}</span>
+      </td>
+      <td data-label="Ends by itself">
+        <Time at={expiresAt} as="distance" />
+      </td>
+      <td className="actions-cell">
+        <div className="actions">
+          {current ? (
+            <span className="badge good">this browser</span>
+          ) : (
+            <Button variant="danger" onPress={onEnd} aria-describedby={timeId}>
+              End session
+            </Button>
+          )}
+        </div>
+      </td>
+    </tr>
+  )
+}
