@@ -3,14 +3,23 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
 import { type AuditEvent, insertAuditEvents } from '../../src/db/audit-events.ts'
+import { AppError } from '../../src/errors.ts'
 import { isBelow } from '../matrix/model.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 const events = `query ($first: Int, $after: String, $filter: AuditEventFilter) {
   auditEvents(first: $first, after: $after, filter: $filter) {
-    nodes { id action result path toPath count bytes userEmail details } pageInfo { endCursor hasNextPage }
+    nodes { id action result path toPath count bytes userEmail credentialKind credentialPrefix address details }
+    pageInfo { endCursor hasNextPage }
   }
 }`
+
+interface Told {
+  path: string | null
+  bytes: number | null
+}
+
+const origin = { address: '192.0.2.1', requestId: 'of the test' }
 
 async function logOf(app: TestApp, token: string, filter: object = {}) {
   await app.app.services.audit.flush()
@@ -85,6 +94,109 @@ t.test('what is alike is one event, and no flood of failures names every path', 
   const total = alike.reduce((sum: number, { count }: { count: number }) => sum + count, 0)
   t.equal(total, 30)
   t.ok(alike.length < 30 && alike.every((event: { path: string }) => event.path === '/out'))
+})
+
+t.test('a flood of failures names a hundred places of each credential, and counts the rest', async t => {
+  const app = await startApp(t)
+  const { token, providerId } = await withDisk(app)
+  const { audit, credentials } = app.app.services
+  const keys = await Promise.all(['one', 'two'].map(name => app.createKey(token, { name, scopes: ['read'] })))
+  await audit.flush()
+  const viewers = await Promise.all(keys.map(({ key }) => credentials.authenticate(key, origin)))
+  const refusal = new AppError('SCOPE_REQUIRED')
+  // All at once, so that no write comes in between.
+  for (let index = 0; index < 250; index++) {
+    for (const viewer of viewers) {
+      const place = { providerId, path: `/${index}` }
+      audit.noteRefusal(viewer, 'DELETE', { place, to: place, details: { field: `f${index}` } }, refusal)
+    }
+  }
+  for (const { id } of keys) {
+    const told: Told[] = await logOf(app, token, { action: 'DELETE', credentialId: id })
+    const [placed, left] = [told.filter(({ path }) => path !== null), told.filter(({ path }) => path === null)]
+    t.same(
+      new Set(placed.map(({ path }) => path)),
+      new Set(Array.from({ length: 100 }, (_, index) => `/${index}`)),
+      'the first hundred',
+    )
+    t.match(left, [{ result: 'SCOPE_REQUIRED', count: 150, toPath: null, details: { placesLeftOut: true } }])
+    t.equal(left.length, 1)
+  }
+})
+
+t.test(
+  'where more waits than there is room for, transfers go on and the log says how many events were lost',
+  async t => {
+    const app = await startApp(t)
+    const { token, providerId } = await withDisk(app)
+    const { audit, credentials } = app.app.services
+    await audit.flush()
+    const viewer = await credentials.authenticate(token, origin)
+    const locked = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const lock = app.db.transaction().execute(async trx => {
+      await sql`lock table audit_events in access exclusive mode`.execute(trx)
+      locked.resolve()
+      await release.promise
+    })
+    await locked.promise
+    const noted = 5000
+    for (let index = 0; index < noted; index++) {
+      audit.note(viewer, 'COPY', { place: { providerId, path: `/${index}${`/${'x'.repeat(1000)}`.repeat(4)}` } })
+    }
+    t.equal((await app.upload(token, providerId, '/beside.txt', 'content')).status, 201)
+    t.equal(await (await app.download(token, providerId, '/beside.txt')).text(), 'content')
+    release.resolve()
+    await lock
+    await audit.flush()
+    // What was lost is told with the next batch.
+    await app.upload(token, providerId, '/after.txt', 'a')
+    await audit.flush()
+    const { rows } = await sql<{ action: string; count: number }>`
+    select action, count(*)::int from audit_events where path <> '/' group by action`.execute(app.db)
+    const written = Object.fromEntries(rows.map(({ action, count }) => [action, count]))
+    const losses = app
+      .logged()
+      .split('\n')
+      .filter(line => line.includes('"lost"'))
+      .map(line => JSON.parse(line).lost)
+    const lost = (action: string) => losses.reduce((sum, each) => sum + (each[action] ?? 0), 0)
+    t.ok(lost('COPY') > 500 && (written.COPY ?? 0) > 2000, `${written.COPY} were written, ${lost('COPY')} lost`)
+    t.equal((written.COPY ?? 0) + lost('COPY'), noted, 'each is in one of the two')
+    t.equal((written.UPLOAD ?? 0) + lost('UPLOAD'), 2)
+    t.equal((written.DOWNLOAD ?? 0) + lost('DOWNLOAD'), 1)
+  },
+)
+
+t.test('a download through a link is told with the credential that made the link', async t => {
+  const app = await startApp(t)
+  const { token, providerId } = await withDisk(app)
+  await app.upload(token, providerId, '/folder/a.txt', 'content')
+  const restrictions = [{ providerId, basePath: '/folder' }]
+  const { key, id } = await app.createKey(token, { name: 'k', scopes: ['read'], providerAccess: { restrictions } })
+  const links = await app.ask(
+    `query ($id: ID!) {
+      file(providerId: $id, path: "/folder/a.txt") { downloadUrl }
+      folder(providerId: $id, path: "/folder") { downloadUrl }
+    }`,
+    { id: providerId },
+    key,
+  )
+  t.same(await logOf(app, token, { action: 'DOWNLOAD' }), [], 'to make a link is none')
+  t.equal(await (await fetch(links.file.downloadUrl)).text(), 'content')
+  t.match((await fetch(links.file.downloadUrl, { headers: { range: 'bytes=1-2' } })).status, 206)
+  const archive = await (await fetch(links.folder.downloadUrl)).arrayBuffer()
+  const told: Told[] = await logOf(app, token, { action: 'DOWNLOAD', credentialId: id })
+  const by = { result: 'OK', credentialKind: 'API_KEY', credentialPrefix: key.slice(0, 12), address: '127.0.0.1' }
+  for (const event of told) t.match(event, { ...by, userEmail: 'owner@example.org' })
+  const bytesAt = (path: string) =>
+    told.filter(event => event.path === path).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
+  t.equal(bytesAt('/folder/a.txt'), 'content'.length + 2)
+  t.equal(bytesAt('/folder'), archive.byteLength)
+  await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, token)
+  t.equal((await fetch(links.file.downloadUrl)).status, 401)
+  const after: Told[] = await logOf(app, token, { action: 'DOWNLOAD' })
+  t.equal(after.length, told.length, 'what a link no longer stands for is nobody’s')
 })
 
 t.test('pages and filters against a plain model', async t => {

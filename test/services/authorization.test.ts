@@ -100,6 +100,25 @@ t.test('consent through the browser', async t => {
     t.match(await statusNow(), { status: 'CONNECTED' })
   })
 
+  await t.test('the audit log has who asked for it and who gave it', async t => {
+    await app.app.services.audit.flush()
+    const events = `query ($action: AuditAction) { auditEvents(first: 50, filter: { action: $action }) {
+      nodes { result userEmail providerId address credentialKind details }
+    } }`
+    const of = async (action: string) => (await app.ask(events, { action }, owner.token)).auditEvents.nodes
+    const by = (email: string) => ({ userEmail: `${email}@example.org`, providerId: id, address: '127.0.0.1' })
+    const consents = await of('PROVIDER_CONSENT')
+    t.match(consents, [
+      { result: 'OK', ...by('owner') },
+      { result: 'AUTHORIZATION_REFUSED', ...by('owner') },
+      { result: 'SCOPE_REQUIRED', ...by('admin') },
+    ])
+    t.equal(consents.length, 3, 'a state that nobody has is nobody’s')
+    t.notMatch(JSON.stringify(consents), /code|state|made-up/)
+    const asked = ['owner', 'owner', 'admin', 'owner'].map(email => ({ result: 'OK', ...by(email) }))
+    t.match(await of('PROVIDER_AUTHORIZE'), asked)
+  })
+
   await t.test('files go up and down', async t => {
     t.equal((await app.upload(owner.token, id, '/folder/a.txt', 'content')).status, 201)
     t.equal(await (await app.download(owner.token, id, '/folder/a.txt')).text(), 'content')
