@@ -8,8 +8,10 @@ import { decodeKey } from './keys.ts'
 export interface Limits {
   /** Bytes of a part, where the file is not so large that it needs longer ones. */
   partBytes: number
-  /** Bytes that one write may hold. */
+  /** Bytes that one write may hold, as far as there is memory: see part-memory.ts. */
   memoryBytes: number
+  /** Milliseconds that a part of a file of unknown size waits for memory. */
+  memoryTime: number
   /** Bytes above which a copy is made in parts: the most that CopyObject takes. */
   copyBytes: number
   copyPartBytes: number
@@ -24,6 +26,7 @@ const mib = 1024 * 1024
 export const defaultLimits: Limits = {
   partBytes: 8 * mib,
   memoryBytes: 32 * mib,
+  memoryTime: 60_000,
   copyBytes: 5 * 1024 * mib,
   copyPartBytes: 128 * mib,
   idleTime: 60_000,
@@ -33,6 +36,9 @@ export const defaultLimits: Limits = {
 /** Connections at once. Bodies that are read have their own: slow readers hold them as long as they like. */
 const callSockets = 64
 const bodySockets = 1024
+
+/** Milliseconds without a byte that a step of the server itself may take: Ceph puts the parts of a large file together in minutes. */
+const stepTime = 10 * 60_000
 
 /** Milliseconds. */
 const connectTime = 10_000
@@ -46,6 +52,7 @@ export class Bucket {
   readonly limits: Limits
   readonly #calls: S3
   readonly #bodies: S3
+  readonly #patient: S3
 
   constructor(settings: S3Settings, network: Network, limits: Limits) {
     this.settings = settings
@@ -58,6 +65,7 @@ export class Bucket {
       requestTimeout: limits.idleTime,
       throwOnRequestTimeout: true,
     })
+    this.#patient = client(settings, network, bodySockets, checksums, { socketTimeout: stepTime })
   }
 
   get name(): string {
@@ -76,6 +84,17 @@ export class Bucket {
   /** For answers whose body is read. */
   stream<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
     return this.#run(this.#bodies, signal, work)
+  }
+
+  /** For a part that is sent as it comes, as slowly as it comes. It cannot be sent again, so the clocks have to agree before. */
+  flow<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
+    this.#patient.config.systemClockOffset = this.#calls.config.systemClockOffset
+    return this.#run(this.#patient, signal, work)
+  }
+
+  /** For steps that take the server long, without a byte in between. */
+  step<T>(signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
+    return this.#run(this.#patient, signal, work)
   }
 
   /** For what is signed and not sent: the other client would have a checksum of no bytes sign for every body. */
@@ -112,6 +131,7 @@ export class Bucket {
   close(): void {
     this.#calls.destroy()
     this.#bodies.destroy()
+    this.#patient.destroy()
   }
 
   async #run<T>(s3: S3, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {

@@ -29,7 +29,7 @@ export async function copyObject(
   if (size > bucket.limits.copyBytes) return await copyInParts(bucket, conditions, { ...source, head }, target, signal)
   const etag = await publish(bucket, conditions, target, async condition => {
     const request = { Bucket: bucket.name, Key: target.key, ...source, ...condition }
-    const answer = await bucket.call(undefined, s3 => s3.copyObject(request))
+    const answer = await bucket.step(undefined, s3 => s3.copyObject(request))
     return etagOf(answer.CopyObjectResult?.ETag)
   })
   return await storedEntry(bucket, target, size, [etag])
@@ -59,7 +59,7 @@ async function copyInParts(
       const PartNumber = index + 1
       const part = { ...upload, ...source, PartNumber, CopySourceRange }
       const { CopyPartResult } = await withGrace(either, bucket.limits.graceTime, cut =>
-        bucket.call(cut, (s3, options) => s3.uploadPartCopy(part, options)),
+        bucket.step(cut, (s3, options) => s3.uploadPartCopy(part, options)),
       )
       parts[index] = { PartNumber, ETag: CopyPartResult?.ETag }
     }

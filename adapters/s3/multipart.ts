@@ -5,7 +5,8 @@ import { type Entry, StorageError } from '../contract.ts'
 import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
 import { etagOf } from './entry.ts'
 import { withGrace } from './grace.ts'
-import { type Cut, Flow, gathered, maxParts } from './parts.ts'
+import { type PartMemory, takeMemory, waitForMemory } from './part-memory.ts'
+import { type Cut, type Flow, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { publish, storedEntry, type Target } from './publish.ts'
 
@@ -49,7 +50,7 @@ export async function complete(
   const finish = async (condition: object) => {
     const request = { ...upload, ...condition, MultipartUpload: { Parts: parts } }
     try {
-      const answer = await bucket.call(undefined, s3 => s3.completeMultipartUpload(request))
+      const answer = await bucket.step(undefined, s3 => s3.completeMultipartUpload(request))
       return etagOf(answer.ETag)
     } catch (error) {
       // The answer to a first attempt may have been lost.
@@ -63,42 +64,97 @@ export async function complete(
   return await storedEntry(bucket, target, bytes, [etag, expected].filter(Boolean))
 }
 
-/** Sends parts side by side, numbered from `first`. Settles only when none is under way any more. */
-async function sendParts(
+export interface Sending {
+  cut: Cut
+  /** Bytes of the body; where they are not known, its parts have to be gathered. */
+  size: number | undefined
+  signal: AbortSignal
+  /** Number of the first part. */
+  first?: number
+  /** The beginning of the body, where it has been gathered: its memory, and how much of that is filled. */
+  begun?: { memory: PartMemory; bytes: number } | undefined
+}
+
+/**
+ * Sends gathered parts side by side; one for which there is no memory goes by itself, as it comes, and cannot be sent again
+ * when its connection drops. Settles only when none is under way any more.
+ */
+export async function sendBody(
   bucket: Bucket,
   upload: Upload,
-  parts: AsyncIterable<Buffer>,
-  { first, atOnce, body, signal }: { first: number; atOnce: number; body: Readable; signal: AbortSignal },
+  body: Readable,
+  flow: Flow,
+  { cut: { partBytes, atOnce }, size, signal, first = 1, begun }: Sending,
 ): Promise<Sent> {
   const sent: Sent = { parts: [], bytes: 0 }
   const failing = new AbortController()
   const ending = AbortSignal.any([signal, failing.signal])
   const underWay = new Set<Promise<void>>()
-  const send = async (PartNumber: number, bytes: Buffer) => {
+  const put = async (PartNumber: number, Body: Buffer | Readable, length: number) => {
+    const part = { ...upload, PartNumber, Body, ContentLength: length }
+    const { ETag } = await withGrace(ending, bucket.limits.graceTime, cut =>
+      Buffer.isBuffer(Body)
+        ? bucket.call(cut, (s3, options) => s3.uploadPart(part, options))
+        : bucket.flow(untilError(Body, cut), (s3, options) => s3.uploadPart(part, options)),
+    )
+    sent.parts.push({ PartNumber, ETag })
+    sent.bytes += length
+  }
+  const putGathered = async (number: number, { bytes, release }: PartMemory, length: number) => {
+    let reusable = false
     try {
-      const part = { ...upload, PartNumber, Body: bytes }
-      const { ETag } = await withGrace(ending, bucket.limits.graceTime, cut =>
-        bucket.call(cut, (s3, options) => s3.uploadPart(part, options)),
-      )
-      sent.parts.push({ PartNumber, ETag })
-      sent.bytes += bytes.length
+      await put(number, bytes.subarray(0, length), length)
+      reusable = true
     } catch (error) {
       // Only the first failure counts; it ends the other parts, and a body that may never come to its end.
       failing.abort(error)
       body.destroy()
+    } finally {
+      release({ reusable })
     }
   }
-  try {
-    let number = first
-    for await (const bytes of parts) {
-      if (bytes.length === 0 && number > first) break
-      refuseTooMany(number)
-      const sending: Promise<void> = send(number, bytes).then(() => void underWay.delete(sending))
-      underWay.add(sending)
-      number += 1
-      if (underWay.size >= atOnce) await Promise.race(underWay)
-      if (failing.signal.aborted) break
+  const memoryFor = async (length: number): Promise<PartMemory | undefined> => {
+    if (size === undefined) return await waitForMemory(length, ending, bucket.limits.memoryTime)
+    if (atOnce === 0) return undefined
+    let memory = takeMemory(length)
+    // What this write has itself is soon free again.
+    while (!memory && underWay.size > 0) {
+      await Promise.race(underWay)
+      memory = takeMemory(length)
     }
+    return memory
+  }
+  const sendGathered = (number: number, memory: PartMemory, bytes: number) => {
+    const sending: Promise<void> = putGathered(number, memory, bytes).then(() => void underWay.delete(sending))
+    underWay.add(sending)
+  }
+  let number = first
+  let taken = 0
+  if (begun) {
+    sendGathered(number++, begun.memory, begun.bytes)
+    taken = begun.bytes
+  }
+  try {
+    while (taken !== size) {
+      if (underWay.size >= Math.max(1, atOnce)) await Promise.race(underWay)
+      ending.throwIfAborted()
+      const length = size === undefined ? partBytes : Math.min(partBytes, size - taken)
+      const memory = await memoryFor(length)
+      let bytes = length
+      if (memory) {
+        bytes = await filled(flow, memory)
+        if (bytes > 0) refuseTooMany(number, memory)
+        if (bytes > 0) sendGathered(number, memory, bytes)
+        else memory.release({ reusable: true })
+      } else {
+        refuseTooMany(number)
+        await put(number, flow.take(length), length)
+      }
+      number += 1
+      taken += bytes
+      if (bytes < length) break
+    }
+    if (taken === size) await flow.expectEnd()
   } catch (error) {
     failing.abort(error)
   }
@@ -109,58 +165,27 @@ async function sendParts(
   return sent
 }
 
-/** Parts that are too long to be held go one by one, and cannot be sent again when a connection drops. */
-async function streamParts(
-  bucket: Bucket,
-  upload: Upload,
-  body: Readable,
-  { first, size, partBytes, signal }: { first: number; size: number; partBytes: number; signal: AbortSignal },
-): Promise<Sent> {
-  const flow = new Flow(body)
-  const sent: Sent = { parts: [], bytes: 0 }
-  while (sent.bytes < size) {
-    const PartNumber = first + sent.parts.length
-    refuseTooMany(PartNumber)
-    const ContentLength = Math.min(partBytes, size - sent.bytes)
-    const piece = flow.take(ContentLength)
-    const failing = new AbortController()
-    // The SDK would wait for a piece that failed for ever; of a part that is cut short the server keeps nothing.
-    piece.once('error', error => failing.abort(error))
-    const part = { ...upload, PartNumber, ContentLength, Body: piece }
-    const { ETag } = await withGrace(signal, bucket.limits.graceTime, cut =>
-      bucket.call(AbortSignal.any([cut, failing.signal]), (s3, options) => s3.uploadPart(part, options)),
-    )
-    sent.parts.push({ PartNumber, ETag })
-    sent.bytes += ContentLength
+/** Bytes. */
+export async function filled(flow: Flow, { bytes, release }: PartMemory): Promise<number> {
+  try {
+    return await flow.fill(bytes)
+  } catch (error) {
+    release({ reusable: true })
+    throw error
   }
-  await flow.expectEnd()
-  return sent
 }
 
-interface Sending {
-  cut: Cut
-  /** Bytes of the body. Only a hint, but where parts do not fit into memory. */
-  size: number
-  signal: AbortSignal
-  /** Number of the first part. */
-  first?: number
-  /** Of the body, where some of it has been gathered. */
-  parts?: AsyncIterable<Buffer>
+/** The SDK would wait for a piece that failed for ever; of a part that is cut short the server keeps nothing. */
+function untilError(piece: Readable, signal: AbortSignal): AbortSignal {
+  const failing = new AbortController()
+  piece.once('error', error => failing.abort(error))
+  return AbortSignal.any([signal, failing.signal])
 }
 
-/** One way or the other, by what fits into memory. */
-export function sendBody(
-  bucket: Bucket,
-  upload: Upload,
-  body: Readable,
-  { cut: { partBytes, atOnce }, size, signal, first = 1, parts = gathered(body, partBytes) }: Sending,
-): Promise<Sent> {
-  if (atOnce === 0) return streamParts(bucket, upload, body, { first, size, partBytes, signal })
-  return sendParts(bucket, upload, parts, { first, atOnce, body, signal })
-}
-
-export function refuseTooMany(partNumber: number): void {
+/** @throws QUOTA_EXCEEDED */
+function refuseTooMany(partNumber: number, memory?: PartMemory): void {
   if (partNumber > maxParts) {
+    memory?.release({ reusable: true })
     throw new StorageError('QUOTA_EXCEEDED', 'The file is too large to be sent without its size: announce it first.')
   }
 }

@@ -26,27 +26,7 @@ export function cutOf(partBytes: number, { memoryBytes }: Limits): Cut {
   return { partBytes, atOnce: Math.max(0, Math.floor(memoryBytes / partBytes) - 1) }
 }
 
-/** Whole parts, then a shorter one, which may be empty. */
-export async function* gathered(body: AsyncIterable<unknown>, partBytes: number): AsyncGenerator<Buffer> {
-  let chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of body) {
-    let rest = toBuffer(chunk)
-    while (length + rest.length >= partBytes) {
-      const end = partBytes - length
-      chunks.push(rest.subarray(0, end))
-      yield Buffer.concat(chunks, partBytes)
-      rest = rest.subarray(end)
-      chunks = []
-      length = 0
-    }
-    chunks.push(rest)
-    length += rest.length
-  }
-  yield Buffer.concat(chunks, length)
-}
-
-/** Reads a body in pieces of given lengths, none of which is held. */
+/** Reads a body piece by piece, each gathered or as it comes; one to its end before the next. */
 export class Flow {
   readonly #body: AsyncIterator<unknown>
   #rest: Buffer = Buffer.alloc(0)
@@ -55,7 +35,20 @@ export class Flow {
     this.#body = body[Symbol.asyncIterator]()
   }
 
-  /** The next `length` bytes; read one piece to its end before the next. Fails where the body ends before. */
+  /** Puts the next bytes into `target`; resolves with how many, which are fewer only at the end of the body. */
+  async fill(target: Buffer): Promise<number> {
+    let filled = 0
+    while (filled < target.length) {
+      const chunk = this.#rest.length > 0 ? this.#rest : await this.#next()
+      if (chunk.length === 0) break
+      const copied = chunk.copy(target, filled)
+      this.#rest = chunk.subarray(copied)
+      filled += copied
+    }
+    return filled
+  }
+
+  /** The next `length` bytes, none of which is held. Fails where the body ends before. */
   take(length: number): Readable {
     return Readable.from(this.#pieces(length), { objectMode: false })
   }

@@ -4,7 +4,7 @@ import type { Bucket } from './bucket.ts'
 import type { Folders } from './folders.ts'
 import { type Keys, nameOf } from './keys.ts'
 import { begin, complete, giveUp, type Sent, sendBody, type Upload } from './multipart.ts'
-import { cutFor, cutOf, maxParts } from './parts.ts'
+import { cutFor, cutOf, Flow, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
 
@@ -52,7 +52,7 @@ export function resumableWrites(
         if (size === 0) return text
         // Repeated, it sends the same numbers again, and what it sent before is replaced.
         const options = { first: state.next, cut: cutOf(state.part, bucket.limits), size, signal }
-        const sent = await sendBody(bucket, uploadOf(state), body, options)
+        const sent = await sendBody(bucket, uploadOf(state), body, new Flow(body), options)
         if (sent.bytes !== size) {
           throw new StorageError(
             'UNAVAILABLE',

@@ -2,8 +2,9 @@ import type { Readable } from 'node:stream'
 import type { Entry } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
 import { taken } from './folders.ts'
-import { begin, complete, giveUp, sendBody } from './multipart.ts'
-import { cutFor, gathered } from './parts.ts'
+import { begin, complete, filled, giveUp, type Sending, sendBody, type Upload } from './multipart.ts'
+import { takeMemory, waitForMemory } from './part-memory.ts'
+import { cutFor, Flow } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole, type Target } from './publish.ts'
 
@@ -29,23 +30,36 @@ export async function writeBody(
   try {
     signal.throwIfAborted()
     const cut = cutFor(size, bucket.limits)
-    if (cut.atOnce === 0) return await inParts()
-    const parts = gathered(body, cut.partBytes)
-    const { value: first } = await parts.next()
-    signal.throwIfAborted()
-    if (!first || first.length < cut.partBytes) {
-      return await putWhole(bucket, conditions, target, first ?? Buffer.alloc(0), mimeType)
+    const flow = new Flow(body)
+    const length = Math.min(cut.partBytes, size ?? cut.partBytes)
+    // It may fail before anything of it is read.
+    body.on('error', () => {})
+    const memory =
+      size === undefined
+        ? await waitForMemory(length, signal, bucket.limits.memoryTime)
+        : cut.atOnce > 0 && takeMemory(length)
+    if (!memory) return await inParts()
+    const bytes = await filled(flow, memory)
+    if (bytes === cut.partBytes) return await inParts({ memory, bytes })
+    let reusable = false
+    try {
+      signal.throwIfAborted()
+      if (bytes === length) await flow.expectEnd()
+      const entry = await putWhole(bucket, conditions, target, memory.bytes.subarray(0, bytes), mimeType)
+      reusable = true
+      return entry
+    } finally {
+      memory.release({ reusable })
     }
-    return await inParts(startingWith(first, parts))
 
-    async function inParts(parts?: AsyncIterable<Buffer>): Promise<Entry> {
-      // Before a long body is read in vain.
-      if (!target.overwrite && (await bucket.head(target.key, signal))) throw taken()
-      const upload = await begin(bucket, target.key, mimeType ? { ContentType: mimeType } : {})
+    async function inParts(begun?: Sending['begun']): Promise<Entry> {
+      const upload = await beginUpload().catch(error => {
+        begun?.memory.release({ reusable: true })
+        throw error
+      })
       try {
-        signal.throwIfAborted()
-        const options = { cut, size: size ?? 0, signal, ...(parts ? { parts } : {}) }
-        return await complete(bucket, conditions, upload, target, await sendBody(bucket, upload, body, options))
+        const sent = await sendBody(bucket, upload, body, flow, { cut, size, signal, begun })
+        return await complete(bucket, conditions, upload, target, sent)
       } catch (error) {
         body.destroy()
         // Its failure must not hide the first one; what it leaves is for the bucket's own clean-up rule.
@@ -53,14 +67,15 @@ export async function writeBody(
         throw error
       }
     }
+
+    async function beginUpload(): Promise<Upload> {
+      // Before a long body is read in vain.
+      if (!target.overwrite && (await bucket.head(target.key, signal))) throw taken()
+      return await begin(bucket, target.key, mimeType ? { ContentType: mimeType } : {})
+    }
   } catch (error) {
     throw signal.aborted ? signal.reason : error
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
-}
-
-async function* startingWith<T>(first: T, rest: AsyncGenerator<T>): AsyncGenerator<T> {
-  yield first
-  yield* rest
 }

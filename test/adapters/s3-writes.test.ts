@@ -18,7 +18,7 @@ import {
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { Bucket, defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
 import { parseConfig } from '../../adapters/s3/config.ts'
-import { cutFor, gathered, maxFileSize, maxParts } from '../../adapters/s3/parts.ts'
+import { cutFor, Flow, maxFileSize, maxParts } from '../../adapters/s3/parts.ts'
 import { S3Provider } from '../../adapters/s3/provider.ts'
 import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
@@ -295,15 +295,52 @@ t.test('every size up to the largest is cut into parts that suffice, in bounded 
 t.test('a body is gathered to whole parts, whatever its pieces', async t => {
   const bytes = pattern(1000)
   for (const piece of [1, 7, 99, 100, 101, 250, 1000]) {
+    const flow = new Flow(bodyOf(bytes, piece))
+    const target = Buffer.alloc(100)
     const parts: Buffer[] = []
-    for await (const part of gathered(bodyOf(bytes, piece), 100)) parts.push(part)
-    t.strictSame(
-      parts.map(part => part.length),
-      [...Array.from({ length: 10 }, () => 100), 0],
-      `${piece}`,
-    )
+    const lengths: number[] = []
+    for (let length = 100; length === 100; ) {
+      length = await flow.fill(target)
+      lengths.push(length)
+      parts.push(Buffer.from(target.subarray(0, length)))
+    }
+    t.strictSame(lengths, [...Array.from({ length: 10 }, () => 100), 0], `${piece}`)
     t.ok(Buffer.concat(parts).equals(bytes))
   }
+})
+
+t.test('writes share the memory for parts, and slow ones of them hold nobody up for ever', async t => {
+  const provider = await openS3(server, bucket, { limits: smallParts })
+  const bytes = pattern(12 * mib)
+  const all = Array.from({ length: 12 }, (_, i) => {
+    const size = i % 2 === 0 ? { size: bytes.length } : { size: undefined }
+    return write(provider, `file ${i}`, bodyOf(bytes), size)
+  })
+  for (const entry of await Promise.all(all)) t.match(entry, { size: bytes.length })
+  await has(provider, 'file 0', bytes)
+  await has(provider, 'file 1', bytes)
+
+  // As many as there is memory for, then some that wait for it.
+  const slow = Array.from({ length: 8 }, (_, i) => {
+    const controller = new AbortController()
+    const body = stalledBody(pattern(mib))
+    const writing = write(provider, `slow ${i}`, body, { size: undefined, signal: controller.signal })
+    return { writing, abort: () => controller.abort(reason) }
+  })
+  t.match(await write(provider, 'known', bodyOf(bytes), { size: bytes.length }), { size: bytes.length })
+  await has(provider, 'known', bytes)
+  const small = write(provider, 'unknown', bodyOf('small'), { size: undefined })
+  const hurried = await openS3(server, bucket, { limits: { ...smallParts, memoryTime: 100 } })
+  const crowded = { code: 'UNAVAILABLE', message: /announce it \(Content-Length\)/ }
+  const refused = bodyOf('refused')
+  await t.rejects(write(hurried, 'refused', refused, { size: undefined }), crowded)
+  t.ok(refused.destroyed)
+  for (const { writing, abort } of slow.reverse()) {
+    abort()
+    await t.rejects(writing, reason)
+  }
+  t.match(await small, { size: 5 })
+  t.equal(await uploads(), 0)
 })
 
 t.test('copies', async t => {

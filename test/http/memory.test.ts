@@ -8,9 +8,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { Upload } from '@aws-sdk/lib-storage'
 import t, { type Test } from 'tap'
+import { configFor } from '../adapters/s3-provider.ts'
 import { testDatabase } from '../servers/postgres.ts'
+import { s3Server } from '../servers/radosgw.ts'
 import { head, type Talk, talk } from './socket.ts'
+
+t.setTimeout(300_000)
 
 const mebibyte = 1024 * 1024
 const size = 240 * mebibyte
@@ -19,24 +24,27 @@ const boundary = 'a-boundary'
 interface Process {
   url: string
   folder: string
+  /** On S3 where that is configured, else the local one. */
+  provider: string
   authorization: { authorization: string }
   place(path: string): string
   /** Runs `work` and resolves with how far the resident memory grew over what it was before, in bytes. */
   growth(work: () => Promise<unknown>): Promise<number>
 }
 
-async function startProcess(t: Test): Promise<Process> {
+async function startProcess(t: Test, s3Config?: object): Promise<Process> {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-memory-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const { connectionString } = await testDatabase(t)
   const script = new URL('server-process.ts', import.meta.url).pathname
-  const child = spawn(process.execPath, [script, connectionString, folder], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const args = [script, connectionString, folder, ...(s3Config ? [JSON.stringify(s3Config)] : [])]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(async () => {
     child.stdin.end()
     if (child.exitCode === null) await once(child, 'exit')
   })
   const [line] = await once(createInterface(child.stdout), 'line')
-  const { url, local, token } = JSON.parse(line)
+  const { url, local, s3, token } = JSON.parse(line)
   const resident = async () => {
     const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
@@ -44,6 +52,7 @@ async function startProcess(t: Test): Promise<Process> {
   return {
     url,
     folder,
+    provider: s3 ?? local,
     authorization: { authorization: `Bearer ${token}` },
     place: path => new URLSearchParams({ providerId: local, path }).toString(),
     async growth(work) {
@@ -124,13 +133,47 @@ t.test('64 slow readers and 64 slow writers of 1 GB share a bounded sum, on disk
   const server = await startProcess(t)
   await writeFile(join(server.folder, 'large'), '')
   await truncate(join(server.folder, 'large'), 1_000_000_000)
-  const url = `${server.url}/api/download/proxy?${server.place('/large')}`
+  await slowOnes(t, server, server.provider)
+})
+
+t.test('64 slow readers and 64 slow writers of 1 GB share a bounded sum, on S3', async t => {
+  const s3 = await s3Server(t)
+  const bucket = await s3.newBucket()
+  const server = await startProcess(t, configFor(s3, bucket))
+  const params = { Bucket: bucket, Key: 'large', Body: Readable.from(zeros(1_000_000_000), { objectMode: false }) }
+  await new Upload({ client: s3.client, params, partSize: 16 * mebibyte, queueSize: 2 }).done()
+  await slowOnes(t, server, server.provider)
+})
+
+function* zeros(length: number): Generator<Buffer> {
+  for (let left = length; left > 0; left -= mebibyte) yield Buffer.alloc(Math.min(left, mebibyte))
+}
+
+/** In the end each writer has sent 5 MiB, less than a part of S3. */
+async function slowOnes(t: Test, server: Process, providerId: string): Promise<void> {
+  const place = (path: string) => new URLSearchParams({ providerId, path })
+  // What is loaded once.
+  const bytes = 8 * mebibyte
+  t.equal(
+    await send(server, `/api/upload/proxy?${place('/warm')}`, { 'content-length': bytes }, [Buffer.alloc(bytes)]),
+    201,
+  )
+  const warm = await fetch(`${server.url}/api/download/proxy?${place('/warm')}`, { headers: server.authorization })
+  t.equal((await warm.arrayBuffer()).byteLength, bytes)
+  const url = `${server.url}/api/download/proxy?${place('/large')}`
   const readers: Talk[] = []
   const writers: Talk[] = []
   const block = Buffer.alloc(64 * 1024)
   t.teardown(() => {
     for (const { socket } of [...readers, ...writers]) socket.destroy()
   })
+  const goOn = async (rounds: number) => {
+    for (let round = 0; round < rounds; round++) {
+      for (const { socket } of readers) socket.read(64 * 1024)
+      await Promise.all(writers.map(writer => writer.send(block)))
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+  }
   const growth = await server.growth(async () => {
     for (let index = 0; index < 64; index++) {
       const reader = await talk(Number(new URL(server.url).port))
@@ -143,18 +186,16 @@ t.test('64 slow readers and 64 slow writers of 1 GB share a bounded sum, on disk
     for (let index = 0; index < 64; index++) {
       const writer = await talk(Number(new URL(server.url).port))
       writers.push(writer)
-      const to = `${server.url}/api/upload/proxy?${server.place(`/new-${index}`)}`
+      const to = `${server.url}/api/upload/proxy?${place(`/new-${index}`)}`
       await writer.send(head('POST', to, { 'Content-Length': 1_000_000_000, ...server.authorization }))
     }
-    // Each reads or writes a little now and then.
-    for (let round = 0; round < 20; round++) {
-      for (const { socket } of readers) socket.read(64 * 1024)
-      await Promise.all(writers.map(writer => writer.send(block)))
-      await new Promise(resolve => setTimeout(resolve, 50))
-    }
+    await goOn(20)
   })
   t.comment(`64 readers and 64 writers: ${Math.round(growth / mebibyte)} MiB`)
   t.ok(growth < 128 * mebibyte, `64 readers and 64 writers took ${Math.round(growth / mebibyte)} MiB`)
+  const more = await server.growth(() => goOn(60))
+  t.comment(`and when more has come: ${Math.round(more / mebibyte)} MiB`)
+  t.ok(more < 128 * mebibyte, `what they hold follows what came: ${Math.round(more / mebibyte)} MiB more`)
   for (const writer of writers) t.equal(writer.received(), '', 'it still goes on')
   for (const reader of readers) t.match(reader.received().slice(0, 15), 'HTTP/1.1 200 OK')
-})
+}

@@ -1,7 +1,11 @@
-/** The server in a process of its own, for memory.test.ts: `node server-process.ts <database> <folder>`; ends with stdin. */
+/**
+ * The server in a process of its own, for memory.test.ts: `node server-process.ts <database> <folder> [<S3 configuration>]`;
+ * ends with stdin.
+ */
 import { serve } from './server.ts'
 
-const [connectionString = '', folder = ''] = process.argv.slice(2)
+const [connectionString = '', folder = '', config] = process.argv.slice(2)
 const server = await serve({ connectionString }, folder)
-process.stdout.write(`${JSON.stringify({ url: server.url, local: server.local, token: server.token })}\n`)
+const s3 = config === undefined ? null : await server.connect('s3', JSON.parse(config))
+process.stdout.write(`${JSON.stringify({ url: server.url, local: server.local, s3, token: server.token })}\n`)
 process.stdin.resume().once('end', () => void server.close())

@@ -44,6 +44,8 @@ export interface HttpServer {
   authorization: { authorization: string }
   /** What the server has logged, line by line. */
   logs: string[]
+  /** Connects a provider; its id. */
+  connect(type: string, config: object): Promise<string>
   /** Rejects from then on: what `/readyz` asks. */
   breakReady(sentence: string): void
   /** Address of an upload. */
@@ -143,6 +145,7 @@ export async function serve(
     token,
     authorization: { authorization: `Bearer ${token}` },
     logs,
+    connect: connectProvider,
     breakReady(sentence) {
       ready = async () => {
         throw new Error(sentence)
