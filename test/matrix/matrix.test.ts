@@ -114,7 +114,7 @@ t.test('everybody everywhere', async t => {
       t,
       world,
       schema,
-      balance(cells, cell => cell.verdict.may, 1000),
+      balance(cells, cell => cell.verdict.may, 700),
     )
   })
 
@@ -146,7 +146,7 @@ t.test('everybody everywhere', async t => {
       t,
       world,
       schema,
-      balance(cells, cell => cell.verdict.may, 1000),
+      balance(cells, cell => cell.verdict.may, 700),
     )
   })
 
