@@ -66,7 +66,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
     const { userId, workspaceId } = member
     const expiresAt = wholeSecond(Date.now() + sessionLifetime)
     const sid = await insertSession(change, { workspaceId, userId, expiresAt })
-    recording.add({ user: member, session: sid })
+    recording.add({ user: member, credential: { kind: 'SESSION', id: sid } })
     return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }
   }
 

@@ -23,7 +23,7 @@ export interface AuditFacts {
   bytes?: number | null
   /** Where no credential tells it. */
   user?: Pick<Member, 'userId' | 'workspaceId' | 'email' | 'name'>
-  session?: string
+  credential?: { kind: Viewer['kind']; id: string }
   details?: Record<string, unknown>
 }
 
@@ -47,7 +47,6 @@ export function createEvent(
   const user = facts.user ?? viewer?.member ?? null
   const at = new Date()
   const [place, to] = [placeOf(facts.place), placeOf(facts.to)]
-  const session = facts.session ?? null
   return {
     id: nextId(at),
     workspaceId: user?.workspaceId ?? null,
@@ -57,8 +56,8 @@ export function createEvent(
     userId: user?.userId ?? null,
     userEmail: user?.email ?? null,
     userName: user?.name ?? null,
-    credentialKind: session === null ? (viewer?.kind ?? null) : 'SESSION',
-    credentialId: session ?? viewer?.credentialId ?? null,
+    credentialKind: facts.credential?.kind ?? viewer?.kind ?? null,
+    credentialId: facts.credential?.id ?? viewer?.credentialId ?? null,
     credentialPrefix: viewer?.displayPrefix ?? null,
     address: by.origin.address,
     requestId: by.origin.requestId,

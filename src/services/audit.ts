@@ -38,6 +38,8 @@ export interface AuditQuery {
   until?: Date | null | undefined
 }
 
+/** Of what this server does by itself. */
+const ownOrigin = { address: '', requestId: '' }
 const maxPage = 200
 const day = 24 * 60 * 60 * 1000
 /** Rows that are removed at a time, so that nobody waits long for a lock. */
@@ -99,6 +101,11 @@ export function createAudit({
     note(viewer: Viewer, action: AuditAction, facts: AuditFacts, error?: unknown): void {
       queue.add(createEvent(viewer, action, facts, error === undefined ? 'OK' : resultOf(error)))
       if (error instanceof Error) told.add(error)
+    },
+
+    /** What somebody began and nobody ended; `null` is this server itself. */
+    noteUnfinished(viewer: Viewer | null, action: AuditAction, facts: AuditFacts): void {
+      queue.add(createEvent(viewer ?? { origin: ownOrigin }, action, facts, 'CUT'))
     },
 
     /** For the entrances: what was refused to a credential before any service heard of it, or while only reading. */

@@ -114,11 +114,15 @@ t.test('what expires, or whose credential or provider is gone, leaves nothing', 
   const expired = await beginSome(target, '/expired')
   const { key, id } = await app.createKey(target.token, { name: 'k', scopes: ['write'] })
   await beginSome({ ...target, token: key }, '/revoked')
-  t.equal((await unfinished(app.folder)).length, 3)
+  const removed = await beginSome(target, '/removed')
+  await begin({ ...target, metadata: { ...target.metadata, path: '/announced' } }, 2 * mib)
+  await send({ ...target, metadata: { ...target.metadata, path: '/complete' } }, randomBytes(10))
+  t.equal((await unfinished(app.folder)).length, 4)
+  t.equal((await tus(target, 'DELETE', removed)).status, 204)
   await app.db
     .updateTable('uploads')
     .set({ expires_at: new Date(0) })
-    .where('path', '=', 'expired')
+    .where('path', 'in', ['expired', 'announced', 'complete'])
     .execute()
   t.equal((await tus(target, 'HEAD', expired)).status, 404)
   await app.db.updateTable('api_keys').set({ revoked_at: new Date() }).where('id', '=', id).execute()
@@ -129,6 +133,25 @@ t.test('what expires, or whose credential or provider is gone, leaves nothing', 
   await app.app.services.providers.disconnect(viewer, target.metadata.providerId ?? '')
   t.same(await unfinished(app.folder), [])
   t.same(await app.db.selectFrom('uploads').select('id').execute(), [])
+
+  await Promise.all([app, replica].map(({ app }) => app.services.audit.flush()))
+  const events = `{ auditEvents(first: 200, filter: { action: UPLOAD }) {
+    nodes { result path bytes userEmail credentialKind credentialId address providerName details }
+  } }`
+  const { nodes }: { nodes: { path: string }[] } = (await app.ask(events, {}, target.token)).auditEvents
+  const cut = { result: 'CUT', bytes: mib + 5, userEmail: 'owner@example.org', details: { size: 2 * mib } }
+  t.match(
+    nodes.toSorted((a, b) => (a.path < b.path ? -1 : 1)),
+    [
+      { path: '/complete', result: 'OK', bytes: 10 },
+      { ...cut, path: '/expired', credentialKind: 'SESSION', address: '' },
+      { ...cut, path: '/kept', credentialKind: 'SESSION', address: '' },
+      { ...cut, path: '/removed', credentialKind: 'SESSION', address: '127.0.0.1' },
+      { ...cut, path: '/revoked', credentialKind: 'API_KEY', credentialId: id, address: '' },
+    ],
+    'the audit log has what was begun and never became a file',
+  )
+  t.equal(nodes.length, 5)
 })
 
 t.test('a user has so many unfinished uploads and no more', async t => {

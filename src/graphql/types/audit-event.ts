@@ -60,7 +60,7 @@ AuditEventRef.implement({
     at: t.expose('at', { type: 'DateTime', description: 'When it ended.' }),
     action: t.expose('action', { type: AuditActionEnum, description: 'What was done.' }),
     result: t.exposeString('result', {
-      description: '`OK`, the `reason` of the error, or `CUT` where the connection ended first.',
+      description: '`OK`, the `reason` of the error, or `CUT` where it ended before all was through.',
     }),
     userId: t.exposeID('userId', { nullable: true, description: 'Of who did it; null where that is unknown.' }),
     userEmail: t.exposeString('userEmail', { nullable: true, description: 'Of who did it.' }),
@@ -75,8 +75,12 @@ AuditEventRef.implement({
       nullable: true,
       description: 'The first 12 characters of an API key.',
     }),
-    address: t.exposeString('address', { description: 'The IP address that it came from.' }),
-    requestId: t.exposeString('requestId', { description: 'As in the answer and in the log of the server.' }),
+    address: t.exposeString('address', {
+      description: 'The IP address that it came from; empty for what the server did by itself.',
+    }),
+    requestId: t.exposeString('requestId', {
+      description: 'As in the answer and in the log of the server; empty for what the server did by itself.',
+    }),
     providerId: t.exposeID('providerId', { nullable: true, description: 'Of the provider that it was about.' }),
     providerName: t.exposeString('providerName', { nullable: true, description: 'Of that provider.' }),
     path: t.exposeString('path', {

@@ -19,7 +19,7 @@ import { finish } from './finish.ts'
 import { createLeases, type Lease } from './lease.ts'
 import { receive } from './receive.ts'
 import { requireRoom } from './room.ts'
-import { giveUp, sweep } from './sweep.ts'
+import { giveUp, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
 import type { Target } from './target.ts'
 
 export type { UploadRecord } from '../../db/uploads.ts'
@@ -109,8 +109,10 @@ export function createResumableUploads(options: {
         return lease.record.received
       },
       async remove() {
-        await giveUp(context, lease.record)
+        const { record } = lease
+        await giveUp(context, record)
         await lease.delete()
+        if (isUnfinished(record)) audit.noteUnfinished(viewer, 'UPLOAD', unfinishedFacts(record))
       },
       [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
     }

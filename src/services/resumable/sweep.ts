@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { formatPath, type StoragePath } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
+import { findMember } from '../../db/members.ts'
 import { findProviders } from '../../db/providers.ts'
 import { takeDeadUpload, type UploadRecord } from '../../db/uploads.ts'
 import type { Storage } from '../../storage/host.ts'
+import type { Audit, AuditFacts } from '../audit.ts'
 import { isMissing } from '../files/conflict.ts'
 import { type Leases, pollInterval } from './lease.ts'
 import { open } from './target.ts'
@@ -16,6 +19,7 @@ export interface SweepContext {
   secrets: Secrets
   storage: Storage
   leases: Leases
+  audit: Audit
   onError: (error: unknown) => void
 }
 
@@ -49,7 +53,26 @@ export async function sweep(
       }
     }
     await lease.delete()
+    if (isUnfinished(record)) await noteSwept(context, record)
   }
+}
+
+/** Whose it was is told, and with which credential; nobody's address. */
+async function noteSwept({ db, audit }: SweepContext, record: UploadRecord): Promise<void> {
+  const member = await findMember(db, record.workspaceId, record.userId)
+  const credential = { kind: record.credentialKind, id: record.credentialId }
+  audit.noteUnfinished(null, 'UPLOAD', { ...unfinishedFacts(record), credential, ...(member && { user: member }) })
+}
+
+/** Whether something came of it that never became a file. */
+export function isUnfinished({ storedPath, received }: UploadRecord): boolean {
+  return storedPath === null && received > 0
+}
+
+/** For the audit log. */
+export function unfinishedFacts({ providerId, path, received, size, conflict }: UploadRecord): AuditFacts {
+  const place = { providerId, path: formatPath(path as StoragePath) }
+  return { place, bytes: received, details: { conflict, size } }
 }
 
 /** Frees what the back end holds of an upload. */
