@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
-import { cookieToken } from './console-session.ts'
+import { cookieToken } from './console/session.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,13 +2,13 @@
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
 import type { HandOver } from '../settings.ts'
-import { consoleRoutes } from './console.ts'
-import { consoleSessionRoutes } from './console-session.ts'
-import { downloadRoute } from './download.ts'
+import { consoleRoutes } from './console/pages.ts'
+import { consoleSessionRoutes } from './console/session.ts'
+import { downloadRoute } from './download/download.ts'
 import { healthRoutes } from './health.ts'
 import { oauthCallbackRoute } from './oauth-callback.ts'
-import { resumableRoutes } from './resumable/route.ts'
-import { uploadRoute } from './upload.ts'
+import { resumableRoutes } from './upload/resumable/route.ts'
+import { uploadRoute } from './upload/upload.ts'
 
 export async function registerRoutes(
   app: FastifyInstance,

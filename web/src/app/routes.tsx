@@ -4,7 +4,7 @@ import { SignIn } from '../account/sign-in.tsx'
 import { NotFound } from './error-page.tsx'
 import { Shell } from './shell.tsx'
 
-/** Pages are fetched when they are first gone to. The server knows the same addresses: src/http/console.ts. */
+/** Pages are fetched when they are first gone to. The server knows the same addresses: src/http/console/pages.ts. */
 export const routes: RouteObject[] = [
   { path: '/sign-in', element: <SignIn /> },
   { path: '/register', element: <Register /> },

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { ClientGone } from './abort.ts'
+import { ClientGone } from '../connection/abort.ts'
 import type { Span } from './range.ts'
 import { leaseBuffers } from './read-buffers.ts'
 

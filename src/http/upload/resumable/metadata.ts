@@ -1,6 +1,6 @@
-import { AppError } from '../../errors.ts'
-import type { NewResumableUpload } from '../../services/resumable/index.ts'
-import { parseConflict, parseMimeType } from '../upload-body.ts'
+import { AppError } from '../../../errors.ts'
+import type { NewResumableUpload } from '../../../services/resumable/index.ts'
+import { parseConflict, parseMimeType } from '../body.ts'
 
 const names = ['providerId', 'path', 'conflict', 'filetype'] as const
 type Name = (typeof names)[number]

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { requireViewer } from '../auth/viewer.ts'
-import { AppError } from '../errors.ts'
-import type { Services } from '../services/index.ts'
+import { requireViewer } from '../../auth/viewer.ts'
+import { AppError } from '../../errors.ts'
+import type { Services } from '../../services/index.ts'
 
 const quoted = /^"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"$/
 const bare = /^[\w.:+/=-]{1,255}$/

@@ -4,8 +4,8 @@
  */
 import { lstat, readlink } from 'node:fs/promises'
 import type { FastifyRequest } from 'fastify'
-import type { HandOver } from '../settings.ts'
-import type { ReadLocation } from '../storage/location.ts'
+import type { HandOver } from '../../settings.ts'
+import type { ReadLocation } from '../../storage/location.ts'
 
 /** What the front server would decide by validators of its own. */
 const conditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since', 'if-range'] as const

@@ -1,4 +1,4 @@
-import type { AppError } from '../errors.ts'
+import type { AppError } from '../../errors.ts'
 import { write } from './send-file.ts'
 import type { ZipWriter } from './zip/writer.ts'
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { AppError } from '../errors.ts'
-import { ClientGone } from './abort.ts'
+import { AppError } from '../../errors.ts'
+import { ClientGone } from '../connection/abort.ts'
 
 /**
  * Ends a download whose headers are out: a cut connection is how the client learns that what it has is not whole.

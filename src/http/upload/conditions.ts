@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { AppError } from '../errors.ts'
-import type { Condition, ConflictBehavior } from '../services/files/index.ts'
-import { parseConflict } from './upload-body.ts'
-import { namesTag } from './validators.ts'
+import { AppError } from '../../errors.ts'
+import type { Condition, ConflictBehavior } from '../../services/files/index.ts'
+import { namesTag } from '../validators.ts'
+import { parseConflict } from './body.ts'
 
 /**
  * `If-None-Match: *` wants a free name, `If-Match` the version that is replaced: RFC 9110, sections 13.1.1 and 13.1.2. Both

@@ -1,10 +1,10 @@
 /** The bytes of a file, wherever they come from. */
 import type { FileHandle } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { AppError } from '../errors.ts'
-import type { Download } from '../services/files/index.ts'
-import type { CheckedEntry } from '../storage/entries.ts'
-import type { ReadLocation } from '../storage/location.ts'
+import { AppError } from '../../errors.ts'
+import type { Download } from '../../services/files/index.ts'
+import type { CheckedEntry } from '../../storage/entries.ts'
+import type { ReadLocation } from '../../storage/location.ts'
 import type { Span } from './range.ts'
 import { type ByteSink, Shortened, sendFile, write } from './send-file.ts'
 

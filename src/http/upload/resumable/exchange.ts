@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { DataStore, type Lock, type Locker, Server, Upload } from '@tus/server'
-import type { Viewer } from '../../auth/viewer.ts'
-import { AppError, type Reason } from '../../errors.ts'
-import type { OpenUpload, ResumableUploads, UploadRecord } from '../../services/resumable/index.ts'
+import type { Viewer } from '../../../auth/viewer.ts'
+import { AppError, type Reason } from '../../../errors.ts'
+import type { OpenUpload, ResumableUploads, UploadRecord } from '../../../services/resumable/index.ts'
 import { checked } from './checksum.ts'
 import { parseMetadata } from './metadata.ts'
 

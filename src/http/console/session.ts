@@ -4,8 +4,8 @@
  */
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requireSession } from '../auth/policy.ts'
-import { AppError } from '../errors.ts'
+import { requireSession } from '../../auth/policy.ts'
+import { AppError } from '../../errors.ts'
 
 const sessionPath = '/console/session'
 const cookieName = 'stowage_session'

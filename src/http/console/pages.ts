@@ -2,10 +2,10 @@
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
-import { nothingHere } from './not-found.ts'
+import { nothingHere } from '../not-found.ts'
 
 /** Where the build stands, in a checkout and in the package alike. */
-export const consoleFolder = fileURLToPath(new URL('../../web/dist', import.meta.url))
+export const consoleFolder = fileURLToPath(new URL('../../../web/dist', import.meta.url))
 
 /** All of these are one page, whose script goes on from the address. */
 const pages = ['/', '/sign-in', '/register', '/connect', '/files', '/files/*', '/settings', '/settings/*']

@@ -1,5 +1,5 @@
-import { formatPath } from '../auth/path.ts'
-import { entryId, type FileEntry } from '../services/files/index.ts'
+import { formatPath } from '../../auth/path.ts'
+import { entryId, type FileEntry } from '../../services/files/index.ts'
 
 /** A stored file as the uploads answer it; the same names as in GraphQL. */
 export interface StoredEntry {

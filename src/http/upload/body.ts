@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { AppError } from '../errors.ts'
-import { type ConflictBehavior, conflictBehaviors } from '../services/files/index.ts'
+import { AppError } from '../../errors.ts'
+import { type ConflictBehavior, conflictBehaviors } from '../../services/files/index.ts'
 
 /** What clients send where they know no better; the name says more. */
 const saysNothing = new Set(['application/octet-stream', 'application/x-www-form-urlencoded'])

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
-import { AppError, publicError } from '../errors.ts'
+import { AppError, publicError } from '../../errors.ts'
 
 /** Milliseconds for the client to read what it did wrong. */
 const closeDelay = 1000

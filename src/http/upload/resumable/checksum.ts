@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../../errors.ts'
 
 export const checksumAlgorithms = ['sha1', 'sha256', 'sha512', 'md5'] as const
 
