@@ -82,7 +82,7 @@ function headline({ count, done, states }: Totals): string {
 function Progress({ totals: { sent, size, speed, states } }: { totals: Totals }) {
   const percent = size === 0 ? (states.interrupted > 0 ? 0 : 100) : Math.floor((sent * 100) / size)
   const facts = [`${formatBytes(sent)} of ${formatBytes(size)}`]
-  if (states.stalled > 0) facts.push('waiting for the network')
+  if (states.stalled > 0) facts.push('interrupted for now')
   else if (speed > 0) facts.push(`${formatBytes(Math.round(speed))}/s`, `${formatDuration((size - sent) / speed)} left`)
   if (size === 0) return null
   return (

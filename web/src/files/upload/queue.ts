@@ -31,8 +31,10 @@ export interface UploadItem {
   conflict: Conflict
   file: File | null
   transfer: Transfer | null
-  /** How often it has failed for a reason that may pass. */
+  /** How often it has failed for a reason that may pass, since the server last had more of it. */
   failures: number
+  /** Bytes that the server had when it was last asked. */
+  kept: number
   /** Of what is remembered of it. */
   readonly unfinishedKey: string | null
 }
@@ -55,6 +57,9 @@ const pulse = 200
 const longestWait = 30_000
 /** Of faults of the server; for a network that is gone there is no end of patience. */
 const mostFailures = 6
+
+/** Where a connection breaks, browsers send a request again by themselves; the server has part of it by then. */
+export const wasSentAgain = (error: ApiError): boolean => error.reason === 'OFFSET_MISMATCH'
 
 export class UploadQueue {
   items: UploadItem[] = []
@@ -189,7 +194,7 @@ export class UploadQueue {
 
   #item(providerId: string, path: string, size: number, file: File | null): UploadItem {
     const id = this.#nextId++
-    const fresh = { sent: 0, error: null, transfer: null, failures: 0, unfinishedKey: null }
+    const fresh = { sent: 0, error: null, transfer: null, failures: 0, kept: 0, unfinishedKey: null }
     return { id, providerId, path, size, file, state: 'waiting', conflict: this.#conflict, ...fresh }
   }
 
@@ -221,6 +226,9 @@ export class UploadQueue {
         item.sent = sent
         this.#changed()
       },
+      onKept: bytes => {
+        if (bytes > item.kept) Object.assign(item, { kept: bytes, failures: 0 })
+      },
       onDone: storedPath => {
         Object.assign(item, { state: 'done', sent: item.size, path: storedPath, transfer: null })
         this.#onStored(item.providerId, storedPath, item)
@@ -236,7 +244,8 @@ export class UploadQueue {
   }
 
   #failed(item: UploadItem, error: ApiError): void {
-    const mayPass = error.status === 0 || error.status >= 502 || error.status === 429 || error.status === 423
+    const mayPass =
+      error.status === 0 || error.status >= 502 || error.status === 429 || error.status === 423 || wasSentAgain(error)
     item.failures += 1
     if (mayPass && (error.status === 0 || item.failures < mostFailures)) {
       Object.assign(item, { state: 'stalled', error })

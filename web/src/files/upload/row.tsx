@@ -1,8 +1,9 @@
 import { useRef, useState } from 'react'
+import type { ApiError } from '../../api/request.ts'
 import { formatBytes } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { nameOfPath } from '../paths.ts'
-import type { UploadItem, UploadQueue } from './queue.ts'
+import { type UploadItem, type UploadQueue, wasSentAgain } from './queue.ts'
 
 /** One file: how far it is, and what can be done about it. */
 export function UploadRow({ item, queue, top }: { item: UploadItem; queue: UploadQueue; top: number }) {
@@ -54,7 +55,7 @@ function State({ item, percent }: { item: UploadItem; percent: number }) {
         </span>
       )
     case 'stalled':
-      return <span>{error?.status === 0 ? 'Waiting for the network' : 'The server is busy; trying again'}</span>
+      return <span>{error ? whyStalled(error) : 'Waiting'}</span>
     case 'paused':
       return <span>Paused at {percent} %</span>
     case 'conflict':
@@ -70,6 +71,11 @@ function State({ item, percent }: { item: UploadItem; percent: number }) {
     case 'done':
       return <span>Done · {formatBytes(size)}</span>
   }
+}
+
+function whyStalled(error: ApiError): string {
+  if (error.status === 0) return 'Waiting for the network'
+  return wasSentAgain(error) ? 'The connection broke; going on' : 'The server is busy; trying again'
 }
 
 function Choices({ item, queue }: { item: UploadItem; queue: UploadQueue }) {

@@ -15,6 +15,8 @@ export interface TransferInput {
   file: File
   conflict: Conflict
   onProgress: (sent: number) => void
+  /** With how many bytes the server has, where that is asked before it goes on. */
+  onKept: (bytes: number) => void
   /** With the path that it was stored at. */
   onDone: (storedPath: string) => void
   onError: (error: ApiError) => void
@@ -29,7 +31,7 @@ export interface Transfer {
 }
 
 export function createTransfer(input: TransferInput): Transfer {
-  const { userId, providerId, path, file, conflict, onProgress, onDone, onError } = input
+  const { userId, providerId, path, file, conflict, onProgress, onKept, onDone, onError } = input
   let hasLooked = false
   const upload = new Upload(file, {
     endpoint: '/api/upload/resumable',
@@ -48,6 +50,7 @@ export function createTransfer(input: TransferInput): Transfer {
       if (request.getMethod() === 'HEAD' && status >= 400 && status !== 404 && status !== 410) {
         throw toError({ status }, null)
       }
+      if (request.getMethod() === 'HEAD') onKept(Number(response.getHeader('Upload-Offset') ?? 0))
     },
     onProgress: sent => onProgress(sent),
     onSuccess({ lastResponse }) {

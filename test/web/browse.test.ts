@@ -1,0 +1,127 @@
+import t from 'tap'
+import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
+
+const files = await startFiles(t)
+if (files) {
+  const { app, owner, open, store } = files
+
+  t.test('without any storage an admin is led to connecting one, and others to an admin', async t => {
+    const page = await open(t)
+    await page.goto('/files')
+    await page.getByRole('link', { name: 'Connect your first storage' }).waitFor()
+    await isGood(t, page)
+    const nobody = await app.register('nobody@example.org')
+    const theirs = await open(t, { token: nobody.token })
+    await theirs.goto('/files')
+    await theirs.getByText('Ask an owner or administrator').waitFor()
+    await isGood(t, theirs)
+  })
+
+  t.test('browse: folders first, sorted, down and up by keyboard', async t => {
+    const files = {
+      'b 10.txt': 'ten',
+      'b 9.txt': 'x'.repeat(2000),
+      'a.txt': '',
+      'Zoo/Deep/100% #?.txt': 'deep',
+      'Art/x': '',
+    }
+    const { page: address } = await store('browse', files)
+    const page = await open(t)
+    await page.goto('/files')
+    await page.getByRole('link', { name: 'browse' }).click()
+    await row(page, 'Art').waitFor()
+    t.same(await names(page), ['Art', 'Zoo', 'a.txt', 'b 9.txt', 'b 10.txt'])
+    await isGood(t, page)
+    await button(page, 'Size').click()
+    await button(page, 'Size').click()
+    t.same(await names(page), ['Art', 'Zoo', 'b 9.txt', 'b 10.txt', 'a.txt'], 'the largest first')
+    await button(page, 'Name').click()
+    await page.getByRole('grid').focus()
+    await page.keyboard.press('z')
+    await page.keyboard.press('Enter')
+    await row(page, 'Deep').waitFor()
+    await page.keyboard.press('Enter')
+    await row(page, '100% #?.txt').waitFor()
+    t.equal(new URL(page.url()).pathname, `${address}/Zoo/Deep`)
+    await page.reload()
+    await row(page, '100% #?.txt').waitFor()
+    await page.getByRole('navigation', { name: 'Path' }).getByRole('link', { name: 'Zoo' }).click()
+    await row(page, 'Deep').click()
+    await page.keyboard.press('Backspace')
+    await row(page, 'Zoo').waitFor()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.getByText('3 selected', { exact: true }).waitFor()
+    await page.keyboard.press('Control+a')
+    await page.getByText('5 selected', { exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await row(page, 'Zoo').click()
+    await row(page, 'b 10.txt').click({ modifiers: ['Control'] })
+    await page.getByText('2 selected', { exact: true }).waitFor()
+    await row(page, 'b 9.txt').click({ modifiers: ['Shift'] })
+    await page.getByText('2 selected', { exact: true }).waitFor()
+    await isGood(t, page)
+    await page.getByRole('button', { name: 'Clear the selection' }).click()
+    await page.getByLabel('Filter by name').fill('B 1')
+    await page.getByText('1 match').waitFor()
+    t.same(await names(page), ['b 10.txt'])
+  })
+
+  t.test('what is not there, and what may not be seen, says so', async t => {
+    const { page: address } = await store('missing', { 'team/x': '' })
+    const page = await open(t)
+    await page.goto(`${address}/nowhere`)
+    await page.getByRole('alert').getByText('NOT_FOUND').waitFor()
+    await page.getByText(/request \S+/).waitFor()
+    await isGood(t, page)
+    await page.goto('/files/00000000-0000-4000-8000-000000000000')
+    await page.getByText('This storage is not there').waitFor()
+    await isGood(t, page)
+  })
+
+  t.test('who may only read one folder sees it, and no way to write', async t => {
+    const { id, page: address } = await store('restricted', { 'team/plan.txt': 'plan', 'secret.txt': '' })
+    const reader = await app.register('reader@example.org')
+    const providerAccess = { restrictions: [{ providerId: id, basePath: '/team' }] }
+    const input = { userId: reader.id, role: 'VIEWER', providerAccess }
+    await app.ask(
+      'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }',
+      { input },
+      owner.token,
+    )
+    const page = await open(t, { token: reader.token })
+    await page.goto(address)
+    await row(page, 'plan.txt').waitFor()
+    t.equal(new URL(page.url()).pathname, `${address}/team`)
+    t.equal(await page.getByRole('navigation', { name: 'Path' }).textContent(), 'Filesrestricted')
+    await row(page, 'plan.txt').click()
+    const wanted = /upload|new folder|rename|move|copy|delete/i
+    t.equal(await page.getByRole('button', { name: wanted }).count(), 0)
+    await button(page, 'Actions for plan.txt').click()
+    t.same(await page.getByRole('menuitem').allTextContents(), ['Preview', 'Download'])
+    await isGood(t, page)
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Delete')
+    await page.keyboard.press('F2')
+    t.equal(await dialog(page).count(), 0)
+  })
+
+  t.test('a phone, in the dark', async t => {
+    const { page: address } = await store('phone', {
+      'a rather long name of a file that does not fit on a phone.txt': 'x',
+      'b/c': '',
+    })
+    const page = await open(t, { viewport: { width: 390, height: 844 }, colorScheme: 'dark', hasTouch: true })
+    await page.goto(address)
+    await row(page, 'b').waitFor()
+    await isGood(t, page)
+    t.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, 'nothing stands out')
+    await pick(page, 'b')
+    await isGood(t, page)
+    await page.goto('/files')
+    await page.getByRole('link', { name: 'phone' }).waitFor()
+    await isGood(t, page)
+    t.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
+  })
+}

@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises'
+import t from 'tap'
+import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
+
+/** One empty page. */
+const pdf = `%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]>>endobj
+trailer<</Root 1 0 R>>
+%%EOF`
+
+const files = await startFiles(t)
+if (files) {
+  const { open, store } = files
+
+  t.test('download: a file, and a folder as ZIP', async t => {
+    const { page: address } = await store('download', { 'data.bin': 'bytes', 'set/a.txt': 'a' })
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'data.bin').waitFor()
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'data.bin' }).click(),
+    ])
+    t.equal(file.suggestedFilename(), 'data.bin')
+    t.equal(await readFile(await file.path(), 'utf8'), 'bytes')
+    await pick(page, 'set')
+    const [zip] = await Promise.all([page.waitForEvent('download'), button(page, 'Download as ZIP').click()])
+    t.equal(zip.suggestedFilename(), 'set.zip')
+    t.equal((await readFile(await zip.path())).subarray(0, 2).toString(), 'PK')
+  })
+
+  t.test('previews of text, images, sound and PDF', async t => {
+    const files = {
+      'page.html': '<script>document.title = "ran"</script>',
+      'pixel.png': Buffer.from(
+        'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+        'base64',
+      ),
+      'sound.wav': wav(60),
+      'paper.pdf': pdf,
+      'long.log': `${'line\n'.repeat(200_000)}the end`,
+    }
+    const { page: address } = await store('preview', files)
+    const page = await open(t)
+    await page.goto(address)
+    await page.getByRole('link', { name: 'page.html' }).click()
+    await page.getByText('<script>document.title').waitFor()
+    await isGood(t, page)
+    await page.keyboard.press('Escape')
+    await dialog(page).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'pixel.png' }).click()
+    const image = page.getByRole('img', { name: 'pixel.png' })
+    await image.waitFor()
+    await page.waitForFunction(() => document.querySelector('img')?.naturalWidth === 1)
+    await isGood(t, page)
+    await page.keyboard.press('ArrowRight')
+    await page.locator('audio').waitFor()
+    const seeked = await page.evaluate(async () => {
+      const audio = document.querySelector('audio')
+      if (!audio) return null
+      if (audio.readyState < 1) await new Promise(resolve => audio.addEventListener('loadedmetadata', resolve))
+      audio.currentTime = 42
+      await new Promise(resolve => audio.addEventListener('seeked', resolve))
+      return audio.currentTime
+    })
+    t.equal(seeked, 42)
+    await isGood(t, page)
+    await page.goto(`${address}?file=long.log`)
+    await page.getByText('download the file for the rest').waitFor()
+    t.notMatch(await page.locator('pre').textContent(), /the end/)
+    await isGood(t, page)
+    await page.goto(`${address}?file=paper.pdf`)
+    await page.locator('iframe, .preview-note').waitFor()
+    await isGood(t, page)
+  })
+}
+
+/** Seconds of silence: 8 bits, mono, 8 kHz. */
+function wav(seconds: number): Buffer {
+  const head = Buffer.alloc(44)
+  const size = seconds * 8000
+  head.write('RIFF')
+  head.writeUInt32LE(36 + size, 4)
+  head.write('WAVEfmt ', 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(8000, 24)
+  head.writeUInt32LE(8000, 28)
+  head.writeUInt16LE(1, 32)
+  head.writeUInt16LE(8, 34)
+  head.write('data', 36)
+  head.writeUInt32LE(size, 40)
+  return Buffer.concat([head, Buffer.alloc(size, 128)])
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { button, isGood, row, startFiles } from './files.ts'
+
+const files = await startFiles(t)
+if (files) {
+  const { app, open, store } = files
+
+  t.test('upload: files, a folder, a conflict', async t => {
+    const to = await store('upload', { 'taken.txt': 'old' })
+    const from = await mkdir(join(app.folder, 'from/photos/2026'), { recursive: true }).then(() =>
+      join(app.folder, 'from'),
+    )
+    await writeFile(join(from, 'photos/2026/a.jpg'), 'a')
+    await writeFile(join(from, 'photos/b.jpg'), '')
+    const page = await open(t)
+    await page.goto(to.page)
+    await page.getByLabel('Folder to upload').setInputFiles(join(from, 'photos'))
+    await page.getByText('2 uploads complete').waitFor()
+    await row(page, 'photos').waitFor()
+    t.equal(await readFile(to.at('photos/2026/a.jpg'), 'utf8'), 'a')
+    t.equal((await stat(to.at('photos/b.jpg'))).size, 0)
+    const files = ['taken.txt', 'new.txt'].map(name => ({ name, mimeType: 'text/plain', buffer: Buffer.from('new') }))
+    await page.getByLabel('Files to upload').setInputFiles(files)
+    await page.getByText('The name is taken').waitFor()
+    await row(page, 'new.txt').waitFor()
+    await isGood(t, page)
+    t.equal(await readFile(to.at('taken.txt'), 'utf8'), 'old')
+    await button(page, 'Keep both').click()
+    await row(page, 'taken (1).txt').waitFor()
+    t.equal(await readFile(to.at('taken.txt'), 'utf8'), 'old')
+    t.equal(await readFile(to.at('taken (1).txt'), 'utf8'), 'new')
+    await mkdir(join(from, 'set/empty'), { recursive: true })
+    await writeFile(join(from, 'set/c.txt'), 'c')
+    await writeFile(join(from, 'dropped.txt'), 'dropped')
+    await drop(page, [join(from, 'set'), join(from, 'dropped.txt')])
+    await row(page, 'dropped.txt').waitFor()
+    t.equal(await readFile(to.at('dropped.txt'), 'utf8'), 'dropped')
+    await row(page, 'set').waitFor()
+    t.equal(await readFile(to.at('set/c.txt'), 'utf8'), 'c')
+    t.same(await to.names('set/empty'), [])
+    t.same(page.faults, [])
+  })
+
+  t.test('an upload goes on after a lost connection, a pause and a reload', async t => {
+    const to = await store('resume')
+    const content = randomBytes(24 * 1024 * 1024)
+    const file = join(app.folder, 'large.bin')
+    await writeFile(file, content)
+    const page = await open(t)
+    const offsets: number[] = []
+    page.on('request', request => {
+      if (request.method() === 'PATCH') offsets.push(Number(request.headers()['upload-offset']))
+    })
+    const network = await page.context().newCDPSession(page)
+    const throttle = (uploadThroughput: number) =>
+      network.send('Network.emulateNetworkConditions', {
+        offline: false,
+        latency: 0,
+        downloadThroughput: -1,
+        uploadThroughput,
+      })
+    const some = page.locator('.upload-state', { hasText: /^([1-9]|\d\d) % ·/ })
+    const more = page.locator('.upload-state', { hasText: /^[2-9]\d % ·/ })
+    await page.goto(to.page)
+    await throttle(3_000_000)
+    await page.getByLabel('Files to upload').setInputFiles(file)
+    await some.waitFor()
+    await page.route('**/api/upload/**', route => route.abort('internetdisconnected'))
+    app.app.server.server.closeAllConnections()
+    await page.getByText('Waiting for the network').waitFor()
+    await isGood(t, page)
+    await page.unroute('**/api/upload/**')
+    await more.waitFor()
+    // Chromium sends such a request again by itself, which the server refuses, as it has the beginning already.
+    app.app.server.server.closeAllConnections()
+    await page.getByText('The connection broke; going on').waitFor()
+    await some.waitFor()
+    await button(page, 'Pause: large.bin').click()
+    await page.getByText(/Paused at \d+ %/).waitFor()
+    await button(page, 'Resume: large.bin').click()
+    await some.waitFor()
+    page.on('dialog', asked => void asked.accept())
+    await page.reload()
+    await page.getByText('1 upload was interrupted').waitFor()
+    await isGood(t, page)
+    await throttle(-1)
+    await page.getByLabel('File of large.bin').setInputFiles(file)
+    await row(page, 'large.bin').waitFor()
+    t.ok((await readFile(to.at('large.bin'))).equals(content))
+    t.ok(offsets.length >= 5, `${offsets}`)
+    t.ok(
+      offsets.slice(1).every((offset, index) => offset > 0 && offset >= (offsets[index] ?? 0)),
+      `${offsets}: it never begins anew`,
+    )
+    t.same(await page.evaluate(() => Object.keys(localStorage)), [], 'nothing is left behind')
+  })
+}
+
+/** Drops files and folders of the disk on the middle of the page, as a person does by the pointer. */
+async function drop(page: Page, paths: string[]): Promise<void> {
+  const devices = await page.context().newCDPSession(page)
+  const data = { items: [], files: paths, dragOperationsMask: 1 }
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+    await devices.send('Input.dispatchDragEvent', { type, x: 640, y: 400, data })
+    if (type === 'dragOver') await page.getByText('Drop to upload into').waitFor()
+  }
+}
