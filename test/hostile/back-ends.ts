@@ -1,0 +1,184 @@
+/**
+ * Each kind of back end with a provider in a part of it, and canaries in and around that part. What is there is looked at
+ * without the adapter.
+ */
+import { lstat, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
+import type { Test } from 'tap'
+import { get, listAll, put } from '../../adapters/conformance/kit.ts'
+import type { AdapterDefinition } from '../../adapters/contract.ts'
+import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { toStored } from '../../adapters/google-drive/names.ts'
+import { localAdapter } from '../../adapters/local/index.ts'
+import { memoryAdapter } from '../../adapters/memory/index.ts'
+import { s3Adapter } from '../../adapters/s3/index.ts'
+import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
+import { configFor } from '../adapters/s3-provider.ts'
+import { base } from '../matrix/world.ts'
+import { folderType, startGoogleDrive } from '../servers/google-drive/index.ts'
+import { s3Server } from '../servers/radosgw.ts'
+
+/** Something at the back end, by the names from its top to it. */
+export interface Item {
+  at: readonly string[]
+  /** `folder`, or what tells a file from another one. */
+  is: string
+}
+
+export interface BackEnd {
+  type: string
+  /** For the server; a folder of its own on disk. */
+  adapters(folder: string): readonly AdapterDefinition[]
+  config(folder: string): Promise<object>
+  /** Where a path of the provider lies; the empty one is its root. */
+  spelled(path: string): readonly string[]
+  /** As another client would make it; names may be any text that the back end takes. */
+  make(at: readonly string[], content: string): Promise<void>
+  all(): Promise<Item[]>
+}
+
+export const secret = 'canary-content'
+const top = 'provider'
+const segments = (path: string) => path.split('/').filter(name => name !== '')
+/** Around the base path, and around the provider. */
+const places = [
+  ['canary-documents', 'seed.txt'],
+  ['team', 'seed.txt'],
+  ['team', 'backups-old', 'seed.txt'],
+  ['team', 'Backups', 'seed.txt'],
+  ['team', 'canary-beside', 'seed.txt'],
+  ['seed.txt'],
+]
+const outside = [...places.map(place => [`${top}-old`, ...place]), ...places, ['etc', 'passwd'], ['seed.txt']]
+
+/** With what every test finds there. */
+export async function seed({ make, spelled }: BackEnd): Promise<void> {
+  for (const place of places) await make([...spelled(''), ...place], `${secret} ${place.join('/')}`)
+  if (spelled('').length > 0) for (const place of outside) await make(place, `${secret} outside ${place.join('/')}`)
+  for (const name of ['seed.txt', 'deep/seed.txt']) await make(spelled(`${base}/${name}`), 'inside')
+}
+
+export async function memory(): Promise<BackEnd> {
+  const provider = await memoryAdapter.open({ maxBytes: 64 * 1024 * 1024 }, undefined as never)
+  const walk = async (path: string): Promise<Item[]> => {
+    const entries = await listAll(provider, path)
+    const items = entries.map(async ({ name, kind }) => {
+      const below = path === '' ? name : `${path}/${name}`
+      if (kind === 'directory') return [{ at: below.split('/'), is: 'folder' }, ...(await walk(below))]
+      return [{ at: below.split('/'), is: (await get(provider, below)).toString() }]
+    })
+    return (await Promise.all(items)).flat()
+  }
+  return {
+    type: 'memory',
+    adapters: () => [{ ...memoryAdapter, open: async () => provider } as AdapterDefinition],
+    config: async () => ({}),
+    spelled: segments,
+    make: (where, content) => put(provider, where.join('/'), content, true).then(() => {}),
+    all: () => walk(''),
+  }
+}
+
+export function local(): BackEnd {
+  let folder = ''
+  return {
+    type: 'local',
+    adapters: roots => [localAdapter([roots]) as AdapterDefinition],
+    async config(given) {
+      folder = given
+      await mkdir(join(folder, top))
+      return { root: join(folder, top) }
+    },
+    spelled: path => [top, ...segments(path)],
+    async make(where, content) {
+      const path = join(folder, ...where.slice(0, -1))
+      await mkdir(path, { recursive: true })
+      await writeFile(`${path}/${where.at(-1)}`, content)
+    },
+    async all() {
+      const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+      const items = entries.map(async entry => {
+        const path = join(entry.parentPath, entry.name)
+        return { at: path.slice(folder.length + 1).split('/'), is: await describe(path) }
+      })
+      return (await Promise.all(items)).filter(({ at }) => at[1] !== '.stowage-staging')
+    },
+  }
+}
+
+async function describe(path: string): Promise<string> {
+  const stats = await lstat(path)
+  const { ino, mode, mtimeMs } = stats
+  if (stats.isDirectory()) return 'folder'
+  if (stats.isSymbolicLink()) return `link to ${await readlink(path)}`
+  return stats.isFile() ? `${ino} ${mtimeMs} ${await readFile(path, 'utf8')}` : `special ${mode} ${ino}`
+}
+
+export async function s3(t: Test): Promise<BackEnd> {
+  const server = await s3Server(t)
+  const bucket = await server.newBucket()
+  return {
+    type: 's3',
+    adapters: () => [s3Adapter as AdapterDefinition],
+    config: async () => configFor(server, bucket, { prefix: top }),
+    spelled: path => [top, ...segments(path)],
+    async make(where, Body) {
+      await server.client.send(new PutObjectCommand({ Bucket: bucket, Key: where.join('/'), Body }))
+    },
+    async all() {
+      const items: Item[] = []
+      for (let token: string | undefined, isFirst = true; isFirst || token; isFirst = false) {
+        const page = await server.client.send(
+          new ListObjectsV2Command({ Bucket: bucket, EncodingType: 'url', ...(token && { ContinuationToken: token }) }),
+        )
+        for (const { Key = '', ETag, LastModified } of page.Contents ?? []) {
+          const key = decodeURIComponent(Key.replaceAll('+', ' '))
+          const isFolder = key.endsWith('/')
+          const where = (isFolder ? key.slice(0, -1) : key).split('/')
+          items.push({ at: where, is: isFolder ? 'folder' : `${ETag} ${LastModified?.getTime()}` })
+        }
+        token = page.NextContinuationToken
+      }
+      return items
+    },
+  }
+}
+
+export async function googleDrive(t: Test): Promise<BackEnd> {
+  const fake = await startGoogleDrive(t)
+  const serviceAccountKey = fake.oauth.addServiceAccount('robot@fake.iam.gserviceaccount.com')
+  const account = 'robot@fake.iam.gserviceaccount.com'
+  const root = fake.store.rootOf(account)
+  const folderAt = (where: readonly string[]): string => {
+    let parent = root
+    for (const name of where) {
+      const found = fake.store.childrenOf(parent).find(item => item.name === name && item.mimeType === folderType)
+      parent = (found ?? fake.addFolder(parent, name, { owner: account })).id
+    }
+    return parent
+  }
+  const pathOf = (id: string): string[] => {
+    const item = fake.store.items.get(id)
+    return !item || item.parent === null ? [] : [...pathOf(item.parent), item.name]
+  }
+  return {
+    type: 'google-drive',
+    adapters: () => [googleDriveAdapter({ endpoints: endpointsOf(fake), backoff, trust: 0 }) as AdapterDefinition],
+    config: async () => ({ serviceAccountKey, rootFolderId: folderAt([top]) }),
+    spelled: path => [top, ...segments(path).map(toStored)],
+    async make(where, content) {
+      fake.addFile(folderAt(where.slice(0, -1)), where.at(-1) ?? '', content, { owner: account })
+    },
+    async all() {
+      const items = [...fake.store.items.values()].filter(({ id }) => id !== root)
+      return items.map(({ id, mimeType, content, modifiedTime, explicitlyTrashed }) => {
+        const what = `${content?.md5} ${modifiedTime}`
+        return {
+          at: pathOf(id),
+          is: `${explicitlyTrashed ? 'trashed ' : ''}${mimeType === folderType ? 'folder' : what}`,
+        }
+      })
+    },
+  }
+}

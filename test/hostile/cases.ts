@@ -1,0 +1,286 @@
+/**
+ * Hostile paths and names through every entrance, with a key that is held to a base path. Whatever is answered: nothing
+ * outside of that path appears, changes, goes or is told, and what is stored is stored under exactly the name it was given.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'content-disposition'
+import fc from 'fast-check'
+import type { Test } from 'tap'
+import { readWithPython } from '../http/archive-tools.ts'
+import { tusPath } from '../http/tus.ts'
+import { runAll } from '../matrix/cells.ts'
+import { isSpelled } from '../matrix/model.ts'
+import { hostilePaths } from '../matrix/spots.ts'
+import { base } from '../matrix/world.ts'
+import type { Item } from './back-ends.ts'
+import { anyName, anyPath, names, rawPaths } from './corpus.ts'
+import {
+  type Answer,
+  type Attack,
+  download,
+  follow,
+  form,
+  graphql,
+  headerOf,
+  json,
+  tryCall,
+  tus,
+  upload,
+} from './requests.ts'
+
+const isThorough = process.env.MATRIX === 'all'
+
+const entry = 'query ($providerId: ID!, $path: String!) { entry(providerId: $providerId, path: $path) { path name } }'
+const list = `query ($providerId: ID!, $path: String!) {
+  folder(providerId: $providerId, path: $path) { downloadUrl entries(first: 1000) { nodes { path name __typename } } } }`
+const link = 'query ($providerId: ID!, $path: String!) { file(providerId: $providerId, path: $path) { downloadUrl } }'
+export const change = (name: string, select = 'path') => {
+  const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
+  return `mutation ($input: ${type}!) { ${name}(input: $input) { ${select} } }`
+}
+
+/** A path, at both ends of everything. */
+export async function tryPath(on: Attack, path: string, n: number): Promise<void> {
+  const { providerId } = on
+  const at = { providerId, path }
+  const isPlain = [base, '/', `${base}/seed.txt`, `${base}/deep`, `${base}/deep/seed.txt`].includes(path)
+  await graphql(on, entry, at)
+  await graphql(on, list, at)
+  const linked = json(await graphql(on, link, at)).data?.file?.downloadUrl
+  if (linked) await follow(on, linked)
+  await graphql(on, change('createFolder'), { input: at })
+  const direct = json(await graphql(on, change('createUploadTicket', 'url method isDirect'), { input: at })).data
+  if (direct?.createUploadTicket.isDirect) {
+    await fetch(direct.createUploadTicket.url, { method: direct.createUploadTicket.method, body: 'direct' })
+  }
+  const source = `${base}/source-${n}`
+  await on.backEnd.make(on.backEnd.spelled(source), 'source')
+  await graphql(on, change('copy'), { input: { providerId, path: source, toPath: path } })
+  await graphql(on, change('rename'), { input: { providerId, path: source, name: path } })
+  await graphql(on, change('copy'), { input: { ...at, toPath: `${base}/copied-${n}` } })
+  if (!isPlain) {
+    await graphql(on, change('move'), { input: { ...at, toPath: `${base}/moved-${n}` } })
+    await graphql(on, change('rename'), { input: { ...at, name: `renamed-${n}` } })
+    await graphql(on, change('delete', 'deletedPath'), { input: { ...at, recursive: true } })
+  }
+  await download(on, path)
+  await download(on, path, '&disposition=inline', 'HEAD')
+  await upload(on, path, 'uploaded')
+  await form(on, path, `filename="form-${n}"`, 'uploaded')
+  await form(on, base, `filename="${path}"`, 'uploaded')
+  if (path.isWellFormed()) {
+    await form(on, base, `filename*=UTF-8''${encodeURIComponent(path)}`, 'uploaded')
+    await tus(on, path, 'uploaded')
+  }
+}
+
+async function tryRawPath(on: Attack, raw: string): Promise<void> {
+  const query = `?providerId=${on.providerId}&path=${raw.replace('%s', base)}`
+  const headers = { 'content-type': 'application/octet-stream' }
+  for (const method of ['GET', 'HEAD']) await tryCall(on, raw, { method, path: `/api/download/proxy${query}` })
+  await tryCall(on, raw, { method: 'POST', path: `/api/upload/proxy${query}`, headers, body: 'raw' })
+  const bytes = Buffer.from(
+    raw.replace('%s', base).replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  )
+  const path = bytes.toString('base64')
+  await tryCall(on, raw, {
+    method: 'POST',
+    path: tusPath,
+    headers: {
+      'tus-resumable': '1.0.0',
+      'upload-length': '0',
+      'upload-metadata': `providerId ${Buffer.from(on.providerId).toString('base64')},path ${path}`,
+    },
+  })
+}
+
+const isInside = ({ backEnd }: Attack, { at }: Item) => backEnd.spelled(base).every((name, index) => at[index] === name)
+
+async function outside(on: Attack): Promise<string[]> {
+  const items = await on.backEnd.all()
+  return items
+    .filter(item => !isInside(on, item))
+    .map(({ at, is }) => JSON.stringify([...at, is]))
+    .toSorted()
+}
+
+/** Several at once. */
+export async function forEach<T>(on: Attack, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  on.wrong.push(...(await runAll(items, item => work(item).then(() => null))))
+}
+
+/** Runs it; what lies outside of the base path is the same afterwards. */
+export async function leavesTheRest(t: Test, on: Attack, work: () => Promise<void>): Promise<void> {
+  const [before, count] = [await outside(on), on.count]
+  t.ok(before.some(line => line.includes('canary-documents')))
+  await work()
+  t.same(await outside(on), before, 'outside of the base path all is as it was')
+  t.same(on.wrong.splice(0).slice(0, 20), [])
+  t.comment(`${on.backEnd.type}: ${on.count - count} hostile requests`)
+  t.equal(on.app.logged(), '')
+}
+
+/** Those of the corpus, and some that are made up: the same ones in every run, many more with MATRIX=all. */
+function withRandom(corpus: readonly string[], any: fc.Arbitrary<string>): string[] {
+  const numRuns = isThorough ? 600 : 30
+  return [...new Set([...corpus, ...fc.sample(any, { numRuns, seed: 4 })])]
+}
+
+export async function pathsStayInside(t: Test, on: Attack): Promise<void> {
+  const paths = withRandom(hostilePaths, anyPath)
+  await leavesTheRest(t, on, async () => {
+    await forEach(on, [...paths.entries()], ([n, path]) => tryPath(on, path, n))
+    await forEach(on, rawPaths, raw => tryRawPath(on, raw))
+  })
+}
+
+/**
+ * By each entrance in memory, elsewhere raw and by one of the others in turn: what is told of a name before any adapter has
+ * it is the same for all. Each has a folder that all names share. @returns the paths of what is there now
+ */
+async function giveName(on: Attack, name: string, n: number): Promise<string[]> {
+  const { providerId } = on
+  const stored: string[] = []
+  const told: string[] = []
+  const note = (entrance: string, answer: Answer, path: string, errors: { extensions: { reason: string } }[] = []) => {
+    const isTaken = answer.status < 300 && errors.length === 0
+    const said =
+      errors[0]?.extensions.reason ?? (answer.status < 300 ? 'stored' : json(answer).errors[0].extensions.reason)
+    // The parser of forms does not even give such a name.
+    const isUnread = entrance === 'form' && /[\r\n]/.test(name) && said === 'INVALID_INPUT'
+    const reason = isUnread ? 'INVALID_PATH' : said
+    told.push(reason)
+    if (isTaken) stored.push(path)
+    else if (reason !== 'INVALID_PATH') on.wrong.push(`${entrance} of ${JSON.stringify(name)}: ${reason}`)
+    if (isTaken && !isSpelled({ provider: '', path, makes: true }))
+      on.wrong.push(`${entrance} took ${JSON.stringify(name)}`)
+  }
+  const same = (entrance: string, path: string, said: string | undefined) => {
+    if (said !== path) on.wrong.push(`${entrance} of ${JSON.stringify(path)}: says ${JSON.stringify(said)}`)
+  }
+  const at = (entrance: string) => `${base}/named/${entrance}`
+  const isTried = (turn: number) => on.backEnd.type === 'memory' || isThorough || n % 3 === turn
+  if (name.isWellFormed()) {
+    const raw = await upload(on, `${at('raw')}/${name}`, 'raw')
+    note('raw', raw, `${at('raw')}/${name}`)
+    if (raw.status === 201) {
+      same('raw', `${at('raw')}/${name}`, json(raw).path)
+      const location = new URL(headerOf(raw, 'location') ?? '', on.app.url)
+      same('location', `${at('raw')}/${name}`, location.searchParams.get('path') ?? undefined)
+    }
+  }
+  if (name.isWellFormed() && isTried(0)) {
+    const part = await form(on, at('form'), `filename*=UTF-8''${encodeURIComponent(name)}`, 'form')
+    note('form', part, `${at('form')}/${name}`)
+    if (part.status === 201) same('form', `${at('form')}/${name}`, json(part).entries[0].path)
+  }
+  if (name.isWellFormed() && isTried(1)) {
+    const resumable = await tus(on, `${at('tus')}/${name}`, 'tus')
+    note('resumable', resumable, `${at('tus')}/${name}`)
+    if (resumable.status === 201) {
+      same('resumable', `${at('tus')}/${name}`, decodeURIComponent(headerOf(resumable, 'upload-stored-path') ?? ''))
+    }
+  }
+  if (isTried(2) || !name.isWellFormed()) {
+    const plain = `${at('renamed')}/not yet ${n}`
+    await on.backEnd.make(on.backEnd.spelled(plain), 'renamed')
+    const renamed = await graphql(on, change('rename'), { input: { providerId, path: plain, name } })
+    const path = `${at('renamed')}/${name}`
+    const { data, errors } = json(renamed)
+    note('rename', renamed, path, errors)
+    if (data?.rename) same('rename', path, data.rename.path)
+    else stored.push(plain)
+  }
+  if (new Set(told).size > 1) on.wrong.push(`${JSON.stringify(name)}: the entrances differ: ${told}`)
+  return stored
+}
+
+async function checkRead(on: Attack, path: string): Promise<void> {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const seen = json(await graphql(on, entry, { providerId: on.providerId, path })).data?.entry
+  if (seen?.path !== path || seen.name !== name)
+    on.wrong.push(`entry of ${JSON.stringify(path)}: ${JSON.stringify(seen)}`)
+  const read = await download(on, path, '&disposition=inline')
+  if (read.status !== 200) on.wrong.push(`${JSON.stringify(path)} cannot be read: ${read.status}`)
+  if (headerOf(read, 'content-security-policy') !== 'sandbox') on.wrong.push(`${JSON.stringify(path)}: no sandbox`)
+  checkDisposition(on, read, name)
+  const linked = json(await graphql(on, link, { providerId: on.providerId, path })).data?.file?.downloadUrl
+  const followed = linked && (await follow(on, linked))
+  if (followed?.text !== read.text) on.wrong.push(`the link to ${JSON.stringify(path)} leads elsewhere`)
+}
+
+function checkDisposition(on: Attack, answer: Answer, name: string): void {
+  const given = headerOf(answer, 'content-disposition') ?? ''
+  const { filename } = parse(given).parameters
+  if (filename !== name.replace(/\p{Cc}/gu, '_')) on.wrong.push(`${JSON.stringify(name)} is sent as ${given}`)
+}
+
+/** What an archive of a folder holds stays in one folder, wherever it is unpacked. @returns how many files */
+export async function checkArchive(on: Attack, folder: string): Promise<number> {
+  const answer = await download(on, folder)
+  const place = await mkdtemp(join(tmpdir(), 'stowage-hostile-'))
+  try {
+    await writeFile(join(place, 'a.zip'), answer.body)
+    const members = await readWithPython(join(place, 'a.zip'))
+    const top = folder.slice(folder.lastIndexOf('/') + 1)
+    for (const { name } of members) {
+      const [first, ...rest] = name.replace(/\/$/, '').split('/')
+      const climbs = rest.some(segment => ['', '.', '..'].includes(segment))
+      if (first !== top || climbs || /[\\\p{Cc}]/u.test(name)) on.wrong.push(`in an archive: ${JSON.stringify(name)}`)
+    }
+    if (new Set(members.map(({ name }) => name)).size !== members.length) on.wrong.push(`twins in ${folder}`)
+    return members.filter(({ name }) => !name.endsWith('/')).length
+  } finally {
+    await rm(place, { recursive: true })
+  }
+}
+
+export async function namesAreKept(t: Test, on: Attack): Promise<void> {
+  const given = withRandom(names, anyName)
+  const stored: string[] = []
+  await leavesTheRest(t, on, async () => {
+    const work = async ([n, name]: [number, string]) => {
+      const paths = await giveName(on, name, n)
+      stored.push(...paths)
+      if (paths[0] !== undefined) await checkRead(on, paths[0])
+    }
+    await forEach(on, [...given.entries()], work)
+    const archived = await checkArchive(on, `${base}/named`)
+    if (archived !== stored.length) on.wrong.push(`${archived} of ${stored.length} in the archive`)
+  })
+  const { backEnd } = on
+  const depth = backEnd.spelled(base).length
+  const found = (await backEnd.all()).filter(item => isInside(on, item) && item.at[depth] === 'named')
+  const files = found.filter(({ is }) => is !== 'folder').map(({ at }) => JSON.stringify(at))
+  t.same(
+    files.toSorted(),
+    stored.map(path => JSON.stringify(backEnd.spelled(path))).toSorted(),
+    'these files, under these names',
+  )
+  t.comment(`${given.length} names, ${stored.length} stored`)
+}
+
+/** Names that others have put there. @returns the names that are listed */
+export async function whatIsThereIsData(t: Test, on: Attack, there: readonly (readonly string[])[]): Promise<string[]> {
+  const folder = `${base}/there`
+  for (const where of there)
+    await on.backEnd.make([...on.backEnd.spelled(folder), ...where], `there ${JSON.stringify(where)}`)
+  let listed: { name: string; path: string; __typename: string }[] = []
+  await leavesTheRest(t, on, async () => {
+    const answer = json(await graphql(on, list, { providerId: on.providerId, path: folder }))
+    listed = answer.data.folder.entries.nodes
+    const files = listed.filter(({ __typename }) => __typename === 'File')
+    for (const { name, path } of listed) {
+      if (path !== `${folder}/${name}` || !isSpelled({ provider: '', path }))
+        on.wrong.push(`listed: ${JSON.stringify(path)}`)
+    }
+    await forEach(on, files, ({ path }) => checkRead(on, path))
+    await checkArchive(on, folder)
+    const linked = await follow(on, answer.data.folder.downloadUrl)
+    if (linked?.status !== 200) on.wrong.push(`the link to the folder: ${linked?.status}`)
+  })
+  return listed.map(({ name }) => name)
+}

@@ -1,0 +1,146 @@
+/** Requests to a server with one provider, by a key that is held to a base path in it; what must hold of every answer. */
+import { Agent, request } from 'node:http'
+import type { Test } from 'tap'
+import { requireArchivers } from '../http/archive-tools.ts'
+import { metadataHeader, tusPath } from '../http/tus.ts'
+import { base } from '../matrix/world.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { type BackEnd, secret, seed } from './back-ends.ts'
+
+export interface Answer {
+  status: number
+  headers: [name: string, value: string][]
+  body: Buffer
+  text: string
+}
+
+interface Call {
+  method: string
+  path: string
+  headers?: Record<string, string>
+  body?: Buffer | string
+  /** No credential is sent. */
+  isWithout?: true
+}
+
+export interface Attack {
+  app: TestApp
+  backEnd: BackEnd
+  providerId: string
+  /** Of a key that may write, and reaches the base path only. */
+  authorization: string
+  /** How often something hostile was tried. */
+  count: number
+  wrong: string[]
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+
+export async function attack(t: Test, backEnd: BackEnd): Promise<Attack> {
+  await requireArchivers()
+  t.teardown(() => agent.destroy())
+  const app = await startApp(t, { adapters: backEnd.adapters, settings: { logLevel: 'error' } })
+  const { token } = await app.register('owner@example.org')
+  const config = await backEnd.config(app.folder)
+  await seed(backEnd)
+  const providerId = await app.connectProvider(token, backEnd.type, config)
+  const providerAccess = { restrictions: [{ providerId, basePath: base }] }
+  const { key } = await app.createKey(token, { name: 'inside', scopes: ['write'], providerAccess })
+  return { app, backEnd, providerId, authorization: `Bearer ${key}`, count: 0, wrong: [] }
+}
+
+function send(url: string, { method, path, headers, body }: Call): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  const sent = request(url + path, { agent, method, headers: { ...headers, ...length } }, response => {
+    const chunks: Buffer[] = []
+    response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject)
+    response.on('end', () => {
+      const raw = response.rawHeaders
+      const pairs = raw.flatMap((name, i): [string, string][] =>
+        i % 2 ? [] : [[name.toLowerCase(), raw[i + 1] ?? '']],
+      )
+      const whole = Buffer.concat(chunks)
+      resolve({ status: response.statusCode ?? 0, headers: pairs, body: whole, text: whole.toString() })
+    })
+  })
+  sent.on('error', reject)
+  sent.end(body)
+  return promise
+}
+
+/** One hostile request; what must hold of every answer is checked here. */
+export async function tryCall(on: Attack, what: string, call: Call): Promise<Answer> {
+  on.count += 1
+  const credential = call.isWithout ? {} : { authorization: on.authorization }
+  const answer = await send(on.app.url, { ...call, headers: { ...credential, ...call.headers } })
+  const fail = (how: string) => on.wrong.push(`${what}: ${how}: ${answer.status} ${answer.text.slice(0, 200)}`)
+  if (answer.status >= 500) fail('a fault')
+  if (answer.text.includes(secret)) fail('told what is outside')
+  const type = headerOf(answer, 'content-type') ?? ''
+  for (const [name, value] of answer.headers) {
+    if (name === 'x-injected' || name === 'set-cookie') fail(`the header ${name}`)
+    if (/\p{Cc}/u.test(value)) fail(`a control character in ${name}`)
+  }
+  if (answer.text !== '' && headerOf(answer, 'x-content-type-options') !== 'nosniff') fail('may be sniffed')
+  const isShown = !headerOf(answer, 'content-disposition')?.startsWith('attachment')
+  if (isShown && /html|svg|xml|script/.test(type)) fail(`shown as ${type}`)
+  return answer
+}
+
+export const headerOf = ({ headers }: Answer, name: string) => headers.find(([known]) => known === name)?.[1]
+
+export const json = (answer: Answer) => JSON.parse(answer.text)
+
+export function graphql(on: Attack, query: string, variables: object): Promise<Answer> {
+  const body = JSON.stringify({ query, variables })
+  const headers = { 'content-type': 'application/json' }
+  return tryCall(on, JSON.stringify(variables).slice(0, 200), { method: 'POST', path: '/graphql', headers, body })
+}
+
+const address = (on: Attack, path: string, more = '') =>
+  `?providerId=${on.providerId}&path=${encodeURIComponent(path.toWellFormed())}${more}`
+
+export function download(on: Attack, path: string, more = '', method = 'GET'): Promise<Answer> {
+  const call = { method, path: `/api/download/proxy${address(on, path, more)}` }
+  return tryCall(on, `${method} ${JSON.stringify(path.slice(0, 100))}`, call)
+}
+
+export function upload(on: Attack, path: string, body: string): Promise<Answer> {
+  const call = { method: 'POST', path: `/api/upload/proxy${address(on, path)}`, body }
+  const headers = { 'content-type': 'application/octet-stream' }
+  return tryCall(on, `upload ${JSON.stringify(path.slice(0, 100))}`, { ...call, headers })
+}
+
+/** @param filename as a parameter of Content-Disposition, its name included */
+export function form(on: Attack, folder: string, filename: string, body: string): Promise<Answer> {
+  const line = '--boundary-of-this-test\r\nContent-Disposition: form-data; name='
+  const fields = `${line}"providerId"\r\n\r\n${on.providerId}\r\n${line}"path"\r\n\r\n${folder}\r\n`
+  const whole = `${fields}${line}"file"; ${filename}\r\n\r\n${body}\r\n--boundary-of-this-test--\r\n`
+  return tryCall(on, `form ${JSON.stringify([folder.slice(0, 100), filename.slice(0, 100)])}`, {
+    method: 'POST',
+    path: '/api/upload/proxy',
+    headers: { 'content-type': 'multipart/form-data; boundary=boundary-of-this-test' },
+    body: whole,
+  })
+}
+
+export function tus(on: Attack, path: string, body: string): Promise<Answer> {
+  return tryCall(on, `resumable ${JSON.stringify(path.slice(0, 100))}`, {
+    method: 'POST',
+    path: tusPath,
+    headers: {
+      'tus-resumable': '1.0.0',
+      'upload-length': String(Buffer.byteLength(body)),
+      'upload-metadata': metadataHeader({ providerId: on.providerId, path }),
+      'content-type': 'application/offset+octet-stream',
+    },
+    body,
+  })
+}
+
+/** Follows a link without a credential. */
+export async function follow(on: Attack, url: string): Promise<Answer | null> {
+  if (!url.startsWith(on.app.url)) return null
+  return tryCall(on, 'a link', { method: 'GET', path: url.slice(on.app.url.length), isWithout: true })
+}
