@@ -59,6 +59,7 @@ export async function buildApp(options: {
     hidden,
     warn: (message, details = {}) => log.warn(describeDetails(details), message),
     metadataTimeout: options.metadataTimeout,
+    transferTimeout: settings.backEndTimeout * 1000,
   })
   const services = createServices({
     db,

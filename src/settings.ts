@@ -100,6 +100,11 @@ export const definitions = {
     wholeNumber(1, 86_400),
     '60',
   ),
+  STOWAGE_BACK_END_TIMEOUT: define(
+    'Seconds after which a back end that gives or takes no byte of a transfer is given up; the end of an upload, or a copy inside the back end, may take twelve times as long',
+    wholeNumber(1, 86_400),
+    '300',
+  ),
   LOG_LEVEL: define('One of `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`', logLevel, 'info'),
 }
 
@@ -143,6 +148,8 @@ export interface Settings {
   readonly auditDays: number
   /** Seconds. */
   readonly stallTimeout: number
+  /** Seconds. */
+  readonly backEndTimeout: number
   readonly logLevel: LogLevel
 }
 
@@ -183,6 +190,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     directSeconds: read('STOWAGE_DIRECT_SECONDS'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),
     stallTimeout: read('STOWAGE_STALL_TIMEOUT'),
+    backEndTimeout: read('STOWAGE_BACK_END_TIMEOUT'),
     logLevel: read('LOG_LEVEL'),
   })
 }

@@ -63,6 +63,8 @@ export interface StorageOptions {
   warn: (message: string, details?: Record<string, unknown>) => void
   /** Milliseconds for what moves no file content, opening and closing included. Default: a minute. */
   metadataTimeout?: number | undefined
+  /** Milliseconds in which nothing of a transfer moves at the back end. Default: five minutes. */
+  transferTimeout?: number | undefined
 }
 
 interface Opened {
@@ -73,8 +75,12 @@ interface Opened {
 /** Milliseconds that transfers under way may go on with a configuration that has changed, or is disconnected. */
 const closeDelay = 60 * 60 * 1000
 
+/** How many times as long a step may take that cannot be watched: an hour by default, as a copy of terabytes takes its time. */
+const stepsPerTransfer = 12
+
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, network, hidden, warn, metadataTimeout = 60_000 } = options
+  const { db, secrets, adapters, network, hidden, warn, metadataTimeout = 60_000, transferTimeout = 300_000 } = options
+  const patience = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const opened = new Map<string, Opened>()
   const running = new Running()
   const tokens = createTokenStore({ db, secrets, hidden })
@@ -155,7 +161,7 @@ export function createStorage(options: StorageOptions): Storage {
       const provider = await openAdapter(adapter, settings, host).catch(cause => {
         throw notNow(cause)
       })
-      return { id: record.id, provider, warn: host.warn, metadataTimeout, running }
+      return { id: record.id, provider, warn: host.warn, metadataTimeout, patience, running }
     })
     opened.set(record.id, { version: record.version, provider })
     // A failure is not kept: the next call tries again.

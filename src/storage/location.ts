@@ -23,6 +23,7 @@ import { isStorageError } from './errors.ts'
 import { guarded, guardedChange } from './guarded.ts'
 import { ResumableLocation } from './resumable.ts'
 import type { Running } from './running.ts'
+import { givenInTime, type Patience, takenInTime, within } from './stalls.ts'
 
 export type { Presigned } from './entries.ts'
 
@@ -32,6 +33,8 @@ export interface OpenedProvider {
   warn(message: string): void
   /** Milliseconds for what moves no file content; a back end that takes longer counts as unavailable. */
   metadataTimeout: number
+  /** For what moves content. */
+  patience: Patience
   running: Running
 }
 
@@ -86,23 +89,30 @@ export class ReadLocation {
     options: { range?: ByteRange; ifMatch?: string } = {},
   ): Promise<{ body: Readable; entry: CheckedEntry }> {
     const entered = this.opened.running.enter([this.grant], signal)
-    const result = await guarded(
-      entered.signal,
-      async () => {
-        const { body, entry } = await this.opened.provider.read(this.path, { ...options, signal: entered.signal })
-        const checked = checkBody(body)
-        try {
-          return { body: checked, entry: checkEntry(entry, nameOf(this.path)) }
-        } catch (error) {
-          checked.destroy()
-          throw error
-        }
-      },
-      late => late.body.destroy(),
-    ).catch(error => {
+    const { transfer } = this.opened.patience
+    const opening = within(entered.signal, transfer, bounded =>
+      guarded(
+        bounded,
+        async () => {
+          // Its signal lives as long as its body.
+          const { body, entry } = await this.opened.provider.read(this.path, { ...options, signal: entered.signal })
+          const checked = checkBody(body)
+          try {
+            return { body: checked, entry: checkEntry(entry, nameOf(this.path)) }
+          } catch (error) {
+            checked.destroy()
+            throw error
+          }
+        },
+        late => late.body.destroy(),
+      ),
+    )
+    const { body, entry } = await opening.catch(error => {
+      entered.cut(error)
       entered[Symbol.dispose]()
       throw error
     })
+    const result = { body: givenInTime(body, transfer), entry }
     entered.signal.addEventListener('abort', () => result.body.destroy(entered.signal.reason))
     finished(result.body, { writable: false }, () => entered[Symbol.dispose]())
     return result
@@ -121,21 +131,25 @@ export class ReadLocation {
     options: { ifMatch?: string },
   ): Promise<{ handle: FileHandle; entry: CheckedEntry }> {
     const entered = this.opened.running.enter([this.grant], signal)
-    const result = await guarded(
-      entered.signal,
-      async () => {
-        const opened = await this.opened.provider.openFile?.(this.path, { ...options, signal: entered.signal })
-        if (!opened) throw fault('no open file')
-        const handle = checkHandle(opened.handle)
-        try {
-          return { handle, entry: checkEntry(opened.entry, nameOf(this.path)) }
-        } catch (error) {
-          await handle.close()
-          throw error
-        }
-      },
-      late => late.handle.close(),
-    ).catch(error => {
+    const opening = within(entered.signal, this.opened.patience.transfer, bounded =>
+      guarded(
+        bounded,
+        async () => {
+          const opened = await this.opened.provider.openFile?.(this.path, { ...options, signal: entered.signal })
+          if (!opened) throw fault('no open file')
+          const handle = checkHandle(opened.handle)
+          try {
+            return { handle, entry: checkEntry(opened.entry, nameOf(this.path)) }
+          } catch (error) {
+            await handle.close()
+            throw error
+          }
+        },
+        late => late.handle.close(),
+      ),
+    )
+    const result = await opening.catch(error => {
+      entered.cut(error)
       entered[Symbol.dispose]()
       throw error
     })
@@ -179,24 +193,24 @@ export class WriteLocation extends ReadLocation {
     body: Readable,
     options: { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return this.during(requestSignal, signal =>
-      guardedChange(signal, async () => {
-        const stored = checkEntry(
-          await this.opened.provider.write(this.path, body, { ...options, signal }),
-          nameOf(this.path),
-        )
-        if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
-          throw fault(`${stored.size} bytes as stored, of ${options.size}`)
-        }
-        return stored
-      }),
+    const { patience, provider } = this.opened
+    return this.during(requestSignal, granted =>
+      takenInTime(granted, body, patience, options.size, signal =>
+        guardedChange(signal, async () => {
+          const stored = checkEntry(await provider.write(this.path, body, { ...options, signal }), nameOf(this.path))
+          if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
+            throw fault(`${stored.size} bytes as stored, of ${options.size}`)
+          }
+          return stored
+        }),
+      ),
     )
   }
 
   /** Where the back end itself holds unfinished writes; else null. */
   get resumable(): ResumableLocation | null {
     const { resumable } = this.opened.provider
-    return resumable ? new ResumableLocation(resumable, this.path) : null
+    return resumable ? new ResumableLocation(resumable, this.path, this.opened.patience) : null
   }
 
   /** A link that writes the file, whatever stands there; as `presignRead`. */
@@ -218,8 +232,10 @@ export class WriteLocation extends ReadLocation {
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.opened
     if (!provider.deleteTree) return null
-    return this.during(requestSignal, signal =>
-      guarded(signal, async () => provider.deleteTree?.(this.path, { signal })),
+    return this.during(requestSignal, granted =>
+      within(granted, this.opened.patience.step, signal =>
+        guarded(signal, async () => provider.deleteTree?.(this.path, { signal })),
+      ),
     )
   }
 
@@ -252,15 +268,17 @@ export class WriteLocation extends ReadLocation {
     requestSignal: AbortSignal,
     step: (call: Call) => Promise<Entry>,
   ): Promise<CheckedEntry | null> {
-    return this.opened.running.during([source.grant, this.grant], requestSignal, signal =>
-      guardedChange(signal, async () => {
-        try {
-          return checkEntry(await step({ signal }), nameOf(this.path))
-        } catch (error) {
-          if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
-          throw error
-        }
-      }),
+    return this.opened.running.during([source.grant, this.grant], requestSignal, granted =>
+      within(granted, this.opened.patience.step, signal =>
+        guardedChange(signal, async () => {
+          try {
+            return checkEntry(await step({ signal }), nameOf(this.path))
+          } catch (error) {
+            if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
+            throw error
+          }
+        }),
+      ),
     )
   }
 

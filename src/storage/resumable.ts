@@ -3,6 +3,7 @@ import type { ResumableWrites } from '../../adapters/contract.ts'
 import { nameOf, type StoragePath } from '../auth/path.ts'
 import { type CheckedEntry, checkEntry, fault } from './entries.ts'
 import { guardedChange } from './guarded.ts'
+import { type Patience, takenInTime, within } from './stalls.ts'
 
 /** Bytes of UTF-8; the contract's bound. */
 const maxStateBytes = 8 * 1024
@@ -14,10 +15,12 @@ const abortTimeout = 30_000
 export class ResumableLocation {
   readonly #writes: ResumableWrites
   readonly #path: StoragePath
+  readonly #patience: Patience
 
-  constructor(writes: ResumableWrites, path: StoragePath) {
+  constructor(writes: ResumableWrites, path: StoragePath, patience: Patience) {
     this.#writes = writes
     this.#path = path
+    this.#patience = patience
   }
 
   /** Bytes; the size of every append but the last is a multiple of this. */
@@ -29,26 +32,30 @@ export class ResumableLocation {
     return this.#writes.maxAppends ?? Number.POSITIVE_INFINITY
   }
 
-  begin(signal: AbortSignal, options: { size?: number; mimeType?: string }): Promise<string> {
-    return guardedChange(signal, async () => checkState(await this.#writes.begin(this.#path, { ...options, signal })))
+  begin(requestSignal: AbortSignal, options: { size?: number; mimeType?: string }): Promise<string> {
+    return within(requestSignal, this.#patience.transfer, signal =>
+      guardedChange(signal, async () => checkState(await this.#writes.begin(this.#path, { ...options, signal }))),
+    )
   }
 
   append(
-    signal: AbortSignal,
+    requestSignal: AbortSignal,
     state: string,
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number; last: boolean },
   ): Promise<string> {
-    return guardedChange(signal, async () => {
-      const body = Readable.from(bytes, { objectMode: false })
-      // It may fail before the adapter has begun to read it, who then finds it failed.
-      body.on('error', () => {})
-      try {
-        return checkState(await this.#writes.append(state, body, { ...options, signal }))
-      } finally {
-        body.destroy()
-      }
-    })
+    const body = Readable.from(bytes, { objectMode: false })
+    // It may fail before the adapter has begun to read it, who then finds it failed.
+    body.on('error', () => {})
+    return takenInTime(requestSignal, body, this.#patience, options.size, signal =>
+      guardedChange(signal, async () => {
+        try {
+          return checkState(await this.#writes.append(state, body, { ...options, signal }))
+        } finally {
+          body.destroy()
+        }
+      }),
+    )
   }
 
   /** Frees what the back end holds, whether or not the client is still there. */
@@ -57,13 +64,18 @@ export class ResumableLocation {
     return guardedChange(signal, () => this.#writes.abort(state, { signal }))
   }
 
-  complete(signal: AbortSignal, state: string, options: { size: number; overwrite: boolean }): Promise<CheckedEntry> {
-    const { size, overwrite } = options
-    return guardedChange(signal, async () => {
-      const stored = checkEntry(await this.#writes.complete(state, { signal, overwrite }), nameOf(this.#path))
-      if (stored.size !== null && stored.size !== size) throw fault(`${stored.size} bytes as stored, of ${size}`)
-      return stored
-    })
+  complete(
+    requestSignal: AbortSignal,
+    state: string,
+    { size, overwrite }: { size: number; overwrite: boolean },
+  ): Promise<CheckedEntry> {
+    return within(requestSignal, this.#patience.step, signal =>
+      guardedChange(signal, async () => {
+        const stored = checkEntry(await this.#writes.complete(state, { signal, overwrite }), nameOf(this.#path))
+        if (stored.size !== null && stored.size !== size) throw fault(`${stored.size} bytes as stored, of ${size}`)
+        return stored
+      }),
+    )
   }
 }
 
