@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type HttpServer, startHttp, testOrigin } from './server.ts'
 
@@ -199,6 +202,19 @@ t.test('forms', async t => {
       form: `${provider + folder + file('cut')}--${boundary}\r\n`,
       reason: 'INCOMPLETE_BODY',
     },
+    'a line break in a filename': {
+      form: whole(provider, folder, file('first'), part('name="file"; filename*=UTF-8\'\'a%0Ab', 'x'), file('last')),
+      reason: 'INVALID_INPUT',
+      stored: ['/refused/first'],
+    },
+    'a part that is of no form': {
+      form: whole(provider, folder, part('', 'x').replace('form-data', 'attachment; name="file"'), file('last')),
+      reason: 'INVALID_INPUT',
+    },
+    'a part that says nothing of itself': {
+      form: whole(provider, folder, file('last'), `--${boundary}\r\n\r\nx\r\n`),
+      reason: 'INVALID_INPUT',
+    },
     'no form': { form: 'hello', reason: 'INCOMPLETE_BODY' },
     'a field after a file': {
       form: whole(provider, folder, file('early'), field('conflict', 'fail')),
@@ -240,6 +256,14 @@ t.test('forms', async t => {
       reason: 'SCOPE_REQUIRED',
     },
   )
+  const like = `x--${boundary}\r\n\r--${boundary}\n--${boundary}\r\n--a-boundar\r\n-\r\n--`
+  const good = [provider, field('path', '/pieces'), file('like', like), file('empty', '')]
+  const unread = part('name="file"; filename*=UTF-8\'\'a%0Ab', like)
+  for (const size of [1, 2, 17, 64]) {
+    t.equal(await inPieces(server, whole(...good), size), 201, `in pieces of ${size} bytes`)
+    t.equal(await readFile(join(server.folder, 'pieces/like'), 'utf8'), like)
+    t.equal(await inPieces(server, whole(...good, unread), size), 400, `unreadable, in pieces of ${size} bytes`)
+  }
   const many = Array.from({ length: 1001 }, (_, index) => file(String(index), ''))
   const tooMany = await post(
     server,
@@ -264,6 +288,21 @@ async function describesItself(t: Test, server: HttpServer): Promise<void> {
 }
 
 const boundary = 'a-boundary'
+
+/** Resolves with the status. */
+async function inPieces(server: HttpServer, text: string, size: number): Promise<number> {
+  const form = Buffer.from(text)
+  const headers = { ...server.authorization, 'content-type': `multipart/form-data; boundary=${boundary}` }
+  const sent = request(`${server.url}/api/upload/proxy?conflict=replace`, { method: 'POST', headers })
+  for (let at = 0; at < form.length; at += size) {
+    sent.write(form.subarray(at, at + size))
+    await setImmediate()
+  }
+  sent.end(`an epilogue\r\n--${boundary}\r\n`)
+  const [response] = await once(sent, 'response')
+  response.resume()
+  return response.statusCode
+}
 
 function part(disposition: string, value: string, type = ''): string {
   const typed = type ? `Content-Type: ${type}\r\n` : ''

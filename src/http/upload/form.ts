@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Multipart, MultipartFile, MultipartValue } from '@fastify/multipart'
+import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { parseNewName } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
@@ -10,6 +10,7 @@ import { requestSignal } from '../connection/abort.ts'
 import { fromForm, fromHttp } from '../errors.ts'
 import { quoteName } from '../query.ts'
 import { parseConflict, parseMimeType } from './body.ts'
+import { formParts, type Parts } from './form-parts.ts'
 import { type StoredEntry, storedEntry } from './stored-entry.ts'
 
 const fieldNames = ['providerId', 'path', 'conflict'] as const
@@ -58,37 +59,6 @@ export async function uploadForm(
     const { message, cause, retryAfterMs } = failed
     const facts = { ...failed.facts, stored: stored.map(({ path }) => path) }
     throw new AppError(failed.reason, message, { cause: cause ?? failed, retryAfterMs, facts })
-  }
-}
-
-interface Parts {
-  /** The next part; undefined at the end. @throws INCOMPLETE_BODY, INVALID_INPUT */
-  take(): Promise<Multipart | undefined>
-  /** Resolves once the part that was taken is known to have ended as it should. @throws as `take` */
-  settle(): Promise<void>
-}
-
-function formParts(request: FastifyRequest): Parts {
-  const iterator = request.parts()
-  let ahead: Promise<Multipart | undefined> | undefined
-  const next = async () => {
-    try {
-      const { value, done } = await iterator.next()
-      return done ? undefined : value
-    } catch (error) {
-      throw fromForm(error)
-    }
-  }
-  return {
-    take() {
-      const part = ahead ?? next()
-      ahead = undefined
-      return part
-    },
-    async settle() {
-      ahead ??= next()
-      await ahead
-    },
   }
 }
 
