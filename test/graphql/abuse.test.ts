@@ -285,10 +285,10 @@ t.test('random requests are answered, and none is a fault', async t => {
     )
     if (faults.length > 0) throw new Error(JSON.stringify(faults))
   }
-  const runs = { numRuns: 150, interruptAfterTimeLimit: 20_000 }
+  const runs = { numRuns: 100, interruptAfterTimeLimit: 20_000 }
   await fc.assert(
     fc.asyncProperty(fc.gen(), gen => check(JSON.stringify({ query: randomDocument(gen) }))),
-    { ...runs, numRuns: 300 },
+    { ...runs, numRuns: 200 },
   )
   const words = fc.array(fc.oneof(fc.constantFrom(...tokens), fc.string({ unit: 'binary', maxLength: 4 })), {
     maxLength: 60,
@@ -336,7 +336,7 @@ t.test('random requests are answered, and none is a fault', async t => {
   t.comment(`the slowest took ${Math.round(slowest)} ms of the processor`)
   t.comment([...kinds].map(([kind, count]) => `${kind}: ${count}`).join(', '))
   t.comment(`${carriedOut} were carried out`)
-  t.ok(carriedOut > 50, 'many were carried out')
+  t.ok(carriedOut > 30, 'many were carried out')
   t.ok(kinds.size > 5, 'in many ways')
   t.notMatch(app.logged(), /"level":[56]0/)
   t.same(await app.ask('{ __typename }', {}, token), { __typename: 'Query' })
