@@ -22,6 +22,10 @@ interface Props {
 const howOf = ({ shiftKey, ctrlKey, metaKey }: MouseEvent): Pick =>
   shiftKey ? 'range' : ctrlKey || metaKey ? 'toggle' : 'only'
 
+/** A finger opens; what it chooses, it chooses by the boxes. */
+const isTouch = ({ nativeEvent }: MouseEvent) =>
+  nativeEvent instanceof PointerEvent && nativeEvent.pointerType === 'touch'
+
 /** The keyboard is the table's: what is in a row is for the pointer. */
 export const FileRow = memo(function FileRow(props: Props) {
   const { entry, index, top, href, isSelected, isFocused, onPick, onOpen, onMenu, onContextMenu } = props
@@ -45,19 +49,21 @@ export const FileRow = memo(function FileRow(props: Props) {
       aria-selected={isSelected}
       className={`file-row${isFocused ? ' focused' : ''}`}
       style={{ transform: `translateY(${top}px)` }}
-      onClick={event => onPick(index, howOf(event))}
+      onClick={event => (isTouch(event) ? open(event) : onPick(index, howOf(event)))}
       onDoubleClick={() => onOpen(entry)}
       onContextMenu={event => onContextMenu(index, event)}
     >
       {/* biome-ignore lint/a11y: the table has the keyboard */}
       <div role="gridcell" className="cell-check" onClick={event => event.stopPropagation()}>
-        <input
-          type="checkbox"
-          tabIndex={-1}
-          aria-label={`Select ${entry.name}`}
-          checked={isSelected}
-          onChange={() => onPick(index, 'toggle')}
-        />
+        <label>
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label={`Select ${entry.name}`}
+            checked={isSelected}
+            onChange={() => onPick(index, 'toggle')}
+          />
+        </label>
       </div>
       {/* biome-ignore lint/a11y: as above */}
       <div role="gridcell" className="cell-name">

@@ -164,15 +164,17 @@ export function FileTable({
         <div role="row" aria-rowindex={1} className="file-row" tabIndex={-1}>
           {/* biome-ignore lint/a11y/useSemanticElements: as above */}
           <div role="columnheader" className="cell-check" tabIndex={-1}>
-            <input
-              type="checkbox"
-              aria-label="Select all"
-              checked={entries.length > 0 && selected.size === entries.length}
-              ref={box => {
-                if (box) box.indeterminate = selected.size > 0 && selected.size < entries.length
-              }}
-              onChange={() => (selected.size === entries.length ? none() : all())}
-            />
+            <label>
+              <input
+                type="checkbox"
+                aria-label="Select all"
+                checked={entries.length > 0 && selected.size === entries.length}
+                ref={box => {
+                  if (box) box.indeterminate = selected.size > 0 && selected.size < entries.length
+                }}
+                onChange={() => (selected.size === entries.length ? none() : all())}
+              />
+            </label>
           </div>
           {columns.map(({ id, label }) => (
             // biome-ignore lint/a11y/useSemanticElements: as above

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
-import { useLocation, useNavigate, useSearchParams } from 'react-router'
+import { Link, useLocation, useNavigate, useSearchParams } from 'react-router'
+import { ApiError } from '../api/request.ts'
 import { useScopes } from '../app/use-session.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
@@ -114,24 +115,33 @@ export function Folder({
   const [first] = chosen
   const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === search.get('file'))
   const close = () => setAsked(null)
+  const isMissing = error instanceof ApiError && error.reason === 'NOT_FOUND'
 
   return (
-    <DropArea isDisabled={!canWrite} folderName={path === '/' ? provider.name : path} onGiven={upload}>
+    <DropArea isDisabled={!canWrite || isMissing} folderName={path === '/' ? provider.name : path} onGiven={upload}>
       <main className="folder-page">
         <Breadcrumb provider={provider} path={path} />
-        <Toolbar
-          actions={actions}
-          chosenCount={chosen.length}
-          canWrite={canWrite}
-          filter={filter}
-          isReading={isFetching}
-          onFilter={setFilter}
-          onGiven={upload}
-          onNewFolder={() => setAsked('folder')}
-          onRefresh={() => void refetch()}
-          onClear={none}
-        />
+        {!isMissing && (
+          <Toolbar
+            actions={actions}
+            chosenCount={chosen.length}
+            canWrite={canWrite}
+            filter={filter}
+            isReading={isFetching}
+            onFilter={setFilter}
+            onGiven={upload}
+            onNewFolder={() => setAsked('folder')}
+            onRefresh={() => void refetch()}
+            onClear={none}
+          />
+        )}
         {error && <ErrorBox error={error} retry={refetch} />}
+        {isMissing && (
+          <p>
+            It may have been moved, renamed or deleted.{' '}
+            <Link to={folderHref(providerId, provider.root.path)}>Go to the top of {provider.name}</Link>
+          </p>
+        )}
         {isPending && !error && <Loading label="Reading the folder" />}
         {!isPending && shown.length === 0 && isComplete && !error && (
           <Empty isFiltered={filter !== '' && entries.length > 0} canWrite={canWrite} />
@@ -150,7 +160,7 @@ export function Folder({
           />
         )}
         <p className="folder-status" role="status">
-          {isPending ? '' : formatCount(entries.length, 'item')}
+          {isPending || isMissing ? '' : formatCount(entries.length, 'item')}
           {!isComplete && isFetching && !isPending && ' so far; reading on …'}
           {filter !== '' && ` · ${formatCount(shown.length, 'match', 'matches')}`}
           {chosen.length > 0 && ` · ${formatCount(chosen.length, 'selected', 'selected')}`}

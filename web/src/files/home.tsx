@@ -61,9 +61,12 @@ function ProviderCard({ provider, isAdmin }: { provider: Provider; isAdmin: bool
     <li className="provider-card">
       <Icon name="drive" />
       <div className="provider-facts">
-        <h2>
-          <Link to={folderHref(id, root.path)}>{name}</Link>
-        </h2>
+        <div className="provider-name">
+          <h2>
+            <Link to={folderHref(id, root.path)}>{name}</Link>
+          </h2>
+          <span className={`badge ${tone}`}>{label}</span>
+        </div>
         <p>
           {type.title}
           {root.path !== '/' && (
@@ -75,12 +78,15 @@ function ProviderCard({ provider, isAdmin }: { provider: Provider; isAdmin: bool
         </p>
         {status !== 'CONNECTED' && (
           <p className="provider-trouble">
-            {statusReason ?? advice}{' '}
-            {isAdmin ? <Link to="/settings/providers">Look after it</Link> : 'Ask an administrator of this workspace.'}
+            {(status === 'NEEDS_AUTHORIZATION' ? null : statusReason) ?? advice}{' '}
+            {isAdmin ? (
+              <Link to="/settings/providers">Go to providers</Link>
+            ) : (
+              'Ask an administrator of this workspace.'
+            )}
           </p>
         )}
       </div>
-      <span className={`badge ${tone}`}>{label}</span>
     </li>
   )
 }

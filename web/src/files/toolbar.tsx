@@ -22,7 +22,7 @@ export function Toolbar(props: {
     props
   if (chosenCount > 0) {
     return (
-      <div className="toolbar" role="toolbar" aria-label="Selection">
+      <div className="toolbar selection" role="toolbar" aria-label="Selection">
         <button type="button" className="icon-button" aria-label="Clear the selection" onClick={onClear}>
           <Icon name="cross" />
         </button>
@@ -75,7 +75,7 @@ function UploadButtons({ onGiven }: { onGiven: (given: Given) => void }) {
         <Icon name="upload" />
         Upload
       </Button>
-      <Button onPress={() => folder.current?.click()}>
+      <Button className="upload-folder" onPress={() => folder.current?.click()}>
         <Icon name="folder" />
         Upload folder
       </Button>

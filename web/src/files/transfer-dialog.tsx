@@ -65,7 +65,7 @@ export function TransferDialog({
     : intoItself
       ? `“${intoItself.name}” cannot go into itself.`
       : isHere && kind === 'move'
-        ? 'They are here already: choose another folder.'
+        ? `${left.length === 1 ? 'It is' : 'They are'} here already: choose another folder.`
         : null
   const verb = kind === 'move' ? 'Move' : 'Copy'
   const what = left.length === 1 ? `“${left[0]?.name}”` : formatCount(left.length, 'item')

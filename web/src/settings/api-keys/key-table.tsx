@@ -16,9 +16,7 @@ export function KeyTable({ keys, ...actions }: Actions & { keys: readonly ApiKey
       <thead>
         <tr>
           <th scope="col">Name</th>
-          <th scope="col">Key</th>
-          <th scope="col">Scope</th>
-          <th scope="col">Reaches</th>
+          <th scope="col">May</th>
           <th scope="col">State</th>
           <th scope="col">Last used</th>
           <th scope="col">Expires</th>
@@ -45,15 +43,17 @@ function Row({ apiKey, onRename, onRevoke }: Actions & { apiKey: ApiKey }) {
   const highest = scopes.findLast(scope => apiKey.scopes.includes(scope))
   return (
     <tr className={state === 'active' ? '' : 'inactive'}>
-      <td className="main-cell" id={nameId}>
-        {name}
-      </td>
       <td>
+        <div className="main-cell" id={nameId}>
+          {name}
+        </div>
         <code>{displayPrefix}…</code>
       </td>
-      <td data-label="Scope">{highest}</td>
-      <td data-label="Reaches">
-        <AccessSummary access={providerAccess} />
+      <td data-label="May">
+        {highest}
+        <div className="help">
+          <AccessSummary access={providerAccess} />
+        </div>
       </td>
       <td>
         <span
