@@ -108,6 +108,10 @@ t.test('limits hold before anything is executed', async t => {
       '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }',
       'INVALID_QUERY',
     ],
+    [
+      'introspection that is broad on each level',
+      `{ __schema { types { ${repeat(10, n => `a${n}: fields { type { ofType { ...F } } }`)} } } } fragment F on __Type { ${repeat(20, n => `b${n}: fields { name }`)} }`,
+    ],
   ]
   for (const [what, query, reason = 'QUERY_TOO_LARGE'] of refused) {
     const begin = process.cpuUsage()
