@@ -30,6 +30,13 @@ if (files) {
     await page.goto('/files')
     await page.getByRole('link', { name: 'browse' }).click()
     await row(page, 'Art').waitFor()
+    const fetched = await page.evaluate(() =>
+      [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+        .map(entry => (entry as PerformanceResourceTiming).encodedBodySize)
+        .reduce((sum, bytes) => sum + bytes, 0),
+    )
+    t.comment(`${fetched} bytes until a folder is there`)
+    t.ok(fetched > 50_000 && fetched < 250_000, `${fetched} bytes`)
     t.same(await names(page), ['Art', 'Zoo', 'a.txt', 'b 9.txt', 'b 10.txt'])
     await isGood(t, page)
     await button(page, 'Size').click()

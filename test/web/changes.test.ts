@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
 import t from 'tap'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
@@ -27,7 +28,7 @@ if (files) {
     await row(page, 'renamed.txt').waitFor()
     t.equal(await readFile(one.at('renamed.txt'), 'utf8'), 'a')
 
-    await pick(page, 'renamed.txt')
+    await page.getByText('1 selected', { exact: true }).first().waitFor()
     await pick(page, 'sub')
     await button(page, 'Move to …').click()
     await dialog(page).getByRole('button', { name: 'Storage' }).click()
@@ -62,4 +63,75 @@ if (files) {
     t.same(await one.names(), [])
     await isGood(t, page)
   })
+
+  t.test('without a pointer: to the table, rename, copy, delete', async t => {
+    const { page: address, at, names } = await store('keyboard', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' })
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'a.txt').waitFor()
+    await page.keyboard.press('Tab')
+    t.equal(await focused(page), 'Skip to content')
+    await tabTo(page, 'Files in keyboard')
+    await page.keyboard.press('a')
+    await page.keyboard.press('F2')
+    await page.getByLabel('New name').waitFor()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('renamed.txt')
+    await page.keyboard.press('Enter')
+    await row(page, 'renamed.txt').waitFor()
+    await dialog(page).waitFor({ state: 'detached' })
+    await comesBack(page)
+
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menuitem', { name: 'Copy to …' }).waitFor()
+    await page.keyboard.press('c')
+    await page.keyboard.press('Enter')
+    await dialog(page).getByRole('button', { name: 'sub' }).waitFor()
+    await tabTo(page, 'sub')
+    await page.keyboard.press('Enter')
+    await dialog(page).getByText('No folders in here').waitFor()
+    await tabTo(page, 'Copy here')
+    await page.keyboard.press('Enter')
+    await dialog(page).waitFor({ state: 'detached' })
+    t.same(await names('sub'), ['c.txt', 'renamed.txt'])
+    await comesBack(page)
+
+    await page.keyboard.press('b')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Delete')
+    await dialog(page).waitFor()
+    t.equal(await focused(page), 'Cancel', 'a stray Enter deletes nothing')
+    await tabTo(page, 'Delete')
+    await page.keyboard.press('Enter')
+    await row(page, 'b.txt').waitFor({ state: 'detached' })
+    await dialog(page).waitFor({ state: 'detached' })
+    t.same(await names(), ['sub'])
+    t.equal(await readFile(at('sub/renamed.txt'), 'utf8'), 'a')
+    await comesBack(page)
+    await isGood(t, page)
+  })
+}
+
+/** The name of what has the keyboard. */
+function focused(page: Page): Promise<string | null> {
+  return page.evaluate(() => {
+    const element = document.activeElement
+    return element && element !== document.body ? (element.getAttribute('aria-label') ?? element.textContent) : null
+  })
+}
+
+/** To the table, from a dialog. */
+async function comesBack(page: Page): Promise<void> {
+  await page.waitForFunction(() => document.activeElement?.getAttribute('role') === 'grid')
+}
+
+async function tabTo(page: Page, name: string): Promise<void> {
+  const passed: (string | null)[] = []
+  for (let step = 0; step < 40; step += 1) {
+    const at = await focused(page)
+    if (at === name) return
+    passed.push(at)
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`Tab never comes to ${name}: ${passed.join(', ')}`)
 }

@@ -20,7 +20,7 @@ export function actionsFor(chosen: readonly Entry[], canWrite: boolean, on: Hand
   const actions: Action[] = []
   if (single?.__typename === 'Folder') actions.push({ id: 'open', label: 'Open', run: () => on.open(single) })
   if (single && previewKind(single)) actions.push({ id: 'preview', label: 'Preview', run: () => on.open(single) })
-  const asZip = chosen.some(entry => entry.__typename === 'Folder')
+  const asZip = chosen.every(entry => entry.__typename === 'Folder')
   actions.push({ id: 'download', label: asZip ? 'Download as ZIP' : 'Download', icon: 'download', run: on.download })
   if (!canWrite) return actions
   if (single) actions.push({ id: 'rename', label: 'Rename', run: on.rename })

@@ -2,6 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type MouseEvent, useCallback, useEffect, useRef } from 'react'
 import { FileRow } from './file-row.tsx'
 import { Icon } from './icons.tsx'
+import { useKeyboardBack } from './keyboard-back.ts'
 import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
 import type { Pick, useSelection } from './selection.ts'
@@ -34,6 +35,7 @@ export interface Arrival {
  * chooses, Enter opens, Backspace goes up, F2 renames, Delete deletes; letters go to the next name that begins so.
  */
 export function FileTable({
+  isCovered,
   label,
   entries,
   hrefOf,
@@ -44,6 +46,8 @@ export function FileTable({
   keys,
   arrival,
 }: {
+  /** By a dialog or a menu. */
+  isCovered: boolean
   label: string
   entries: readonly Entry[]
   hrefOf: (entry: Entry) => string
@@ -55,6 +59,7 @@ export function FileTable({
   arrival: Arrival | null
 }) {
   const scroller = useRef<HTMLDivElement>(null)
+  useKeyboardBack(isCovered, scroller)
   const typed = useRef({ text: '', at: 0 })
   const { selected, focusedIndex, pick, all, none } = selection
   const virtualizer = useVirtualizer({

@@ -5,7 +5,7 @@ import { ApiError } from '../api/request.ts'
 import { useScopes } from '../app/use-session.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
-import { tell } from '../ui/toasts.tsx'
+import { tellError } from '../ui/toasts.tsx'
 import { actionsFor } from './actions.ts'
 import { Breadcrumb } from './breadcrumb.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
@@ -61,7 +61,7 @@ export function Folder({
     return wanted === '' ? sorted : sorted.filter(({ name }) => name.toLowerCase().includes(wanted))
   }, [sorted, filter])
   const selection = useSelection(shown)
-  const { chosen, selected, pick, none } = selection
+  const { chosen, selected, pick, choose, none } = selection
 
   const hrefOf = useCallback(
     ({ __typename, name }: Entry) =>
@@ -70,10 +70,7 @@ export function Folder({
         : `${folderHref(providerId, path)}?file=${encodeURIComponent(name)}`,
     [providerId, path],
   )
-  const download = useCallback(
-    (what: readonly Entry[]) => void downloadEntries(place, what).catch(error => tell(error.message)),
-    [place],
-  )
+  const download = useCallback((what: readonly Entry[]) => void downloadEntries(place, what).catch(tellError), [place])
   const open = useCallback(
     (entry: Entry) => {
       const arrival: Arrival = { folder: null }
@@ -148,6 +145,7 @@ export function Folder({
         )}
         {shown.length > 0 && (
           <FileTable
+            isCovered={asked !== null || menu !== null || previewed !== undefined}
             label={`Files in ${path === '/' ? provider.name : path}`}
             entries={shown}
             hrefOf={hrefOf}
@@ -174,7 +172,9 @@ export function Folder({
           action="Create"
           act={async name => {
             await createFolder({ ...place, path: childPath(path, name) })
-            change(client, place, [], [{ __typename: 'Folder', name, modifiedAt: null }])
+            const made: Entry = { __typename: 'Folder', name, modifiedAt: null }
+            change(client, place, [], [made])
+            choose(made)
             await client.invalidateQueries({ queryKey: ['subfolders', providerId, path] })
           }}
           onClose={close}
@@ -188,7 +188,9 @@ export function Folder({
           initial={first.name}
           act={async name => {
             const now = await rename({ ...place, path: childPath(path, first.name) }, name)
-            change(client, place, [first], [{ ...first, name: now }])
+            const renamed = { ...first, name: now }
+            change(client, place, [first], [renamed])
+            choose(renamed)
           }}
           onClose={close}
         />

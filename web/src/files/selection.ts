@@ -41,6 +41,11 @@ export function useSelection(entries: readonly Entry[]) {
     [entries, indexOf],
   )
   const all = useCallback(() => setState(old => ({ ...old, selected: new Set(entries.map(entryKey)) })), [entries])
+  /** Also one that is yet to come. */
+  const choose = useCallback((entry: Entry) => {
+    const key = entryKey(entry)
+    setState({ selected: new Set([key]), anchor: key, focused: key })
+  }, [])
   const none = useCallback(() => setState(old => ({ ...old, selected: nothing.selected })), [])
   const chosen = useMemo(
     () => (state.selected.size === 0 ? [] : entries.filter(entry => state.selected.has(entryKey(entry)))),
@@ -53,6 +58,7 @@ export function useSelection(entries: readonly Entry[]) {
     anchor,
     pick,
     all,
+    choose,
     none,
   }
 }

@@ -6,12 +6,24 @@ import {
   UNSTABLE_ToastQueue as ToastQueue,
   UNSTABLE_ToastRegion as ToastRegion,
 } from 'react-aria-components'
+import { errorFacts } from './error-box.tsx'
 
-const queue = new ToastQueue<string>({ maxVisibleToasts: 3 })
+interface Message {
+  text: string
+  /** What an administrator needs to find it in the log. */
+  facts: string | null
+}
+
+const queue = new ToastQueue<Message>({ maxVisibleToasts: 3 })
 
 /** A word about something that was done; failures are shown where they happened. */
-export function tell(message: string): void {
-  queue.add(message, { timeout: 5000 })
+export function tell(text: string): void {
+  queue.add({ text, facts: null }, { timeout: 5000 })
+}
+
+/** A failure of something that has no place of its own on the page; it stays until it is dismissed. */
+export function tellError(error: unknown): void {
+  queue.add({ text: error instanceof Error ? error.message : String(error), facts: errorFacts(error) })
 }
 
 export function Toasts() {
@@ -20,7 +32,12 @@ export function Toasts() {
       {({ toast }) => (
         <Toast toast={toast} className="toast">
           <ToastContent>
-            <Text slot="title">{toast.content}</Text>
+            <Text slot="title">{toast.content.text}</Text>
+            {toast.content.facts && (
+              <Text slot="description" className="error-facts">
+                {toast.content.facts}
+              </Text>
+            )}
           </ToastContent>
           <Button slot="close" aria-label="Dismiss" className="button quiet">
             ×

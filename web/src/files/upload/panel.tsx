@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Button } from '../../ui/button.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { tellError } from '../../ui/toasts.tsx'
 import '../files.css'
 import { formatBytes, formatCount, formatDuration } from '../format.ts'
 import { Icon } from '../icons.tsx'
@@ -38,7 +38,7 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
   const [isFolded, setFolded] = useState(false)
   const take = useCallback(
     ({ given, providerId, folder }: Upload) => {
-      queue.add(given, providerId, folder).catch(error => tell(error.message))
+      queue.add(given, providerId, folder).catch(tellError)
     },
     [queue],
   )

@@ -1,5 +1,6 @@
 import { useRef, useState } from 'react'
 import type { ApiError } from '../../api/request.ts'
+import { errorFacts } from '../../ui/error-box.tsx'
 import { formatBytes } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { nameOfPath } from '../paths.ts'
@@ -62,8 +63,8 @@ function State({ item, percent }: { item: UploadItem; percent: number }) {
       return <span className="upload-error">The name is taken</span>
     case 'failed':
       return (
-        <span className="upload-error" title={error?.requestId ? `request ${error.requestId}` : undefined}>
-          {error?.message} {error?.reason}
+        <span className="upload-error long">
+          {error?.message} {errorFacts(error)}
         </span>
       )
     case 'interrupted':
