@@ -262,7 +262,8 @@ t.test('a client that goes away ends what would never end', async t => {
     await eventually(() => {
       if (!started.find(call => call.what === what)?.signal.aborted) throw new Error(`${what} goes on`)
       if (app.app.server.transfers.size > 0) throw new Error('a transfer goes on')
-    })
+      // Of a write the adapter's answer is waited for, for five seconds.
+    }, 10_000)
     t.equal(client.received(), '', what)
   }
   const seen = pages
