@@ -101,13 +101,14 @@ export interface StorageProvider {
    * Visible only once resolved, whole; after a failure or abort no trace is left and what was there before still is.
    * Makes missing parents. `size` is a hint in bytes; `body` is read to its end even so, as it may still fail after its
    * last byte (a wrong digest), which rejects with the error of the body. When the adapter fails, it destroys `body`.
+   * `unfinished` is for a back end that keeps what a killed server has begun.
    * @throws ALREADY_EXISTS with `overwrite: false`; NOT_A_FILE over a directory; NOT_A_DIRECTORY where a parent is a
    * file; QUOTA_EXCEEDED
    */
   write(
     path: StoragePath,
     body: Readable,
-    options: Call & { size?: number; mimeType?: string; overwrite: boolean },
+    options: Call & { size?: number; mimeType?: string; overwrite: boolean; unfinished?: Unfinished },
   ): Promise<Entry>
 
   /** A file or an empty directory; a missing path resolves. @throws NOT_EMPTY */
@@ -157,6 +158,18 @@ export interface StorageProvider {
 
   /** Frees what `open` took; no call is under way or follows. */
   close?(): Promise<void>
+}
+
+/** Where a write tells the host what it holds at the back end: if the server is killed, another one frees it later. */
+export interface Unfinished {
+  /**
+   * To be awaited before any byte is sent.
+   * @param state what `resumable.abort` takes; a write without such a method has no use for this
+   * @throws what the write fails with then
+   */
+  began(state: string): Promise<void>
+  /** The file is there, or all that was held is free. */
+  ended(): Promise<void>
 }
 
 /** Bytes; null is unknown or unlimited. */

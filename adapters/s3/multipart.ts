@@ -8,7 +8,7 @@ import { withGrace } from './grace.ts'
 import { type PartMemory, takeMemory, waitForMemory } from './part-memory.ts'
 import { type Cut, type Flow, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
-import { publish, storedEntry, type Target } from './publish.ts'
+import { publish, removeClaim, storedEntry, type Target } from './publish.ts'
 
 export interface Upload {
   Bucket: string
@@ -27,6 +27,12 @@ export async function begin(bucket: Bucket, Key: string, headers: Record<string,
   const { UploadId } = await bucket.call(undefined, s3 => s3.createMultipartUpload({ ...headers, ...object }))
   if (!UploadId) throw new StorageError('UNAVAILABLE', 'The back end began no upload: try again.')
   return { ...object, UploadId }
+}
+
+/** Frees the parts, and the name where it was taken for them; an unknown upload resolves. */
+export async function giveUpAll(bucket: Bucket, upload: Upload): Promise<void> {
+  await giveUp(bucket, upload)
+  await removeClaim(bucket, upload.Key, upload.UploadId)
 }
 
 /** Frees the parts; an unknown upload resolves. */
@@ -60,7 +66,7 @@ export async function complete(
       return expected
     }
   }
-  const etag = await publish(bucket, conditions, target, finish)
+  const etag = await publish(bucket, conditions, target, finish, upload.UploadId)
   return await storedEntry(bucket, target, bytes, [etag, expected].filter(Boolean))
 }
 

@@ -13,6 +13,7 @@ import {
   type StoragePath,
   type StorageProvider,
   type Traits,
+  type Unfinished,
 } from '../contract.ts'
 import { Bucket, defaultLimits, isPrecondition, type Limits } from './bucket.ts'
 import type { S3Settings } from './config.ts'
@@ -142,8 +143,9 @@ export class S3Provider implements StorageProvider {
   async write(
     path: StoragePath,
     body: Readable,
-    { signal, size, mimeType, overwrite }: Call & Overwrite & { size?: number; mimeType?: string },
+    options: Call & Overwrite & { size?: number; mimeType?: string; unfinished?: Unfinished },
   ): Promise<Entry> {
+    const { signal, size, mimeType, overwrite, unfinished } = options
     try {
       signal.throwIfAborted()
       const target = { key: this.#keys.file(path), name: nameOf(path), overwrite }
@@ -151,7 +153,13 @@ export class S3Provider implements StorageProvider {
         throw new StorageError('QUOTA_EXCEEDED', `S3 holds files of ${maxFileSize} bytes at most.`)
       }
       const [conditions] = await Promise.all([this.#probed(), this.#folders.refuseFolder(path, overwrite, signal)])
-      const entry = await writeBody(this.#bucket, conditions, target, body, { size, mimeType, signal })
+      const entry = await writeBody(this.#bucket, conditions, target, body, {
+        path,
+        size,
+        mimeType,
+        unfinished,
+        signal,
+      })
       this.#folders.noteFile(path)
       return entry
     } catch (error) {

@@ -21,6 +21,8 @@ type Condition = { IfNoneMatch?: '*' }
  * Where the server looks at conditions only with PutObject, an empty object takes the name first: of several writers one
  * gets it. For that instant the file is there without its bytes, as it is on a disk that knows no links.
  *
+ * @param claim who takes the name: whoever tries again with the same one goes on with what an attempt has left that was
+ * killed
  * @throws ALREADY_EXISTS
  */
 export async function publish<T>(
@@ -28,6 +30,7 @@ export async function publish<T>(
   conditions: Conditions,
   { key, overwrite }: Target,
   step: (condition: Condition) => Promise<T>,
+  claim: string = randomUUID(),
 ): Promise<T> {
   if (overwrite) return await step({})
   if (conditions === 'all') {
@@ -40,11 +43,11 @@ export async function publish<T>(
     if (await bucket.head(key)) throw taken()
     return await step({})
   }
-  const claim = await claimKey(bucket, key)
+  await claimKey(bucket, key, claim)
   try {
     return await step({})
   } catch (error) {
-    if (await isClaim(bucket, key, claim)) await remove(bucket, key)
+    await removeClaim(bucket, key, claim)
     throw error
   }
 }
@@ -100,16 +103,19 @@ export async function storedEntry(
   return fileEntry(name, size, head)
 }
 
-async function claimKey(bucket: Bucket, Key: string): Promise<string> {
-  const claim = randomUUID()
+async function claimKey(bucket: Bucket, Key: string, claim: string): Promise<void> {
   const object = { Bucket: bucket.name, Key, Body: Buffer.alloc(0), Metadata: { 'stowage-claim': claim } }
   try {
     await bucket.call(undefined, s3 => s3.putObject({ ...object, IfNoneMatch: '*' }))
   } catch (error) {
     if (!isPrecondition(error)) throw error
-    if (!wasRepeated(error) || !(await isClaim(bucket, Key, claim))) throw taken(error)
+    if (!(await isClaim(bucket, Key, claim))) throw taken(error)
   }
-  return claim
+}
+
+/** Frees a name that was taken and has got no file. */
+export async function removeClaim(bucket: Bucket, key: string, claim: string): Promise<void> {
+  if (await isClaim(bucket, key, claim)) await remove(bucket, key)
 }
 
 async function isClaim(bucket: Bucket, key: string, claim: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { type Call, type Entry, type ResumableWrites, StorageError, type Storage
 import type { Bucket } from './bucket.ts'
 import type { Folders } from './folders.ts'
 import { type Keys, nameOf } from './keys.ts'
-import { begin, complete, giveUp, type Sent, sendBody, type Upload } from './multipart.ts'
+import { begin, complete, giveUp, giveUpAll, type Sent, sendBody, type Upload } from './multipart.ts'
 import { cutFor, cutOf, Flow, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
@@ -19,6 +19,11 @@ interface State {
   /** Bytes that are there. */
   offset: number
   type?: string
+}
+
+/** What frees an upload that was begun for a write in one go. */
+export function stateOf(path: StoragePath, { UploadId: id }: Upload, part: number): string {
+  return JSON.stringify({ path, id, part, next: 1, offset: 0 } satisfies State)
 }
 
 export function resumableWrites(
@@ -94,7 +99,7 @@ export function resumableWrites(
     async abort(text, { signal }: Call): Promise<void> {
       signal.throwIfAborted()
       const state = parseIfGood(text)
-      if (state) await giveUp(bucket, uploadOf(state))
+      if (state) await giveUpAll(bucket, uploadOf(state))
     },
   }
 }

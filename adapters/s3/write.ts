@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Entry } from '../contract.ts'
+import type { Entry, StoragePath, Unfinished } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
 import { taken } from './folders.ts'
 import { begin, complete, filled, giveUp, type Sending, sendBody, type Upload } from './multipart.ts'
@@ -7,10 +7,13 @@ import { takeMemory, waitForMemory } from './part-memory.ts'
 import { cutFor, Flow } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole, type Target } from './publish.ts'
+import { stateOf } from './resumable.ts'
 
 export interface WriteOptions {
+  path: StoragePath
   size: number | undefined
   mimeType: string | undefined
+  unfinished: Unfinished | undefined
   signal: AbortSignal
 }
 
@@ -23,7 +26,7 @@ export async function writeBody(
   conditions: Conditions,
   target: Target,
   body: Readable,
-  { size, mimeType, signal }: WriteOptions,
+  { path, size, mimeType, unfinished, signal }: WriteOptions,
 ): Promise<Entry> {
   const onAbort = () => body.destroy(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
@@ -57,21 +60,38 @@ export async function writeBody(
         begun?.memory.release({ reusable: true })
         throw error
       })
+      let entry: Entry
       try {
         const sent = await sendBody(bucket, upload, body, flow, { cut, size, signal, begun })
-        return await complete(bucket, conditions, upload, target, sent)
+        entry = await complete(bucket, conditions, upload, target, sent)
       } catch (error) {
         body.destroy()
-        // Its failure must not hide the first one; what it leaves is for the bucket's own clean-up rule.
-        await giveUp(bucket, upload).catch(() => {})
+        await free(upload)
         throw error
       }
+      await unfinished?.ended()
+      return entry
     }
 
     async function beginUpload(): Promise<Upload> {
       // Before a long body is read in vain.
       if (!target.overwrite && (await bucket.head(target.key, signal))) throw taken()
-      return await begin(bucket, target.key, mimeType ? { ContentType: mimeType } : {})
+      const upload = await begin(bucket, target.key, mimeType ? { ContentType: mimeType } : {})
+      try {
+        await unfinished?.began(stateOf(path, upload, cut.partBytes))
+      } catch (error) {
+        await free(upload)
+        throw error
+      }
+      return upload
+    }
+
+    /** Its failure must not hide the first one; what it leaves is freed when the host asks for it. */
+    async function free(upload: Upload): Promise<void> {
+      await giveUp(bucket, upload).then(
+        () => unfinished?.ended(),
+        () => {},
+      )
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : error

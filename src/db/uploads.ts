@@ -50,10 +50,17 @@ const lifetimeHours = 24
 /** Minutes for which an upload that stands still keeps its name from others. */
 const reservationMinutes = 10
 
+/** What tells writes in one request from uploads that can be resumed, none of which has so short a block. */
+const noBlock = 1
+
+/** Minutes without a sign of life after which a write in one request counts as that of a killed server. */
+const unfinishedMinutes = 10
+
 /** Of a row: what is held while it is read. */
 const chunkBytes = 1024 * 1024
 
 const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
+const unfinishedEnd = sql<Date>`now() + make_interval(mins => ${unfinishedMinutes})`
 const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
 
 /** Null where another upload that is under way has the name. */
@@ -99,7 +106,48 @@ export async function insertUpload(db: Database, values: NewUpload, lease: strin
   }
 }
 
-/** How many uploads of a user are not complete, and how many of their bytes are kept in the database. */
+/** What a write in one request holds at a back end: nobody goes on with it, and without being renewed it soon expires. */
+export async function insertUnfinishedWrite(
+  db: Database,
+  values: Pick<
+    UploadRecord,
+    'id' | 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId' | 'providerId' | 'path' | 'sealedState'
+  >,
+  lease: string,
+): Promise<void> {
+  await db
+    .insertInto('uploads')
+    .values({
+      id: values.id,
+      workspace_id: values.workspaceId,
+      user_id: values.userId,
+      credential_kind: values.credentialKind,
+      credential_id: values.credentialId,
+      provider_id: values.providerId,
+      path: values.path,
+      // The write has its own way to take the name.
+      conflict: 'REPLACE',
+      reserves: false,
+      metadata: '',
+      block: noBlock,
+      state: values.sealedState,
+      expires_at: unfinishedEnd,
+      lease_id: lease,
+      lease_until: unfinishedEnd,
+    })
+    .execute()
+}
+
+export async function renewUnfinishedWrite(db: Database, id: string, lease: string): Promise<void> {
+  await db
+    .updateTable('uploads')
+    .set({ expires_at: unfinishedEnd, lease_until: unfinishedEnd })
+    .where('id', '=', id)
+    .where('lease_id', '=', lease)
+    .execute()
+}
+
+/** How many uploads of a user can be resumed, and how many of their bytes are kept in the database. */
 export async function countUploads(
   db: Database,
   owner: Pick<UploadRecord, 'workspaceId' | 'userId'>,
@@ -111,6 +159,7 @@ export async function countUploads(
     .where('workspace_id', '=', owner.workspaceId)
     .where('user_id', '=', owner.userId)
     .where('stored_path', 'is', null)
+    .where('block', '>', String(noBlock))
     .executeTakeFirstOrThrow()
   return { count: Number(count), bytes: Number(bytes ?? 0) }
 }
@@ -152,12 +201,16 @@ export async function takeLease(db: Database, id: string, lease: string): Promis
   return null
 }
 
-/** Tells all who work on uploads to a provider that their leases are wanted; resolves with the ids of the uploads. */
+/**
+ * Tells all who work on resumable uploads to a provider that their leases are wanted; resolves with the ids of the uploads.
+ * A write in one request ends, and frees what it holds, as soon as its grant no longer holds.
+ */
 export async function wantLeases(db: Database, providerId: string): Promise<string[]> {
   const rows = await db
     .updateTable('uploads')
     .set({ lease_wanted: true })
     .where('provider_id', '=', providerId)
+    .where('block', '>', String(noBlock))
     .where('lease_id', 'is not', null)
     .where('lease_until', '>', sql<Date>`now()`)
     .returning('id')

@@ -17,6 +17,7 @@ import { checkProvider } from './opened.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { Running } from './running.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
+import { createUnfinishedWrites } from './unfinished.ts'
 
 export interface Storage {
   readonly adapters: AdapterRegistry
@@ -84,6 +85,7 @@ export function createStorage(options: StorageOptions): Storage {
   const opened = new Map<string, Opened>()
   const running = new Running()
   const tokens = createTokenStore({ db, secrets, hidden })
+  const unfinished = createUnfinishedWrites({ db, secrets })
   const find = batched(async (ids: readonly string[]) => {
     return new Map((await findProviders(db, ids)).map(record => [record.id, record]))
   })
@@ -161,7 +163,7 @@ export function createStorage(options: StorageOptions): Storage {
       const provider = await openAdapter(adapter, settings, host).catch(cause => {
         throw notNow(cause)
       })
-      return { id: record.id, provider, warn: host.warn, metadataTimeout, patience, running }
+      return { id: record.id, provider, warn: host.warn, metadataTimeout, patience, running, unfinished }
     })
     opened.set(record.id, { version: record.version, provider })
     // A failure is not kept: the next call tries again.

@@ -24,6 +24,7 @@ import { guarded, guardedChange } from './guarded.ts'
 import { ResumableLocation } from './resumable.ts'
 import type { Running } from './running.ts'
 import { givenInTime, type Patience, takenInTime, within } from './stalls.ts'
+import type { UnfinishedWrites } from './unfinished.ts'
 
 export type { Presigned } from './entries.ts'
 
@@ -36,6 +37,7 @@ export interface OpenedProvider {
   /** For what moves content. */
   patience: Patience
   running: Running
+  unfinished: UnfinishedWrites
 }
 
 /** Of one page of a listing. */
@@ -193,11 +195,14 @@ export class WriteLocation extends ReadLocation {
     body: Readable,
     options: { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    const { patience, provider } = this.opened
+    const { patience, provider, unfinished } = this.opened
     return this.during(requestSignal, granted =>
       takenInTime(granted, body, patience, options.size, signal =>
         guardedChange(signal, async () => {
-          const stored = checkEntry(await provider.write(this.path, body, { ...options, signal }), nameOf(this.path))
+          const written = await unfinished.during(this.grant, this.path, unfinished =>
+            provider.write(this.path, body, { ...options, unfinished, signal }),
+          )
+          const stored = checkEntry(written, nameOf(this.path))
           if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
             throw fault(`${stored.size} bytes as stored, of ${options.size}`)
           }
