@@ -1,0 +1,19 @@
+import { utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { addressOf } from '../../src/db/embedded/connection.ts'
+import { staged, type World } from './world.ts'
+
+const day = 24 * 60 * 60
+
+/** As if all uploads that nobody goes on with had been begun long ago; the server runs. */
+export async function expireUploads(world: World): Promise<void> {
+  const { connection, close } = await addressOf(join(world.data, 'postgres', 'data'))
+  const database = new pg.Client(connection)
+  await database.connect()
+  await database.query('UPDATE uploads SET expires_at = now(), lease_until = now()')
+  await database.end()
+  await close()
+  const then = Date.now() / 1000 - 30 * day
+  for (const name of await staged(world)) await utimes(join(world.files, '.stowage-staging', name), then, then)
+}

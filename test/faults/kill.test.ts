@@ -1,0 +1,137 @@
+/** kill -9 of the server, of its embedded database, and of both, under load. */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ListMultipartUploadsCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3'
+import t from 'tap'
+import { processesIn, recordedPostmaster } from '../../src/db/embedded/processes.ts'
+import { s3Server } from '../servers/radosgw.ts'
+import { expireUploads } from './age.ts'
+import { Ledger } from './ledger.ts'
+import { type Load, resumable, until, writeAll } from './load.ts'
+import { dice, rounds } from './rounds.ts'
+import { openDescriptors, staged, startWorld, type World } from './world.ts'
+
+const mib = 1024 * 1024
+
+t.setTimeout(rounds(0) > 0 ? 3_600_000 : 240_000)
+
+t.test('killed under load, again and again', async t => {
+  const random = dice(t)
+  const server = await s3Server(t)
+  const bucket = await server.newBucket()
+  const world = await startWorld(t, { s3: { account: server, bucket } })
+  const ledger = new Ledger()
+  const odd: string[] = []
+  const faults: string[] = []
+  const unfinished: Promise<void>[] = []
+  const postgres = join(world.data, 'postgres', 'data')
+  const all = rounds(3)
+  const counts = { server: 0, database: 0, both: 0 }
+  const leftovers = { staged: 0, parts: 0 }
+
+  for (let round = 0; round < all; round++) {
+    let over = false
+    const load: Load = { world, ledger, random, odd, over: () => over }
+    const writers = [
+      ...Array.from({ length: 4 }, () => writeAll(load, world.local, 3 * mib)),
+      writeAll(load, world.s3, mib),
+      writeAll(load, world.s3, 24 * mib),
+    ]
+    unfinished.push(resumable(load, world.local, 8 * mib), resumable(load, world.s3, 20 * mib))
+    const before = ledger.acknowledged
+    await until(async () => ledger.acknowledged > before + 4 || odd)
+    await sleep(random() * 800)
+    const kind = (['server', 'database', 'both'] as const)[round % 3] ?? 'server'
+    counts[kind] += 1
+    over = true
+    if (kind !== 'server') process.kill((await recordedPostmaster(postgres)) ?? Number.NaN, 'SIGKILL')
+    // Without its database it ends by itself.
+    await world.program().stop(kind === 'database' ? 'SIGCONT' : 'SIGKILL')
+    await Promise.all(writers)
+    leftovers.staged = Math.max(leftovers.staged, (await staged(world)).length)
+    leftovers.parts = Math.max(leftovers.parts, (await unfinishedParts(server.client, bucket)).length)
+    await world.restart()
+    if (round % 5 === 4 || round === all - 1) await Promise.all(unfinished.splice(0))
+    faults.push(...(await check(world, ledger)))
+    if (faults.length + odd.length > 0) break
+  }
+  await Promise.all(unfinished)
+  faults.push(...(await check(world, ledger, 'all')))
+  t.comment(`${all} rounds: ${JSON.stringify(counts)}`)
+  t.comment(`${ledger.acknowledged} changes acknowledged, ${ledger.open} left open; ${ledger.names.length} names`)
+  t.comment(`left at most by one kill: ${JSON.stringify(leftovers)}`)
+  t.same(faults, [], 'nothing acknowledged is missing or altered, and nothing else is there')
+  t.same(odd, [], 'every answer is explained')
+
+  await t.test('nothing is left open', async t => {
+    await until(async () => {
+      const open = await openDescriptors(world.program().process.pid)
+      const wrong = open.filter(link => link.startsWith(world.files) || link.includes(' (deleted)'))
+      return wrong.length === 0 || wrong
+    })
+    // Connections to the database, to S3 and of this client.
+    const open = await openDescriptors(world.program().process.pid)
+    t.ok(open.length < 200, `${open.length} descriptors`)
+  })
+
+  await t.test('the sweep removes what the kills have left', async t => {
+    await expireUploads(world)
+    await world.program().stop()
+    await world.restart()
+    await world.names(world.local)
+    await world.names(world.s3)
+    await until(async () => (await staged(world)).length === 0 || (await staged(world)))
+    t.same(await staged(world), [])
+    const parts = () => unfinishedParts(server.client, bucket)
+    await until(async () => (await parts()).length === 0 || (await parts()))
+    t.same(await parts(), [])
+    t.same(await strangers(server.client, bucket, world, ledger), [], 'no other object in the bucket')
+    t.same(await check(world, ledger), [], 'and nothing else')
+  })
+
+  await t.test('a stop leaves no process', async t => {
+    t.equal(await world.program().stop(), 0)
+    t.same(await processesIn(postgres), [])
+  })
+})
+
+/** Compares what is there with what may be there: the bytes of all files, or of those that were written to since last time. */
+async function check(world: World, ledger: Ledger, which: 'all' | 'touched' = 'touched'): Promise<string[]> {
+  const wrong: string[] = []
+  for (const providerId of [world.local, world.s3]) {
+    const there = new Set(await world.names(providerId))
+    const known = ledger.names.filter(name => name.startsWith(providerId))
+    const one = async (name: string) => {
+      const path = name.slice(providerId.length + 1)
+      const isThere = there.delete(path)
+      // Its upload may just be going on.
+      if (path.startsWith('resumable-') && !isThere && ledger.mayBe(name, null)) return
+      if (which === 'touched' && isThere && !ledger.wasTouched(name)) return
+      const fault = ledger.settle(name, isThere ? await world.content(providerId, `/${path}`) : null)
+      if (fault) wrong.push(fault)
+    }
+    const worker = async () => {
+      for (let name = known.pop(); name !== undefined; name = known.pop()) await one(name)
+    }
+    await Promise.all([worker(), worker(), worker(), worker()])
+    for (const name of there) wrong.push(`${providerId}/${name} was never asked for`)
+  }
+  return wrong
+}
+
+async function unfinishedParts(client: S3Client, Bucket: string): Promise<(string | undefined)[]> {
+  const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }))
+  return Uploads.map(upload => upload.Key)
+}
+
+async function strangers(client: S3Client, Bucket: string, world: World, ledger: Ledger): Promise<string[]> {
+  const known = new Set(ledger.names)
+  const found: string[] = []
+  let StartAfter: string | undefined
+  for (;;) {
+    const page = await client.send(new ListObjectsV2Command({ Bucket, ...(StartAfter && { StartAfter }) }))
+    for (const { Key = '' } of page.Contents ?? []) if (!known.has(`${world.s3}/${Key}`)) found.push(Key)
+    StartAfter = page.Contents?.at(-1)?.Key
+    if (!page.IsTruncated) return found
+  }
+}

@@ -1,0 +1,66 @@
+/** What a write in one request holds at S3 when its server is killed. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { CreateMultipartUploadCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
+import t from 'tap'
+import { faultProxy } from '../servers/fault-proxy.ts'
+import { s3Server } from '../servers/radosgw.ts'
+import { expireUploads } from './age.ts'
+import { until } from './load.ts'
+import { startWorld } from './world.ts'
+
+const mib = 1024 * 1024
+
+t.setTimeout(120_000)
+
+t.test('parts, and the name that was taken for them, are free after the sweep', async t => {
+  const server = await s3Server(t)
+  const bucket = await server.newBucket()
+  const proxy = await faultProxy(t, server.endpoint)
+  const world = await startWorld(t, { s3: { account: server, bucket, endpoint: proxy.endpoint } })
+  const unfinished = async () => {
+    const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
+    return Uploads.map(({ Key }) => Key).sort()
+  }
+  // Another tool's, which is none of our business.
+  await server.client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: 'theirs' }))
+
+  const start = (path: string, bytes: Buffer) => {
+    const place = new URLSearchParams({ providerId: world.s3, path })
+    const outgoing = request(`${world.url}/api/upload/proxy?${place}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${world.token}` },
+    })
+    const failed = once(outgoing, 'error')
+    outgoing.write(bytes)
+    return { outgoing, failed }
+  }
+  const sending = start('/sending.bin', randomBytes(20 * mib))
+  let isCompleting = false
+  proxy.fault = ({ method, url }) => {
+    const isLast = method === 'POST' && url?.includes('uploadId') && url.includes('ending.bin')
+    if (!isLast) return undefined
+    isCompleting = true
+    return 'stall'
+  }
+  const ending = start('/ending.bin', randomBytes(20 * mib))
+  ending.outgoing.end()
+  await until(async () => isCompleting && (await unfinished()).length === 3)
+  t.same(await unfinished(), ['ending.bin', 'sending.bin', 'theirs'])
+
+  await world.program().stop('SIGKILL')
+  await Promise.all([sending.failed, ending.failed])
+  proxy.fault = undefined
+  await world.restart()
+  t.notOk((await world.names(world.s3)).includes('sending.bin'))
+  await expireUploads(world)
+  await world.program().stop()
+  await world.restart()
+
+  await until(async () => (await unfinished()).length === 1 || (await unfinished()))
+  t.same(await unfinished(), ['theirs'])
+  t.same(await world.names(world.s3), [])
+  const again = await world.upload(world.token, world.s3, '/ending.bin', 'again')
+  t.equal(again.status, 201)
+})

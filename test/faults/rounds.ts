@@ -1,0 +1,21 @@
+/** How long and with which dice: `FAULT_ROUNDS=50 FAULT_SEED=7`, see CONTRIBUTING.md. */
+import type { Test } from 'tap'
+
+/** Few, so that a run of all tests stays short, unless the environment asks for more. */
+export function rounds(few: number): number {
+  return Number(process.env.FAULT_ROUNDS ?? few)
+}
+
+/** Numbers from 0 up to 1, the same ones for the same seed (mulberry32, public domain); the seed is told. */
+export function dice(t: Test): () => number {
+  let state = Number(process.env.FAULT_SEED ?? Date.now() % 1_000_000)
+  t.comment(`FAULT_SEED=${state}`)
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+export const below = (random: () => number, end: number): number => Math.floor(random() * end)
