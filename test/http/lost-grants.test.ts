@@ -14,6 +14,7 @@ import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { eventually, head, talk } from './socket.ts'
+import { metadataHeader, tus, tusPath } from './tus.ts'
 
 const gigabyte = 1_000_000_000
 /** Milliseconds until a test counts as failed; the promise, a second, is printed. */
@@ -125,6 +126,22 @@ function writer(server: TestApp, path: string, token: string, headers: Record<st
   return { ended }
 }
 
+async function patch(world: World, server: TestApp, token: string, headers: Record<string, string>): Promise<Running> {
+  const metadata = metadataHeader({ providerId: world.streamed, path: newPath(), conflict: 'replace' })
+  const made = await tus({ url: server.url, token }, 'POST', tusPath, {
+    'upload-length': String(gigabyte),
+    'upload-metadata': metadata,
+  })
+  const more = {
+    'tus-resumable': '1.0.0',
+    'x-http-method-override': 'PATCH',
+    'upload-offset': '0',
+    'content-type': 'application/offset+octet-stream',
+    ...headers,
+  }
+  return writer(server, made.headers.get('location') ?? '', token, more, 'x')
+}
+
 const large = (world: World) => new URLSearchParams({ providerId: world.provider, path: '/a/large' })
 const auth = (token: string) => ({ Authorization: `Bearer ${token}` })
 
@@ -162,6 +179,9 @@ const transfers: Record<string, Start> = {
     const headers = { 'content-type': 'multipart/form-data; boundary=b' }
     return writer(server, `/api/upload/proxy?${place}`, token, headers, start)
   },
+  'a resumable upload': (world, server, token) => patch(world, server, token, {}),
+  'a resumable upload with a checksum': (world, server, token) =>
+    patch(world, server, token, { 'upload-checksum': `sha256 ${Buffer.alloc(32).toString('base64')}` }),
   ...Object.fromEntries(
     (['copy', 'move'] as const).map(name => [
       `a ${name} from one provider to another`,

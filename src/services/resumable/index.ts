@@ -15,6 +15,7 @@ import { type ConflictBehavior, candidates, nameTaken, type Reservations, statOr
 import type { Place } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
 import { blockFor, maxFileBytes, maxHeldBytes } from './bounds.ts'
+import { type Checksum, checked } from './checksum.ts'
 import { finish } from './finish.ts'
 import { createLeases, type Lease } from './lease.ts'
 import { receive } from './receive.ts'
@@ -38,8 +39,11 @@ export interface OpenUpload extends AsyncDisposable {
   readonly record: UploadRecord
   /** @throws TOO_LARGE */
   setSize(size: number): Promise<void>
-  /** Resolves with the new offset. @throws TOO_LARGE, UPLOAD_LOCKED; with the last byte as the upload of a file */
-  write(body: Readable, signal: AbortSignal): Promise<number>
+  /**
+   * Resolves with the new offset. Where a checksum is given, nothing is taken in until all of the body is known to have it.
+   * @throws TOO_LARGE, UPLOAD_LOCKED, CHECKSUM_MISMATCH; with the last byte as the upload of a file
+   */
+  write(body: Readable, signal: AbortSignal, checksum: Checksum | null): Promise<number>
   /** Gives it up; a file that is there stays. */
   remove(): Promise<void>
 }
@@ -100,12 +104,13 @@ export function createResumableUploads(options: {
         requireFits(size, target.maxBytes)
         await lease.save({ size })
       },
-      async write(body, signal) {
+      async write(body, signal, checksum) {
         // Cut, too, when the grant no longer holds.
         using running = storage.running.enter([location.grant], lease.lost)
         const stop = AbortSignal.any([signal, lease.wanted, running.signal])
         using work = workSignal(signal, running.signal)
-        if (lease.record.storedPath === null) await receive(target, body, work.signal, stop)
+        const good = checksum ? await checked(body, checksum, stop) : body
+        if (lease.record.storedPath === null) await receive(target, good, work.signal, stop)
         return lease.record.received
       },
       async remove() {

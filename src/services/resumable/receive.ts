@@ -72,7 +72,7 @@ async function hold({ db, lease }: Target, gathered: readonly Buffer[]): Promise
 }
 
 /** The same bytes; whoever ends it leaves the request as it is, so that it can be answered. */
-function detached(body: Readable): Readable {
+export function detached(body: Readable): Readable {
   const chunks = new PassThrough()
   // It may fail before anybody reads it, who then finds it failed.
   chunks.on('error', () => {})

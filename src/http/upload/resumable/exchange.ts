@@ -3,7 +3,7 @@ import { DataStore, type Lock, type Locker, Server, Upload } from '@tus/server'
 import type { Viewer } from '../../../auth/viewer.ts'
 import { AppError, type Reason } from '../../../errors.ts'
 import type { OpenUpload, ResumableUploads, UploadRecord } from '../../../services/resumable/index.ts'
-import { checked } from './checksum.ts'
+import { parseChecksum } from './checksum.ts'
 import { parseMetadata } from './metadata.ts'
 
 export const resumablePath = '/api/upload/resumable'
@@ -136,7 +136,7 @@ class RequestStore extends DataStore implements Locker, AsyncDisposable {
     const open = this.#mine()
     const checksum = headers.get('upload-checksum')
     try {
-      return await open.write(checksum === null ? body : await checked(body, checksum), signal)
+      return await open.write(body, signal, checksum === null ? null : parseChecksum(checksum))
     } finally {
       this.record = open.record
     }
