@@ -25,7 +25,7 @@ t.test('killed under load, again and again', async t => {
   const faults: string[] = []
   const unfinished: Promise<void>[] = []
   const postgres = join(world.data, 'postgres', 'data')
-  const all = rounds(3)
+  const all = rounds(2)
   const counts = { server: 0, database: 0, both: 0 }
   const leftovers = { staged: 0, parts: 0 }
 
@@ -41,7 +41,7 @@ t.test('killed under load, again and again', async t => {
     const before = ledger.acknowledged
     await until(async () => ledger.acknowledged > before + 4 || odd)
     await sleep(random() * 800)
-    const kind = (['server', 'database', 'both'] as const)[round % 3] ?? 'server'
+    const kind = (['both', 'server', 'database'] as const)[round % 3] ?? 'server'
     counts[kind] += 1
     over = true
     if (kind !== 'server') process.kill((await recordedPostmaster(postgres)) ?? Number.NaN, 'SIGKILL')
@@ -57,7 +57,7 @@ t.test('killed under load, again and again', async t => {
   }
   await Promise.all(unfinished)
   faults.push(...(await check(world, ledger, 'all')))
-  t.comment(`${all} rounds: ${JSON.stringify(counts)}`)
+  t.comment(`kills: ${JSON.stringify(counts)}`)
   t.comment(`${ledger.acknowledged} changes acknowledged, ${ledger.open} left open; ${ledger.names.length} names`)
   t.comment(`left at most by one kill: ${JSON.stringify(leftovers)}`)
   t.same(faults, [], 'nothing acknowledged is missing or altered, and nothing else is there')
