@@ -190,9 +190,9 @@ export interface ReadResult {
 
 /** S3 multipart uploads, Drive resumable sessions, a staging file. */
 export interface ResumableWrites {
-  /** Bytes; the size of every append but the last is a multiple of this. */
+  /** Bytes; the size of every append is a multiple of this. */
   readonly partSize: number
-  /** How many appends one upload can have; without it, any number. */
+  /** How many appends one upload can have, the rest that comes with `complete` counted; without it, any number. */
   readonly maxAppends?: number
   /**
    * Resolves with opaque state: text the host stores, encrypted, and hands back, 8 KiB at most. Whoever opened the
@@ -200,17 +200,23 @@ export interface ResumableWrites {
    */
   begin(path: StoragePath, options: Call & { size?: number; mimeType?: string }): Promise<string>
   /**
-   * Adds `size` bytes at `offset`, the sum of what was added before; resolves with the new state. One at a time. Safe to
-   * repeat with the same state after a failure, an abort or a lost answer. There is always one with `last`, after which
-   * only `complete` follows: of any size, 0 where the end of an unknown size came late, or of an empty file.
+   * Adds `size` bytes, one `partSize` or several, at `offset`, the sum of what was added before; resolves with the new
+   * state. One at a time. Safe to repeat with the same state and the same bytes after a failure, an abort or a lost answer.
+   * When it fails, it destroys `body`.
+   * @throws NOT_FOUND for an upload that is gone; PRECONDITION_FAILED where it does not stand at `offset`; QUOTA_EXCEEDED
    */
-  append(
+  append(state: string, body: Readable, options: Call & { offset: number; size: number }): Promise<string>
+  /**
+   * Adds the rest, `size` bytes at `offset`, and makes the file visible. They are as many as were left: 0 where the end of
+   * an unknown size came late, or of an empty file. Safe to repeat as `append` is, until the file is there; from then on
+   * it may also be NOT_FOUND. `body` as for `write`.
+   * @throws as `append`, and ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY as `write`
+   */
+  complete(
     state: string,
     body: Readable,
-    options: Call & { offset: number; size: number; last: boolean },
-  ): Promise<string>
-  /** Makes the file visible. @throws ALREADY_EXISTS, QUOTA_EXCEEDED */
-  complete(state: string, options: Call & { overwrite: boolean }): Promise<Entry>
+    options: Call & { offset: number; size: number; overwrite: boolean },
+  ): Promise<Entry>
   /** Frees what begin and append took. The state of an upload that was aborted or completed resolves and changes nothing. */
   abort(state: string, options: Call): Promise<void>
 }

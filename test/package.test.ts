@@ -173,8 +173,8 @@ const entry: Entry = {
 const part: ResumableWrites = {
   partSize: 5,
   begin: async (path: StoragePath, { signal, size }) => JSON.stringify([path, signal.aborted, size]),
-  append: async (state, body: Readable, { offset, size, last }) => state + body.readable + (offset + size) + last,
-  complete: async () => entry,
+  append: async (state, body: Readable, { offset, size }) => state + body.readable + (offset + size),
+  complete: async (_state, body: Readable, { overwrite }) => ({ ...entry, size: overwrite && body.readable ? 1 : 0 }),
   abort: async () => {},
 }
 class Provider implements StorageProvider {

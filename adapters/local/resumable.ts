@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants, type FileHandle, open, unlink } from 'node:fs/promises'
-import { type Entry, type ResumableWrites, StorageError, type StoragePath } from '../contract.ts'
+import type { Readable } from 'node:stream'
+import { type Call, type Entry, type ResumableWrites, StorageError, type StoragePath } from '../contract.ts'
 import { hasErrno, toStorageError, translated } from './errors.ts'
 import { inside, splitPath } from './names.ts'
 import { identityOf, type Root } from './root.ts'
@@ -39,35 +40,26 @@ export function resumableWrites(root: Root): ResumableWrites {
         return JSON.stringify({ path, name, beside, offset: 0 } satisfies State)
       }),
 
-    async append(text, body, { signal, offset, size }) {
-      try {
+    append: (text, body, options) =>
+      taking(body, async () => {
         const state = parse(text)
-        if (offset !== state.offset) {
-          throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
-        }
-        return await withUnfinished(root, state, signal, async ({ handle }) => {
-          const end = await writeBody(handle, body, signal, offset)
-          if (end !== offset + size) {
-            const message = `${end - offset} bytes came where ${size} were announced: send them again.`
-            throw new StorageError('UNAVAILABLE', message)
-          }
+        return await withUnfinished(root, state, options.signal, async ({ handle }) => {
+          const end = await add(handle, state, body, options)
           // Before it is acknowledged: a power cut must not take it back.
           await handle.datasync()
           return JSON.stringify({ ...state, offset: end } satisfies State)
         })
-      } catch (error) {
-        body.destroy()
-        throw error === body.errored ? error : toStorageError(error)
-      }
-    },
+      }),
 
-    complete: (text, { signal, overwrite }) =>
-      translated(async () => {
+    complete: (text, body, options) =>
+      taking(body, async () => {
         const state = parse(text)
+        const { signal, overwrite } = options
         const target = { root, ...splitPath(state.path), overwrite, signal }
         return await withUnfinished(root, state, signal, async (staged, parent): Promise<Entry> => {
+          const end = await add(staged.handle, state, body, options)
           // An append that was repeated with less may have left more.
-          await staged.handle.truncate(state.offset)
+          await staged.handle.truncate(end)
           const modifiedAt = uniqueTime()
           await staged.handle.utimes(modifiedAt, modifiedAt)
           await staged.handle.datasync()
@@ -88,6 +80,34 @@ export function resumableWrites(root: Root): ResumableWrites {
       }).catch(error => {
         if (!hasErrno(error, 'NOT_FOUND')) throw error
       }),
+  }
+}
+
+/** Resolves with the position after the last byte. */
+async function add(
+  handle: FileHandle,
+  state: State,
+  body: Readable,
+  { signal, offset, size }: Call & { offset: number; size: number },
+): Promise<number> {
+  if (offset !== state.offset) {
+    throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
+  }
+  const end = await writeBody(handle, body, signal, offset)
+  if (end !== offset + size) {
+    const message = `${end - offset} bytes came where ${size} were announced: send them again.`
+    throw new StorageError('UNAVAILABLE', message)
+  }
+  return end
+}
+
+/** An error of the body stays as it is. */
+async function taking<T>(body: Readable, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    body.destroy()
+    throw error === body.errored ? error : toStorageError(error)
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import { type Call, type Entry, type ResumableWrites, StorageError, type StoragePath } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
@@ -33,6 +34,35 @@ export function resumableWrites(
   conditionsOf: () => Promise<Conditions>,
 ): ResumableWrites {
   const uploadOf = ({ path, id }: State): Upload => ({ Bucket: bucket.name, Key: keys.file(path), UploadId: id })
+  /** What stands there with `body`. */
+  async function extended(
+    text: string,
+    body: Readable,
+    { signal, offset, size }: Call & { offset: number; size: number },
+  ): Promise<State> {
+    const onAbort = () => body.destroy(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      signal.throwIfAborted()
+      const state = parse(text)
+      if (offset !== state.offset) {
+        throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
+      }
+      // Repeated, it sends the same numbers again, and what it sent before is replaced.
+      const options = { first: state.next, cut: cutOf(state.part, bucket.limits), size, signal }
+      const sent = await sendBody(bucket, uploadOf(state), body, new Flow(body), options)
+      if (sent.bytes !== size) {
+        throw new StorageError('UNAVAILABLE', `${sent.bytes} bytes came where ${size} were announced: send them again.`)
+      }
+      return { ...state, next: state.next + sent.parts.length, offset: offset + size }
+    } catch (error) {
+      body.destroy()
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
   return {
     partSize: bucket.limits.partBytes,
     maxAppends: maxParts,
@@ -45,36 +75,13 @@ export function resumableWrites(
       return JSON.stringify({ path, id, part, next: 1, offset: 0, ...(mimeType ? { type: mimeType } : {}) })
     },
 
-    async append(text, body, { signal, offset, size }): Promise<string> {
-      const onAbort = () => body.destroy(signal.reason)
-      signal.addEventListener('abort', onAbort, { once: true })
-      try {
-        signal.throwIfAborted()
-        const state = parse(text)
-        if (offset !== state.offset) {
-          throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
-        }
-        if (size === 0) return text
-        // Repeated, it sends the same numbers again, and what it sent before is replaced.
-        const options = { first: state.next, cut: cutOf(state.part, bucket.limits), size, signal }
-        const sent = await sendBody(bucket, uploadOf(state), body, new Flow(body), options)
-        if (sent.bytes !== size) {
-          throw new StorageError(
-            'UNAVAILABLE',
-            `${sent.bytes} bytes came where ${size} were announced: send them again.`,
-          )
-        }
-        return JSON.stringify({ ...state, next: state.next + sent.parts.length, offset: offset + size })
-      } catch (error) {
-        body.destroy()
-        throw signal.aborted ? signal.reason : error
-      } finally {
-        signal.removeEventListener('abort', onAbort)
-      }
+    async append(text, body, options): Promise<string> {
+      return JSON.stringify(await extended(text, body, options))
     },
 
-    async complete(text, { signal, overwrite }): Promise<Entry> {
-      const state = parse(text)
+    async complete(text, body, { overwrite, ...options }): Promise<Entry> {
+      const { signal } = options
+      const state = await extended(text, body, options)
       const { path, offset } = state
       const upload = uploadOf(state)
       const target = { key: upload.Key, name: nameOf(path), overwrite }

@@ -23,7 +23,7 @@ export class ResumableLocation {
     this.#patience = patience
   }
 
-  /** Bytes; the size of every append but the last is a multiple of this. */
+  /** Bytes; the size of every append is a multiple of this. */
   get partSize(): number {
     return this.#writes.partSize
   }
@@ -42,19 +42,10 @@ export class ResumableLocation {
     requestSignal: AbortSignal,
     state: string,
     bytes: AsyncIterable<Buffer>,
-    options: { offset: number; size: number; last: boolean },
+    options: { offset: number; size: number },
   ): Promise<string> {
-    const body = Readable.from(bytes, { objectMode: false })
-    // It may fail before the adapter has begun to read it, who then finds it failed.
-    body.on('error', () => {})
-    return takenInTime(requestSignal, body, this.#patience, options.size, signal =>
-      guardedChange(signal, async () => {
-        try {
-          return checkState(await this.#writes.append(state, body, { ...options, signal }))
-        } finally {
-          body.destroy()
-        }
-      }),
+    return this.#giving(requestSignal, bytes, options.size, async (body, signal) =>
+      checkState(await this.#writes.append(state, body, { ...options, signal })),
     )
   }
 
@@ -64,17 +55,32 @@ export class ResumableLocation {
     return guardedChange(signal, () => this.#writes.abort(state, { signal }))
   }
 
+  /** @param bytes the rest, `size` of them */
   complete(
     requestSignal: AbortSignal,
     state: string,
-    { size, overwrite }: { size: number; overwrite: boolean },
+    bytes: AsyncIterable<Buffer>,
+    options: { offset: number; size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return within(requestSignal, this.#patience.step, signal =>
-      guardedChange(signal, async () => {
-        const stored = checkEntry(await this.#writes.complete(state, { signal, overwrite }), nameOf(this.#path))
-        if (stored.size !== null && stored.size !== size) throw fault(`${stored.size} bytes as stored, of ${size}`)
-        return stored
-      }),
+    return this.#giving(requestSignal, bytes, options.size, async (body, signal) => {
+      const stored = checkEntry(await this.#writes.complete(state, body, { ...options, signal }), nameOf(this.#path))
+      const whole = options.offset + options.size
+      if (stored.size !== null && stored.size !== whole) throw fault(`${stored.size} bytes as stored, of ${whole}`)
+      return stored
+    })
+  }
+
+  #giving<T>(
+    requestSignal: AbortSignal,
+    bytes: AsyncIterable<Buffer>,
+    size: number,
+    use: (body: Readable, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const body = Readable.from(bytes, { objectMode: false })
+    // It may fail before the adapter has begun to read it, who then finds it failed.
+    body.on('error', () => {})
+    return takenInTime(requestSignal, body, this.#patience, size, signal =>
+      guardedChange(signal, () => use(body, signal).finally(() => body.destroy())),
     )
   }
 }

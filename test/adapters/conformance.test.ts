@@ -397,7 +397,8 @@ const faults: [string, string, Mutation][] = [
     appending(good => ({
       append: async (state, body, options) => {
         const next = await good.append(state, body, options)
-        if (options.last) await good.complete(next, { ...options, overwrite: true })
+        const end = { ...options, offset: options.offset + options.size, size: 0, overwrite: true }
+        await good.complete(next, Readable.from([], { objectMode: false }), end)
         return next
       },
     })),
@@ -406,14 +407,23 @@ const faults: [string, string, Mutation][] = [
     'a size of nothing is refused',
     'resumable: sizes from',
     appending(good => ({
-      append: (state, body, options) => (options.size === 0 ? fails() : good.append(state, body, options)),
+      complete: (state, body, options) =>
+        options.offset + options.size === 0 ? fails() : good.complete(state, body, options),
     })),
   ],
   [
     'an empty end is refused',
     'resumable: an end',
     appending(good => ({
-      append: (state, body, options) => (options.size === 0 ? fails() : good.append(state, body, options)),
+      complete: (state, body, options) => (options.size === 0 ? fails() : good.complete(state, body, options)),
+    })),
+  ],
+  [
+    'a last part that is whole is refused',
+    'resumable: sizes from',
+    appending(good => ({
+      complete: (state, body, options) =>
+        options.size >= good.partSize ? fails() : good.complete(state, body, options),
     })),
   ],
   [
@@ -425,8 +435,33 @@ const faults: [string, string, Mutation][] = [
     }),
   ],
   [
+    'half an end is taken for the whole',
+    'resumable: an append, or',
+    appending(good => ({
+      complete: async (state, body, options) => {
+        const first = await body[Symbol.asyncIterator]().next()
+        return good.complete(state, Readable.from([first.value], { objectMode: false }), options)
+      },
+    })),
+  ],
+  [
+    'the end sent again fails with anything',
+    'resumable: an append whose',
+    appending(good => {
+      let isDone = false
+      return {
+        complete: async (state, body, options) => {
+          if (isDone) return fails()
+          const entry = await good.complete(state, body, options)
+          isDone = true
+          return entry
+        },
+      }
+    }),
+  ],
+  [
     'half an append stays',
-    'resumable: an append that',
+    'resumable: an append, or',
     appending(good => ({
       append: async (state, body, options) => {
         const first = await body[Symbol.asyncIterator]().next()
@@ -445,7 +480,7 @@ const faults: [string, string, Mutation][] = [
     'an upload is completed after its abort',
     'resumable: a call with a signal',
     appending(good => ({
-      complete: (state, options) => good.complete(state, { ...options, ...never }),
+      complete: (state, body, options) => good.complete(state, body, { ...options, ...never }),
     })),
   ],
   [
@@ -462,7 +497,7 @@ const faults: [string, string, Mutation][] = [
       return {
         begin: async (path, options) => kept(await good.begin(path, options)),
         append: async (state, body, options) => kept(await good.append(real(state), body, options)),
-        complete: (state, options) => good.complete(real(state), options),
+        complete: (state, body, options) => good.complete(real(state), body, options),
       }
     }),
   ],
@@ -483,7 +518,7 @@ const faults: [string, string, Mutation][] = [
     'uploads replace all the same',
     'resumable: a file that is there',
     appending(good => ({
-      complete: (state, options) => good.complete(state, { ...options, overwrite: true }),
+      complete: (state, body, options) => good.complete(state, body, { ...options, overwrite: true }),
     })),
   ],
   [

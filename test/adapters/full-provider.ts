@@ -97,17 +97,15 @@ export function open(backEnd = new BackEnd()): StorageProvider {
         return JSON.stringify({ id })
       },
       async append(state, body, { signal, offset }) {
-        const onAbort = () => body.destroy(signal.reason)
-        signal.addEventListener('abort', onAbort)
-        if (signal.aborted) onAbort()
-        const bytes = await buffer(body)
+        const bytes = await gathered(body, signal)
         find(state).pieces.set(offset, bytes)
         return state
       },
-      async complete(state, options) {
-        options.signal.throwIfAborted()
+      async complete(state, body, { offset, ...options }) {
+        const rest = await gathered(body, options.signal)
         const { path, pieces } = find(state)
-        const whole = Buffer.concat([...pieces].sort(([a], [b]) => a - b).map(([, bytes]) => bytes))
+        const parts = [...pieces].filter(([at]) => at < offset).sort(([a], [b]) => a - b)
+        const whole = Buffer.concat([...parts.map(([, bytes]) => bytes), rest])
         const entry = await files.write(path, Readable.from([whole], { objectMode: false }), options)
         backEnd.uploads.delete(JSON.parse(state).id)
         return entry
@@ -120,6 +118,13 @@ export function open(backEnd = new BackEnd()): StorageProvider {
   }
   backEnds.set(provider, backEnd)
   return provider
+}
+
+async function gathered(body: Readable, signal: AbortSignal): Promise<Buffer> {
+  const onAbort = () => body.destroy(signal.reason)
+  signal.addEventListener('abort', onAbort)
+  if (signal.aborted) onAbort()
+  return await buffer(body)
 }
 
 function backEndOf(provider: StorageProvider): BackEnd {

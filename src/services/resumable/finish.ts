@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/entries.ts'
 import { isMissing, isTaken, statOrNull } from '../files/conflict.ts'
 import { uploadUnderWay } from '../files/upload.ts'
-import { addToBackEnd, all, type Target } from './target.ts'
+import { all, complete, type Target } from './target.ts'
 
 /** Milliseconds by which the clocks of a back end and of the database may differ. */
 const clockDifference = 60_000
@@ -46,12 +46,7 @@ async function publish(target: Target, gathered: readonly Buffer[], work: AbortS
   const { id, sealedState, size, mimeType, conflict } = lease.record
   if (size === null) throw new AppError('INTERNAL')
   const overwrite = conflict === 'REPLACE'
-  if (sealedState) {
-    const state = await addToBackEnd(target, gathered, work, true)
-    const { resumable } = location
-    if (!resumable) throw new AppError('NOT_FOUND')
-    return await resumable.complete(work, state, { size, overwrite })
-  }
+  if (sealedState) return await complete(target, gathered, work, overwrite)
   const body = Readable.from(all(db, id, 0, gathered), { objectMode: false })
   return await location.write(work, body, { size, overwrite, ...(mimeType !== null && { mimeType }) })
 }

@@ -4,6 +4,7 @@ import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { readChunks, type UploadRecord } from '../../db/uploads.ts'
 import { AppError } from '../../errors.ts'
+import type { CheckedEntry } from '../../storage/entries.ts'
 import type { WriteLocation } from '../../storage/location.ts'
 import type { Audit } from '../audit.ts'
 import type { Reservations } from '../files/conflict.ts'
@@ -23,26 +24,8 @@ export interface Target {
 }
 
 /** Adds what is held here and what was gathered to what the back end has; the first time it is told of the upload. */
-export async function append(
-  target: Target,
-  gathered: readonly Buffer[],
-  work: AbortSignal,
-  last = false,
-): Promise<void> {
-  const { lease, secrets } = target
-  const { record } = lease
-  const state = await addToBackEnd(target, gathered, work, last)
-  const appended = record.received + bytesOf(gathered)
-  await lease.save({ appended, received: appended, sealedState: seal(secrets, record, state) })
-}
-
-/** The same, without keeping that it was done: repeated, it does no harm. Resolves with the new state. */
-export async function addToBackEnd(
-  { db, lease, secrets, location }: Target,
-  gathered: readonly Buffer[],
-  work: AbortSignal,
-  last: boolean,
-): Promise<string> {
+export async function append(target: Target, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
+  const { lease, secrets, location } = target
   const { resumable } = location
   if (!resumable) throw gone()
   if (!lease.record.sealedState) {
@@ -57,9 +40,31 @@ export async function addToBackEnd(
       throw error
     }
   }
+  const { bytes, ...options } = restOf(target, gathered)
+  const state = await resumable.append(work, open(secrets, lease.record), bytes, options)
+  const appended = options.offset + options.size
+  await lease.save({ appended, received: appended, sealedState: seal(secrets, lease.record, state) })
+}
+
+/** Adds the same and makes the file visible; repeated, it does no harm. @throws NOT_FOUND */
+export async function complete(
+  target: Target,
+  gathered: readonly Buffer[],
+  work: AbortSignal,
+  overwrite: boolean,
+): Promise<CheckedEntry> {
+  const { lease, secrets, location } = target
+  const { resumable } = location
+  if (!resumable) throw gone()
+  const { bytes, ...options } = restOf(target, gathered)
+  return await resumable.complete(work, open(secrets, lease.record), bytes, { ...options, overwrite })
+}
+
+/** What the back end does not have yet. */
+function restOf({ db, lease }: Target, gathered: readonly Buffer[]) {
   const { id, appended, received } = lease.record
-  const options = { offset: appended, size: received - appended + bytesOf(gathered), last }
-  return await resumable.append(work, open(secrets, lease.record), all(db, id, appended, gathered), options)
+  const size = received - appended + bytesOf(gathered)
+  return { bytes: all(db, id, appended, gathered), offset: appended, size }
 }
 
 /** What is held here, then what was gathered. */
