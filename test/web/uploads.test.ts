@@ -7,7 +7,7 @@ import { button, isGood, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
 if (files) {
-  const { app, open, store } = files
+  const { app, owner, open, store } = files
 
   t.test('upload: files, a folder, a conflict', async t => {
     const to = await store('upload', { 'taken.txt': 'old' })
@@ -33,6 +33,20 @@ if (files) {
     await row(page, 'taken (1).txt').waitFor()
     t.equal(await readFile(to.at('taken.txt'), 'utf8'), 'old')
     t.equal(await readFile(to.at('taken (1).txt'), 'utf8'), 'new')
+    const metadata = { providerId: to.id, path: '/held.txt', conflict: 'fail' }
+    const encoded = Object.entries(metadata).map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
+    const held = await app.request('/api/upload/resumable', {
+      method: 'POST',
+      token: owner.token,
+      headers: { 'tus-resumable': '1.0.0', 'upload-length': '10', 'upload-metadata': encoded.join(',') },
+    })
+    t.equal(held.status, 201)
+    const file = { name: 'held.txt', mimeType: 'text/plain', buffer: Buffer.from('held') }
+    await page.getByLabel('Files to upload').setInputFiles(file)
+    await page.getByText('The name is taken').waitFor()
+    await button(page, 'Replace').click()
+    await row(page, 'held.txt').waitFor()
+    t.equal(await readFile(to.at('held.txt'), 'utf8'), 'held', 'an upload that was left keeps nobody from the name')
     await mkdir(join(from, 'set/empty'), { recursive: true })
     await writeFile(join(from, 'set/c.txt'), 'c')
     await writeFile(join(from, 'dropped.txt'), 'dropped')
