@@ -113,6 +113,12 @@ export function requireCovers(viewer: Viewer, given: Reach): void {
   }
 }
 
+/** That what was decided for a viewer would be decided again, for who they are now. @throws EXCEEDS_OWN_REACH */
+export function requireUndiminished(before: Viewer, now: Viewer): void {
+  requireRole(now, before.member.role)
+  requireCovers(now, before)
+}
+
 /** Whether the viewer may give somebody this role and access. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH */
 export function requireMayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): void {
   requireScope(viewer, 'admin')

@@ -35,6 +35,8 @@ export interface Viewer extends Reach {
   displayPrefix: string | null
   member: Member
   expiresAt: Date | null
+  /** When it was found good: milliseconds of `performance.now()`. */
+  confirmedAt: number
   origin: Origin
 }
 
@@ -46,7 +48,16 @@ export function memberReach(member: Pick<Member, 'role' | 'access'>): Reach {
 /** A member as they would act with a session of their own. */
 export function memberViewer(member: Member, origin: Origin): Viewer {
   const { userId: credentialId } = member
-  return { kind: 'SESSION', credentialId, displayPrefix: null, member, expiresAt: null, origin, ...memberReach(member) }
+  return {
+    kind: 'SESSION',
+    credentialId,
+    displayPrefix: null,
+    member,
+    expiresAt: null,
+    confirmedAt: performance.now(),
+    origin,
+    ...memberReach(member),
+  }
 }
 
 /** A key never exceeds its owner, now or later. */

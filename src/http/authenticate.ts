@@ -18,9 +18,6 @@ declare module 'fastify' {
 /** RFC 6750, section 2.1; beside it there is only the cookie of the console. */
 const scheme = /^Bearer +(\S+)$/i
 
-/** Milliseconds that a body may come in before the credential is looked up again. */
-export const freshness = 1000
-
 /**
  * Counts each request, by its credential or by its address. A credential that is presented and not good is refused on every
  * route, before the body is read; and again behind a body that was long in coming, as it may have been revoked meanwhile.
@@ -43,8 +40,8 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
     }
     request.viewer = await credentials.authenticate(token, originOf(request))
   })
-  app.addHook('preHandler', async (request, reply) => {
-    if (request.viewer && reply.elapsedTime > freshness) request.viewer = await credentials.recall(request.viewer)
+  app.addHook('preHandler', async request => {
+    if (request.viewer) request.viewer = await credentials.confirm(request.viewer)
   })
 }
 

@@ -1,7 +1,7 @@
 /** The audit log: who did what to what, with which credential, from where, and how it ended. */
 import { isId } from '../auth/id.ts'
 import { parsePath } from '../auth/path.ts'
-import { grantAudit } from '../auth/policy.ts'
+import { grantAudit, requireUndiminished } from '../auth/policy.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import {
   type AuditEvent,
@@ -15,6 +15,7 @@ import type { AuditAction } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
 import { type AuditFacts, createEvent, resultOf, type Stranger } from './audit-event.ts'
 import { createAuditQueue, type LostEvents } from './audit-queue.ts'
+import type { Credentials } from './credentials.ts'
 import { parsePageSize } from './input.ts'
 
 export type { AuditFacts } from './audit-event.ts'
@@ -23,7 +24,10 @@ export type { AuditFacts } from './audit-event.ts'
 export interface Recording {
   /** What becomes known of it; details are added to those that are there. */
   add(facts: AuditFacts): void
-  /** Changes the database, with the event of it in the same transaction: both or neither. At most once. */
+  /**
+   * Changes the database, with the event of it in the same transaction: both or neither. At most once, and only where
+   * whoever does it reaches no less than when it began. @throws EXCEEDS_OWN_REACH, as `Credentials.confirm`
+   */
   commit<T>(change: (change: Change) => Promise<T>): Promise<T>
 }
 
@@ -49,10 +53,12 @@ export type Audit = ReturnType<typeof createAudit>
 
 export function createAudit({
   db,
+  credentials,
   keepDays,
   onLoss,
 }: {
   db: Database
+  credentials: Pick<Credentials, 'confirm'>
   /** Days; 0 is for good. */
   keepDays: number
   onLoss: (loss: LostEvents) => void
@@ -81,6 +87,7 @@ export function createAudit({
         },
         async commit(change) {
           if (!by) throw new Error(`Nobody is known who does ${action}`)
+          if ('member' in by) requireUndiminished(by, await credentials.confirm(by))
           const result = await changeWithEvent(db, change, () => event(by))
           isWritten = true
           return result

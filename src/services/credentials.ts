@@ -17,9 +17,17 @@ export interface Credentials {
   authenticate(token: string, origin: Origin): Promise<Viewer>
   /** The same for what may only carry a session: a key is no session. @throws as `authenticate` */
   authenticateSession(token: string, origin: Origin): Promise<Viewer>
+  /**
+   * Who it stands for now, where it was last found good more than a second ago: for what is done late in a request.
+   * @throws as `authenticate`
+   */
+  confirm(viewer: Viewer): Promise<Viewer>
   /** The same for a credential that was authenticated before, by its id; it does not count. @throws as `authenticate` */
   recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
 }
+
+/** Milliseconds. */
+const freshness = 1000
 
 export function createCredentials({
   db,
@@ -57,6 +65,7 @@ export function createCredentials({
       displayPrefix: key.displayPrefix,
       member: owner,
       expiresAt: key.expiresAt,
+      confirmedAt: performance.now(),
       origin,
       ...keyReach(owner, key),
     }
@@ -95,14 +104,26 @@ export function createCredentials({
     }
   }
 
+  /** As they were found last, so that long work asks once a second, however many steps it has. */
+  const latest = new WeakMap<Viewer, Viewer>()
+
+  async function recall({ kind, credentialId, origin }: Parameters<Credentials['recall']>[0]): Promise<Viewer> {
+    return kind === 'API_KEY'
+      ? keyViewer(await keyById(credentialId), origin)
+      : sessionViewer(await sessionById(credentialId), origin)
+  }
+
   return {
     authenticate: (token, origin) => counted(isApiKey(token) ? byKey(token, origin) : bySession(token, origin), origin),
     authenticateSession: (token, origin) => counted(bySession(token, origin), origin),
-    async recall({ kind, credentialId, origin }) {
-      return kind === 'API_KEY'
-        ? keyViewer(await keyById(credentialId), origin)
-        : sessionViewer(await sessionById(credentialId), origin)
+    async confirm(viewer) {
+      const known = latest.get(viewer) ?? viewer
+      if (performance.now() - known.confirmedAt < freshness) return known
+      const now = await recall(viewer)
+      latest.set(viewer, now)
+      return now
     },
+    recall,
   }
 }
 
@@ -121,6 +142,7 @@ function sessionViewer(session: Session | null, origin: Origin): Viewer {
     displayPrefix: null,
     member: session.member,
     expiresAt: session.expiresAt,
+    confirmedAt: performance.now(),
     origin,
     ...memberReach(session.member),
   }

@@ -1,5 +1,5 @@
 /**
- * Ends what is under way once the grant that it began with is no longer given: its key was revoked or has expired, its
+ * Before each step of work a grant that is older than a second is decided on anew; and this ends what is under way once the grant that it began with is no longer given: its key was revoked or has expired, its
  * session has ended, its member was removed or reaches less, its provider is gone. On every replica alike, as each looks
  * into the database for itself: some times a second and only while something is under way, however much that is with one
  * query for all keys, one for all sessions and one for all providers.
@@ -22,7 +22,7 @@ export interface GrantWatch {
 
 export function watchGrants(options: {
   storage: Pick<Storage, 'running' | 'record'>
-  credentials: Pick<Credentials, 'recall'>
+  credentials: Pick<Credentials, 'confirm' | 'recall'>
   onError: (error: unknown) => void
 }): GrantWatch {
   const { storage, credentials, onError } = options
@@ -75,6 +75,11 @@ export function watchGrants(options: {
     if (!isLooking && now - lookedAt >= interval / 2) void look()
     timer = setTimeout(tick, Math.min(interval, untilNextExpiry(running))).unref()
   }
+
+  running.confirmWith(async ({ viewer, scope, providerId, path }) => {
+    const now = await credentials.confirm(viewer)
+    if (now !== viewer) grant(now, { scope, providerId, path })
+  })
 
   running.onFirst(() => {
     if (timer) return

@@ -204,8 +204,14 @@ export function createStorage(options: StorageOptions): Storage {
     network,
     record,
     config,
-    readAt: async grant => new ReadLocation(await open(await record(grant)), grant),
-    writeAt: async grant => new WriteLocation(await open(await record(grant)), grant),
+    async readAt(grant) {
+      await running.confirm([grant])
+      return new ReadLocation(await open(await record(grant)), grant)
+    },
+    async writeAt(grant) {
+      await running.confirm([grant])
+      return new WriteLocation(await open(await record(grant)), grant)
+    },
     provider: async record => (await open(record)).provider,
     ask: (signal, question) => ask(signal, question),
     tokens,

@@ -90,6 +90,7 @@ export class ReadLocation {
     signal: AbortSignal,
     options: { range?: ByteRange; ifMatch?: string } = {},
   ): Promise<{ body: Readable; entry: CheckedEntry }> {
+    await this.opened.running.confirm([this.grant])
     const entered = this.opened.running.enter([this.grant], signal)
     const { transfer } = this.opened.patience
     const opening = within(entered.signal, transfer, bounded =>
@@ -132,6 +133,7 @@ export class ReadLocation {
     signal: AbortSignal,
     options: { ifMatch?: string },
   ): Promise<{ handle: FileHandle; entry: CheckedEntry }> {
+    await this.opened.running.confirm([this.grant])
     const entered = this.opened.running.enter([this.grant], signal)
     const opening = within(entered.signal, this.opened.patience.transfer, bounded =>
       guarded(
@@ -169,6 +171,7 @@ export class ReadLocation {
   protected async presigned(signal: AbortSignal, method: 'GET' | 'PUT', expiresIn: number): Promise<Presigned | null> {
     const { provider } = this.opened
     if (!provider.presign) return null
+    await this.opened.running.confirm([this.grant])
     return this.metadata(signal, async call => {
       return checkPresigned(await provider.presign?.(this.path, { ...call, method, expiresIn }))
     })
@@ -223,13 +226,15 @@ export class WriteLocation extends ReadLocation {
     return this.presigned(signal, 'PUT', expiresIn)
   }
 
-  mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
+  async mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
+    await this.opened.running.confirm([this.grant])
     const timeout = AbortSignal.timeout(this.opened.metadataTimeout)
     const call = { ...options, signal: AbortSignal.any([signal, timeout]) }
     return guardedChange(signal, () => guarded(timeout, async () => this.opened.provider.mkdir(this.path, call)))
   }
 
-  delete(signal: AbortSignal): Promise<void> {
+  async delete(signal: AbortSignal): Promise<void> {
+    await this.opened.running.confirm([this.grant])
     return this.metadata(signal, call => this.opened.provider.delete(this.path, call))
   }
 

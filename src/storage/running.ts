@@ -21,6 +21,7 @@ export interface Entered extends Disposable {
 export class Running implements Iterable<Work> {
   readonly #works = new Set<Work>()
   #onFirst: () => void = () => {}
+  #confirm: (granted: Grant) => Promise<void> = async () => {}
 
   /**
    * To be disposed of when the work is over; rather use `during`.
@@ -56,8 +57,14 @@ export class Running implements Iterable<Work> {
     signal: AbortSignal,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
+    await this.confirm(grants)
     using entered = this.enter(grants, signal)
     return await work(entered.signal)
+  }
+
+  /** To be called before a step that may come long after its grants were decided on. @throws why one no longer holds */
+  async confirm(grants: readonly Grant[]): Promise<void> {
+    for (const granted of grants) await this.#confirm(granted)
   }
 
   get size(): number {
@@ -66,6 +73,11 @@ export class Running implements Iterable<Work> {
 
   [Symbol.iterator](): Iterator<Work> {
     return this.#works.values()
+  }
+
+  /** @param confirm throws where a grant no longer holds */
+  confirmWith(confirm: (granted: Grant) => Promise<void>): void {
+    this.#confirm = confirm
   }
 
   /** Calls `listener` whenever something begins and nothing else is under way. */

@@ -5,7 +5,6 @@ import { parseNewName } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import type { FileEntry, Files } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
-import { freshness } from '../authenticate.ts'
 import { requestSignal } from '../connection/abort.ts'
 import { fromForm, fromHttp } from '../errors.ts'
 import { quoteName } from '../query.ts'
@@ -31,25 +30,17 @@ export const formLimits = {
  * @throws INVALID_INPUT, INVALID_PATH, INCOMPLETE_BODY, as `Files.upload`
  */
 export async function uploadForm(
-  { files, credentials }: Pick<Services, 'files' | 'credentials'>,
+  { files }: Pick<Services, 'files'>,
   request: FastifyRequest,
   query: Fields,
 ): Promise<StoredEntry[]> {
   const stored: StoredEntry[] = []
   const fields: Fields = {}
   const parts = formParts(request)
-  const begin = performance.now()
   try {
     for (let part = await parts.take(); part; part = await parts.take()) {
       if (part.type === 'field') readField(fields, part, { query, isLate: stored.length > 0 })
-      else {
-        // A form can go on for hours, before its first file, too: a credential that was revoked meanwhile stores nothing.
-        const isOld = stored.length > 0 || performance.now() - begin > freshness
-        if (isOld && request.viewer) {
-          request.viewer = await credentials.recall(request.viewer)
-        }
-        stored.push(storedEntry(await storePart(files, request, { ...query, ...fields }, part, parts)))
-      }
+      else stored.push(storedEntry(await storePart(files, request, { ...query, ...fields }, part, parts)))
     }
     if (stored.length === 0) throw new AppError('INVALID_INPUT', 'The form has no file.')
     return stored

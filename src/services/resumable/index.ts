@@ -189,8 +189,14 @@ export function createResumableUploads(options: {
         return found
       }
       const { providerId, path } = await find()
-      const location = await at(viewer, providerId, path as StoragePath)
-      return opened(present, await leases.take(id, find, signal), location)
+      grant(viewer, { scope: 'write', providerId, path: path as StoragePath })
+      const lease = await leases.take(id, find, signal)
+      try {
+        return opened(present, lease, await at(viewer, providerId, path as StoragePath))
+      } catch (error) {
+        await lease[Symbol.asyncDispose]()
+        throw error
+      }
     },
 
     /** Of a file, whatever its provider allows. */
