@@ -4,7 +4,7 @@ import type { OAuthFlow } from '../../adapters/contract.ts'
 import { hashToken } from '../auth/api-key.ts'
 import { grantProvider } from '../auth/policy.ts'
 import type { Secrets } from '../auth/secrets.ts'
-import { memberViewer, type Origin, type Viewer } from '../auth/viewer.ts'
+import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { Change, Database } from '../db/client.ts'
 import { findMember } from '../db/members.ts'
 import { deleteOAuthStatesExpiredBefore, insertOAuthState, takeOAuthState } from '../db/oauth-states.ts'
@@ -15,6 +15,7 @@ import { fromAdapter } from '../storage/errors.ts'
 import type { Storage } from '../storage/host.ts'
 import { checkTokens, needsAuthorization, withinTime } from '../storage/tokens.ts'
 import type { Audit } from './audit.ts'
+import type { Credentials } from './credentials.ts'
 
 /** What the vendor's redirect brings (RFC 6749, section 4.1.2); each is absent where it is null. */
 export interface Callback {
@@ -25,6 +26,8 @@ export interface Callback {
 
 /** What is kept of a consent under way, encrypted. */
 interface Pending {
+  /** What it was begun with. */
+  by: Pick<Viewer, 'kind' | 'credentialId'>
   codeVerifier: string
   redirectUri: string
 }
@@ -32,8 +35,14 @@ interface Pending {
 /** Milliseconds that a person has for it. */
 const lifetime = 10 * 60 * 1000
 
-export function createAuthorization(options: { db: Database; secrets: Secrets; storage: Storage; audit: Audit }) {
-  const { db, secrets, storage, audit } = options
+export function createAuthorization(options: {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  credentials: Pick<Credentials, 'recall'>
+  audit: Audit
+}) {
+  const { db, secrets, storage, credentials, audit } = options
 
   function flowOf(record: ProviderRecord): { flow: OAuthFlow<Config>; config: Config } {
     const flow = storage.adapters.find(record.type)?.definition.oauth
@@ -48,6 +57,7 @@ export function createAuthorization(options: { db: Database; secrets: Secrets; s
     const { flow, config } = flowOf(record)
     const state = randomBytes(32).toString('base64url')
     const pending: Pending = {
+      by: { kind: viewer.kind, credentialId: viewer.credentialId },
       codeVerifier: randomBytes(32).toString('base64url'),
       redirectUri: `${baseUrl}/webhook/callback`,
     }
@@ -75,29 +85,30 @@ export function createAuthorization(options: { db: Database; secrets: Secrets; s
     },
 
     /**
-     * Whoever began it must still be allowed to. Each state works once.
-     * @throws INVALID_STATE, AUTHORIZATION_REFUSED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, UNAVAILABLE, ...
+     * What it was begun with must still be good, and reach the provider. Each state works once.
+     * @throws INVALID_STATE, AUTHORIZATION_REFUSED, KEY_REVOKED, SESSION_ENDED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, UNAVAILABLE, ...
      */
     async complete({ code, state, error }: Callback, origin: Origin): Promise<ProviderRecord> {
       const stateHash = hashToken(state ?? '')
       const taken = state === null ? null : await takeOAuthState(db, stateHash)
       if (!taken) throw new AppError('INVALID_STATE')
+      const { by, codeVerifier, redirectUri }: Pending = JSON.parse(
+        secrets.open(taken.sealed, stateHash.toString('hex')),
+      )
       const member = await findMember(db, taken.workspaceId, taken.userId)
-      const place = { providerId: taken.providerId }
-      const facts = { place, ...(member && { user: member }) }
+      const credential = { kind: by.kind, id: by.credentialId }
+      const facts = { place: { providerId: taken.providerId }, credential, ...(member && { user: member }) }
+      const recall = () => credentials.recall({ ...by, origin })
       return audit.recorded({ origin }, 'PROVIDER_CONSENT', facts, async recording => {
-        const record = await storage.record(
-          grantProvider(member && memberViewer(member, origin), 'admin', taken.providerId),
-        )
+        const record = await storage.record(grantProvider(await recall(), 'admin', taken.providerId))
         if (error !== null || code === null) throw new AppError('AUTHORIZATION_REFUSED')
         const { flow, config } = flowOf(record)
-        const pending: Pending = JSON.parse(secrets.open(taken.sealed, stateHash.toString('hex')))
-        const tokens = await withinTime(flow.exchange(config, { code, ...pending }, storage.network)).then(
-          checkTokens,
-          cause => {
-            throw fromAdapter(cause)
-          },
-        )
+        const given = { code, codeVerifier, redirectUri }
+        const tokens = await withinTime(flow.exchange(config, given, storage.network)).then(checkTokens, cause => {
+          throw fromAdapter(cause)
+        })
+        // The vendor may have taken its time.
+        grantProvider(await recall(), 'admin', taken.providerId)
         return recording.commit(async trx => {
           // A new version: what was opened with the consent of somebody else is not used again.
           const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })

@@ -54,7 +54,7 @@ export function createServices(options: {
     members: createMembers({ db, audit }),
     workspaces: createWorkspaces({ db, audit }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
-    authorization: createAuthorization({ db, secrets, storage, audit }),
+    authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files: createFiles({
       storage,
       secrets,

@@ -84,6 +84,11 @@ t.test('consent through the browser', async t => {
     )
     t.equal((await consent(theirs)).status, 403, 'no administrator any more')
 
+    const made = await app.createKey(owner.token, { name: 'k', scopes: ['admin'] })
+    const withKey = await begin(made.key)
+    await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: made.id }, owner.token)
+    t.equal((await consent(withKey)).status, 401, 'begun with a key that is revoked')
+
     fake.oauth.consents = false
     const denied = await consent(await begin())
     fake.oauth.consents = true
@@ -111,11 +116,12 @@ t.test('consent through the browser', async t => {
     t.match(consents, [
       { result: 'OK', ...by('owner') },
       { result: 'AUTHORIZATION_REFUSED', ...by('owner') },
-      { result: 'SCOPE_REQUIRED', ...by('admin') },
+      { result: 'KEY_REVOKED', ...by('owner'), credentialKind: 'API_KEY' },
+      { result: 'SCOPE_REQUIRED', ...by('admin'), credentialKind: 'SESSION' },
     ])
-    t.equal(consents.length, 3, 'a state that nobody has is nobody’s')
+    t.equal(consents.length, 4, 'a state that nobody has is nobody’s')
     t.notMatch(JSON.stringify(consents), /code|state|made-up/)
-    const asked = ['owner', 'owner', 'admin', 'owner'].map(email => ({ result: 'OK', ...by(email) }))
+    const asked = ['owner', 'owner', 'owner', 'admin', 'owner'].map(email => ({ result: 'OK', ...by(email) }))
     t.match(await of('PROVIDER_AUTHORIZE'), asked)
   })
 
