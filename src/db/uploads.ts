@@ -181,6 +181,27 @@ export async function findUpload(
   return row ? toUpload(row) : null
 }
 
+/** The upload of an empty file that a credential has announced in just these words, where nobody saw its end. */
+export async function findFinishingEmpty(
+  db: Database,
+  announced: Pick<UploadRecord, 'providerId' | 'metadata' | 'credentialKind' | 'credentialId'>,
+): Promise<UploadRecord | null> {
+  const row = await db
+    .selectFrom('uploads')
+    .selectAll()
+    .where('credential_kind', '=', announced.credentialKind)
+    .where('credential_id', '=', announced.credentialId)
+    .where('provider_id', '=', announced.providerId)
+    .where('metadata', '=', announced.metadata)
+    .where('size', '=', '0')
+    .where('finishing', '=', true)
+    .where('stored_path', 'is', null)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .limit(1)
+    .executeTakeFirst()
+  return row ? toUpload(row) : null
+}
+
 /** Null where another has the lease, who is told that it is wanted, or where the upload is gone. */
 export async function takeLease(db: Database, id: string, lease: string): Promise<UploadRecord | null> {
   const row = await db

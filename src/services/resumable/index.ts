@@ -6,12 +6,19 @@ import { grant, requireScope } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { findUpload, type UploadRecord } from '../../db/uploads.ts'
+import { findFinishingEmpty, findUpload, type UploadRecord } from '../../db/uploads.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/host.ts'
 import type { WriteLocation } from '../../storage/location.ts'
 import type { Audit } from '../audit.ts'
-import { type ConflictBehavior, candidates, nameTaken, type Reservations, statOrNull } from '../files/conflict.ts'
+import {
+  type ConflictBehavior,
+  candidates,
+  isMissing,
+  nameTaken,
+  type Reservations,
+  statOrNull,
+} from '../files/conflict.ts'
 import type { Place } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
 import { blockFor, maxFileBytes, maxHeldBytes } from './bounds.ts'
@@ -130,6 +137,8 @@ export function createResumableUploads(options: {
     if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
     const first = await at(viewer, providerId, path)
     requireFits(size ?? undefined, maxBytesAt(first))
+    const earlier = size === 0 ? await announcedBefore(present, input, signal) : null
+    if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, providerId, pathOf(earlier)) }
     await requireRoom(db, present.member, { uploads: 1, bytes: 1 })
     const insert = (location: WriteLocation) =>
       leases.insert({
@@ -159,6 +168,32 @@ export function createResumableUploads(options: {
       if (lease) return { viewer: present, lease, location }
     }
     throw isReserved ? uploadUnderWay(path) : nameTaken(path)
+  }
+
+  /**
+   * An empty file is there as soon as it is announced. Whoever had no answer announces it again, and goes on with the first
+   * upload if nobody saw its end.
+   */
+  async function announcedBefore(
+    { kind, credentialId }: Viewer,
+    { providerId, metadata }: NewResumableUpload,
+    signal: AbortSignal,
+  ): Promise<Lease | null> {
+    const find = () => findFinishingEmpty(db, { providerId, metadata, credentialKind: kind, credentialId })
+    const earlier = await find()
+    if (!earlier) return null
+    try {
+      return await leases.take(
+        earlier.id,
+        async () => {
+          if (!(await find())) throw new AppError('NOT_FOUND')
+        },
+        signal,
+      )
+    } catch (error) {
+      if (isMissing(error)) return null
+      throw error
+    }
   }
 
   return {
@@ -214,12 +249,15 @@ export function createResumableUploads(options: {
       if (lease.record.size === 0) await finish(targetOf(viewer, lease, location), [], signal)
       return opened(viewer, lease, location)
     } catch (error) {
-      await lease.delete()
+      // What may have been done is kept, for whoever announces it again.
+      if (!lease.record.finishing) await lease.delete()
       await lease[Symbol.asyncDispose]()
       throw error
     }
   }
 }
+
+const pathOf = ({ record }: Lease) => record.path as StoragePath
 
 /** Outlives the client for a little, so that what has come of it is kept. */
 function workSignal(signal: AbortSignal, cut: AbortSignal): Disposable & { signal: AbortSignal } {

@@ -13,9 +13,10 @@ import { append, type Target } from './target.ts'
  */
 export async function receive(target: Target, body: Readable, work: AbortSignal, stop: AbortSignal): Promise<void> {
   const { lease, location, maxBytes } = target
-  const { size, block, received, appended } = lease.record
-  // What is held of an upload that began when its back end could not hold any goes there whole.
-  const resumable = received - appended > block ? null : location.resumable
+  const { size, block, received, appended, finishing } = lease.record
+  // What is held of an upload that began when its back end could not hold any goes there whole. So does what comes after a
+  // finish whose end nobody saw: the file may be there, and then there is nothing to add to.
+  const resumable = finishing || received - appended > block ? null : location.resumable
   const limit = Math.min(size ?? maxBytes, maxBytes)
   let total = received
   let gathered: Buffer[] = []

@@ -61,7 +61,7 @@ export async function complete(
 }
 
 /** What the back end does not have yet. */
-function restOf({ db, lease }: Target, gathered: readonly Buffer[]) {
+export function restOf({ db, lease }: Target, gathered: readonly Buffer[]) {
   const { id, appended, received } = lease.record
   const size = received - appended + bytesOf(gathered)
   return { bytes: all(db, id, appended, gathered), offset: appended, size }
