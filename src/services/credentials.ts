@@ -76,8 +76,8 @@ export function createCredentials({
 
   async function byKey(key: string, origin: Origin): Promise<Viewer> {
     const hash = hashToken(key).toString('hex')
-    limits.requireRoomForKey(hash, origin.address)
-    const viewer = keyViewer(await keyByHash(hash), origin)
+    using _trial = limits.tryKey(hash, origin.address)
+    const viewer = await counted(keyByHash(hash), found => keyViewer(found, origin), origin)
     limits.countKey(hash)
     return viewer
   }
@@ -85,19 +85,20 @@ export function createCredentials({
   async function bySession(token: string, origin: Origin): Promise<Viewer> {
     const id = tokens.verify(token)
     if (id === null) {
-      limits.requireRoomForGuess(origin.address)
+      limits.countGuess(origin.address)
       throw new AppError(
         'INVALID_CREDENTIAL',
         'This token is malformed, expired or not from this server: sign in again.',
       )
     }
     limits.countSession(id)
-    return sessionViewer(await sessionById(id), origin)
+    return counted(sessionById(id), found => sessionViewer(found, origin), origin)
   }
 
-  async function counted(finding: Promise<Viewer>, { address }: Origin): Promise<Viewer> {
+  async function counted<Found>(finding: Promise<Found>, viewerOf: (found: Found) => Viewer, { address }: Origin) {
+    const found = await finding
     try {
-      return await finding
+      return viewerOf(found)
     } catch (error) {
       if (error instanceof AppError && error.code === 'UNAUTHENTICATED') limits.countBad(address)
       throw error
@@ -114,8 +115,8 @@ export function createCredentials({
   }
 
   return {
-    authenticate: (token, origin) => counted(isApiKey(token) ? byKey(token, origin) : bySession(token, origin), origin),
-    authenticateSession: (token, origin) => counted(bySession(token, origin), origin),
+    authenticate: (token, origin) => (isApiKey(token) ? byKey(token, origin) : bySession(token, origin)),
+    authenticateSession: bySession,
     async confirm(viewer) {
       const known = latest.get(viewer) ?? viewer
       if (performance.now() - known.confirmedAt < freshness) return known

@@ -9,8 +9,11 @@ import { addHits } from '../../db/rate-limits.ts'
 import { keyOf, type Rule } from './rules.ts'
 
 export interface Meter {
-  /** Milliseconds until the subject may come again; null where it may now. */
-  wait(subject: string): number | null
+  /**
+   * Milliseconds until the subject may come again; null where it may now.
+   * @param more hits that are to be expected
+   */
+  wait(subject: string, more?: number): number | null
   add(subject: string): void
 }
 
@@ -31,6 +34,8 @@ const maxSubjects = 10_000
 const maxRows = 1000
 /** Milliseconds between two statements. */
 const writeInterval = 500
+/** Milliseconds to wait for hits that are only expected. */
+const expectedWait = 1000
 /** Of the limit. */
 const notableShare = 0.01
 
@@ -100,9 +105,11 @@ export function createMeters(db: Database, onError: (error: unknown) => void) {
     }
 
     return {
-      wait(subject) {
+      wait(subject, more = 0) {
         const count = find(subject)
-        return count && count.shared + count.own >= rule.limit ? count.endsAt - performance.now() : null
+        const hits = count ? count.shared + count.own : 0
+        if (count && hits >= rule.limit) return count.endsAt - performance.now()
+        return hits + more >= rule.limit ? expectedWait : null
       },
       add(subject) {
         if (rule.limit === Number.POSITIVE_INFINITY) return
