@@ -47,9 +47,14 @@ t.test('a list takes as many database queries as it takes with one item', async 
   const count = async (document: string): Promise<number> => {
     // What is written now and then, such as a provider that is opened, is done by the first.
     await app.ask(document, { user: other.id, provider }, token)
-    queries = 0
-    await app.ask(document, { user: other.id, provider }, token)
-    return queries
+    const counts: number[] = []
+    for (let round = 0; round < 3; round++) {
+      queries = 0
+      await app.ask(document, { user: other.id, provider }, token)
+      counts.push(queries)
+    }
+    // The server's own, such as a sweep, may fall into one of them.
+    return Math.min(...counts)
   }
   await grow(1)
   const small = new Map<string, number>()
