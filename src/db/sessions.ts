@@ -10,16 +10,33 @@ export interface Session {
   revokedAt: Date | null
 }
 
+/**
+ * The id of the new session; null where the password is no longer the one that was shown. Until this is committed the
+ * password cannot be changed, and who changes it then ends this session, too.
+ */
 export async function insertSession(
   db: Change,
-  values: { workspaceId: string; userId: string; expiresAt: Date },
-): Promise<string> {
-  const { id } = await db
+  values: { workspaceId: string; userId: string; passwordHash: string; expiresAt: Date },
+): Promise<string | null> {
+  const { workspaceId, userId, passwordHash, expiresAt } = values
+  const row = await db
     .insertInto('sessions')
-    .values({ workspace_id: values.workspaceId, user_id: values.userId, expires_at: values.expiresAt })
+    .columns(['workspace_id', 'user_id', 'expires_at'])
+    .expression(users =>
+      users
+        .selectFrom('users')
+        .select([
+          sql<string>`${workspaceId}::uuid`.as('workspace_id'),
+          'users.id as user_id',
+          sql<Date>`${expiresAt}::timestamptz`.as('expires_at'),
+        ])
+        .where('users.id', '=', userId)
+        .where('users.password_hash', '=', passwordHash)
+        .forShare(),
+    )
     .returning('id')
-    .executeTakeFirstOrThrow()
-  return id
+    .executeTakeFirst()
+  return row?.id ?? null
 }
 
 /** Finds sessions with their members, in one query that is built once: each request with a session needs it. */

@@ -62,10 +62,12 @@ export function createInviteToken(): { invite: string; hash: Buffer } {
 export function createAccounts(options: { db: Database; tokens: SessionTokens; limits: SignIns; audit: Audit }) {
   const { db, tokens, limits, audit } = options
 
-  async function signIn(change: Change, recording: Recording, member: Member): Promise<SignedIn> {
+  /** @param passwordHash of the password that was shown @throws WRONG_EMAIL_OR_PASSWORD where it was changed meanwhile */
+  async function signIn(change: Change, recording: Recording, member: Member, passwordHash: string): Promise<SignedIn> {
     const { userId, workspaceId } = member
     const expiresAt = wholeSecond(Date.now() + sessionLifetime)
-    const sid = await insertSession(change, { workspaceId, userId, expiresAt })
+    const sid = await insertSession(change, { workspaceId, userId, passwordHash, expiresAt })
+    if (sid === null) throw wrongPassword()
     recording.add({ user: member, credential: { kind: 'SESSION', id: sid } })
     return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }
   }
@@ -114,7 +116,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
       await insertMember(trx, { userId, ...membership })
       const member = await findMember(trx, membership.workspaceId, userId)
       if (!member) throw new Error('A member that was just inserted is missing')
-      return signIn(trx, recording, member)
+      return signIn(trx, recording, member, passwordHash)
     })
     await limits.noteRegistered(who)
     return signedIn
@@ -142,8 +144,8 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
           const account = input.email.includes('\0') ? null : await findPasswordByEmail(db, input.email.trim())
           const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
-          if (!member) throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
-          return recording.commit(change => signIn(change, recording, member))
+          if (!account || !member) throw wrongPassword()
+          return recording.commit(change => signIn(change, recording, member, account.passwordHash))
         }),
       )
     },
@@ -230,6 +232,10 @@ function requireStillCovers(maker: Viewer, given: Pick<Member, 'role' | 'access'
       cause,
     })
   }
+}
+
+function wrongPassword(): AppError {
+  return new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
 }
 
 /** A JWT counts in seconds. */

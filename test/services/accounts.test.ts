@@ -1,4 +1,7 @@
+import assert from 'node:assert/strict'
+import { sql } from 'kysely'
 import t from 'tap'
+import { eventually } from '../http/socket.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 
@@ -151,6 +154,33 @@ t.test('an account', async t => {
       (await app.graphql(login, { input: { email: 'ada@example.org', password: 'a new long password' } })).errors,
       [],
     )
+  })
+
+  await t.test('nobody gets a session with a password that is being changed', async t => {
+    const email = 'changing@example.org'
+    const old = (await app.ask(register, { input: { email, password } })).register.token
+    const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
+    const waiting = async (count: number) => {
+      const { rows } = await sql<{ n: number }>`select count(*)::int as n from pg_locks where not granted`.execute(
+        app.db,
+      )
+      assert.equal(rows[0]?.n, count)
+    }
+    const [isHeld, mayGo] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const holding = app.db.transaction().execute(async trx => {
+      await sql`lock table sessions in share mode`.execute(trx)
+      isHeld.resolve()
+      await mayGo.promise
+    })
+    await isHeld.promise
+    const changing = app.graphql(change, { input: { currentPassword: password, newPassword: `${password}!` } }, old)
+    await eventually(() => waiting(1))
+    const late = app.graphql(login, { input: { email, password } })
+    await eventually(() => waiting(2))
+    mayGo.resolve()
+    await holding
+    t.same((await changing).errors, [])
+    t.match(await late, { data: null, errors: [{ extensions: { reason: 'WRONG_EMAIL_OR_PASSWORD' } }] })
   })
 
   await t.test('a session that has run out is refused', async t => {
