@@ -76,8 +76,17 @@ export function watchGrants(options: {
     timer = setTimeout(tick, Math.min(interval, untilNextExpiry(running))).unref()
   }
 
+  /** What runs goes on for as long as `tick` lets it. */
+  function isKnown(viewer: Viewer): boolean {
+    if (performance.now() - confirmedAt > patience) return false
+    return Array.from(running).some(({ grants }) => grants.some(granted => granted.viewer === viewer))
+  }
+
   running.confirmWith(async ({ viewer, scope, providerId, path }) => {
-    const now = await credentials.confirm(viewer)
+    const now = await credentials.confirm(viewer).catch(error => {
+      if (error instanceof AppError || !isKnown(viewer)) throw error
+      return viewer
+    })
     if (now !== viewer) grant(now, { scope, providerId, path })
   })
 

@@ -175,6 +175,28 @@ t.test('steps that come late', async t => {
     t.notOk(providers.some(({ name }: { name: string }) => name === 'late'))
   })
 
+  t.test('of what runs, while the database does not say: they are done', async t => {
+    for (const name of ['one', 'two']) await app.upload(owner.token, gated, `/many/${name}`, name)
+    const input = { providerId: gated, path: '/many', toProviderId: local, toPath: '/many' }
+    const copy = 'mutation ($input: CopyInput!) { copy(input: $input) { path } }'
+    const answer = await late(
+      () => app.graphql(copy, { input }, owner.token),
+      () => sql`alter table sessions rename to sessions_away`.execute(app.db),
+    )
+    await sql`alter table sessions_away rename to sessions`.execute(app.db)
+    t.equal(told(answer), '200 yes')
+    for (const name of ['one', 'two']) {
+      t.equal(await (await app.download(owner.token, local, `/many/${name}`)).text(), name)
+    }
+    await app.graphql(
+      'mutation ($input: DeleteInput!) { delete(input: $input) { __typename } }',
+      {
+        input: { providerId: local, path: '/many', recursive: true },
+      },
+      owner.token,
+    )
+  })
+
   t.test('of an upload that waited for another request: nothing is taken in', async t => {
     const { key, id } = await app.createKey(owner.token, { name: 'k', scopes: ['write'] })
     const target = { url: app.url, token: key }
