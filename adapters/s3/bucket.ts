@@ -19,6 +19,8 @@ export interface Limits {
   idleTime: number
   /** Milliseconds that an abort leaves to parts under way; the host waits for five seconds. */
   graceTime: number
+  /** Milliseconds between attempts to give up an upload of which nobody else knows, beside those of each request. */
+  givingUpPauses: readonly number[]
 }
 
 const mib = 1024 * 1024
@@ -31,6 +33,7 @@ export const defaultLimits: Limits = {
   copyPartBytes: 128 * mib,
   idleTime: 60_000,
   graceTime: 4_000,
+  givingUpPauses: [1_000, 4_000, 15_000],
 }
 
 /** Connections at once. Bodies that are read have their own: slow readers hold them as long as they like. */

@@ -3,7 +3,7 @@ import type { Entry } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
 import { etagOf } from './entry.ts'
 import { withGrace } from './grace.ts'
-import { begin, complete, giveUp, type Upload } from './multipart.ts'
+import { begin, complete, giveUpUnknown, type Upload } from './multipart.ts'
 import { maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { publish, storedEntry, type Target } from './publish.ts'
@@ -73,7 +73,7 @@ async function copyInParts(
     either.throwIfAborted()
     return await complete(bucket, conditions, upload, target, { parts, bytes: size })
   } catch (error) {
-    await giveUp(bucket, upload).catch(() => {})
+    await giveUpUnknown(bucket, upload).catch(() => {})
     throw error
   }
 }

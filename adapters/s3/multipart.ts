@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import { type Entry, StorageError } from '../contract.ts'
 import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
@@ -33,6 +34,18 @@ export async function begin(bucket: Bucket, Key: string, headers: Record<string,
 export async function giveUpAll(bucket: Bucket, upload: Upload): Promise<void> {
   await giveUp(bucket, upload)
   await removeClaim(bucket, upload.Key, upload.UploadId)
+}
+
+/** The same for an upload of which nobody else knows: a server that is busy, or away, is asked again for a while. */
+export async function giveUpUnknown(bucket: Bucket, upload: Upload): Promise<void> {
+  for (const pause of bucket.limits.givingUpPauses) {
+    try {
+      return await giveUpAll(bucket, upload)
+    } catch {
+      await sleep(pause, undefined, { ref: false })
+    }
+  }
+  await giveUpAll(bucket, upload)
 }
 
 /** Frees the parts; an unknown upload resolves. */

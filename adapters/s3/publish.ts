@@ -47,7 +47,8 @@ export async function publish<T>(
   try {
     return await step({})
   } catch (error) {
-    await removeClaim(bucket, key, claim)
+    // Must not hide why; it is tried again where the parts are given up.
+    await removeClaim(bucket, key, claim).catch(() => {})
     throw error
   }
 }

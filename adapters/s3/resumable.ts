@@ -4,7 +4,7 @@ import { type Call, type Entry, type ResumableWrites, StorageError, type Storage
 import type { Bucket } from './bucket.ts'
 import type { Folders } from './folders.ts'
 import { type Keys, nameOf } from './keys.ts'
-import { begin, complete, giveUp, giveUpAll, type Sent, sendBody, type Upload } from './multipart.ts'
+import { begin, complete, giveUp, giveUpAll, giveUpUnknown, type Sent, sendBody, type Upload } from './multipart.ts'
 import { cutFor, cutOf, Flow, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
@@ -94,7 +94,7 @@ export function resumableWrites(
       if (offset === 0) {
         const entry = await putWhole(bucket, conditions, target, Buffer.alloc(0), state.type)
         // The file is there, whatever becomes of this.
-        await giveUp(bucket, upload).catch(() => {})
+        await giveUp(bucket, upload).catch(() => void giveUpUnknown(bucket, upload).catch(() => {}))
         return entry
       }
       if (sent.bytes !== offset) {

@@ -56,6 +56,9 @@ const noBlock = 1
 /** Minutes without a sign of life after which a write in one request counts as that of a killed server. */
 const unfinishedMinutes = 10
 
+/** Days for which a back end that does not answer is asked to free what an expired upload holds. */
+const givingUpDays = 7
+
 /** Of a row: what is held while it is read. */
 const chunkBytes = 1024 * 1024
 
@@ -332,6 +335,17 @@ export async function* readChunks(db: Database, id: string, position: number): A
 /** Under its lease only. */
 export async function deleteUpload(db: Database, id: string, lease: string): Promise<void> {
   await db.deleteFrom('uploads').where('id', '=', id).where('lease_id', '=', lease).execute()
+}
+
+/** The same of one that expired a week ago, by the clock that expiries are told by; false where it stays. */
+export async function deleteLongExpired(db: Database, id: string, lease: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('uploads')
+    .where('id', '=', id)
+    .where('lease_id', '=', lease)
+    .where('expires_at', '<', sql<Date>`now() - make_interval(days => ${givingUpDays})`)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }
 
 /** Expired, or unfinished with a credential that is no longer good. */

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ResumableWrites } from '../../adapters/contract.ts'
 import { nameOf, type StoragePath } from '../auth/path.ts'
 import { type CheckedEntry, checkEntry, fault } from './entries.ts'
@@ -10,6 +11,8 @@ const maxStateBytes = 8 * 1024
 
 /** Milliseconds. */
 const abortTimeout = 30_000
+/** Milliseconds between attempts. */
+const abandonPauses = [1_000, 4_000, 15_000]
 
 /** An unfinished write that the back end itself holds at a path. All that the adapter answers is checked here. */
 export class ResumableLocation {
@@ -53,6 +56,18 @@ export class ResumableLocation {
   abort(state: string): Promise<void> {
     const signal = AbortSignal.timeout(abortTimeout)
     return guardedChange(signal, () => this.#writes.abort(state, { signal }))
+  }
+
+  /** The same for what nobody else knows of: a back end that is busy, or away, is asked again for a while. */
+  async abandon(state: string): Promise<void> {
+    for (const pause of abandonPauses) {
+      try {
+        return await this.abort(state)
+      } catch {
+        await sleep(pause, undefined, { ref: false })
+      }
+    }
+    await this.abort(state)
   }
 
   /** @param bytes the rest, `size` of them */

@@ -22,5 +22,9 @@ export function openS3(
   options: { config?: Partial<S3Config>; limits?: Partial<Limits>; host?: Host } = {},
 ): Promise<S3Provider> {
   const config = configFor(account, bucket, { prefix: `p ${randomUUID()}`, ...options.config })
-  return openProvider(parseConfig(config), options.host ?? silentHost, { ...defaultLimits, ...options.limits })
+  return openProvider(parseConfig(config), options.host ?? silentHost, {
+    ...defaultLimits,
+    givingUpPauses: [100, 200],
+    ...options.limits,
+  })
 }

@@ -15,7 +15,7 @@ import {
   rejectsWith,
   stalledBody,
 } from '../../adapters/conformance/kit.ts'
-import type { StorageProvider } from '../../adapters/contract.ts'
+import type { StorageProvider, Unfinished } from '../../adapters/contract.ts'
 import { Bucket, defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
 import { parseConfig } from '../../adapters/s3/config.ts'
 import { cutFor, Flow, maxFileSize, maxParts } from '../../adapters/s3/parts.ts'
@@ -73,6 +73,51 @@ t.test('an upload that is aborted or fails leaves no parts', async t => {
   await t.rejects(write(provider, 'new', Readable.from(pieces())), broken)
   t.equal(await uploads(), 0)
   t.strictSame(await namesIn(provider, ''), [])
+})
+
+t.test('an upload that the host cannot note, or whose client went away before, is given up', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const provider = await openS3({ ...server, endpoint: proxy.endpoint }, bucket, { limits: smallParts })
+  const told: string[] = []
+  const unfinished: Unfinished = {
+    async began() {
+      told.push('began')
+    },
+    async ended() {
+      told.push('ended')
+    },
+  }
+  await t.test('also by a server that is busy just then', async t => {
+    const away = new Error('the database is gone')
+    const began = () => Promise.reject(away)
+    let refused = 0
+    proxy.fault = ({ method }) => {
+      // One call more than the client of S3 makes by itself.
+      if (method !== 'DELETE' || refused++ > 4) return undefined
+      return { answer: { status: 503, body: xml('SlowDown') } }
+    }
+    const body = Readable.from(Buffer.alloc(announced.size))
+    await t.rejects(write(provider, 'new', body, { unfinished: { ...unfinished, began } }), away)
+    t.ok(refused > 4)
+    t.equal(await uploads(), 0)
+    t.same(told.splice(0), ['ended'], 'what the host may have kept after all can go')
+  })
+  await t.test('in the moment in which it begins', async t => {
+    const controller = new AbortController()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    proxy.fault = ({ method, url }) => {
+      return method === 'POST' && url?.includes('uploads') ? { answerAfter: released } : undefined
+    }
+    const body = stalledBody(Buffer.alloc(17 * mib))
+    const writing = write(provider, 'new', body, { signal: controller.signal, unfinished })
+    while ((await uploads()) === 0) await new Promise(resolve => setTimeout(resolve, 10))
+    controller.abort(reason)
+    t.same(told, [])
+    release()
+    await t.rejects(writing, reason)
+    t.equal(await uploads(), 0)
+    t.same(told, ['began', 'ended'])
+  })
 })
 
 t.test('an upload is given up only when no part of it is under way: the server would keep such for ever', async t => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
 import {
+  deleteLongExpired,
   deleteUpload,
   dropLease,
   insertUpload,
@@ -81,6 +82,11 @@ export class Lease implements AsyncDisposable {
   /** Removes the row. */
   async delete(): Promise<void> {
     await deleteUpload(this.#db, this.#record.id, this.#id)
+  }
+
+  /** The same of one that expired so long ago that its back end will not answer any more; false where it stays. */
+  async deleteLongExpired(): Promise<boolean> {
+    return await deleteLongExpired(this.#db, this.#record.id, this.#id)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

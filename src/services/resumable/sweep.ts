@@ -11,9 +11,6 @@ import { isMissing } from '../files/conflict.ts'
 import { type Leases, pollInterval } from './lease.ts'
 import { open } from './target.ts'
 
-/** Milliseconds after which the row goes although the back end has not answered in all that time. */
-const longEnough = 7 * 24 * 60 * 60 * 1000
-
 export interface SweepContext {
   db: Database
   secrets: Secrets
@@ -43,16 +40,16 @@ export async function sweep(
     }
     if (!lease) return
     const { record } = lease
-    try {
-      await giveUp(context, record)
-    } catch (error) {
-      onError(error)
-      if (record.expiresAt.getTime() > Date.now() - longEnough) {
-        failed.push(record.id)
-        continue
-      }
+    const isFree = await giveUp(context, record).then(
+      () => true,
+      error => onError(error) ?? false,
+    )
+    if (isFree) await lease.delete()
+    else if (!(await lease.deleteLongExpired())) {
+      // The next sweep tries again.
+      failed.push(record.id)
+      continue
     }
-    await lease.delete()
     if (isUnfinished(record)) await noteSwept(context, record)
   }
 }

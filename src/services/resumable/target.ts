@@ -36,7 +36,7 @@ export async function append(target: Target, gathered: readonly Buffer[], work: 
       await lease.save({ sealedState: seal(secrets, lease.record, state) })
     } catch (error) {
       // Nobody else knows of it.
-      await resumable.abort(state).catch(() => {})
+      await resumable.abandon(state).catch(() => {})
       throw error
     }
   }
