@@ -42,15 +42,23 @@ export function positionsOf(size: number, range: ByteRange | undefined): { start
   return { start: range.offset, end: Math.min(size, range.offset + (range.length ?? size)) }
 }
 
+/** What a write changes, as finely as the system's clock of some milliseconds has it. */
+async function versionOf(handle: FileHandle): Promise<string> {
+  const { size, mtimeNs } = await handle.stat({ bigint: true })
+  return `${size} ${mtimeNs}`
+}
+
 /**
  * The bytes from `start` up to `end`; owns the handle. `fs.createReadStream` would end without an error where the file
- * has become shorter meanwhile, and its reader would take the part for the whole.
+ * has become shorter meanwhile, and its reader would take the part for the whole. One that was written to would be a mix of
+ * two versions, so its last bytes do not come; one that was replaced or removed by its name is read to its end.
  */
 export class FileBody extends Readable {
   readonly #handle: FileHandle
   readonly #end: number
   readonly #signal: AbortSignal
   #position: number
+  #version: string | undefined
   #reading: Promise<void> = Promise.resolve()
 
   constructor(handle: FileHandle, { start, end }: { start: number; end: number }, signal: AbortSignal) {
@@ -75,11 +83,15 @@ export class FileBody extends Readable {
       this.push(null)
       return
     }
+    this.#version ??= await versionOf(this.#handle)
     const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafeSlow(length), 0, length, this.#position)
     if (bytesRead === 0) {
       throw new StorageError('UNAVAILABLE', 'The file became shorter while it was read. Read it again.')
     }
     this.#position += bytesRead
+    if (this.#position === this.#end && (await versionOf(this.#handle)) !== this.#version) {
+      throw new StorageError('UNAVAILABLE', 'The file was written to while it was read. Read it again.')
+    }
     this.push(buffer.subarray(0, bytesRead))
   }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, symlink, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, rename, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -151,6 +151,18 @@ t.test('a file that becomes shorter while it is read ends with an error, never a
   await once(body, 'readable')
   await truncate(join(root, 'file'), 3 * mib)
   await rejectsWith('UNAVAILABLE', buffer(body))
+  t.pass()
+})
+
+t.test('a file that is written to while it is read ends with an error, whatever was written', async t => {
+  const { provider, root } = await openTemporary(t)
+  for (const change of [(path: string) => appendFile(path, 'x'), (path: string) => writeFile(path, pattern(8 * mib))]) {
+    await put(provider, 'file', pattern(8 * mib), true)
+    const { body } = await provider.read(at('file'), call())
+    await once(body, 'readable')
+    await change(join(root, 'file'))
+    await rejectsWith('UNAVAILABLE', buffer(body))
+  }
   t.pass()
 })
 

@@ -1,5 +1,17 @@
-import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -388,4 +400,23 @@ t.test('ZIP64: more bytes than 32 bits count', async t => {
   t.equal(members.get('large/a.bin')?.size, size)
   t.equal(members.get('large/b.txt')?.sha256, sha256('behind it, '.repeat(100)))
   await testWithOthers(file, 'large/b.txt')
+})
+
+t.test('a file that is written to while it is read is in it, and that is told', async t => {
+  const server = await startHttp(t)
+  await mkdir(join(server.folder, 'logs'))
+  const log = join(server.folder, 'logs', 'a.zip')
+  await writeFile(log, randomBytes(32 * 1024 * 1024))
+  const response = await fetch(server.downloadUrl('/logs'), { headers: server.authorization })
+  const pieces: Uint8Array[] = []
+  for await (const piece of response.body ?? []) if (pieces.push(piece) === 1) await appendFile(log, 'more')
+  const file = join(await temporary(t), 'archive.zip')
+  await writeFile(file, Buffer.concat(pieces))
+  const members = byName(await readWithPython(file))
+  t.equal(members.get('logs/a.zip')?.size, 32 * 1024 * 1024)
+  t.ok(members.has('logs/_left-out.txt'))
+  t.match(
+    Buffer.concat(pieces).toString('latin1'),
+    /Written to while they were read, so perhaps of two versions:\n\nlogs\/a\.zip\n/,
+  )
 })

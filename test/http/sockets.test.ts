@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { open, readdir, readFile, rename, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, open, readdir, readFile, rename, truncate, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -203,6 +203,50 @@ t.test('a file that becomes shorter while it is sent is never padded', async t =
   t.match(body, /^a+$/)
   await leavesNothing(server, 'none', Number.POSITIVE_INFINITY)
 })
+
+t.test(
+  'a file that is written to while it is sent never passes as whole, one that is replaced or removed does',
+  async t => {
+    const server = await startHttp(t)
+    const path = join(server.folder, 'changing')
+    const size = 32 * mebibyte
+    const overwrite = async (byte: string) => {
+      const handle = await open(path, 'r+')
+      await handle.write(byte, size - 1)
+      await handle.close()
+    }
+    const whole = Buffer.alloc(size, 'a')
+    const changes: Record<string, { change: () => Promise<unknown>; arrives: boolean }> = {
+      'the same bytes again': { arrives: false, change: () => overwrite('a') },
+      'other bytes at the end': { arrives: false, change: () => overwrite('b') },
+      'made anew in place, longer': { arrives: false, change: () => writeFile(path, Buffer.alloc(size + 1, 'b')) },
+      'more at the end': { arrives: false, change: () => appendFile(path, 'b') },
+      'replaced by its name': {
+        arrives: true,
+        change: async () => {
+          await writeFile(`${path}.new`, 'b')
+          await rename(`${path}.new`, path)
+        },
+      },
+      renamed: { arrives: true, change: () => rename(path, `${path}.old`) },
+      removed: { arrives: true, change: () => unlink(path) },
+    }
+    for (const [what, { change, arrives }] of Object.entries(changes)) {
+      await writeFile(path, whole)
+      const response = await fetch(server.downloadUrl('/changing'), { headers: server.authorization })
+      t.equal(response.headers.get('content-length'), `${size}`)
+      const pieces: Uint8Array[] = []
+      const reading = (async () => {
+        for await (const piece of response.body ?? []) {
+          if (pieces.push(piece) === 1) await change()
+        }
+        return Buffer.concat(pieces).equals(whole)
+      })()
+      if (arrives) t.ok(await reading, what)
+      else await t.rejects(reading, { message: 'terminated' }, what)
+    }
+  },
+)
 
 t.test('a file that is replaced all the time always comes as one of its versions', async t => {
   const server = await startHttp(t)

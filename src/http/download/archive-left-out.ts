@@ -11,8 +11,10 @@ const titlePattern = /^_left-out(?: \(\d+\))?\.txt$/
 export class LeftOut {
   readonly #top: string
   readonly #lines: string[] = []
+  readonly #changed: string[] = []
   readonly #taken = new Set<string>()
   #count = 0
+  #changedCount = 0
 
   /** @param top the folder in the archive that all lies in */
   constructor(top: string) {
@@ -29,11 +31,19 @@ export class LeftOut {
     if (this.#lines.length < maxNames) this.#lines.push(`${name}: ${message}`)
   }
 
+  /** One that the archive has, though perhaps of two versions. */
+  addChanged(name: string): void {
+    this.#changedCount++
+    if (this.#changed.length < maxNames) this.#changed.push(name)
+  }
+
   /** Nothing where nothing is lacking. */
   async write(zip: ZipWriter, signal: AbortSignal): Promise<void> {
-    if (this.#count === 0) return
-    const more = this.#count - this.#lines.length
-    const lines = ['Not in this archive:', '', ...this.#lines, ...(more > 0 ? [`and ${more} more`] : []), '']
+    const lines = [
+      ...section('Not in this archive:', this.#lines, this.#count),
+      ...section('Written to while they were read, so perhaps of two versions:', this.#changed, this.#changedCount),
+    ]
+    if (lines.length === 0) return
     const text = Buffer.from(lines.join('\n'))
     const file = { name: this.#freeName(), modifiedAt: new Date(), size: text.length, method: 'stored' } as const
     await zip.file(file, (sink, signal) => write(sink, text, signal), signal)
@@ -45,4 +55,10 @@ export class LeftOut {
       if (!this.#taken.has(name)) return name
     }
   }
+}
+
+function section(title: string, lines: readonly string[], count: number): string[] {
+  if (count === 0) return []
+  const more = count - lines.length
+  return [title, '', ...lines, ...(more > 0 ? [`and ${more} more`] : []), '']
 }

@@ -7,7 +7,7 @@ import { LeftOut } from './archive-left-out.ts'
 import { openCurrent } from './content.ts'
 import { contentDisposition } from './content-headers.ts'
 import { cutDownload } from './cut-download.ts'
-import { bytesWritten, write } from './send-file.ts'
+import { type ByteSink, bytesWritten, write } from './send-file.ts'
 import { archivedName, topName } from './zip/names.ts'
 import { ZipWriter } from './zip/writer.ts'
 
@@ -110,7 +110,10 @@ async function writeFile(
     const method = compressionFor(entry)
     const span = size === null ? null : { first: 0, last: size - 1 }
     const file = { name, modifiedAt, size, method }
-    await zip.file(file, async (sink, signal) => (size === 0 ? undefined : content.send(sink, span, signal)), signal)
+    // A log that grows is no reason to have none of the folder.
+    const onChange = () => leftOut.addChanged(name)
+    const send = (sink: ByteSink, signal: AbortSignal) => content.send(sink, span, signal, onChange)
+    await zip.file(file, async (sink, signal) => (size === 0 ? undefined : send(sink, signal)), signal)
   } finally {
     await content.close()
   }

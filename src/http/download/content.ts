@@ -6,11 +6,12 @@ import type { Download } from '../../services/files/index.ts'
 import type { CheckedEntry } from '../../storage/entries.ts'
 import type { ReadLocation } from '../../storage/location.ts'
 import type { Span } from './range.ts'
-import { type ByteSink, Shortened, sendFile, write } from './send-file.ts'
+import { type ByteSink, Shortened, sendFile, versionOf, write } from './send-file.ts'
 
 export interface Content {
   /** Null is all of a file whose size is unknown. */
-  send(sink: ByteSink, span: Span | null, signal: AbortSignal): Promise<void>
+  /** @param onChange is called where a file on disk was written to meanwhile; without it the sending fails */
+  send(sink: ByteSink, span: Span | null, signal: AbortSignal, onChange?: () => void): Promise<void>
   close(): Promise<void>
 }
 
@@ -32,7 +33,7 @@ export async function openContent(
     await file.handle.close()
     throw changed()
   }
-  return fileContent(file.handle)
+  return await fileContent(file.handle)
 }
 
 /** Opens whatever version there is now, in one call. @throws as `ReadLocation.read` */
@@ -41,7 +42,7 @@ export async function openCurrent(
   signal: AbortSignal,
 ): Promise<{ entry: CheckedEntry; content: Content }> {
   const file = await location.openFile(signal)
-  if (file) return { entry: file.entry, content: fileContent(file.handle) }
+  if (file) return { entry: file.entry, content: await fileContent(file.handle) }
   const { entry, body } = await location.read(signal)
   return {
     entry,
@@ -52,11 +53,15 @@ export async function openCurrent(
   }
 }
 
-function fileContent(handle: FileHandle): Content {
+async function fileContent(handle: FileHandle): Promise<Content> {
+  const version = await versionOf(handle).catch(async error => {
+    await handle.close()
+    throw error
+  })
   return {
-    async send(sink, span, signal) {
+    async send(sink, span, signal, onChange) {
       if (!span) throw new Error('A file on disk has a size')
-      await sendFile(sink, handle, span, signal)
+      await sendFile(sink, { handle, version }, span, signal, onChange)
     },
     close: () => handle.close(),
   }

@@ -9,17 +9,35 @@ export interface ByteSink {
   write(chunk: Uint8Array, done: (error?: Error | null) => void): unknown
 }
 
-/** The back end has fewer bytes than it said: all that can still be done is to cut the connection. */
+/** The back end has fewer bytes than it said, or others: all that can still be done is to cut the connection. */
 export class Shortened extends Error {
   override name = 'Shortened'
 }
 
-/** Reads ahead into one buffer while the other is written. @throws Shortened, the signal's reason */
+/**
+ * What a write into a file changes, as finely as the system's clock of some milliseconds has it. A file that is replaced or
+ * removed by its name keeps it: who has it open still reads the old one.
+ */
+export async function versionOf(handle: FileHandle): Promise<string> {
+  const { size, mtimeNs } = await handle.stat({ bigint: true })
+  return `${size} ${mtimeNs}`
+}
+
+function cutChanged(): never {
+  throw new Shortened('The file was written to while it was sent')
+}
+
+/**
+ * Reads ahead into one buffer while the other is written. Before its last bytes go out the file has to be still the one
+ * that it was: else what was sent may be of two versions.
+ * @param onChange may also let it pass @throws Shortened, the signal's reason
+ */
 export async function sendFile(
   sink: ByteSink,
-  handle: FileHandle,
+  { handle, version }: { handle: FileHandle; version: string },
   { first, last }: Span,
   signal: AbortSignal,
+  onChange: () => void = cutChanged,
 ): Promise<void> {
   const end = last + 1
   const lease = leaseBuffers(end - first)
@@ -42,7 +60,7 @@ export async function sendFile(
         reading = readAt(current, position)
         // Awaited once the write is done; until then nobody would see it fail.
         reading.catch(() => {})
-      }
+      } else if ((await versionOf(handle)) !== version) onChange()
       written = false
       await write(sink, chunk, signal)
       written = true
