@@ -253,3 +253,13 @@ function quoted(text: string): string {
 export function translated(error: unknown): unknown {
   return error instanceof ApiFailure ? toStorageError(error.failure) : error
 }
+
+/** A call of the contract. */
+export async function told<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  try {
+    return await call()
+  } catch (error) {
+    throw signal.aborted ? signal.reason : translated(error)
+  }
+}

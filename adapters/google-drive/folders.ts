@@ -32,6 +32,18 @@ export class Folders {
     return this.#held([id], [], [])
   }
 
+  /** The last on the way that is there. @throws NOT_A_DIRECTORY */
+  async deepest(segments: readonly string[], signal: AbortSignal): Promise<string> {
+    let { id } = await this.#files.root(signal)
+    for (const name of segments) {
+      const found = await this.#ids.lookUp(id, name, signal)
+      if (!found) return id
+      if (!isFolder(found)) throw notADirectory()
+      id = found.id
+    }
+    return id
+  }
+
   /** Makes what is missing on the way. @throws NOT_A_DIRECTORY */
   async hold(segments: readonly string[], signal: AbortSignal): Promise<Held> {
     const root = await this.#files.root(signal)

@@ -3,7 +3,7 @@ import { StorageError } from '../contract.ts'
 import { type DriveFile, fileFields } from './api.ts'
 import { toEntry } from './entry.ts'
 import { type DriveFiles, inFolder } from './files.ts'
-import { byRank, isDoc, plainName, storedNames, toShown, toStored, twinName } from './names.ts'
+import { byRank, isAside, isDoc, plainName, storedNames, toShown, toStored, twinName } from './names.ts'
 
 export interface Selection {
   cursor: string | undefined
@@ -28,8 +28,8 @@ export async function listPage(files: DriveFiles, folder: string, selection: Sel
   const invalid: string[] = []
   for (const file of page.files) {
     const name = names.get(file.id)
-    if (name === undefined) invalid.push(file.id)
-    else entries.push(toEntry(name, file))
+    if (name !== undefined) entries.push(toEntry(name, file))
+    else if (!isAside(file)) invalid.push(file.id)
   }
   if (invalid.length > 0) selection.onInvalidNames(invalid)
   if (page.nextPageToken === undefined) return { entries }

@@ -1,3 +1,4 @@
+import type { StoragePath } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import { extensionOf, extensions } from './docs.ts'
 
@@ -30,8 +31,19 @@ export function toStored(shown: string): string {
   })
 }
 
+/** In Drive, of a file whose folder is not there yet. With its own id in it, as nothing that a person names can have. */
+export function asideName(id: string): string {
+  return `.stowage-upload-${id}`
+}
+
+/** Whether it waits to be moved to where it belongs: until then it is nowhere. */
+export function isAside({ id, name }: DriveFile): boolean {
+  return name === asideName(id)
+}
+
 /** What a file is called unless another has that name. Google's own documents get the ending of their export. */
 export function plainName(file: DriveFile): string | undefined {
+  if (isAside(file)) return undefined
   const shown = toShown(file.name)
   return shown === undefined ? undefined : shown + extensionOf(file.mimeType)
 }
@@ -82,4 +94,12 @@ export function pick(files: readonly DriveFile[], name: string): DriveFile | und
   if (first) return first
   const twin = parseTwinName(name)
   return twin && files.find(file => file.id.endsWith(twin.idEnd) && plainName(file) === twin.plain)
+}
+
+export function segmentsOf(path: StoragePath): string[] {
+  return path === '' ? [] : path.split('/')
+}
+
+export function nameOf(path: StoragePath): string {
+  return path.slice(path.lastIndexOf('/') + 1)
 }

@@ -7,22 +7,25 @@ import {
   type ListPage,
   type Quota,
   type ReadResult,
+  type ResumableWrites,
   StorageError,
   type StoragePath,
   type StorageProvider,
 } from '../contract.ts'
 import type { DriveFile } from './api.ts'
+import type { Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
 import { hasCode, notADirectory, notAFile, notFound, taken } from './errors.ts'
-import { type DriveFiles, translated } from './files.ts'
+import { type DriveFiles, told } from './files.ts'
 import { Folders } from './folders.ts'
 import { PathIds } from './ids.ts'
 import { listPage } from './list.ts'
 import { Locks } from './locks.ts'
-import { isFolder } from './names.ts'
+import { isFolder, nameOf, segmentsOf } from './names.ts'
 import { readFile } from './read.ts'
+import { resumableWrites } from './resumable.ts'
 import { copyFile, moveEntry } from './transfer.ts'
-import { type Tree, Write } from './write.ts'
+import { Write } from './write.ts'
 
 /** Bytes; 5 TB (support.google.com/drive/answer/37603). */
 const maxFileSize = 5 * 1024 ** 4
@@ -35,6 +38,7 @@ export class GoogleDriveProvider implements StorageProvider {
     maxFileSize,
     storedChecksum: 'sha256',
   } as const
+  readonly resumable: ResumableWrites
   readonly #tree: Tree
   readonly #host: Host
 
@@ -43,18 +47,19 @@ export class GoogleDriveProvider implements StorageProvider {
     const ids = new PathIds(files, trust)
     const locks = new Locks()
     this.#tree = { files, ids, locks, folders: new Folders(files, ids, locks) }
+    this.resumable = resumableWrites(this.#tree)
     this.#host = host
   }
 
   stat(path: StoragePath, { signal }: Call): Promise<Entry> {
-    return this.#told(signal, async () => {
+    return told(signal, async () => {
       if (path === '') return toEntry('', await this.#tree.files.rootFile(signal))
       return toEntry(nameOf(path), await this.#find(path, signal))
     })
   }
 
   list(path: StoragePath, { signal, cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
-    return this.#told(signal, async () => {
+    return told(signal, async () => {
       const segments = segmentsOf(path)
       const onInvalidNames = (ids: readonly string[]) =>
         this.#host.warn('Files with names that no path can hold are left out of a listing', {
@@ -83,7 +88,7 @@ export class GoogleDriveProvider implements StorageProvider {
     path: StoragePath,
     { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
   ): Promise<ReadResult> {
-    return this.#told(signal, async () => {
+    return told(signal, async () => {
       if (path === '') throw notAFile()
       const file = await this.#find(path, signal)
       if (isFolder(file)) throw notAFile()
@@ -96,7 +101,7 @@ export class GoogleDriveProvider implements StorageProvider {
     body: Readable,
     { signal, size, mimeType, overwrite }: Call & { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<Entry> {
-    return this.#told(signal, async () => {
+    return told(signal, async () => {
       if (path === '') {
         body.destroy()
         throw overwrite ? notAFile() : taken()
@@ -107,7 +112,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   delete(path: StoragePath, { signal }: Call): Promise<void> {
-    return this.#told(signal, async () => {
+    return told(signal, async () => {
       await this.#trash(path, signal, async file => {
         if (!isFolder(file) || (await this.#tree.files.isEmpty(file.id, signal))) return
         const shown = await listPage(this.#tree.files, file.id, {
@@ -126,11 +131,11 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
-    return this.#told(signal, () => this.#trash(path, signal, async () => {}))
+    return told(signal, () => this.#trash(path, signal, async () => {}))
   }
 
   mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
-    return this.#told(signal, async () => {
+    return told(signal, async () => {
       const segments = segmentsOf(path)
       if (segments.length === 0) {
         if (exclusive) throw taken()
@@ -152,7 +157,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
-    return this.#told(signal, async () => {
+    return told(signal, async () => {
       if (from === '') throw notAFile()
       if (to === '') throw overwrite ? notAFile() : taken()
       const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
@@ -161,7 +166,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
-    return this.#told(signal, async () => {
+    return told(signal, async () => {
       if (from === '' || to === '') throw rootStays()
       if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
       const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
@@ -170,7 +175,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   quota({ signal }: Call): Promise<Quota> {
-    return this.#told(signal, () => this.#tree.files.quota(signal))
+    return told(signal, () => this.#tree.files.quota(signal))
   }
 
   async #find(path: StoragePath, signal: AbortSignal): Promise<DriveFile> {
@@ -187,23 +192,6 @@ export class GoogleDriveProvider implements StorageProvider {
     await this.#tree.files.trash(found.file.id, signal)
     if (isFolder(found.file)) this.#tree.ids.forget(segmentsOf(path))
   }
-
-  async #told<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    signal.throwIfAborted()
-    try {
-      return await call()
-    } catch (error) {
-      throw signal.aborted ? signal.reason : translated(error)
-    }
-  }
 }
 
 const rootStays = () => new StorageError('INVALID_PATH', 'The root folder stays where it is.')
-
-function segmentsOf(path: StoragePath): string[] {
-  return path === '' ? [] : path.split('/')
-}
-
-function nameOf(path: StoragePath): string {
-  return path.slice(path.lastIndexOf('/') + 1)
-}

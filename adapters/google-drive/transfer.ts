@@ -1,11 +1,11 @@
 import { StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
+import { pathKey, settleNew, type Tree } from './destination.ts'
 import { extensionOf } from './docs.ts'
 import { isGoogleDoc, notADirectory, notAFile, notFound, taken } from './errors.ts'
 import type { Held } from './folders.ts'
 import type { Found } from './ids.ts'
 import { isDoc, isFolder, toStored } from './names.ts'
-import { pathKey, settleNew, type Tree } from './write.ts'
 
 interface Transfer {
   from: readonly string[]
@@ -32,7 +32,14 @@ export async function moveEntry(tree: Tree, transfer: Transfer): Promise<DriveFi
   })
 }
 
-async function moveTo(tree: Tree, source: Found, to: string, name: string, signal: AbortSignal): Promise<DriveFile> {
+/** Into another folder, or under another name, or both. */
+export async function moveTo(
+  tree: Tree,
+  source: Found,
+  to: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<DriveFile> {
   const { file, parent: from } = source
   try {
     return await tree.files.update(file.id, { name }, signal, { from, to })

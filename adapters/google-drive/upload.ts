@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Readable } from 'node:stream'
 import type { drive_v3 } from '@googleapis/drive'
-import { StorageError } from '../contract.ts'
+import { StorageError, type StorageErrorCode } from '../contract.ts'
 import { ApiFailure, type DriveFile, fileFields, pause } from './api.ts'
+import type { Chunk } from './chunks.ts'
 import { isRateLimit } from './errors.ts'
 import { common, type DriveFiles, translated } from './files.ts'
-
-/** Bytes; a multiple of 256 KiB, as every chunk but the last has to be. It is what one upload holds in memory. */
-export const chunkSize = 8 * 1024 * 1024
 
 /** Bytes that may go in one request with their metadata (developers.google.com/workspace/drive/api/guides/manage-uploads). */
 export const multipartLimit = 5 * 1024 * 1024
@@ -19,36 +16,6 @@ interface NewTarget {
   isNew: true
   /** With the id, the name and the parent. */
   metadata: drive_v3.Schema$File
-}
-
-export interface Chunk {
-  bytes: Buffer
-  isLast: boolean
-}
-
-/** Knows of each chunk whether it is the last. Destroys `body` when it is left early. */
-export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, undefined> {
-  let gathered: Uint8Array[] = []
-  let size = 0
-  for await (const piece of body) {
-    let rest: Uint8Array = typeof piece === 'string' ? Buffer.from(piece) : piece
-    while (size + rest.byteLength > chunkSize) {
-      const part = rest.subarray(0, chunkSize - size)
-      const bytes = Buffer.concat([...gathered, part])
-      rest = rest.subarray(part.byteLength)
-      // Before the wait, so that what was joined is not held twice.
-      gathered = []
-      size = 0
-      yield { bytes, isLast: false }
-    }
-    // A copy, as a small piece may be a view of a large block.
-    gathered.push(rest.byteLength < 4096 ? Buffer.from(rest) : rest)
-    size += rest.byteLength
-    if (gathered.length > 1024) gathered = [Buffer.concat(gathered)]
-  }
-  const bytes = Buffer.concat(gathered)
-  gathered = []
-  yield { bytes, isLast: true }
 }
 
 /** All bytes in one request. */
@@ -81,16 +48,24 @@ function requestTo(target: Target): { method: 'POST' | 'PATCH'; url: string } {
   return { method: 'PATCH', url: `upload/drive/v3/files/${encodeURIComponent(target.id)}` }
 }
 
-/** A resumable session: the file is there, or changes, once the last chunk has arrived. */
+/** A resumable session: the file is there, or changes, once the last chunk has arrived. It lives for a week. */
 export class UploadSession {
   readonly #files: DriveFiles
-  /** Whoever has it may write: it is kept in memory only. */
-  readonly #url: string
+  /** A secret: whoever has it may write. */
+  readonly url: string
   #sent = 0
+  /** What a session that Drive has given up is told as. */
+  readonly #lost: StorageErrorCode
 
-  private constructor(files: DriveFiles, url: string) {
+  private constructor(files: DriveFiles, url: string, lost: StorageErrorCode = 'UNAVAILABLE') {
     this.#files = files
-    this.#url = url
+    this.url = url
+    this.#lost = lost
+  }
+
+  /** One that was begun before, perhaps by another server. One that is gone is NOT_FOUND. */
+  static of(files: DriveFiles, url: string): UploadSession {
+    return new UploadSession(files, url, 'NOT_FOUND')
   }
 
   static async begin(files: DriveFiles, target: Target, signal: AbortSignal): Promise<UploadSession> {
@@ -114,13 +89,32 @@ export class UploadSession {
     }
   }
 
+  /** Where it stands: what is sent next has to begin there. */
+  async ask(signal: AbortSignal): Promise<Standing> {
+    return await this.#told(async () => {
+      const standing = await this.#put(Buffer.alloc(0), { offset: 0, total: '*', repeatable: true, signal })
+      this.#sent = standing.stands
+      return standing
+    })
+  }
+
   /** Resolves with the file after the last chunk. */
   async send(chunk: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
+    return await this.#told(() => this.#send(chunk, signal))
+  }
+
+  async #told<T>(call: () => Promise<T>): Promise<T> {
     try {
-      return await this.#send(chunk, signal)
+      return await call()
     } catch (error) {
-      throw error instanceof ApiFailure ? gone(error) : error
+      throw error instanceof ApiFailure ? this.#failure(error) : error
     }
+  }
+
+  #failure(error: ApiFailure): StorageError {
+    const { status, cause } = error.failure
+    if (status === undefined || !ended.includes(status)) return error.toStorageError()
+    return new StorageError(this.#lost, 'Google Drive has given the upload up: start it again.', { cause })
   }
 
   async #send({ bytes, isLast }: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
@@ -129,7 +123,7 @@ export class UploadSession {
     const total = isLast ? String(end) : '*'
     let offset = start
     for (let attempt = 0; ; attempt += 1) {
-      let answer: Answer
+      let answer: Standing
       try {
         // Not repeated blindly: first it is asked where the upload stands.
         answer = await this.#put(bytes.subarray(offset - start), { offset, total, repeatable: false, signal })
@@ -156,21 +150,28 @@ export class UploadSession {
     }
   }
 
-  /** Ends it without a trace. */
+  /** Ends it without a trace; one that is finished must not be asked for. */
+  async end(signal: AbortSignal): Promise<void> {
+    await this.#told(() =>
+      this.#files.api.request({ method: 'DELETE', url: this.url, accept: ended, repeatable: true, signal }),
+    )
+  }
+
+  /** The same, as far as that can be done. */
   async abort(): Promise<void> {
-    const signal = AbortSignal.timeout(10_000)
-    await this.#files.api.request({ method: 'DELETE', url: this.#url, accept: [404, 410, 499], signal }).catch(() => {}) // It ends by itself in a week.
+    // It ends by itself in a week.
+    await this.end(AbortSignal.timeout(10_000)).catch(() => {})
   }
 
   /** Without bytes it asks where the upload stands. */
   async #put(
     bytes: Buffer,
     { offset, total, repeatable, signal }: { offset: number; total: string; repeatable: boolean; signal: AbortSignal },
-  ): Promise<Answer> {
+  ): Promise<Standing> {
     const range = bytes.length === 0 ? `bytes */${total}` : `bytes ${offset}-${offset + bytes.length - 1}/${total}`
     const answer = await this.#files.api.request<DriveFile>({
       method: 'PUT',
-      url: this.#url,
+      url: this.url,
       headers: { 'content-range': range },
       body: bytes,
       accept: [308],
@@ -183,15 +184,12 @@ export class UploadSession {
   }
 }
 
-interface Answer {
+export interface Standing {
+  /** As it was when the last chunk had arrived. */
   file: DriveFile | undefined
-  /** Bytes that have arrived. */
+  /** Bytes that have arrived, while there is no file. */
   stands: number
 }
 
-function gone(error: ApiFailure): StorageError {
-  const { status } = error.failure
-  if (status !== 404 && status !== 410) return error.toStorageError()
-  const message = 'Google Drive has given the upload up: start it again.'
-  return new StorageError('UNAVAILABLE', message, { cause: error.failure.cause })
-}
+/** Answers of a session that there is no more; 499 is that of a DELETE that has ended it. */
+const ended = [404, 410, 499]

@@ -1,21 +1,10 @@
 import { addAbortSignal, type Readable } from 'node:stream'
 import { StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
-import { isGoogleDoc, notAFile, taken } from './errors.ts'
-import type { DriveFiles } from './files.ts'
-import type { Folders, Held } from './folders.ts'
-import type { PathIds } from './ids.ts'
-import type { Locks } from './locks.ts'
-import { byRank, isDoc, isFolder, toStored } from './names.ts'
-import { type Chunk, chunksOf, multipartLimit, type Target, UploadSession, uploadWhole } from './upload.ts'
-
-/** What the calls of one provider share. */
-export interface Tree {
-  files: DriveFiles
-  ids: PathIds
-  folders: Folders
-  locks: Locks
-}
+import { type Chunk, chunksOf } from './chunks.ts'
+import { Destination, refuseOver, refuseTooLarge, settleNew, type Tree, targetFor } from './destination.ts'
+import { toStored } from './names.ts'
+import { multipartLimit, type Target, UploadSession, uploadWhole } from './upload.ts'
 
 export interface WriteOptions {
   size: number | undefined
@@ -29,7 +18,7 @@ export class Write {
   readonly #tree: Tree
   readonly #segments: readonly string[]
   readonly #options: WriteOptions
-  #held: Held | undefined
+  readonly #destination: Destination
   #session: UploadSession | undefined
   /** The id of a new file, from when it may be there, whatever is answered. */
   #creating: string | undefined
@@ -38,6 +27,7 @@ export class Write {
     this.#tree = tree
     this.#segments = segments
     this.#options = options
+    this.#destination = new Destination(tree, segments, options.signal)
   }
 
   async run(body: Readable): Promise<DriveFile> {
@@ -48,17 +38,17 @@ export class Write {
       body.destroy()
       await this.#session?.abort()
       if (this.#creating !== undefined) await this.#tree.files.undo(this.#creating)
-      await this.#held?.undo()
+      await this.#destination.undo()
       throw signal.aborted ? signal.reason : error
     } finally {
-      this.#held?.release()
+      this.#destination.release()
     }
   }
 
   /** Nothing is asked of Drive before the first chunk has come: a small file needs no session, and no folders before. */
   async #store(chunks: ReturnType<typeof chunksOf>): Promise<DriveFile> {
     const { files } = this.#tree
-    const { signal, size } = this.#options
+    const { signal, size, overwrite } = this.#options
     let begun: { target: Target; session: UploadSession } | undefined
     for await (const chunk of chunks) {
       if (!begun && chunk.isLast && chunk.bytes.length <= multipartLimit) {
@@ -69,9 +59,10 @@ export class Write {
         })
       }
       if (!begun) {
-        const { parent, existing } = await this.#look()
+        const { parent, existing } = await this.#destination.look()
+        refuseOver(existing, overwrite)
         const target = await this.#targetFor(existing, parent)
-        if (size !== undefined) await this.#refuseTooLarge(size)
+        if (size !== undefined) await refuseTooLarge(files, size, signal)
         begun = { target, session: await UploadSession.begin(files, target, signal) }
         this.#session = begun.session
       }
@@ -80,14 +71,6 @@ export class Write {
       else return await this.#exclusively((parent, existing) => this.#finish(target, session, chunk, parent, existing))
     }
     throw new StorageError('UNAVAILABLE', 'The upload ended before its end.')
-  }
-
-  /** Else a full account is only found out with the last byte. */
-  async #refuseTooLarge(size: number): Promise<void> {
-    const { used, total } = await this.#tree.files.quota(this.#options.signal)
-    if (used === null || total === null || used + size <= total) return
-    const message = 'The storage of the Google account has no room for this file: free some space or buy more.'
-    throw new StorageError('QUOTA_EXCEEDED', message)
   }
 
   async #finish(
@@ -106,50 +89,18 @@ export class Write {
     return await this.#settle(target, begunIn ?? parent, file)
   }
 
-  /** Alone in this process at this path; looked at once more, as others were served meanwhile. */
   async #exclusively(
     work: (parent: string, existing: DriveFile | undefined) => Promise<DriveFile>,
   ): Promise<DriveFile> {
-    return await this.#tree.locks.run(pathKey(this.#segments), this.#options.signal, async () => {
-      const { parent, existing } = await this.#look()
-      return await work(parent, existing)
+    return await this.#destination.exclusively(({ parent, existing }) => {
+      refuseOver(existing, this.#options.overwrite)
+      return work(parent, existing)
     })
   }
 
-  /** What is at the path now; makes the folders that it lies in. */
-  async #look(): Promise<{ parent: string; existing: DriveFile | undefined }> {
-    const { ids, folders } = this.#tree
-    const { signal } = this.#options
-    const { file, parent } = await ids.locate(this.#segments, signal, 'verified')
-    if (file) this.#refuse(file)
-    if (parent !== undefined) {
-      this.#held ??= folders.holdKnown(parent)
-      return { parent, existing: file }
-    }
-    const held = await folders.hold(this.#segments.slice(0, -1), signal)
-    this.#held?.release()
-    this.#held = held
-    return { parent: held.id, existing: undefined }
-  }
-
-  #refuse(existing: DriveFile): void {
-    if (!this.#options.overwrite) throw taken()
-    if (isFolder(existing)) throw notAFile()
-    if (isDoc(existing)) throw isGoogleDoc()
-  }
-
-  async #targetFor(existing: DriveFile | undefined, parent: string): Promise<Target> {
-    const { signal, mimeType } = this.#options
-    // Google's own types would make a document of the bytes.
-    const type = mimeType?.startsWith('application/vnd.google-apps.') ? 'application/octet-stream' : mimeType
-    const metadata = type === undefined ? {} : { mimeType: type }
-    if (existing) return { id: existing.id, isNew: false, metadata }
-    const id = await this.#tree.files.newId(signal)
-    return {
-      id,
-      isNew: true,
-      metadata: { ...metadata, id, name: toStored(this.#segments.at(-1) ?? ''), parents: [parent] },
-    }
+  #targetFor(existing: DriveFile | undefined, parent: string): Promise<Target> {
+    const name = () => toStored(this.#segments.at(-1) ?? '')
+    return targetFor(this.#tree.files, { existing, parent, name }, this.#options)
   }
 
   async #settle(target: Target, parent: string, file: DriveFile): Promise<DriveFile> {
@@ -164,43 +115,3 @@ export class Write {
 
 const displaced = () =>
   new StorageError('UNAVAILABLE', 'The file was moved or deleted while it was being replaced: try again.')
-
-/** For the lock of a path. */
-export const pathKey = (segments: readonly string[]) => `path:${segments.join('/')}`
-
-export interface NewPlace {
-  segments: readonly string[]
-  parent: string
-  overwrite: boolean
-  signal: AbortSignal
-}
-
-/**
- * After a file was made: its folder may have gone to the trash meanwhile, and another may have made one of the same name.
- * Of those, with `overwrite: false` the younger one yields; with `overwrite: true` the older one goes to the trash.
- */
-export async function settleNew(tree: Tree, file: DriveFile, place: NewPlace): Promise<DriveFile> {
-  const { files, ids, folders } = tree
-  const { segments, overwrite, signal } = place
-  const name = segments.at(-1) ?? ''
-  let { parent } = place
-  if (!isDoc(file) && file.name !== toStored(name)) {
-    throw new StorageError('INVALID_PATH', 'Google Drive cannot keep this name as it is: choose another.')
-  }
-  let settled = file
-  if (file.trashed) {
-    const held = await folders.hold(segments.slice(0, -1), signal)
-    try {
-      settled = await files.update(file.id, {}, signal, { from: parent, to: held.id })
-      parent = held.id
-    } finally {
-      held.release()
-    }
-  }
-  const others = (await ids.twins(parent, name, signal)).filter(twin => twin.id !== file.id)
-  const older = others.filter(twin => byRank(twin, file) < 0)
-  if (older.length > 0 && !overwrite) throw taken()
-  if (older.some(isFolder)) throw notAFile()
-  for (const twin of older) await files.trash(twin.id, signal)
-  return settled
-}

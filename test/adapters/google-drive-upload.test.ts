@@ -6,7 +6,7 @@ import { inspect } from 'node:util'
 import t from 'tap'
 import { at, bodyOf, call, get, has, namesIn, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
 import { usualTimeouts } from '../../adapters/google-drive/api.ts'
-import { chunkSize } from '../../adapters/google-drive/upload.ts'
+import { chunkSize } from '../../adapters/google-drive/chunks.ts'
 import { openWorld } from './google-drive-world.ts'
 
 const kib256 = 256 * 1024
