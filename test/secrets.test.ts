@@ -210,6 +210,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
     'invite',
   ])
   const invite = secret('invite', invited.data.createInvite.invite)
+  await graphql(url, '{ invites { id role createdAt expiresAt } }', {}, owner)
   noteToken(
     'invited session',
     (await register('invited@example.org', { invite }, names('invited session'))).data.register.token,

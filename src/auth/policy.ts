@@ -104,32 +104,45 @@ export function requireKeyManager(viewer: Viewer | null): Viewer {
 
 /** Nothing that a credential gives away reaches further than itself. @throws EXCEEDS_OWN_REACH */
 export function requireCovers(viewer: Viewer, given: Reach): void {
-  if (given.scope === null) return
-  if (!includesScope(viewer.scope, given.scope)) {
-    throw new AppError('EXCEEDS_OWN_REACH', `The scope "${given.scope}" is more than ${describeScope(viewer)}.`)
-  }
-  if (!containsAccess(viewer.access, given.access)) {
-    throw new AppError('EXCEEDS_OWN_REACH', 'The provider access reaches further than your own.')
-  }
+  requireNone(reachExcess(viewer, given))
 }
 
 /** That what was decided for a viewer would be decided again, for who they are now. @throws EXCEEDS_OWN_REACH */
 export function requireUndiminished(before: Viewer, now: Viewer): void {
-  requireRole(now, before.member.role)
+  requireNone(roleExcess(now, before.member.role))
   requireCovers(now, before)
 }
 
 /** Whether the viewer may give somebody this role and access. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH */
 export function requireMayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): void {
   requireScope(viewer, 'admin')
-  requireRole(viewer, given.role)
-  requireCovers(viewer, memberReach(given))
+  requireNone(giftExcess(viewer, given))
 }
 
-function requireRole(viewer: Viewer, role: Role): void {
-  if (!includesRole(viewer.member.role, role)) {
-    throw new AppError('EXCEEDS_OWN_REACH', `The role ${role} is above your own, ${viewer.member.role}.`)
+/** What `requireMayAssign` decides, where what exceeds the viewer is left out instead of being refused. */
+export function mayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): boolean {
+  return includesScope(viewer.scope, 'admin') && giftExcess(viewer, given) === null
+}
+
+/** In which way it is more than the viewer has; null where it is not. */
+function giftExcess(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): string | null {
+  return roleExcess(viewer, given.role) ?? reachExcess(viewer, memberReach(given))
+}
+
+function roleExcess({ member }: Viewer, role: Role): string | null {
+  return includesRole(member.role, role) ? null : `The role ${role} is above your own, ${member.role}.`
+}
+
+function reachExcess(viewer: Viewer, given: Reach): string | null {
+  if (given.scope === null) return null
+  if (!includesScope(viewer.scope, given.scope)) {
+    return `The scope "${given.scope}" is more than ${describeScope(viewer)}.`
   }
+  return containsAccess(viewer.access, given.access) ? null : 'The provider access reaches further than your own.'
+}
+
+function requireNone(excess: string | null): void {
+  if (excess !== null) throw new AppError('EXCEEDS_OWN_REACH', excess)
 }
 
 function describeScope(viewer: Viewer): string {

@@ -1,6 +1,9 @@
+import { type Selectable, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
+import { formatPath } from '../auth/path.ts'
 import type { Role } from '../auth/scopes.ts'
-import type { Change } from './client.ts'
+import type { Change, Database } from './client.ts'
+import type { Schema } from './schema.ts'
 
 export interface Invite {
   id: string
@@ -11,6 +14,32 @@ export interface Invite {
   createdBy: string | null
   /** Null where a session made it. */
   apiKeyId: string | null
+  createdAt: Date
+  expiresAt: Date
+}
+
+const inviteColumns = [
+  'id',
+  'workspace_id',
+  'role',
+  'provider_access',
+  'created_by',
+  'api_key_id',
+  'created_at',
+  'expires_at',
+] as const
+
+function toInvite(row: Pick<Selectable<Schema['invites']>, (typeof inviteColumns)[number]>): Invite {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    role: row.role,
+    access: restoreAccess(row.provider_access),
+    createdBy: row.created_by,
+    apiKeyId: row.api_key_id,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  }
 }
 
 export async function insertInvite(
@@ -50,15 +79,62 @@ export async function redeemInvite(db: Change, tokenHash: Buffer): Promise<Invit
     .where('token_hash', '=', tokenHash)
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
-    .returning(['id', 'workspace_id', 'role', 'provider_access', 'created_by', 'api_key_id'])
+    .returning(inviteColumns)
     .executeTakeFirst()
-  if (!row) return null
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    role: row.role,
-    access: restoreAccess(row.provider_access),
-    createdBy: row.created_by,
-    apiKeyId: row.api_key_id,
-  }
+  return row ? toInvite(row) : null
+}
+
+/**
+ * Neither used nor expired, of these roles and with nothing beyond `within`, the newest first. What NONE is limited to
+ * makes no difference: that role reaches nothing.
+ */
+export async function listOpenInvites(
+  db: Database,
+  workspaceId: string,
+  { roles, within, limit }: { roles: readonly Role[]; within: ProviderAccess; limit: number },
+): Promise<Invite[]> {
+  let query = db
+    .selectFrom('invites')
+    .select(inviteColumns)
+    .where('workspace_id', '=', workspaceId)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', new Date())
+    .where('role', 'in', roles)
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .limit(limit)
+  if (!within.all) query = query.where(isWithin(within.basePaths))
+  return (await query.execute()).map(toInvite)
+}
+
+/** As `containsAccess`. */
+function isWithin(basePaths: Extract<ProviderAccess, { all: false }>['basePaths']) {
+  const providers = [...basePaths.keys()]
+  const tops = [...basePaths.values()].map(formatPath)
+  return sql<boolean>`(
+    role = 'NONE'
+    or provider_access -> 'all' = 'false' and not exists (
+      select from jsonb_to_recordset(provider_access -> 'restrictions') as given ("providerId" text, "basePath" text)
+      where not exists (
+        select from unnest(${providers}::text[], ${tops}::text[]) as own (provider, top)
+        where own.provider = given."providerId"
+          and (own.top = '/' or own.top = given."basePath" or starts_with(given."basePath", own.top || '/')))))`
+}
+
+/** Until the end of the transaction nobody uses it; null where it is unknown, expired or used already. */
+export async function lockOpenInvite(db: Change, workspaceId: string, id: string): Promise<Invite | null> {
+  const row = await db
+    .selectFrom('invites')
+    .select(inviteColumns)
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', new Date())
+    .forUpdate()
+    .executeTakeFirst()
+  return row ? toInvite(row) : null
+}
+
+export async function deleteInvite(db: Change, id: string): Promise<void> {
+  await db.deleteFrom('invites').where('id', '=', id).execute()
 }

@@ -17,6 +17,7 @@ export const auditActions = [
   'LOGOUT',
   'PASSWORD_CHANGE',
   'INVITE_CREATE',
+  'INVITE_REVOKE',
   'MEMBER_UPDATE',
   'MEMBER_REMOVE',
   'API_KEY_CREATE',

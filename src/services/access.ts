@@ -1,6 +1,7 @@
-import { allProviders, type ProviderAccess } from '../auth/access.ts'
+import { allProviders, type ProviderAccess, storeAccess } from '../auth/access.ts'
 import { isId } from '../auth/id.ts'
 import { parsePath, type StoragePath } from '../auth/path.ts'
+import type { Member } from '../auth/viewer.ts'
 import type { Database } from '../db/client.ts'
 import { findProviders } from '../db/providers.ts'
 import { AppError } from '../errors.ts'
@@ -47,4 +48,9 @@ export async function requireProviders(db: Database, workspaceId: string, access
   const existing = new Set(found.filter(record => record.workspaceId === workspaceId).map(record => record.id))
   const missing = ids.find(id => !existing.has(id))
   if (missing !== undefined) throw new AppError('NOT_FOUND', `There is no provider ${missing}.`)
+}
+
+/** For the audit log: what a member has, or is to get. */
+export function given({ role, access }: Pick<Member, 'role' | 'access'>) {
+  return { role, providerAccess: storeAccess(access) }
 }

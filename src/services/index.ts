@@ -12,6 +12,7 @@ import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
 import { watchGrants } from './grant-watch.ts'
 import { createIdempotency } from './idempotency.ts'
+import { createInvites } from './invites.ts'
 import { createKeyUsage } from './key-usage.ts'
 import { createLimits, type LimitSettings } from './limits/index.ts'
 import { createMembers } from './members.ts'
@@ -52,6 +53,7 @@ export function createServices(options: {
     accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
     apiKeys: createApiKeys({ db, audit }),
     members: createMembers({ db, audit }),
+    invites: createInvites({ db, audit }),
     workspaces: createWorkspaces({ db, audit }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),

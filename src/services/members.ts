@@ -1,11 +1,9 @@
-import { storeAccess } from '../auth/access.ts'
 import { isId } from '../auth/id.ts'
-import { requireKeyManager, requireMayAssign, requireScope } from '../auth/policy.ts'
+import { requireMayAssign, requireScope } from '../auth/policy.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Member, Viewer } from '../auth/viewer.ts'
 import { batched } from '../db/batched.ts'
 import type { Change, Database } from '../db/client.ts'
-import { insertInvite } from '../db/invites.ts'
 import {
   countOwners,
   deleteMember,
@@ -18,14 +16,10 @@ import {
 import { deleteUserWithoutMembership } from '../db/users.ts'
 import { lockWorkspace } from '../db/workspaces.ts'
 import { AppError } from '../errors.ts'
-import { type AccessInput, parseAccess, requireProviders } from './access.ts'
-import { createInviteToken } from './accounts.ts'
-import { requireEarlierExpiry } from './api-keys.ts'
+import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
 import type { Audit, Recording } from './audit.ts'
-import { parseFuture, parsePageSize } from './input.ts'
+import { parsePageSize } from './input.ts'
 
-/** Milliseconds that an invite is good for unless it says otherwise: a week. */
-const inviteLifetime = 7 * 24 * 60 * 60 * 1000
 const maxPage = 200
 
 export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
@@ -63,7 +57,15 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
     return found
   })
 
+  /** The member behind something that the viewer was found to be allowed to see; null where they are one no more. */
+  async function find(viewer: Viewer, userId: string): Promise<Member | null> {
+    if (userId === viewer.member.userId) return viewer.member
+    return memberOf(`${requireScope(viewer, 'admin').member.workspaceId}/${userId}`)
+  }
+
   return {
+    find,
+
     /** In the order of joining. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
     async list(viewer: Viewer | null, page: { first: number; after?: string | null | undefined }) {
       const admin = requireScope(viewer, 'admin')
@@ -74,10 +76,9 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
       return { items, hasNext: found.length > limit }
     },
 
-    /** The member behind something that the viewer was found to be allowed to see. */
+    /** As `find`. @throws NOT_FOUND */
     async owner(viewer: Viewer, userId: string): Promise<Member> {
-      if (userId === viewer.member.userId) return viewer.member
-      const member = await memberOf(`${requireScope(viewer, 'admin').member.workspaceId}/${userId}`)
+      const member = await find(viewer, userId)
       if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
       return member
     },
@@ -114,39 +115,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
         }),
       )
     },
-
-    /** `invite` is shown this once; one that a key made ends with the key. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
-    invite(
-      viewer: Viewer | null,
-      input: { role: Role; providerAccess?: AccessInput | null | undefined; expiresAt?: Date | null | undefined },
-    ): Promise<{ invite: string; expiresAt: Date }> {
-      return audit.recorded(viewer, 'INVITE_CREATE', { details: { role: input.role } }, async recording => {
-        const admin = requireScope(requireKeyManager(viewer), 'admin')
-        const access = input.providerAccess ? parseAccess(input.providerAccess) : null
-        const gift = { role: input.role, access: access ?? admin.access }
-        requireMayAssign(admin, gift)
-        const expiresAt = input.expiresAt
-          ? parseFuture(input.expiresAt, 'The expiry of an invite')
-          : new Date(Math.min(Date.now() + inviteLifetime, keyExpiry(admin)))
-        requireEarlierExpiry(admin, expiresAt)
-        const { workspaceId, userId } = admin.member
-        if (access) await requireProviders(db, workspaceId, access)
-        const { invite, hash } = createInviteToken()
-        const apiKeyId = admin.kind === 'API_KEY' ? admin.credentialId : null
-        recording.add({ details: { gives: given(gift), expiresAt } })
-        return recording.commit(async trx => {
-          const values = { workspaceId, tokenHash: hash, ...gift, createdBy: userId, apiKeyId, expiresAt }
-          recording.add({ subject: { kind: 'INVITE', id: await insertInvite(trx, values) } })
-          return { invite, expiresAt }
-        })
-      })
-    },
   }
-}
-
-/** For the audit log. */
-function given({ role, access }: Pick<Member, 'role' | 'access'>) {
-  return { role, providerAccess: storeAccess(access) }
 }
 
 function encodeCursor({ at, userId }: Joined): string {
@@ -159,9 +128,4 @@ function decodeCursor(cursor: string): Joined {
   const joined = { at: new Date(Number(time)), userId }
   if (!/^\d{1,15}$/.test(time) || !isId(userId) || encodeCursor(joined) !== cursor) throw new AppError('INVALID_CURSOR')
   return joined
-}
-
-/** Milliseconds; a session's end says nothing about what was made in it. */
-function keyExpiry({ kind, expiresAt }: Viewer): number {
-  return kind === 'API_KEY' && expiresAt ? expiresAt.getTime() : Number.POSITIVE_INFINITY
 }

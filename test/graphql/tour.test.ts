@@ -253,6 +253,16 @@ t.test('every field of the schema, used as people use it', async t => {
     { input: { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ providerId }] } } },
   )
   isTime(createInvite.expiresAt, 'expiresAt')
+  await ask('mutation { createInvite(input: { role: VIEWER }) { expiresAt } }')
+  const { invites } = await ask(`{ invites { id role ${access} createdAt expiresAt createdBy ${user} } }`)
+  t.match(invites, [
+    { role: 'VIEWER', providerAccess: { all: true }, createdBy: { id: owner.id } },
+    { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ basePath: '/', provider: { id: providerId } }] } },
+  ])
+  isTime(invites[0].createdAt, 'createdAt')
+  t.equal(invites[1].expiresAt, createInvite.expiresAt)
+  t.same(await ask('mutation ($id: ID!) { revokeInvite(id: $id) }', { id: invites[0].id }), { revokeInvite: true })
+  t.match(await ask('{ invites { id } }'), { invites: [{ id: invites[1].id }] })
   const joined = await ask(
     `mutation ($input: RegisterInput!) { register(input: $input) { token user ${user} } }`,
     { input: { email: 'new@example.org', password, invite: createInvite.invite } },

@@ -93,6 +93,7 @@ export async function prepare(
     session: randomUUID(),
     bystander: world.bystander.id,
     spare: world.bystander.id,
+    invite: world.invites.keys().next().value ?? '',
   }
   if (!verdict.may) return { holder, ids }
   for (const [index, { provider, path, sure }] of aims.entries()) {
@@ -101,6 +102,8 @@ export async function prepare(
   }
   if (spends === 'member')
     return { holder, ids: { ...ids, spare: await world.insertMember({ role: 'NONE', access: 'all' }) } }
+  if (spends === 'invite')
+    return { holder, ids: { ...ids, invite: await world.insertInvite({ role: 'NONE', access: 'all' }) } }
   if (spends !== 'session') return { holder, ids }
   const query = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
   const { login } = await world.app.ask(query, { input: { email: holder.email, password } })

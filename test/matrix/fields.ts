@@ -7,6 +7,7 @@ const signedIn: Need = { who: 'anybody signed in' }
 const session: Need = { who: 'session' }
 const keyManager: Need = { who: 'key manager' }
 const admin: Need = { who: 'anybody signed in', scope: 'admin' }
+export const inviter: Need = { ...admin, who: 'key manager' }
 const everyProvider: Need = { ...admin, where: 'every' }
 const wholeProvider: Need = { ...admin, where: 'whole' }
 const read: Need = { who: 'anybody signed in', scope: 'read' }
@@ -37,6 +38,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     },
   },
   'Query.sessions': { needs: session },
+  'Query.invites': { needs: inviter },
   'Query.apiKeys': { needs: keyManager, args: () => ({ ofUser: null, includeInactive: true }) },
   'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
   'Query.providerTypes': { needs: read },
@@ -64,9 +66,10 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
   },
   'Mutation.createInvite': {
-    needs: { ...admin, who: 'key manager' },
+    needs: inviter,
     args: () => ({ input: { role: 'NONE', providerAccess: null, expiresAt: null } }),
   },
+  'Mutation.revokeInvite': { needs: inviter, spends: 'invite', args: ({ ids }) => ({ id: ids.invite }) },
   'Mutation.updateMember': {
     needs: admin,
     gives: 'what the bystander has',
@@ -166,6 +169,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   Installation: { hasOwner: own, registration: own },
   AuthPayload: { token: own, expiresAt: own, user: own },
   Session: { id: own, createdAt: own, expiresAt: own, current: own },
+  Invite: { id: own, role: own, providerAccess: own, createdAt: own, expiresAt: own, createdBy: own },
   CreateInvitePayload: { invite: own, expiresAt: own },
   CreateApiKeyPayload: { apiKey: own, key: own },
   ConnectProviderPayload: { provider: own, authorizationUrl: own },

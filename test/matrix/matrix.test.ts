@@ -40,7 +40,7 @@ t.test('everybody everywhere', async t => {
       const field = fieldsOf(schema, root).find(field => field.name === own)
       if (!field) continue
       const cell = makeCell(world, name, world.founder)
-      const ids = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '' }
+      const ids = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' }
       const args = row.args?.({ places: cell.aims, n: 0, ids }) ?? {}
       const given = Object.entries(args).flatMap(([key, value]) =>
         typeof value === 'object' && value !== null ? Object.keys(value).map(inner => `${key}.${inner}`) : [key],
@@ -172,7 +172,7 @@ t.test('everybody everywhere', async t => {
           const target = {
             places: cell.aims,
             n: 0,
-            ids: { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '' },
+            ids: { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' },
           }
           const call =
             found && 'call' in found ? found.call(target) : operation(schema, row, fields[row]?.args?.(target) ?? {})

@@ -2,6 +2,7 @@ import t from 'tap'
 import { password } from '../support/client.ts'
 import { type Answer, operation, readSchema, type Schema, send } from './api.ts'
 import { balance, runAll, sample } from './cells.ts'
+import { inviter } from './fields.ts'
 import { type Access, judge, judgeGift, type Member, type Role, roles, type Verdict } from './model.ts'
 import { accessInput, createWorld, describeAccess, type Holder, type World } from './world.ts'
 
@@ -62,6 +63,38 @@ t.test('nobody gives what they do not have', async t => {
     t.same(wrong.slice(0, 20), [])
   })
 
+  t.test('nor sees or takes back invites that give more', async t => {
+    const verdictOf = (actor: Holder, gift: Member): Verdict => {
+      const allowed = judge(actor, inviter)
+      return allowed.may ? judgeGift(actor, gift) : allowed
+    }
+    const unlike = await runAll(actors, async actor => {
+      const answer = await call(world, schema, actor, 'Query.invites', {}, world.url, '{ id }')
+      const verdict = judge(actor, inviter)
+      const fault = differs(answer, verdict)
+      if (fault || !verdict.may) return fault && `${actor.label}: ${fault}`
+      const seen = dataOf(answer).invites.map(({ id }: { id: string }) => id)
+      const may = [...world.invites].filter(([, gift]) => judgeGift(actor, gift).may).map(([id]) => id)
+      return seen.toSorted().join() === may.toSorted().join() ? null : `${actor.label} sees ${seen}, may see ${may}`
+    })
+    t.same(unlike.slice(0, 20), [], 'seen')
+    const cases = balance(
+      actors.flatMap(actor => [...world.invites].map(([id, gift]) => ({ actor, id, gift }))),
+      ({ actor, gift }) => verdictOf(actor, gift).may,
+      200,
+    )
+    const wrong = await runAll(cases, async ({ actor, gift, id: standing }) => {
+      const verdict = verdictOf(actor, gift)
+      const id = verdict.may ? await world.insertInvite(gift) : standing
+      const fault = differs(await call(world, schema, actor, 'Mutation.revokeInvite', { id }), verdict)
+      const left = await world.app.db.selectFrom('invites').select('id').where('id', '=', id).execute()
+      const isRight = left.length === (verdict.may ? 0 : 1)
+      return !fault && isRight ? null : `${actor.label} revokes ${name(gift)}: ${fault}, ${left.length} left`
+    })
+    t.comment(`${actors.length} lists, ${cases.length} cases`)
+    t.same(wrong.slice(0, 20), [], 'revoked')
+  })
+
   t.test('in invites', async t => {
     const gifts: { role: Role; access: Access | null }[] = [
       ...members,
@@ -69,7 +102,7 @@ t.test('nobody gives what they do not have', async t => {
       ...roles.map(role => ({ role, access: null })),
     ]
     const verdictOf = (actor: Holder, { role, access }: (typeof gifts)[number]): Verdict => {
-      const allowed = judge(actor, { ...admins, who: 'key manager' })
+      const allowed = judge(actor, inviter)
       // Left out, it is what the giver reaches, which is never too much.
       return allowed.may ? judgeGift(actor, { role, access: access ?? {} }) : allowed
     }
@@ -218,8 +251,9 @@ function call(
   row: string,
   args: Record<string, unknown>,
   url = world.url,
+  select?: string,
 ): Promise<Answer> {
-  return send(url, by.header, operation(schema, row, args))
+  return send(url, by.header, operation(schema, row, args, select))
 }
 
 /** The role that somebody new gets, or why they do not. */

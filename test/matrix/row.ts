@@ -33,6 +33,8 @@ export interface Target {
     /** A member whom nobody needs, with the role NONE. */
     spare: string
     bystander: string
+    /** One that gives the role NONE. */
+    invite: string
   }
 }
 
@@ -43,7 +45,7 @@ export interface Row {
   /** What it gives away, which is never more than the giver has. */
   gives?: 'what the bystander has' | 'a key that reads'
   /** What a success uses up, so that each needs a fresh one. */
-  spends?: 'session' | 'member' | 'provider'
+  spends?: 'session' | 'member' | 'provider' | 'invite'
   /** Made to fail behind the door, with BAD_USER_INPUT, because a success would cost too much here. */
   bounces?: true
   /** What to look for where it succeeded. */

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { fieldsOf, isLeaf, named, operation, readSchema, sendAs, walks } from './api.ts'
 import { argumentsFor, makeCell, prepare, runAll, sample } from './cells.ts'
-import { fields, nestedFields } from './fields.ts'
-import { baseIn, hasScope, isBelow, judgeGift } from './model.ts'
+import { fields, inviter, nestedFields } from './fields.ts'
+import { baseIn, hasScope, isBelow, judge, judgeGift } from './model.ts'
 import { canaryFile, createWorld, folders, type Holder, privateBase, type World } from './world.ts'
 
 /** A text that only some may ever see. */
@@ -85,7 +85,7 @@ t.test('no way through the schema leads outside', async t => {
 })
 
 function canariesOf(world: World): Canary[] {
-  const { providers, roots, founder, good } = world
+  const { providers, roots, founder, good, invites } = world
   const files = [...roots.keys()].flatMap(provider =>
     Object.entries(folders).map(([name, folder]) => ({
       text: canaryFile(provider, name),
@@ -107,12 +107,17 @@ function canariesOf(world: World): Canary[] {
       isFor: (holder: Holder) =>
         holder.userId === userId || (hasScope(holder, 'admin') && judgeGift(holder, owner).may),
     }))
+  const gifts = [...invites].map(([id, gift]) => ({
+    text: id,
+    isFor: (holder: Holder) => judge(holder, inviter).may && judgeGift(holder, gift).may,
+  }))
   const nobody = ['$argon2', 'password', 'sealed'].map(text => ({ text, isFor: () => false }))
   return [
     ...files,
     ...configs,
     ...people,
     ...keys,
+    ...gifts,
     ...nobody,
     { text: 'canary-name-hidden', isFor: holder => baseIn(holder, providers.hidden) !== null },
     { text: providers.hidden, isFor: holder => baseIn(holder, providers.hidden) !== null },

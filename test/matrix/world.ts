@@ -2,6 +2,7 @@
  * One server with people, keys and files to try everything on. What lies outside of most credentials' reach has "canary"
  * in its name, so that it can be told in any answer.
  */
+import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -49,9 +50,13 @@ export interface World {
   ownKeys: Map<string, string>
   /** A VIEWER of the base path whom no cell changes. */
   bystander: { id: string } & Member
+  /** Open ones that no cell uses or revokes, of every role and access, by id: the first gives the role NONE. */
+  invites: ReadonlyMap<string, Member>
   next(): number
   /** Somebody new, without paying for a password. */
   insertMember(member: Member): Promise<string>
+  /** Made by the founder; nobody has what one registers with. */
+  insertInvite(gift: Member): Promise<string>
   person(member: Member, email?: string): Promise<Holder>
   key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
   connect(name: string): Promise<string>
@@ -132,14 +137,24 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     return { ...owner, label, kind: 'key' as const, key: given, header: `Bearer ${made.key}`, keyId: made.id, name }
   }
 
+  const storedAccess = (access: Access) =>
+    JSON.stringify(access === 'all' ? { all: true } : { all: false, ...accessInput(access) })
+
   async function insertMember(member: Member): Promise<string> {
-    const stored = member.access === 'all' ? { all: true } : { all: false, ...accessInput(member.access) }
     const email = `canary-inserted-${next()}@example.org`
     const { rows } = await sql<{ id: string }>`
       with person as (insert into users (email, email_key, password_hash) values (${email}, ${email}, 'none') returning id)
       insert into members (workspace_id, user_id, role, provider_access)
-      select workspaces.id, person.id, ${member.role}, ${JSON.stringify(stored)}::jsonb from workspaces, person
+      select workspaces.id, person.id, ${member.role}, ${storedAccess(member.access)}::jsonb from workspaces, person
       returning user_id as id`.execute(app.db)
+    return rows[0]?.id ?? ''
+  }
+
+  async function insertInvite(gift: Member): Promise<string> {
+    const { rows } = await sql<{ id: string }>`
+      insert into invites (workspace_id, token_hash, role, provider_access, created_by, expires_at)
+      select id, ${randomBytes(32)}, ${gift.role}, ${storedAccess(gift.access)}::jsonb, ${founder.userId}, now() + interval '1 day'
+      from workspaces returning id`.execute(app.db)
     return rows[0]?.id ?? ''
   }
 
@@ -172,6 +187,10 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
   }
   await insertMember({ role: 'VIEWER', access: { [main]: privateBase } })
   const ownKeys = new Map<string, string>()
+  const invites = new Map<string, Member>()
+  for (const role of roles) {
+    for (const access of Object.values(accesses)) invites.set(await insertInvite({ role, access }), { role, access })
+  }
   const world: World = {
     app,
     url: app.url,
@@ -185,8 +204,10 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     none,
     ownKeys,
     bystander: { id: await insertMember(bystander), ...bystander },
+    invites,
     next,
     insertMember,
+    insertInvite,
     person,
     key,
     connect,

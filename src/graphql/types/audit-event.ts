@@ -12,6 +12,7 @@ const actions: Record<AuditAction, { description: string }> = {
   LOGOUT: { description: 'A session was ended.' },
   PASSWORD_CHANGE: { description: 'Somebody changed their password.' },
   INVITE_CREATE: { description: 'An invite was made.' },
+  INVITE_REVOKE: { description: 'An invite was revoked.' },
   MEMBER_UPDATE: { description: 'A member was given a role or provider access.' },
   MEMBER_REMOVE: { description: 'A membership was ended.' },
   API_KEY_CREATE: { description: 'An API key was made.' },

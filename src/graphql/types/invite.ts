@@ -1,6 +1,36 @@
+import { requireViewer } from '../../auth/viewer.ts'
+import type { Invite } from '../../db/invites.ts'
+import { maxInvites } from '../../services/invites.ts'
 import { builder } from '../builder.ts'
+import { ProviderAccessRef, UserRef } from '../refs.ts'
 import { ProviderAccessInput } from './provider-access.ts'
 import { RoleEnum } from './role.ts'
+
+const InviteType = builder.objectRef<Invite>('Invite').implement({
+  description: 'An invite that was neither used nor has expired. What one registers with is never shown again.',
+  fields: t => ({
+    id: t.exposeID('id', { description: 'Stays the same for good; nobody can register with it.' }),
+    role: t.expose('role', { type: RoleEnum, description: 'What whoever uses it becomes.' }),
+    providerAccess: t.field({
+      type: ProviderAccessRef,
+      description: 'Which providers they can use the role on.',
+      authScopes: { credential: true },
+      resolve: ({ access }, _args, { viewer }) => ({ access, seenBy: viewer }),
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when it can be used.' }),
+    createdBy: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'Who made it; null where they are a member no more, and then it gives nothing.',
+      authScopes: { credential: true },
+      resolve: async ({ createdBy }, _args, { services, viewer }) => {
+        const member = createdBy === null ? null : await services.members.find(requireViewer(viewer), createdBy)
+        return member && { member, seenBy: viewer }
+      },
+    }),
+  }),
+})
 
 const CreateInvitePayload = builder.objectRef<{ invite: string; expiresAt: Date }>('CreateInvitePayload').implement({
   description: 'A new invite.',
@@ -21,14 +51,35 @@ const CreateInviteInput = builder.inputType('CreateInviteInput', {
   }),
 })
 
-builder.mutationField('createInvite', t =>
+const inviters = 'Needs the scope `admin`, and a session or an unrestricted key'
+
+builder.queryField('invites', t =>
   t.field({
+    type: [InviteType],
+    description: `Invites that were neither used nor have expired, and give no more than you could, the newest first, at most ${maxInvites}. ${inviters}.`,
+    authScopes: { credential: true },
+    complexity: { field: 1, multiplier: maxInvites },
+    resolve: (_root, _args, { services, viewer }) => services.invites.list(viewer),
+  }),
+)
+
+builder.mutationFields(t => ({
+  createInvite: t.field({
     type: CreateInvitePayload,
-    description:
-      'Makes an invite that one person can register with. Needs the scope `admin`, and a session or an unrestricted key; one that a key made ends with the key.',
+    description: `Makes an invite that one person can register with. ${inviters}; one that a key made ends with the key.`,
     audit: 'INVITE_CREATE',
     authScopes: { credential: true },
     args: { input: t.arg({ type: CreateInviteInput, required: true, description: 'What the invite gives.' }) },
-    resolve: (_root, { input }, { services, viewer }) => services.members.invite(viewer, input),
+    resolve: (_root, { input }, { services, viewer }) => services.invites.create(viewer, input),
   }),
-)
+  revokeInvite: t.boolean({
+    description: `Takes an invite back that was not used yet and gives no more than you could. True once nobody can register with it. ${inviters}.`,
+    audit: 'INVITE_REVOKE',
+    authScopes: { credential: true },
+    args: { id: t.arg.id({ required: true, description: 'Of the invite.' }) },
+    resolve: async (_root, { id }, { services, viewer }) => {
+      await services.invites.revoke(viewer, id)
+      return true
+    },
+  }),
+}))

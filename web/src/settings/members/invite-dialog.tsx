@@ -15,7 +15,7 @@ import { ExpiryField, useExpiry } from '../access/expiry.tsx'
 import { CreateInviteMutation } from './operations.ts'
 
 /** Makes a link for one person; the server sends no mail, so whoever made it passes it on. */
-export function InviteDialog({ onClose }: { onClose: () => void }) {
+export function InviteDialog({ onMade, onClose }: { onMade: () => void; onClose: () => void }) {
   const { role: ownRole } = useSession().viewer.user
   const { reachesAll } = useScopes()
   const [role, setRole] = useState<Role>('VIEWER')
@@ -27,6 +27,7 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
       const input = { role, providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
       return ask(CreateInviteMutation, { input })
     },
+    onSuccess: onMade,
   })
   if (invite.data) return <InviteLink {...invite.data.createInvite} onClose={onClose} />
   return (

@@ -31,3 +31,24 @@ export const CreateInviteMutation = graphql(`
     createInvite(input: $input) { invite expiresAt }
   }
 `)
+
+export const InvitesQuery = graphql(`
+  query Invites {
+    invites {
+      id role createdAt expiresAt
+      providerAccess { all restrictions { basePath provider { id name } } }
+      createdBy { id name email }
+    }
+  }
+`)
+
+export type Invite = ResultOf<typeof InvitesQuery>['invites'][number]
+
+export const RevokeInviteMutation = graphql(`
+  mutation RevokeInvite($id: ID!) {
+    revokeInvite(id: $id)
+  }
+`)
+
+export const membersKey = ['members'] as const
+export const invitesKey = ['invites'] as const

@@ -9,8 +9,9 @@ import { Loading } from '../../ui/loading.tsx'
 import { AdminOnly } from '../admin-only.tsx'
 import { EditMemberDialog } from './edit-member-dialog.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
+import { Invites } from './invites.tsx'
 import { MemberTable } from './member-table.tsx'
-import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
+import { invitesKey, type Member, MembersQuery, membersKey, RemoveMemberMutation } from './operations.ts'
 
 type Open = { kind: 'invite' } | { kind: 'edit' | 'remove'; member: Member }
 
@@ -26,14 +27,15 @@ function Members() {
   const { registration } = useSession().workspace
   const client = useQueryClient()
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: ['members'],
+    queryKey: membersKey,
     queryFn: ({ signal, pageParam }) => ask(MembersQuery, { after: pageParam }, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: ({ users }) => (users.pageInfo.hasNextPage ? users.pageInfo.endCursor : null),
   })
   const [open, setOpen] = useState<Open | null>(null)
   const close = () => setOpen(null)
-  const reload = () => client.invalidateQueries({ queryKey: ['members'] })
+  const reload = () => client.invalidateQueries({ queryKey: membersKey })
+  const reloadInvites = () => client.invalidateQueries({ queryKey: invitesKey })
   return (
     <>
       <div className="page-head">
@@ -59,7 +61,8 @@ function Members() {
           Show more
         </Button>
       )}
-      {open?.kind === 'invite' && <InviteDialog onClose={close} />}
+      <Invites />
+      {open?.kind === 'invite' && <InviteDialog onMade={() => void reloadInvites()} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
       {open?.kind === 'remove' && (
         <Confirm
@@ -67,7 +70,7 @@ function Members() {
           action="Remove"
           act={async () => {
             await ask(RemoveMemberMutation, { userId: open.member.id })
-            await reload()
+            await Promise.all([reload(), reloadInvites()])
           }}
           onClose={close}
         >

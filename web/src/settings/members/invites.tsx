@@ -1,0 +1,103 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ask } from '../../api/request.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import { Time } from '../../ui/time.tsx'
+import { AccessSummary } from '../access/access-summary.tsx'
+import { roleTitles } from '../access/draft.ts'
+import { type Invite, InvitesQuery, invitesKey, membersKey, RevokeInviteMutation } from './operations.ts'
+
+/** Those that somebody could still register with. */
+export function Invites() {
+  const client = useQueryClient()
+  const { data, error, refetch } = useQuery({
+    queryKey: invitesKey,
+    queryFn: ({ signal }) => ask(InvitesQuery, {}, { signal }),
+  })
+  const [revoking, setRevoking] = useState<Invite | null>(null)
+  return (
+    <>
+      <h2>Open invites</h2>
+      {error && <ErrorBox error={error} retry={refetch} />}
+      {!error && !data && <Loading label="Loading the invites" />}
+      {data?.invites.length === 0 && <p className="help">None: nobody can register with an invite.</p>}
+      {data && data.invites.length > 0 && <InviteTable invites={data.invites} onRevoke={setRevoking} />}
+      {revoking && (
+        <Confirm
+          title="Revoke this invite?"
+          action="Revoke"
+          act={async () => {
+            try {
+              await ask(RevokeInviteMutation, { id: revoking.id })
+            } finally {
+              // Where it fails somebody may have come with it meanwhile.
+              const reload = [invitesKey, membersKey].map(queryKey => client.invalidateQueries({ queryKey }))
+              await Promise.all(reload)
+            }
+          }}
+          onClose={() => setRevoking(null)}
+        >
+          <p>
+            Nobody becomes {roleTitles[revoking.role]} with its link from then on. This cannot be taken back; another
+            invite can be made.
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+function InviteTable({ invites, onRevoke }: { invites: readonly Invite[]; onRevoke: (invite: Invite) => void }) {
+  return (
+    <table className="table rows" aria-label="Open invites">
+      <thead>
+        <tr>
+          <th scope="col">Role</th>
+          <th scope="col">Reaches</th>
+          <th scope="col">Made</th>
+          <th scope="col">Expires</th>
+          <th scope="col">
+            <span className="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {invites.map(invite => (
+          <Row key={invite.id} invite={invite} onRevoke={onRevoke} />
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function Row({ invite, onRevoke }: { invite: Invite; onRevoke: (invite: Invite) => void }) {
+  const { id, role, providerAccess, createdAt, createdBy, expiresAt } = invite
+  const [roleId, madeId] = [`invite-${id}`, `invite-${id}-made`]
+  return (
+    <tr>
+      <td id={roleId}>
+        <span className="badge">{roleTitles[role]}</span>
+      </td>
+      <td data-label="Reaches">{role === 'NONE' ? 'nothing yet' : <AccessSummary access={providerAccess} />}</td>
+      <td data-label="Made" id={madeId}>
+        <Time at={createdAt} as="distance" />
+        <div className="help">
+          by {createdBy ? (createdBy.name ?? createdBy.email) : 'somebody who left; it works no more'}
+        </div>
+      </td>
+      <td data-label="Expires">
+        <Time at={expiresAt} as="distance" />
+      </td>
+      <td className="actions-cell">
+        <div className="actions">
+          <Button variant="danger" onPress={() => onRevoke(invite)} aria-describedby={`${roleId} ${madeId}`}>
+            Revoke
+          </Button>
+        </div>
+      </td>
+    </tr>
+  )
+}
