@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { type ClientRequest, request } from 'node:http'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
 import { createLeases } from '../../src/services/resumable/lease.ts'
+import { Held, Share } from '../../src/services/resumable/memory.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { metadataHeader, reasonOf, type TusTarget, tus, tusPath } from './tus.ts'
 
@@ -95,4 +97,52 @@ t.test('a lease counts as lost where the database does not answer', async t => {
   })
   t.ok(lease.lost.aborted)
   await lease[Symbol.asyncDispose]()
+})
+
+t.test(
+  'many uploads at once share the memory for blocks: where it is little, blocks begin in the database',
+  async t => {
+    const app = await startApp(t)
+    const target = await owner(app)
+    const bytes = randomBytes(3 * mib + 5)
+    const url = await begin(target, '/file', bytes.length)
+    const others = Array.from({ length: 4000 }, () => new Share())
+    const headers = {
+      authorization: `Bearer ${target.token}`,
+      'tus-resumable': '1.0.0',
+      'upload-offset': '0',
+      'content-type': 'application/offset+octet-stream',
+      'content-length': bytes.length,
+    }
+    const sending = request(new URL(url, app.url), { method: 'PATCH', headers })
+    const answered = once(sending, 'response')
+    const split = 1.5 * mib
+    sending.write(bytes.subarray(0, split))
+    const chunks = () => app.db.selectFrom('upload_chunks').select('position').execute()
+    while ((await chunks()).length === 0) await sleep(20)
+    sending.end(bytes.subarray(split))
+    const [response] = await answered
+    t.equal(response.statusCode, 204)
+    for (const other of others) other[Symbol.dispose]()
+    t.same(await chunks(), [])
+    const stored = await app.download(target.token, target.metadata.providerId ?? '', '/file')
+    t.ok(Buffer.from(await stored.arrayBuffer()).equals(bytes))
+  },
+)
+
+t.test('bodies that wait for their checksum share a bound', async t => {
+  const app = await startApp(t)
+  const target = await owner(app)
+  const bytes = Buffer.from('hello')
+  const url = await begin(target, '/file', bytes.length)
+  const digest = createHash('sha256').update(bytes).digest('base64')
+  const headers = { 'upload-offset': '0', 'upload-checksum': `sha256 ${digest}` }
+  {
+    using others = new Held()
+    others.add(128 * mib - 1)
+    const refused = await tus(target, 'PATCH', url, headers, bytes)
+    t.equal(refused.status, 503)
+    t.equal(await reasonOf(refused), 'UNAVAILABLE')
+  }
+  t.equal((await tus(target, 'PATCH', url, headers, bytes)).status, 204)
 })

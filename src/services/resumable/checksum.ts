@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { addAbortSignal, Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
+import type { Held } from './memory.ts'
 import { detached } from './receive.ts'
 
 export const checksumAlgorithms = ['sha1', 'sha256', 'sha512', 'md5'] as const
@@ -16,9 +17,14 @@ const maxBytes = 16 * 1024 * 1024
 
 /**
  * The same bytes, once they are known to have the checksum.
- * @param stop ends the body @throws TOO_LARGE, CHECKSUM_MISMATCH, the signal's reason
+ * @param held counts them @param stop ends the body @throws TOO_LARGE, CHECKSUM_MISMATCH, UNAVAILABLE, the signal's reason
  */
-export async function checked(body: Readable, { algorithm, digest }: Checksum, stop: AbortSignal): Promise<Readable> {
+export async function checked(
+  body: Readable,
+  { algorithm, digest }: Checksum,
+  held: Held,
+  stop: AbortSignal,
+): Promise<Readable> {
   const hash = createHash(algorithm)
   const chunks: Buffer[] = []
   let bytes = 0
@@ -26,6 +32,7 @@ export async function checked(body: Readable, { algorithm, digest }: Checksum, s
     for await (const chunk of addAbortSignal(stop, detached(body))) {
       bytes += chunk.length
       if (bytes > maxBytes) throw new AppError('TOO_LARGE', `A request with a checksum has at most ${maxBytes} bytes.`)
+      held.add(chunk.length)
       hash.update(chunk)
       chunks.push(chunk)
     }

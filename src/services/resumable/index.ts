@@ -25,6 +25,7 @@ import { blockFor, maxFileBytes, maxHeldBytes } from './bounds.ts'
 import { type Checksum, checked } from './checksum.ts'
 import { finish } from './finish.ts'
 import { createLeases, type Lease } from './lease.ts'
+import { Held } from './memory.ts'
 import { receive } from './receive.ts'
 import { requireRoom } from './room.ts'
 import { giveUp, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
@@ -116,7 +117,8 @@ export function createResumableUploads(options: {
         using running = storage.running.enter([location.grant], lease.lost)
         const stop = AbortSignal.any([signal, lease.wanted, running.signal])
         using work = workSignal(signal, running.signal)
-        const good = checksum ? await checked(body, checksum, stop) : body
+        using held = new Held()
+        const good = checksum ? await checked(body, checksum, held, stop) : body
         if (lease.record.storedPath === null) await receive(target, good, work.signal, stop)
         return lease.record.received
       },

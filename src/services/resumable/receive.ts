@@ -2,12 +2,14 @@ import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { tooLarge } from '../files/upload.ts'
 import { finish } from './finish.ts'
+import { Share } from './memory.ts'
 import { requireRoom } from './room.ts'
 import { append, type Target } from './target.ts'
 
 /**
- * Takes bytes in, a block at a time: while one is on its way, the next is gathered. What has come when the body breaks
- * off is kept; the file is made visible with its last byte.
+ * Takes bytes in, a block at a time: while one is on its way, the next is gathered. Where it is longer than there is memory
+ * for, its beginning waits in the database. What has come when the body breaks off is kept; the file is made visible with
+ * its last byte.
  *
  * @param work ends what is done at the back end @param stop ends the body
  */
@@ -18,21 +20,34 @@ export async function receive(target: Target, body: Readable, work: AbortSignal,
   // finish whose end nobody saw: the file may be there, and then there is nothing to add to.
   const resumable = finishing || received - appended > block ? null : location.resumable
   const limit = Math.min(size ?? maxBytes, maxBytes)
+  using share = new Share()
   let total = received
   let gathered: Buffer[] = []
+  let gatheredBytes = 0
   let room = resumable ? block - (received - appended) : block
   let writing: Promise<void> = Promise.resolve()
 
   const chunks = detached(body)
 
-  const keepBlock = async () => {
+  const gather = (bytes: Buffer) => {
+    gathered.push(bytes)
+    gatheredBytes += bytes.length
+    room -= bytes.length
+  }
+
+  const pass = async (keep: (bytes: readonly Buffer[]) => Promise<void>) => {
     await writing
     const bytes = gathered
     gathered = []
-    room = block
-    writing = resumable ? append(target, bytes, work) : hold(target, bytes)
+    gatheredBytes = 0
+    writing = keep(bytes)
     // At once: the next chunk may be a long time coming.
     writing.catch(() => chunks.destroy())
+  }
+  const setAside = () => pass(bytes => hold(target, bytes))
+  const keepBlock = async () => {
+    room = block
+    await (resumable ? pass(bytes => append(target, bytes, work)) : setAside())
   }
 
   let broken: { error: unknown } | undefined
@@ -42,14 +57,16 @@ export async function receive(target: Target, body: Readable, work: AbortSignal,
       total += rest.length
       if (total > limit) throw tooLarge(limit)
       while (rest.length > room) {
-        gathered.push(rest.subarray(0, room))
-        rest = rest.subarray(room)
+        const length = room
+        gather(rest.subarray(0, length))
+        rest = rest.subarray(length)
         await keepBlock()
       }
-      gathered.push(rest)
-      room -= rest.length
+      gather(rest)
       // The end of a file whose size is known is appended with the finish.
-      if (room === 0 && total !== size) await keepBlock()
+      if (total === size) continue
+      if (room === 0) await keepBlock()
+      else if (gatheredBytes >= share.bytes) await setAside()
     }
   } catch (error) {
     if (total > limit) gathered = []
