@@ -1,0 +1,114 @@
+/**
+ * The server's clock is set forward and back, while that of the database goes on. What is promised:
+ * - Unfinished uploads, who works on them, and how often somebody may ask, go by the database's clock or by time that has
+ *   passed (`performance.now`): they never notice.
+ * - Sessions, keys and links end at a time of day, by the server's clock. One that is ahead ends them too early, and nothing
+ *   else: when it is right again, so are they.
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+import { steppedClock } from '../support/clock.ts'
+import { metadataHeader, type TusTarget, tus, tusPath } from './tus.ts'
+
+const hour = 60 * 60 * 1000
+const day = 24 * hour
+const mib = 1024 * 1024
+
+t.test('unfinished uploads', async t => {
+  const step = steppedClock(t)
+  const app = await startApp(t)
+  const replica = await app.replica()
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'local', { root: app.folder })
+  const target: TusTarget = { url: app.url, token, metadata: { providerId, path: '/file' } }
+  const bytes = randomBytes(3 * mib)
+  const headers = { 'upload-length': `${bytes.length}`, 'upload-metadata': metadataHeader(target.metadata) }
+  const url = (await tus(target, 'POST', tusPath, headers)).headers.get('location') ?? ''
+  let offset = 0
+  for (const [index, jump] of [2 * day, -2 * day, -30 * day].entries()) {
+    step(jump)
+    await Promise.all([app, replica].map(({ app }) => app.services.uploads.sweep()))
+    const head = await tus({ ...target, url: replica.url }, 'HEAD', url)
+    t.equal(head.status, 200, `${jump / day} days`)
+    t.equal(head.headers.get('upload-offset'), `${offset}`)
+    const end = (index + 1) * mib
+    const sent = await tus(target, 'PATCH', url, { 'upload-offset': `${offset}` }, bytes.subarray(offset, end))
+    t.equal(sent.status, 204)
+    offset = end
+  }
+  const stored = await app.download(token, providerId, '/file')
+  t.ok(Buffer.from(await stored.arrayBuffer()).equals(bytes))
+})
+
+t.test('one request works on an upload at a time, whatever the clock', async t => {
+  const step = steppedClock(t)
+  const app = await startApp(t)
+  const replica = await app.replica()
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'local', { root: app.folder })
+  const target: TusTarget = { url: app.url, token, metadata: { providerId, path: '/file' } }
+  const headers = { 'upload-length': `${2 * mib}`, 'upload-metadata': metadataHeader(target.metadata) }
+  const url = (await tus(target, 'POST', tusPath, headers)).headers.get('location') ?? ''
+  const viewer = await app.app.services.credentials.authenticate(token, { address: '', requestId: '' })
+  const id = url.split('/').at(-1) ?? ''
+  const held = await app.app.services.uploads.open(viewer, id, AbortSignal.timeout(10_000))
+  for (const jump of [2 * day, -2 * day]) {
+    step(jump)
+    const taken = replica.app.services.uploads.open(viewer, id, AbortSignal.timeout(700))
+    await t.rejects(taken, { name: 'AbortError' }, 'still held')
+  }
+  await held[Symbol.asyncDispose]()
+  const next = await replica.app.services.uploads.open(viewer, id, AbortSignal.timeout(10_000))
+  await next[Symbol.asyncDispose]()
+})
+
+t.test('how often somebody may ask', async t => {
+  const step = steppedClock(t)
+  const app = await startApp(t, { settings: { rateLimit: 10 } })
+  const replica = await app.replica()
+  const { token } = await app.register('owner@example.org')
+  const statusAt = async (server: typeof app) => (await server.graphql('{ me { email } }', {}, token)).status
+  while ((await statusAt(app)) !== 429) await sleep(1)
+  // Replicas tell one another a moment later.
+  while ((await statusAt(replica)) !== 429) await sleep(20)
+  for (const jump of [2 * hour, -2 * hour, 0]) {
+    step(jump)
+    for (const server of [app, replica]) t.equal(await statusAt(server), 429, `${jump / hour} hours`)
+  }
+})
+
+t.test('sessions, keys and links', async t => {
+  const step = steppedClock(t)
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'local', { root: app.folder })
+  await app.upload(token, providerId, '/file', 'content')
+  const expiresAt = new Date(Date.now() + hour).toISOString()
+  const { key } = await app.createKey(token, { name: 'k', scopes: ['read'], expiresAt })
+  const query = `query ($providerId: ID!) { file(providerId: $providerId, path: "/file") {
+    downloadUrl(expiresIn: 3600) } }`
+  const { file } = await app.ask(query, { providerId }, token)
+  const link = new URL(file.downloadUrl, app.url)
+  const statuses = async () => {
+    const answers = [
+      await app.download(token, providerId, '/file'),
+      await app.download(key, providerId, '/file'),
+      await fetch(new URL(link.pathname + link.search, app.url)),
+    ]
+    return Promise.all(answers.map(async answer => (await answer.arrayBuffer()) && answer.status))
+  }
+  const good = [200, 200, 200]
+  t.same(await statuses(), good)
+  for (const [jump, expected] of [
+    [2 * hour, [200, 401, 401]],
+    [0, good],
+    [30 * day, [401, 401, 401]],
+    [-30 * day, good],
+    [0, good],
+  ] as const) {
+    step(jump)
+    t.same(await statuses(), expected, `${jump / hour} hours`)
+  }
+})
