@@ -24,6 +24,8 @@ export function sessionTokens(secrets: Secrets): SessionTokens {
     algorithms: ['HS256'],
     allowedIss: issuer,
     cache: 1000,
+    // A refusal is not kept: after a clock that was ahead has been set right, it would hold until that time comes again.
+    errorCacheTTL: () => Number.NEGATIVE_INFINITY,
     requiredClaims: ['exp'],
   })
   return {
