@@ -64,9 +64,11 @@ export function graphqlRoute(
   })
 
   // Nobody is known yet while a body comes in; one that does not come to its end is not waited for.
-  app.addHook('preParsing', (request, _reply, payload, done) => {
+  app.addHook('preParsing', (request, reply, payload, done) => {
     const late = setTimeout(() => request.raw.destroy(), bodyTimeout)
     request.raw.once('end', () => clearTimeout(late)).once('close', () => clearTimeout(late))
+    // Of a body that nobody reads, neither may come.
+    reply.raw.once('close', () => clearTimeout(late))
     done(null, payload)
   })
 

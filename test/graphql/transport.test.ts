@@ -244,6 +244,13 @@ t.test('/graphql over HTTP', async t => {
     }
   })
 
+  t.test('a body that nobody reads is not waited for once it is answered', async t => {
+    const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length
+    const before = timers()
+    for (let n = 0; n < 10; n++) await post('x'.repeat(1_100_000))
+    t.ok(timers() < before + 5, `${timers()} timers after ${before}`)
+  })
+
   t.test('GET reads, and changes nothing', async t => {
     t.match(await get({ query: 'query ($n: Int) { users(first: $n) { nodes { email } } }', variables: '{"n":1}' }), {
       status: 200,

@@ -94,6 +94,8 @@ export function FileTable({
     // The heads of the columns are buttons of their own.
     if (event.target !== scroller.current) return
     const { key, shiftKey, altKey } = event
+    // Whatever else is done, the next letter begins a name.
+    if (key.length > 1) typed.current.text = ''
     const command = event.ctrlKey || event.metaKey
     const focused = entries[focusedIndex]
     const step = steps[key]
