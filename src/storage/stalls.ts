@@ -5,6 +5,7 @@
  */
 import { Duplex, Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
+import { passed } from './passed.ts'
 
 export interface Patience {
   /** Milliseconds in which nothing of a transfer moves. */
@@ -80,7 +81,11 @@ export async function takenInTime<T>(
   const emit = body.emit
   // A listener would set the body flowing. Each piece is told of, in whichever way it is read: see `readable.read` of Node.
   body.emit = (event: string | symbol, ...args: unknown[]) => {
-    if (event === 'data') taken += (args[0] as Uint8Array).length
+    if (event === 'data') {
+      const { length } = args[0] as Uint8Array
+      taken += length
+      passed(length)
+    }
     return emit.call(body, event, ...args)
   }
   // What is piped into is filled by itself; what is not begins to read ahead, so that it is seen whether there is anything.
