@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
+import { join } from 'node:path'
 import { backUp } from './backup.ts'
 import { EmbeddedPostgresError } from './db/embedded/index.ts'
 import { readSettings } from './settings.ts'
-import { start } from './start.ts'
 import { StartError } from './start-error.ts'
 
 const usage = `Usage: stowage                    start the server
@@ -14,7 +16,7 @@ Settings come from the environment.
 /** The exit status. */
 export async function run(args: readonly string[]): Promise<number> {
   const [command, operand, ...rest] = args
-  if (command === undefined) return attempt('start', () => start(readSettings(process.env)))
+  if (command === undefined) return attempt('start', runServer)
   if (command === 'backup' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
     return attempt('back up', () => runBackup(operand))
   }
@@ -22,6 +24,14 @@ export async function run(args: readonly string[]): Promise<number> {
   const stream = asked ? process.stdout : process.stderr
   stream.write(usage)
   return asked ? 0 : 2
+}
+
+async function runServer(): Promise<number> {
+  const settings = readSettings(process.env)
+  // A quarter of a warm start; what is loaded from here on. The data folder itself is made later, with its rights.
+  if (existsSync(settings.dataFolder)) enableCompileCache(join(settings.dataFolder, 'compiled'))
+  const { start } = await import('./start.ts')
+  return await start(settings)
 }
 
 async function runBackup(folder: string): Promise<number> {
