@@ -68,7 +68,11 @@ export function createAuthorization(options: {
     const sealed = secrets.seal(JSON.stringify(pending), stateHash.toString('hex'))
     const expiresAt = new Date(Date.now() + lifetime)
     await insertOAuthState(change, { stateHash, providerId: record.id, workspaceId, userId, sealed, expiresAt })
-    return flow.authorizeUrl(config, { redirectUri: pending.redirectUri, state, codeChallenge }).href
+    try {
+      return flow.authorizeUrl(config, { redirectUri: pending.redirectUri, state, codeChallenge }).href
+    } catch (error) {
+      throw fromAdapter(error)
+    }
   }
 
   return {

@@ -71,6 +71,15 @@ export function createProviders(options: {
       .catch(() => storage.forget(record.id))
   }
 
+  /** Before somebody has given consent: what the configuration lacks can be told without asking the back end. */
+  async function look(adapter: Adapter, config: Config): Promise<void> {
+    await storage
+      .tryOut(adapter, config, async () => {})
+      .catch(error => {
+        if (!(error instanceof AppError) || error.reason !== 'NEEDS_RECONNECT') throw error
+      })
+  }
+
   function seal(id: string, adapter: Adapter, config: Config) {
     const { open, secret } = adapter.rules.split(config)
     const sealedSecrets = Object.keys(secret).length > 0 ? secrets.seal(JSON.stringify(secret), id) : null
@@ -137,9 +146,8 @@ export function createProviders(options: {
         const name = parseName(input.name, 'The name of a provider')
         const adapter = adapterOf(input.type)
         const config = adapter.rules.parse(input.config)
-        // Without consent there is nothing to try yet.
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
-        if (!awaitsConsent) await storage.tryOut(adapter, config, probe)
+        await (awaitsConsent ? look(adapter, config) : storage.tryOut(adapter, config, probe))
         const id = randomUUID()
         recording.add({ place: { providerId: id }, providerName: name })
         return recording.commit(change =>
@@ -178,7 +186,7 @@ export function createProviders(options: {
         const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
         // What was consented to may not be what the new configuration asks for: only trying tells.
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config) && record.status !== 'CONNECTED'
-        if (!awaitsConsent) await storage.tryOut(adapter, config, probe, record)
+        await (awaitsConsent ? look(adapter, config) : storage.tryOut(adapter, config, probe, record))
         // Names only: values can be secrets.
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
         return recording.commit(async change => {
@@ -213,7 +221,7 @@ export function createProviders(options: {
         const record = await storage.record(granted)
         const outcome = await reopen(record).then(
           () => ({ status: 'CONNECTED', statusReason: null }) as const,
-          error => statusOf(fromAdapter(error)),
+          error => statusOf(record, fromAdapter(error)),
         )
         recording.add({ providerName: record.name, details: { status: outcome.status } })
         await recording.commit(change => setProviderStatus(change, record, outcome))
@@ -233,12 +241,12 @@ function present(record: ProviderRecord | null): ProviderRecord {
   return record
 }
 
-function statusOf(error: unknown): Pick<ProviderRecord, 'status' | 'statusReason'> {
-  const known = error instanceof AppError ? error : new AppError('INTERNAL', undefined, { cause: error })
-  return {
-    status: known.reason === 'NEEDS_RECONNECT' ? 'NEEDS_RECONNECT' : 'UNAVAILABLE',
-    statusReason: known.message,
-  }
+function statusOf(record: ProviderRecord, error: unknown): Pick<ProviderRecord, 'status' | 'statusReason'> {
+  const { reason, message } = error instanceof AppError ? error : new AppError('INTERNAL', undefined, { cause: error })
+  if (reason !== 'NEEDS_RECONNECT') return { status: 'UNAVAILABLE', statusReason: message }
+  // A consent that never was is not gone.
+  const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : reason
+  return { status, statusReason: message }
 }
 
 function propertiesOf(config: unknown): string[] {

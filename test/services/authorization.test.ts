@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { AdapterDefinition } from '../../adapters/contract.ts'
+import { type AdapterDefinition, StorageError } from '../../adapters/contract.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
@@ -54,6 +54,12 @@ t.test('consent through the browser', async t => {
     t.equal(refused.status, 502)
     t.match(await refused.json(), { errors: [{ extensions: { reason: 'NEEDS_RECONNECT' } }] })
     t.match(await statusNow(), { status: 'NEEDS_AUTHORIZATION' })
+    const { testProvider } = await app.ask(
+      'mutation ($id: ID!) { testProvider(id: $id) { status } }',
+      { id },
+      owner.token,
+    )
+    t.match(testProvider, { status: 'NEEDS_AUTHORIZATION' }, 'a consent that never was is not gone')
   })
 
   await t.test('each state works once, within its time, for who began it', async t => {
@@ -181,6 +187,44 @@ t.test('consent through the browser', async t => {
     const { errors } = await app.graphql(authorize, { id: connectProvider.provider.id }, owner.token)
     t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INPUT' } }])
   })
+})
+
+t.test('what a configuration lacks is told before anybody is asked for consent', async t => {
+  const { fake, app, owner, connectDrive } = await start(t)
+  const { clientId, clientSecret } = fake.oauth
+  const refusal = [
+    { message: /client id with its secret/, extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_CONFIG' } },
+  ]
+  for (const config of [{}, { clientId }, { clientSecret }]) {
+    const { errors } = await app.graphql(
+      connect,
+      { input: { type: 'google-drive', name: 'Drive', config } },
+      owner.token,
+    )
+    t.match(errors, refusal)
+  }
+  const { providers } = await app.ask('{ providers { id } }', {}, owner.token)
+  t.strictSame(providers, [], 'nothing is left behind')
+
+  const { provider } = await connectDrive()
+  const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { status config } }'
+  const taken = await app.graphql(update, { input: { id: provider.id, config: { clientSecret: null } } }, owner.token)
+  t.match(taken.errors, refusal)
+  const other = await app.ask(update, { input: { id: provider.id, config: { clientId: 'other' } } }, owner.token)
+  t.match(other.updateProvider, { status: 'NEEDS_AUTHORIZATION', config: { clientId: 'other' } })
+})
+
+t.test('an adapter says what to change where it has no address for consent', async t => {
+  const { oauth, ...adapter } = googleDriveAdapter()
+  if (!oauth) throw new Error('It has one.')
+  const authorizeUrl = () => {
+    throw new StorageError('INVALID_CONFIG', 'Enter another client id.')
+  }
+  const app = await startApp(t, { adapters: [{ ...adapter, oauth: { ...oauth, authorizeUrl } } as AdapterDefinition] })
+  const { token } = await app.register('owner@example.org')
+  const config = { clientId: 'id', clientSecret: 'secret' }
+  const { errors } = await app.graphql(connect, { input: { type: 'google-drive', name: 'Drive', config } }, token)
+  t.match(errors, [{ message: 'Enter another client id.', extensions: { reason: 'INVALID_CONFIG' } }])
 })
 
 t.test('what happens to a provider while the vendor is asked', async t => {
