@@ -180,6 +180,18 @@ t.test('/graphql over HTTP', async t => {
       [{ message: 'Cannot query field "nothing" on type "Query".', locations: [{ line: 2, column: 3 }] }],
       "graphql's own words and places",
     )
+    const invite = (expiresAt: string, variables = '') => `mutation ${variables} {
+      createInvite(input: { role: NONE, expiresAt: ${expiresAt} }) { expiresAt }
+    }`
+    for (const at of ['2099-01-01', '2099-01-01T00:00:00', '2099-02-30T00:00:00Z', '', 4_000_000_000_000, [], true]) {
+      const form = [{ message: /YYYY-MM-DDThh:mm:ssZ, or with an offset/, locations: [{ line: /\d/ }] }]
+      t.match((await post({ query: invite('$at', '($at: DateTime)'), variables: { at } }, {}, token)).body.errors, form)
+      t.match((await post({ query: invite(JSON.stringify(at)) }, {}, token)).body.errors, form)
+    }
+    for (const at of ['"2099-01-01t02:00:00+02:00"', '"2099-01-01T00:00:00.000999Z"'])
+      t.strictSame((await post({ query: invite(at) }, {}, token)).body, {
+        data: { createInvite: { expiresAt: '2099-01-01T00:00:00.000Z' } },
+      })
     const unknown = Array.from({ length: 60 }, (_, n) => `nothing${n}`).join(' ')
     t.equal((await post({ query: `{ ${unknown} }` })).body.errors?.length, 50, 'so many errors, and no more')
   })

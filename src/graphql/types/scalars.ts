@@ -1,7 +1,24 @@
+import { GraphQLError, GraphQLScalarType, type ValueNode, valueFromASTUntyped } from 'graphql'
 import { GraphQLDateTimeISO, GraphQLJSON, GraphQLSafeInt } from 'graphql-scalars'
 import { builder } from '../builder.ts'
 
-builder.addScalarType('DateTime', GraphQLDateTimeISO, {
+/** The library's own words do not say how a time is written. */
+function parseTime(value: unknown, node?: ValueNode): Date {
+  try {
+    return GraphQLDateTimeISO.parseValue(value)
+  } catch {
+    const message = 'A DateTime is written as YYYY-MM-DDThh:mm:ssZ, or with an offset such as +02:00 in place of the Z.'
+    throw new GraphQLError(message, node ? { nodes: node } : {})
+  }
+}
+
+const dateTime = new GraphQLScalarType({
+  ...GraphQLDateTimeISO.toConfig(),
+  parseValue: value => parseTime(value),
+  parseLiteral: node => parseTime(valueFromASTUntyped(node), node),
+})
+
+builder.addScalarType('DateTime', dateTime, {
   description: 'A time in ISO 8601 with offset, as in RFC 3339: 2026-11-21T09:30:00.000Z.',
 })
 builder.addScalarType('SafeInt', GraphQLSafeInt, {
