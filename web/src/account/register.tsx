@@ -19,7 +19,7 @@ export function Register() {
   const forgetAll = useForgetAll()
   const [error, setError] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
-  if (failed) {
+  if (failed && !data) {
     return (
       <Welcome title="Create an account">
         <ErrorBox error={failed} retry={refetch} />

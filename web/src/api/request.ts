@@ -33,11 +33,14 @@ export class ApiError extends Error {
 /** The server takes the cookie only beside it: see src/http/console/session.ts. */
 export const consoleHeaders = { 'X-Stowage-Console': '1' }
 
-/** @throws ApiError */
+/**
+ * As a visitor it goes without the cookie: a session that has ended would keep what needs none away, signing in included.
+ * @throws ApiError
+ */
 export async function ask<Result, Variables>(
   document: TadaDocumentNode<Result, Variables>,
   variables: Variables,
-  options: { signal?: AbortSignal; token?: string } = {},
+  options: { signal?: AbortSignal; token?: string; asVisitor?: boolean } = {},
 ): Promise<Result> {
   const answer = await send('/graphql', {
     method: 'POST',
@@ -47,6 +50,7 @@ export async function ask<Result, Variables>(
     },
     body: JSON.stringify({ query: print(document), variables }),
     ...(options.signal && { signal: options.signal }),
+    ...(options.asVisitor && { credentials: 'omit' }),
   })
   const body: unknown = await answer.json().catch(() => null)
   if (!isObject(body) || !isObject(body.data) || firstError(body)) throw toError(answer, body)

@@ -1,9 +1,10 @@
-import { useRouteError } from 'react-router'
+import { isRouteErrorResponse, useRouteError } from 'react-router'
 import { ErrorBox } from '../ui/error-box.tsx'
 
 /** For what nobody foresaw, a failed download of a page's own script included. */
 export function ErrorPage() {
   const error = useRouteError()
+  if (isRouteErrorResponse(error) && error.status === 404) return <NotFound />
   return (
     <main className="narrow-page">
       <h1>This page could not be shown</h1>

@@ -1,7 +1,8 @@
 import { Navigate, type RouteObject } from 'react-router'
 import { Register } from '../account/register.tsx'
 import { SignIn } from '../account/sign-in.tsx'
-import { NotFound } from './error-page.tsx'
+import { ErrorPage, NotFound } from './error-page.tsx'
+import { fetched } from './fetched.ts'
 import { Shell } from './shell.tsx'
 
 /** Pages are fetched when they are first gone to. The server knows the same addresses: src/http/console/pages.ts. */
@@ -10,45 +11,53 @@ export const routes: RouteObject[] = [
   { path: '/register', element: <Register /> },
   {
     element: <Shell />,
+    // Within the frame: whatever breaks in a page, uploads go on.
     children: [
-      { index: true, element: <Navigate to="/files" replace /> },
       {
-        path: '/connect',
-        lazy: async () => ({ Component: (await import('../connect/connect-page.tsx')).ConnectPage }),
-      },
-      { path: '/files', lazy: async () => ({ Component: (await import('../files/home.tsx')).FilesHome }) },
-      {
-        path: '/files/:providerId/*',
-        lazy: async () => ({ Component: (await import('../files/folder-page.tsx')).FolderPage }),
-      },
-      {
-        path: '/settings',
-        lazy: async () => ({ Component: (await import('../settings/layout.tsx')).SettingsLayout }),
+        errorElement: <ErrorPage />,
         children: [
-          { index: true, element: <Navigate to="/settings/profile" replace /> },
+          { index: true, element: <Navigate to="/files" replace /> },
           {
-            path: 'profile',
-            lazy: async () => ({ Component: (await import('../settings/profile/page.tsx')).Profile }),
+            path: '/connect',
+            lazy: async () => ({ Component: (await fetched(import('../connect/connect-page.tsx'))).ConnectPage }),
+          },
+          { path: '/files', lazy: async () => ({ Component: (await fetched(import('../files/home.tsx'))).FilesHome }) },
+          {
+            path: '/files/:providerId/*',
+            lazy: async () => ({ Component: (await fetched(import('../files/folder-page.tsx'))).FolderPage }),
           },
           {
-            path: 'api-keys',
-            lazy: async () => ({ Component: (await import('../settings/api-keys/page.tsx')).ApiKeysPage }),
+            path: '/settings',
+            lazy: async () => ({ Component: (await fetched(import('../settings/layout.tsx'))).SettingsLayout }),
+            children: [
+              { index: true, element: <Navigate to="/settings/profile" replace /> },
+              {
+                path: 'profile',
+                lazy: async () => ({ Component: (await fetched(import('../settings/profile/page.tsx'))).Profile }),
+              },
+              {
+                path: 'api-keys',
+                lazy: async () => ({ Component: (await fetched(import('../settings/api-keys/page.tsx'))).ApiKeysPage }),
+              },
+              {
+                path: 'providers',
+                lazy: async () => ({
+                  Component: (await fetched(import('../settings/providers/page.tsx'))).ProvidersPage,
+                }),
+              },
+              {
+                path: 'members',
+                lazy: async () => ({ Component: (await fetched(import('../settings/members/page.tsx'))).MembersPage }),
+              },
+              {
+                path: 'workspace',
+                lazy: async () => ({ Component: (await fetched(import('../settings/workspace.tsx'))).WorkspacePage }),
+              },
+            ],
           },
-          {
-            path: 'providers',
-            lazy: async () => ({ Component: (await import('../settings/providers/page.tsx')).ProvidersPage }),
-          },
-          {
-            path: 'members',
-            lazy: async () => ({ Component: (await import('../settings/members/page.tsx')).MembersPage }),
-          },
-          {
-            path: 'workspace',
-            lazy: async () => ({ Component: (await import('../settings/workspace.tsx')).WorkspacePage }),
-          },
+          { path: '*', element: <NotFound /> },
         ],
       },
-      { path: '*', element: <NotFound /> },
     ],
   },
 ]

@@ -14,7 +14,8 @@ export function Shell() {
   const forgetAll = useForgetAll()
   const navigate = useNavigate()
   if (isPending) return <Loading label="Starting" />
-  if (error) {
+  // One that was known stays until it is known to have ended: uploads go on below, and dialogs hold what was typed.
+  if (error && session === undefined) {
     return (
       <main className="narrow-page">
         <ErrorBox error={error} retry={refetch} />

@@ -51,7 +51,7 @@ function Connecting() {
   const navigate = useNavigate()
   const [picked, setPicked] = useState<string | null>(null)
   const [waiting, setWaiting] = useState<{ provider: Connected; type: ProviderType } | null>(null)
-  if (error) return <ErrorBox error={error} retry={refetch} />
+  if (error && !data) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label="Loading the kinds of storage" />
 
   const types = data.providerTypes

@@ -13,7 +13,7 @@ export function FolderPage() {
   const { data: providers, error, refetch } = useProviders()
   const provider = providers?.find(({ id }) => id === providerId)
   const path = pathOfHref(pathname) ?? '/'
-  if (error) {
+  if (error && !providers) {
     return (
       <main className="page">
         <h1>Files</h1>

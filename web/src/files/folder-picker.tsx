@@ -80,7 +80,7 @@ function Subfolders({ place, onChange }: { place: Place; onChange: (place: Place
     queryKey: ['subfolders', place.providerId, place.path],
     queryFn: async ({ signal }) => (await listSubfolders(place, signal)).sort(collator.compare),
   })
-  if (error) return <ErrorBox error={error} retry={refetch} />
+  if (error && !data) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label="Reading folders" />
   const found = filter === '' ? data : data.filter(name => name.toLowerCase().includes(filter.toLowerCase()))
   return (

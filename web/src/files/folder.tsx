@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
 import { Link, useLocation, useNavigate, useSearchParams } from 'react-router'
 import { ApiError } from '../api/request.ts'
+import { fetched } from '../app/fetched.ts'
 import { useScopes } from '../app/use-session.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
@@ -26,7 +27,7 @@ import { uploadFiles } from './upload/dock.tsx'
 import { DropArea } from './upload/drop-area.tsx'
 import type { Given } from './upload/dropped-files.ts'
 
-const Preview = lazy(async () => ({ default: (await import('./preview/preview.tsx')).Preview }))
+const Preview = lazy(async () => ({ default: (await fetched(import('./preview/preview.tsx'))).Preview }))
 
 type Asked = 'folder' | 'rename' | 'move' | 'copy' | 'delete'
 

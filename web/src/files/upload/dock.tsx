@@ -1,4 +1,5 @@
 import { lazy, Suspense, useEffect, useSyncExternalStore } from 'react'
+import { fetched } from '../../app/fetched.ts'
 import { useSession } from '../../app/use-session.ts'
 import type { Given } from './dropped-files.ts'
 import { hasUnfinished } from './memory.ts'
@@ -36,7 +37,7 @@ export function useGivenUploads(take: (upload: Upload) => void): void {
   }, [uploads, take])
 }
 
-const UploadPanel = lazy(async () => ({ default: (await import('./panel.tsx')).UploadPanel }))
+const UploadPanel = lazy(async () => ({ default: (await fetched(import('./panel.tsx'))).UploadPanel }))
 
 /** On every page, as uploads go on while people go elsewhere. */
 export function UploadDock() {

@@ -54,7 +54,7 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
     queryFn: ({ signal }) => ask(AccessibleProvidersQuery, {}, { signal }),
   })
   const [browsing, setBrowsing] = useState<{ id: string; name: string } | null>(null)
-  if (error) return <ErrorBox error={error} retry={refetch} />
+  if (error && !data) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label="Loading the providers" />
   if (data.providers.length === 0) return <p className="notice">No storage is connected yet.</p>
 

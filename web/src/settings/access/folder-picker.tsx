@@ -89,7 +89,7 @@ function Folders({ providerId, path, onOpen }: { providerId: string; path: strin
     initialPageParam: null as string | null,
     getNextPageParam: ({ folder }) => (folder.entries.pageInfo.hasNextPage ? folder.entries.pageInfo.endCursor : null),
   })
-  if (error) return <ErrorBox error={error} retry={refetch} />
+  if (error && !data) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label="Loading the folders" />
   const folders = data.pages
     .flatMap(({ folder }) => folder.entries.nodes)

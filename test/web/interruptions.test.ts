@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { password } from '../support/client.ts'
+import type { Visit } from './browser.ts'
+import { button, isGood, row, startFiles, type TestStore } from './files.ts'
+
+const files = await startFiles(t)
+if (files) {
+  const { app, owner, open, store } = files
+
+  t.test('a session that ended elsewhere keeps nobody from signing in or registering', async t => {
+    const { createInvite } = await app.ask(
+      'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }',
+      { input: { role: 'VIEWER' } },
+      owner.token,
+    )
+    for (const address of ['/sign-in', `/register?invite=${createInvite.invite}`]) {
+      const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+      const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
+      await app.ask('mutation { logout }', {}, token)
+      const page = await open(t, { token })
+      await page.goto(address)
+      const isNew = address.startsWith('/register')
+      await page.getByLabel('Email').fill(isNew ? 'invited@example.org' : 'owner@example.org')
+      await page.getByLabel('Password').fill(password)
+      await button(page, isNew ? 'Create account' : 'Sign in').click()
+      await page.waitForURL(/\/files$/)
+      await isGood(t, page)
+    }
+  })
+
+  /** An upload that is held after some of it. */
+  const holdUpload = async (page: Visit, to: TestStore, content: Buffer) => {
+    const file = join(app.folder, 'held.bin')
+    await writeFile(file, content)
+    await page.goto(to.page)
+    await page.getByText('This folder is empty').waitFor()
+    await page.getByLabel('Files to upload').setInputFiles(file)
+    await button(page, 'Pause: held.bin').click()
+    await page.getByText(/Paused at \d+ %/).waitFor()
+  }
+
+  t.test('a server that is away for a while ends neither the page nor its uploads', async t => {
+    const to = await store('away')
+    const content = randomBytes(64 * 1024 * 1024)
+    const page = await open(t)
+    await page.clock.install()
+    await holdUpload(page, to, content)
+    await button(page, 'New folder').click()
+    await page.getByLabel('Name', { exact: true }).fill('typed before')
+    let refused = 0
+    await page.route('**/graphql', route => {
+      refused += 1
+      return route.abort('connectionrefused')
+    })
+    // Whoever comes back to the tab later makes it ask anew who is signed in.
+    await page.clock.fastForward(120_000)
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
+    // The session, the providers and the folder, three times each.
+    for (let second = 0; refused < 9 && second < 100; second += 1) {
+      await page.waitForTimeout(100)
+      await page.clock.fastForward(1000)
+    }
+    t.ok(refused >= 9, `asked ${refused} times`)
+    await page.getByRole('alert').filter({ hasText: 'cannot be reached' }).waitFor({ state: 'attached' })
+    t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'typed before')
+    await page.unroute('**/graphql')
+    await button(page, 'Create').click()
+    await row(page, 'typed before').waitFor()
+    await button(page, 'Resume: held.bin').click()
+    await row(page, 'held.bin').waitFor()
+    await page.getByText('1 upload complete').waitFor()
+    t.same(await to.names(), ['held.bin', 'typed before'])
+    t.same(page.faults, [])
+  })
+
+  t.test('a page whose script does not come says so, and leaves uploads alone', async t => {
+    const to = await store('lazy')
+    const page = await open(t)
+    await holdUpload(page, to, randomBytes(64 * 1024 * 1024))
+    await page.route('**/assets/**', route => route.abort('connectionrefused'))
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByRole('heading', { name: 'This page could not be shown' }).waitFor()
+    await page.getByText('could not be fetched: check the network').waitFor()
+    await page.getByText(/Paused at \d+ %/).waitFor()
+    t.equal(page.url().endsWith('/settings/profile') || page.url().endsWith('/settings'), true, page.url())
+    await isGood(t, page)
+    await page.unroute('**/assets/**')
+    await page.goBack()
+    await button(page, 'Resume: held.bin').click()
+    await row(page, 'held.bin').waitFor()
+  })
+}
