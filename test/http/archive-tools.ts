@@ -8,10 +8,18 @@ const run = promisify(execFile)
 export async function requireArchivers(): Promise<void> {
   await requirePrograms({
     who: 'The tests of archives',
-    programs: ['unzip', '7zz', 'python3'],
-    packages: ['unzip', '7zip', 'python3-minimal', 'libpython3-stdlib'],
+    programs: ['unzip', '7zz', 'python3', 'curl'],
+    packages: ['unzip', '7zip', 'python3-minimal', 'libpython3-stdlib', 'curl'],
     instead: 'put them on PATH',
   })
+}
+
+/** For what is large: runs of zeros become holes on disk. */
+export async function fetchLarge(url: string, file: string, headers: Record<string, string>): Promise<void> {
+  const given = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+  const pipe =
+    'set -o pipefail; file=$1; shift; curl -sSf "$@" | dd of="$file" bs=64K iflag=fullblock conv=sparse status=none'
+  await run('bash', ['-c', pipe, 'bash', file, ...given, url])
 }
 
 export interface Member {
