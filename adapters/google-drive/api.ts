@@ -138,6 +138,8 @@ export class DriveApi {
       responseType: request.stream ? 'stream' : 'json',
       validateStatus: status => (status >= 200 && status < 300) || (request.accept?.includes(status) ?? false),
       retry: false,
+      // Its own looks at each byte of the body, a second in which nothing else runs; of the error no request is kept.
+      errorRedactor: false,
       signal: AbortSignal.any([request.signal, waiting.signal]),
     })
     return await answer.finally(() => clearTimeout(timer))
