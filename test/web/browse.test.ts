@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import t from 'tap'
 import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
 
@@ -73,6 +74,47 @@ if (files) {
     await page.getByLabel('Filter by name').fill('B 1')
     await page.getByText('1 match').waitFor()
     t.same(await names(page), ['b 10.txt'])
+  })
+
+  t.test('folders that are empty or have odd names, and long names, by keyboard; pages have titles', async t => {
+    const long = `${'x'.repeat(240)} the end`
+    const odd = 'two\nlines\u2028%00'
+    const { page: address, at } = await store('names', { [`${odd}/in it.txt`]: '', [long]: '' })
+    await mkdir(at('empty'))
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'empty').waitFor()
+    t.equal(await page.title(), 'names · Stowage')
+    await page.getByRole('grid').focus()
+    await page.keyboard.press('e')
+    await page.keyboard.press('Enter')
+    await page.getByText('This folder is empty').waitFor()
+    t.equal(await page.title(), 'empty · Stowage')
+    await page.keyboard.press('Backspace')
+    await row(page, 'empty').waitFor()
+    await page.keyboard.press('t')
+    await page.keyboard.press('Enter')
+    await row(page, 'in it.txt').waitFor()
+    await page.reload()
+    await row(page, 'in it.txt').waitFor()
+    t.equal(await page.getByRole('heading', { level: 1 }).textContent(), odd)
+    await isGood(t, page)
+    await page.getByRole('grid').focus()
+    await page.keyboard.press('Backspace')
+    await row(page, long).waitFor()
+    await page.keyboard.press('x')
+    await page.keyboard.press('Delete')
+    await dialog(page).waitFor()
+    const isCut = await dialog(page)
+      .getByRole('heading')
+      .evaluate(heading => heading.scrollWidth > heading.clientWidth)
+    t.equal(isCut, false, 'all of the name is to be seen')
+    await page.goto(`${address}?file=gone.txt`)
+    await page.getByText('“gone.txt” is not here').waitFor()
+    await isGood(t, page)
+    await page.goto('/settings/api-keys')
+    await page.getByRole('heading', { name: 'API Keys' }).waitFor()
+    t.equal(await page.title(), 'API Keys · Stowage')
   })
 
   t.test('what is not there, and what may not be seen, says so', async t => {

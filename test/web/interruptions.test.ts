@@ -92,4 +92,74 @@ if (files) {
     await button(page, 'Resume: held.bin').click()
     await row(page, 'held.bin').waitFor()
   })
+
+  t.test('who signs in or out in one tab does so in all', async t => {
+    const [to, theirs] = [await store('tabs', { 'only the owner.txt': 'x' }), await store('theirs')]
+    const email = 'other@example.org'
+    const { id } = await app.register(email)
+    await app.ask(
+      'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }',
+      {
+        input: {
+          userId: id,
+          role: 'VIEWER',
+          providerAccess: { restrictions: [{ providerId: theirs.id, basePath: '/' }] },
+        },
+      },
+      owner.token,
+    )
+    const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+    const session = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login.token
+    const page = await open(t, { token: session })
+    await page.goto(to.page)
+    await row(page, 'only the owner.txt').waitFor()
+    const tab = await page.context().newPage()
+    await tab.goto('/sign-in')
+    await tab.getByLabel('Email').fill(email)
+    await tab.getByLabel('Password').fill(password)
+    await button(tab as Visit, 'Sign in').click()
+    await tab.waitForURL(/\/files$/)
+    await page.getByText(email).waitFor()
+    await page.getByText('This storage is not there').waitFor()
+    await button(tab as Visit, 'Sign out').click()
+    await page.waitForURL(/\/sign-in/)
+    t.same(page.faults, [])
+  })
+
+  t.test('a session that has ended leads back to signing in', async t => {
+    const to = await store('ended', { 'a.txt': 'a' })
+    const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+    const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
+    const page = await open(t, { token })
+    await page.goto(to.page)
+    await row(page, 'a.txt').waitFor()
+    await app.ask('mutation { logout }', {}, token)
+    await button(page, 'New folder').click()
+    await page.getByLabel('Name', { exact: true }).fill('made')
+    await button(page, 'Create').click()
+    await page.getByRole('alert').getByRole('link', { name: 'Sign in' }).click()
+    await page.getByLabel('Email').fill('owner@example.org')
+    await page.getByLabel('Password').fill(password)
+    await button(page, 'Sign in').click()
+    await row(page, 'a.txt').waitFor()
+    t.equal(new URL(page.url()).pathname, to.page)
+    await isGood(t, page)
+  })
+
+  t.test('signing out asks while uploads are under way', async t => {
+    const to = await store('leaving')
+    const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+    const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
+    const page = await open(t, { token })
+    await holdUpload(page, to, randomBytes(64 * 1024 * 1024))
+    await button(page, 'Sign out').click()
+    await page.getByRole('alertdialog').getByText('Uploads are not complete').waitFor()
+    await isGood(t, page)
+    await button(page, 'Cancel').click()
+    await page.getByText(/Paused at \d+ %/).waitFor()
+    await button(page, 'Sign out').click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(/\/sign-in/)
+    await isGood(t, page)
+  })
 }

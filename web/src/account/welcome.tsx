@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { Logo } from '../ui/logo.tsx'
+import { PageTitle } from '../ui/page-title.tsx'
 
 /** The frame of pages for visitors. */
 export function Welcome({ title, children }: { title: string; children: ReactNode }) {
@@ -10,6 +11,7 @@ export function Welcome({ title, children }: { title: string; children: ReactNod
           <Logo />
           <span>Stowage</span>
         </div>
+        <PageTitle>{title}</PageTitle>
         <h1>{title}</h1>
         {children}
       </div>

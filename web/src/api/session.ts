@@ -34,6 +34,14 @@ const LogoutMutation = graphql(`
   mutation Logout { logout }
 `)
 
+/** Who signs in or out does so in all tabs of this browser, as they share the cookie. */
+const tabs = new BroadcastChannel('stowage.session')
+
+/** For what another tab does, not this one. */
+export function onSessionOfOtherTab(listener: () => void): void {
+  tabs.addEventListener('message', listener)
+}
+
 export type Session = ResultOf<typeof ViewerQuery>
 
 /** Null where nobody is signed in. @throws ApiError */
@@ -78,8 +86,10 @@ export async function signOut(): Promise<void> {
 export async function keepInCookie(token: string): Promise<void> {
   const answer = await send('/console/session', { method: 'POST', headers: { Authorization: `Bearer ${token}` } })
   if (!answer.ok) throw new ApiError('The session could not be kept.', { status: answer.status, reason: 'UNKNOWN' })
+  tabs.postMessage(null)
 }
 
 export async function forgetCookie(): Promise<void> {
   await send('/console/session', { method: 'DELETE' })
+  tabs.postMessage(null)
 }

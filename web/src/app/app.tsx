@@ -2,6 +2,7 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { RouterProvider as AriaRouter } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
 import { ApiError } from '../api/request.ts'
+import { onSessionOfOtherTab } from '../api/session.ts'
 import { Toasts } from '../ui/toasts.tsx'
 import { ErrorPage } from './error-page.tsx'
 import { routes } from './routes.tsx'
@@ -21,6 +22,8 @@ const client = new QueryClient({
     },
   },
 })
+
+onSessionOfOtherTab(() => void client.invalidateQueries({ queryKey: ['session'] }))
 
 /** Links of the component library go through the router, too. */
 function Root() {

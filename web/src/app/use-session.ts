@@ -5,7 +5,19 @@ import { currentSession, type Session } from '../api/session.ts'
 export const sessionKey = ['session'] as const
 
 export function useSessionQuery() {
-  return useQuery({ queryKey: sessionKey, queryFn: currentSession, staleTime: 60_000 })
+  return useQuery({
+    queryKey: sessionKey,
+    queryFn: async ({ client }) => {
+      const session = await currentSession()
+      const before = client.getQueryData<Session | null>(sessionKey)
+      // What one person has fetched is not for the next one.
+      if (before && before.viewer.user.id !== session?.viewer.user.id) {
+        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+      }
+      return session
+    },
+    staleTime: 60_000,
+  })
 }
 
 /** Of whoever is signed in; inside of `Shell` somebody is. */

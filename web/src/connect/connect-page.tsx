@@ -7,6 +7,7 @@ import { useScopes } from '../app/use-session.ts'
 import { Choices } from '../ui/choices.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
+import { PageTitle } from '../ui/page-title.tsx'
 import { tell } from '../ui/toasts.tsx'
 import { ConnectForm } from './connect-form.tsx'
 import { Consent } from './consent.tsx'
@@ -24,6 +25,7 @@ export function ConnectPage() {
   const { isAdmin, reachesAll } = useScopes()
   return (
     <main className="narrow-page connect">
+      <PageTitle>Connect a storage</PageTitle>
       {isAdmin && reachesAll ? (
         <Connecting />
       ) : (

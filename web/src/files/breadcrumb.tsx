@@ -1,4 +1,5 @@
 import { Link } from 'react-router'
+import { PageTitle } from '../ui/page-title.tsx'
 import type { Provider } from './operations.ts'
 import { ancestors, folderHref } from './paths.ts'
 
@@ -15,7 +16,10 @@ export function Breadcrumb({ provider, path }: { provider: Provider; path: strin
         {trail.map((step, index) => (
           <li key={step.path}>
             {index === trail.length - 1 ? (
-              <h1 aria-current="page">{step.name}</h1>
+              <>
+                <PageTitle>{step.name}</PageTitle>
+                <h1 aria-current="page">{step.name}</h1>
+              </>
             ) : (
               <Link to={folderHref(id, step.path)}>{step.name}</Link>
             )}

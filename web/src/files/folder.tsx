@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { Link, useLocation, useNavigate, useSearchParams } from 'react-router'
 import { ApiError } from '../api/request.ts'
 import { fetched } from '../app/fetched.ts'
@@ -111,7 +111,8 @@ export function Folder({
     delete: () => ask('delete'),
   })
   const [first] = chosen
-  const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === search.get('file'))
+  const wanted = search.get('file')
+  const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === wanted)
   const close = () => setAsked(null)
   const isMissing = error instanceof ApiError && error.reason === 'NOT_FOUND'
 
@@ -140,9 +141,14 @@ export function Folder({
             <Link to={folderHref(providerId, provider.root.path)}>Go to the top of {provider.name}</Link>
           </p>
         )}
+        {wanted !== null && !previewed && isComplete && (
+          <p className="notice" role="status">
+            “{wanted}” is not here: it may have been moved, renamed or deleted.
+          </p>
+        )}
         {isPending && !error && <Loading label="Reading the folder" />}
         {!isPending && shown.length === 0 && isComplete && !error && (
-          <Empty isFiltered={filter !== '' && entries.length > 0} canWrite={canWrite} />
+          <Empty isFiltered={filter !== '' && entries.length > 0} canWrite={canWrite} onUp={up} />
         )}
         {shown.length > 0 && (
           <FileTable
@@ -230,7 +236,17 @@ export function Folder({
   )
 }
 
-function Empty({ isFiltered, canWrite }: { isFiltered: boolean; canWrite: boolean }) {
+function Empty({ isFiltered, canWrite, onUp }: { isFiltered: boolean; canWrite: boolean; onUp: () => void }) {
+  const goUp = useEffectEvent(onUp)
+  useEffect(() => {
+    // There is no table that would have the keyboard.
+    const onKeyDown = ({ key, altKey }: KeyboardEvent) => {
+      const isUp = key === 'Backspace' || (key === 'ArrowUp' && altKey)
+      if (isUp && document.activeElement === document.body) goUp()
+    }
+    document.addEventListener('keydown', onKeyDown)
+    return () => document.removeEventListener('keydown', onKeyDown)
+  }, [])
   return (
     <div className="empty">
       {isFiltered ? (

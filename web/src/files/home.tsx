@@ -5,6 +5,7 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { folderHref } from './paths.ts'
 import './files.css'
+import { PageTitle } from '../ui/page-title.tsx'
 import { Icon } from './icons.tsx'
 import { type Provider, providers } from './operations.ts'
 
@@ -32,6 +33,7 @@ export function FilesHome() {
   const { isAdmin, reachesAll } = useScopes()
   return (
     <main className="page">
+      <PageTitle>Files</PageTitle>
       <div className="page-head">
         <h1>Files</h1>
         {isAdmin && reachesAll && data && data.length > 0 && (

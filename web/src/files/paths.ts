@@ -16,9 +16,24 @@ export function isWithin(path: string, folder: string): boolean {
   return folder === '/' || path === folder || path.startsWith(`${folder}/`)
 }
 
+/** The router's paths end at them; behind a NUL, which no name has, they are letters. */
+const lineEnds = ['\n', '\r', '\u2028', '\u2029']
+const letters = 'nrls'
+
+function encodeSegment(name: string): string {
+  return encodeURIComponent(name.replace(/[\n\r\u2028\u2029]/g, end => `\0${letters[lineEnds.indexOf(end)]}`))
+}
+
+function decodeSegment(segment: string): string {
+  const parts = decodeURIComponent(segment).split('\0')
+  return parts
+    .map((part, index) => (index > 0 ? (lineEnds[letters.indexOf(part.charAt(0))] ?? '') + part.slice(1) : part))
+    .join('')
+}
+
 /** The address of a folder's page. */
 export function folderHref(providerId: string, path: string): string {
-  const rest = path === '/' ? '' : path.split('/').map(encodeURIComponent).join('/')
+  const rest = path === '/' ? '' : path.split('/').map(encodeSegment).join('/')
   return `/files/${encodeURIComponent(providerId)}${rest}`
 }
 
@@ -27,7 +42,7 @@ export function pathOfHref(pathname: string): string | null {
   const segments = pathname.split('/').slice(3).filter(Boolean)
   if (segments.length === 0) return null
   try {
-    return `/${segments.map(decodeURIComponent).join('/')}`
+    return `/${segments.map(decodeSegment).join('/')}`
   } catch {
     return null
   }

@@ -15,7 +15,13 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: (() => unkn
     <div className="error-box" role="alert">
       <p>{message}</p>
       {facts && <p className="error-facts">{facts}</p>}
-      {retry && <Button onPress={() => void retry()}>Try again</Button>}
+      {error instanceof ApiError && error.reason === 'SESSION_ENDED' ? (
+        <a className="button" href={`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`}>
+          Sign in
+        </a>
+      ) : (
+        retry && <Button onPress={() => void retry()}>Try again</Button>
+      )}
     </div>
   )
 }

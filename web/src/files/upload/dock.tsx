@@ -37,6 +37,18 @@ export function useGivenUploads(take: (upload: Upload) => void): void {
   }, [uploads, take])
 }
 
+const queues = new Set<{ isUnderWay(): boolean }>()
+
+/** Counts until the returned function is called. */
+export function noteQueue(queue: { isUnderWay(): boolean }): () => void {
+  queues.add(queue)
+  return () => queues.delete(queue)
+}
+
+export function uploadsUnderWay(): boolean {
+  return queues.values().some(queue => queue.isUnderWay())
+}
+
 const UploadPanel = lazy(async () => ({ default: (await fetched(import('./panel.tsx'))).UploadPanel }))
 
 /** On every page, as uploads go on while people go elsewhere. */

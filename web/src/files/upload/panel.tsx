@@ -7,7 +7,7 @@ import '../files.css'
 import { formatBytes, formatCount, formatDuration } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { noteStored } from '../listing.ts'
-import { type Upload, useGivenUploads } from './dock.tsx'
+import { noteQueue, type Upload, useGivenUploads } from './dock.tsx'
 import { type Totals, UploadQueue } from './queue.ts'
 import { UploadRow } from './row.tsx'
 
@@ -28,7 +28,11 @@ function useQueue(userId: string): UploadQueue | null {
       noteStored(client, { providerId, path }, { size, mimeType: file?.type || null })
     })
     setQueue(made)
-    return () => made.close()
+    const forget = noteQueue(made)
+    return () => {
+      forget()
+      made.close()
+    }
   }, [client, userId])
   return queue
 }

@@ -52,6 +52,7 @@ export interface Totals {
 type Stored = (providerId: string, path: string, item: UploadItem) => void
 
 const atOnce = 3
+const underWay: ReadonlySet<UploadState> = new Set(['waiting', 'running', 'stalled', 'paused', 'conflict'])
 /** Milliseconds between two looks of the page at what has become of it. */
 const pulse = 200
 const longestWait = 30_000
@@ -119,6 +120,11 @@ export class UploadQueue {
     }
     const speed = states.running > 0 ? this.#speed.perSecond() : 0
     return { count: this.items.length, done: states.done, sent, size, speed, states }
+  }
+
+  /** Whether something would have to be given again if the page went now. */
+  isUnderWay(): boolean {
+    return this.items.some(({ state }) => underWay.has(state))
   }
 
   /** @throws ApiError where an empty folder could not be made */
@@ -270,7 +276,7 @@ export class UploadQueue {
   }
 
   #warn = (event: BeforeUnloadEvent): void => {
-    if (this.items.some(({ state }) => state === 'running' || state === 'waiting')) event.preventDefault()
+    if (this.isUnderWay()) event.preventDefault()
   }
 
   #changed(): void {

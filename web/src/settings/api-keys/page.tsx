@@ -7,6 +7,7 @@ import { Choices } from '../../ui/choices.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
+import { PageTitle } from '../../ui/page-title.tsx'
 import { RenameDialog } from '../rename-dialog.tsx'
 import { KeyTable } from './key-table.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
@@ -31,6 +32,7 @@ export function ApiKeysPage() {
   const owner = data?.apiKeys[0]?.owner
   return (
     <>
+      <PageTitle>API Keys</PageTitle>{' '}
       <div className="page-head">
         <h1>API Keys{ofUser !== null && owner ? ` of ${owner.name ?? owner.email}` : ''}</h1>
         {ofUser === null && (

@@ -1,4 +1,5 @@
 import { useSession } from '../../app/use-session.ts'
+import { PageTitle } from '../../ui/page-title.tsx'
 import { roleTitles } from '../access/draft.ts'
 import { PasswordForm } from './password-form.tsx'
 import { Sessions } from './sessions.tsx'
@@ -7,6 +8,7 @@ export function Profile() {
   const { user, scopes, providerAccess } = useSession().viewer
   return (
     <>
+      <PageTitle>Profile</PageTitle>
       <h1>Profile</h1>
       <dl className="facts">
         <dt>Name</dt>
