@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
@@ -61,6 +61,22 @@ if (files) {
     await dialog(page).getByRole('button', { name: 'Delete' }).click()
     await page.getByText('This folder is empty').waitFor()
     t.same(await one.names(), [])
+    await isGood(t, page)
+  })
+
+  t.test('what somebody else has deleted meanwhile goes from view', async t => {
+    const { page: address, at } = await store('gone', { 'a.txt': 'a', 'b.txt': 'b' })
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'a.txt').waitFor()
+    await rm(at('a.txt'))
+    await row(page, 'a.txt').click()
+    await page.keyboard.press('Delete')
+    await dialog(page).getByRole('button', { name: 'Delete' }).click()
+    await dialog(page).getByText('NOT_FOUND').waitFor()
+    await dialog(page).getByRole('button', { name: 'Cancel' }).click()
+    await row(page, 'a.txt').waitFor({ state: 'detached' })
+    await row(page, 'b.txt').waitFor()
     await isGood(t, page)
   })
 

@@ -59,6 +59,27 @@ if (files) {
     t.same(page.faults, [])
   })
 
+  t.test('of many uploads those that need somebody are in view', async t => {
+    const to = await store('crowd', { 'n40.txt': 'old' })
+    const page = await open(t)
+    await page.goto(to.page)
+    const files = Array.from({ length: 60 }, (_, index) => ({
+      name: `n${index}.txt`,
+      mimeType: 'text/plain',
+      buffer: Buffer.from('new'),
+    }))
+    await page.getByLabel('Files to upload').setInputFiles(files)
+    await page.getByText('1 upload needs you').waitFor()
+    t.match(
+      await page.getByRole('region', { name: 'Uploads' }).getByRole('listitem').first().textContent(),
+      /^n40\.txt/,
+    )
+    await button(page, 'Skip').click()
+    await page.getByText('59 uploads complete').waitFor()
+    t.equal(await readFile(to.at('n40.txt'), 'utf8'), 'old')
+    await isGood(t, page)
+  })
+
   t.test('an upload goes on after a lost connection, a pause and a reload', async t => {
     const to = await store('resume')
     const content = randomBytes(24 * 1024 * 1024)

@@ -15,11 +15,13 @@ export function DeleteDialog({
   folder,
   entries,
   onDeleted,
+  onFailed,
   onClose,
 }: {
   folder: Place
   entries: readonly Entry[]
   onDeleted: (gone: readonly Entry[]) => void
+  onFailed: () => void
   onClose: () => void
 }) {
   const [left, setLeft] = useState(entries)
@@ -35,6 +37,7 @@ export function DeleteDialog({
       tell(done.length === 1 ? `${done[0]?.name} was deleted.` : `${formatCount(done.length, 'item')} deleted.`)
     }
     if (failures.length === 0) return onClose()
+    onFailed()
     setFailures(failures)
     setLeft(failures.map(({ item }) => item))
   }

@@ -217,6 +217,8 @@ export function Folder({
           folder={place}
           entries={chosen}
           onDeleted={gone => change(client, place, gone, [])}
+          // Perhaps the folder is not what is shown any more.
+          onFailed={() => void refresh(place)}
           onClose={close}
         />
       )}

@@ -8,7 +8,7 @@ import { formatBytes, formatCount, formatDuration } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { noteStored } from '../listing.ts'
 import { noteQueue, type Upload, useGivenUploads } from './dock.tsx'
-import { type Totals, UploadQueue } from './queue.ts'
+import { type Totals, type UploadItem, UploadQueue } from './queue.ts'
 import { UploadRow } from './row.tsx'
 
 /** Pixels, as in files.css. */
@@ -108,8 +108,9 @@ function Progress({ totals: { sent, size, speed, states } }: { totals: Totals })
 
 function Rows({ queue }: { queue: UploadQueue }) {
   const scroller = useRef<HTMLDivElement>(null)
+  const items = needyFirst(queue.items)
   const virtualizer = useVirtualizer({
-    count: queue.items.length,
+    count: items.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: 4,
@@ -127,12 +128,19 @@ function Rows({ queue }: { queue: UploadQueue }) {
     >
       <div style={{ height: virtualizer.getTotalSize() }} role="presentation">
         {virtualizer.getVirtualItems().map(({ index, start }) => {
-          const item = queue.items[index]
+          const item = items[index]
           return item && <UploadRow key={item.id} item={item} queue={queue} top={start} />
         })}
       </div>
     </div>
   )
+}
+
+/** Those that wait for an answer are in view, however many there are. */
+function needyFirst(items: readonly UploadItem[]): readonly UploadItem[] {
+  const isNeedy = ({ state }: UploadItem) => state === 'conflict' || state === 'failed' || state === 'interrupted'
+  const needy = items.filter(isNeedy)
+  return needy.length === 0 ? items : [...needy, ...items.filter(item => !isNeedy(item))]
 }
 
 function Actions({ queue, totals: { states, count } }: { queue: UploadQueue; totals: Totals }) {
