@@ -61,6 +61,12 @@ export interface Traits {
   storedChecksum?: 'md5' | 'sha1' | 'sha256'
 }
 
+/** Values of the headers Content-Type and Content-Disposition (RFC 6266). */
+export interface LinkAnswer {
+  contentType: string
+  contentDisposition: string
+}
+
 /** Bytes `offset` to `offset + length - 1`; without `length`, to the end. A `length` is 1 or more. */
 export interface ByteRange {
   offset: number
@@ -147,10 +153,13 @@ export interface StorageProvider {
 
   quota?(options: Call): Promise<Quota>
 
-  /** Usable without credentials for `expiresIn` seconds, by a request with exactly this method and these headers. */
+  /**
+   * Usable without credentials for `expiresIn` seconds, by a request with exactly this method and these headers. `answer` is
+   * what a link to read is answered with, so that no browser shows what it should save.
+   */
   presign?(
     path: StoragePath,
-    options: Call & { method: 'GET' | 'PUT'; expiresIn: number },
+    options: Call & { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
   ): Promise<{ url: URL; headers: Record<string, string> }>
 
   /** Only where the back end itself can hold an unfinished write across requests and across server replicas. */

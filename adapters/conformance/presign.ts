@@ -26,6 +26,21 @@ export const presignCases: Case[] = [
     },
   },
   {
+    name: 'presign: a link to read is answered as it is asked to be',
+    needs,
+    async run(provider) {
+      await put(provider, 'page.html', '<script>alert(1)</script>')
+      const contentDisposition = 'attachment; filename="page ?.html"; filename*=UTF-8\'\'page%20%C3%A9.html'
+      const answer = { contentType: 'text/plain', contentDisposition }
+      const link = await provider.presign?.(at('page.html'), { ...call(), method: 'GET', expiresIn: 300, answer })
+      assert.ok(link)
+      const response = await fetch(link.url, { headers: link.headers })
+      await response.arrayBuffer()
+      assert.equal(response.headers.get('content-disposition'), contentDisposition)
+      assert.equal(response.headers.get('content-type'), 'text/plain')
+    },
+  },
+  {
     name: 'presign: a link to write stores the bytes, whatever the name',
     needs,
     async run(provider) {

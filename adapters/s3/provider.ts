@@ -6,6 +6,7 @@ import {
   type Call,
   type Entry,
   type Host,
+  type LinkAnswer,
   type ListPage,
   type ReadResult,
   type ResumableWrites,
@@ -211,11 +212,15 @@ export class S3Provider implements StorageProvider {
 
   async presign(
     path: StoragePath,
-    { signal, method, expiresIn }: Call & { method: 'GET' | 'PUT'; expiresIn: number },
+    { signal, method, expiresIn, answer }: Call & { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
   ): Promise<{ url: URL; headers: Record<string, string> }> {
     signal.throwIfAborted()
     const object = { Bucket: this.#bucket.name, Key: this.#keys.file(path) }
-    const command = method === 'GET' ? new GetObjectCommand(object) : new PutObjectCommand(object)
+    const shown = answer && {
+      ResponseContentType: answer.contentType,
+      ResponseContentDisposition: answer.contentDisposition,
+    }
+    const command = method === 'GET' ? new GetObjectCommand({ ...object, ...shown }) : new PutObjectCommand(object)
     const url = await getSignedUrl(this.#bucket.signer, command, { expiresIn: Math.min(expiresIn, maxExpiry) })
     return { url: new URL(url), headers: {} }
   }

@@ -5,7 +5,7 @@
  */
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
-import type { ByteRange, Call, Entry, StorageProvider, Traits } from '../../adapters/contract.ts'
+import type { ByteRange, Call, Entry, LinkAnswer, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import {
@@ -163,17 +163,23 @@ export class ReadLocation {
     return result
   }
 
-  /** A link that reads the file without credentials for so many seconds; null where the back end makes none. */
-  presignRead(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
-    return this.presigned(signal, 'GET', expiresIn)
+  /**
+   * A link that reads the file without credentials for so many seconds, answered with these headers; null where the back
+   * end makes none.
+   */
+  presignRead(signal: AbortSignal, expiresIn: number, answer: LinkAnswer): Promise<Presigned | null> {
+    return this.presigned(signal, { method: 'GET', expiresIn, answer })
   }
 
-  protected async presigned(signal: AbortSignal, method: 'GET' | 'PUT', expiresIn: number): Promise<Presigned | null> {
+  protected async presigned(
+    signal: AbortSignal,
+    options: { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
+  ): Promise<Presigned | null> {
     const { provider } = this.opened
     if (!provider.presign) return null
     await this.opened.running.confirm([this.grant])
     return this.metadata(signal, async call => {
-      return checkPresigned(await provider.presign?.(this.path, { ...call, method, expiresIn }))
+      return checkPresigned(await provider.presign?.(this.path, { ...call, ...options }))
     })
   }
 
@@ -223,7 +229,7 @@ export class WriteLocation extends ReadLocation {
 
   /** A link that writes the file, whatever stands there; as `presignRead`. */
   presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
-    return this.presigned(signal, 'PUT', expiresIn)
+    return this.presigned(signal, { method: 'PUT', expiresIn })
   }
 
   async mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {

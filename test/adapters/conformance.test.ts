@@ -537,6 +537,13 @@ const faults: [string, string, Mutation][] = [
     }),
   ],
   [
+    'links are answered in another way',
+    'presign: a link to read is answered',
+    good => ({
+      presign: async (path, { answer: _answer, ...options }) => good.presign?.(path, options) ?? fails(),
+    }),
+  ],
+  [
     'links to read write',
     'presign: a link to read does not',
     good => ({

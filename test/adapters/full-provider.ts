@@ -25,7 +25,7 @@ class BackEnd {
     if (!this.server) {
       this.server = createServer((request, response) => {
         void this.#serve(request, new URL(request.url ?? '', 'http://localhost')).then(
-          bytes => response.end(bytes),
+          ({ bytes, headers }) => response.writeHead(200, headers).end(bytes),
           () => response.writeHead(403).end(),
         )
       }).listen(0, '127.0.0.1')
@@ -35,14 +35,21 @@ class BackEnd {
     return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
   }
 
-  async #serve(request: IncomingMessage, { searchParams }: URL): Promise<Buffer> {
-    const [path, ends, mark] = ['path', 'ends', 'mark'].map(name => searchParams.get(name) ?? '')
-    const isGood = mark === sign(request.method ?? '', path ?? '', ends ?? '') && Number(ends) > Date.now()
-    if (!isGood) throw new Error('refused')
+  async #serve(request: IncomingMessage, { searchParams }: URL) {
+    const parameter = (name: string) => searchParams.get(name) ?? ''
+    const [path, ends, type, disposition] = ['path', 'ends', 'type', 'disposition'].map(parameter)
+    const mark = sign(request.method ?? '', path ?? '', ends ?? '', type ?? '', disposition ?? '')
+    if (parameter('mark') !== mark || Number(ends) <= Date.now()) throw new Error('refused')
     const call = { signal: new AbortController().signal, overwrite: true }
-    if (request.method === 'GET') return buffer((await this.files.read(path as StoragePath, call)).body)
+    const headers = {
+      ...(type && { 'content-type': type }),
+      ...(disposition && { 'content-disposition': disposition }),
+    }
+    if (request.method === 'GET') {
+      return { bytes: await buffer((await this.files.read(path as StoragePath, call)).body), headers }
+    }
     await this.files.write(path as StoragePath, request, call)
-    return Buffer.alloc(0)
+    return { bytes: Buffer.alloc(0), headers: {} }
   }
 }
 
@@ -82,10 +89,17 @@ export function open(backEnd = new BackEnd()): StorageProvider {
     delete: async (path, options) => checked().delete(path, options),
     mkdir: async (path, options) => checked().mkdir(path, options),
     quota: async options => checked().quota(options),
-    async presign(path, { signal, method, expiresIn }) {
+    async presign(path, { signal, method, expiresIn, answer }) {
       signal.throwIfAborted()
       const ends = String(Date.now() + expiresIn * 1000)
-      const query = new URLSearchParams({ path, ends, mark: sign(method, path, ends) })
+      const [type, disposition] = [answer?.contentType ?? '', answer?.contentDisposition ?? '']
+      const query = new URLSearchParams({
+        path,
+        ends,
+        type,
+        disposition,
+        mark: sign(method, path, ends, type, disposition),
+      })
       return { url: new URL(`?${query}`, await backEnd.url()), headers: {} }
     },
     resumable: {

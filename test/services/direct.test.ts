@@ -51,6 +51,33 @@ t.test('direct transfer', async t => {
     for (const action of ['DIRECT_UPLOAD', 'DIRECT_DOWNLOAD']) t.ok(actions.includes(action), action)
   })
 
+  await t.test('a browser saves what it may not show, at the back end too', async t => {
+    const shown = `query ($id: ID!, $path: String!, $inline: Boolean!) {
+      file(providerId: $id, path: $path) { downloadUrl(direct: true, inline: $inline) }
+    }`
+    const files = [
+      ['/shown/page é.html', 'text/html', 'attachment', 'attachment'],
+      ['/shown/drawing.svg', 'image/svg+xml', 'attachment', 'attachment'],
+      ['/shown/photo.png', 'image/png', 'attachment', 'inline'],
+    ] as const
+    for (const [path, type, saved, asked] of files) {
+      const put = await app.upload(owner.token, id, path, new Blob(['bytes'], { type }))
+      t.equal(put.status, 201)
+      for (const [inline, disposition] of [
+        [false, saved],
+        [true, asked],
+      ] as const) {
+        const { file } = await app.ask(shown, { id, path, inline }, owner.token)
+        t.ok(file.downloadUrl.startsWith(endpoint))
+        const { headers } = await fetch(file.downloadUrl)
+        const query = new URLSearchParams({ providerId: id, path, ...(inline && { disposition: 'inline' }) })
+        const here = await app.request(`/api/download/proxy?${query}`, { token: owner.token })
+        t.match(headers.get('content-disposition'), new RegExp(`^${disposition}; filename`), `${path} ${inline}`)
+        for (const name of ['content-disposition', 'content-type']) t.equal(headers.get(name), here.headers.get(name))
+      }
+    }
+  })
+
   await t.test('names that are taken', async t => {
     t.match((await upload({ path: '/base/new file.txt' })).errors, [{ extensions: { reason: 'ALREADY_EXISTS' } }])
     const renamed = await upload({ path: '/base/new file.txt', conflict: 'RENAME' })

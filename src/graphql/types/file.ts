@@ -49,12 +49,12 @@ FileRef.implement({
             'Whether the link may lead straight to the back end, where that can make one. Such a link works until it expires, some minutes at most, whatever becomes of the credential.',
         }),
       },
-      resolve: async ({ providerId, path }, { expiresIn, inline, direct }, { services, viewer, baseUrl, signal }) => {
-        const place = { providerId, path: formatPath(path) }
-        const seconds = expiresIn ?? 300
-        const straight = direct ? await services.files.directLink(viewer, place, seconds, signal) : null
+      resolve: async (file, args, { services, viewer, baseUrl, signal }) => {
+        const place = { ...file, path: formatPath(file.path) }
+        const link = { expiresIn: args.expiresIn ?? 300, inline: args.inline ?? false }
+        const straight = args.direct ? await services.files.directLink(viewer, place, link, signal) : null
         if (straight !== null) return straight
-        const ticket = services.files.link(viewer, place, { expiresIn: seconds, inline: inline ?? false })
+        const ticket = services.files.link(viewer, place, link)
         return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
       },
     }),

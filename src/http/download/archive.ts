@@ -1,11 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatPath } from '../../auth/path.ts'
-import { type ArchiveItem, archiveItems, type Download, isLeftOut } from '../../services/files/index.ts'
+import {
+  type ArchiveItem,
+  archiveItems,
+  contentDisposition,
+  type Download,
+  isLeftOut,
+} from '../../services/files/index.ts'
 import { isNotModified } from '../conditions.ts'
 import { compressionFor } from './archive-compression.ts'
 import { LeftOut } from './archive-left-out.ts'
 import { openCurrent } from './content.ts'
-import { contentDisposition } from './content-headers.ts'
 import { cutDownload } from './cut-download.ts'
 import { type ByteSink, bytesWritten, write } from './send-file.ts'
 import { archivedName, topName } from './zip/names.ts'

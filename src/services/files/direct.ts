@@ -10,7 +10,8 @@ import type { Storage } from '../../storage/host.ts'
 import type { Presigned, WriteLocation } from '../../storage/location.ts'
 import type { Audit } from '../audit.ts'
 import { type ConflictBehavior, candidates, nameTaken, statOrNull } from './conflict.ts'
-import type { Place } from './entry.ts'
+import { contentDisposition, contentType } from './content-headers.ts'
+import type { FileEntry, Place } from './entry.ts'
 
 export interface DirectContext {
   storage: Storage
@@ -27,6 +28,8 @@ export interface UploadTicket extends Presigned {
   expiresAt: Date
 }
 
+export type DirectFile = Place & Pick<FileEntry, 'name' | 'mimeType'>
+
 /** Seconds. @throws INVALID_INPUT */
 function lifetime(asked: number, longest: number): number {
   if (asked < 1) throw new AppError('INVALID_INPUT', '"expiresIn" is a number of seconds from 1.')
@@ -37,14 +40,19 @@ function lifetime(asked: number, longest: number): number {
 export async function directDownload(
   { storage, audit, directSeconds }: DirectContext,
   viewer: Viewer | null,
-  place: Place,
-  expiresIn: number,
+  { providerId, path, name, mimeType }: DirectFile,
+  { expiresIn, inline }: { expiresIn: number; inline: boolean },
   signal: AbortSignal,
 ): Promise<string | null> {
-  const granted = grant(viewer, { scope: 'read', providerId: place.providerId, path: parsePath(place.path) })
+  const place = { providerId, path }
+  const granted = grant(viewer, { scope: 'read', providerId, path: parsePath(path) })
   const seconds = lifetime(expiresIn, directSeconds)
   if (seconds === 0) return null
-  const link = await (await storage.readAt(granted)).presignRead(signal, seconds)
+  const answer = {
+    contentType: contentType(mimeType),
+    contentDisposition: contentDisposition({ name, mimeType }, inline),
+  }
+  const link = await (await storage.readAt(granted)).presignRead(signal, seconds, answer)
   // A browser that follows a link sends no headers of ours.
   if (!link || Object.keys(link.headers).length > 0) return null
   audit.note(granted.viewer, 'DIRECT_DOWNLOAD', { place, details: { seconds } })

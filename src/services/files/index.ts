@@ -9,7 +9,7 @@ import type { Audit } from '../audit.ts'
 import type { Credentials } from '../credentials.ts'
 import { parsePageSize } from '../input.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
-import { directDownload, directUpload, type UploadTicket } from './direct.ts'
+import { type DirectFile, directDownload, directUpload, type UploadTicket } from './direct.ts'
 import { entryAt, type FileEntry, type Place } from './entry.ts'
 import { openLink, sealLink } from './links.ts'
 import { cursorCodec, type EntryPage, listPage } from './list.ts'
@@ -22,6 +22,7 @@ export type { Digests } from './checked-body.ts'
 export type { Condition } from './condition.ts'
 export type { ConflictBehavior } from './conflict.ts'
 export { conflictBehaviors } from './conflict.ts'
+export { contentDisposition, contentType } from './content-headers.ts'
 export type { UploadTicket } from './direct.ts'
 export { entryId, type FileEntry, type Place } from './entry.ts'
 export type { Upload } from './upload.ts'
@@ -207,8 +208,12 @@ export function createFiles(options: {
     },
 
     /** A link straight to the back end; null where there can be none. @throws as `stat`, INVALID_INPUT */
-    directLink: (viewer: Viewer | null, place: Place, expiresIn: number, signal: AbortSignal) =>
-      directDownload(direct, viewer, place, expiresIn, signal),
+    directLink: (
+      viewer: Viewer | null,
+      file: DirectFile,
+      link: { expiresIn: number; inline: boolean },
+      signal: AbortSignal,
+    ) => directDownload(direct, viewer, file, link, signal),
 
     /** Where to send a file straight to the back end; null where it has to come here. @throws as `upload` */
     uploadTicket: (
