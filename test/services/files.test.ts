@@ -40,6 +40,7 @@ async function withinOne(t: Test, here: Place): Promise<void> {
       t.equal(await here.run(operation, { path: '/self', toPath: '/' }), 'ROOT_IS_FIXED')
       t.equal(await here.run(operation, { path: '/self', toPath: '/self/inner/self' }), 'INTO_ITSELF')
       t.match(await here.run(operation, { path: '/self/inner', toPath: '/self' }), /ALREADY_EXISTS/)
+      t.equal(await here.run(operation, { path: '/self/inner/x', toPath: '/self/inner/x/y' }), 'NOT_A_FOLDER')
     }
     t.match(
       await here.run('move', { path: '/self', toPath: '/selfish' }),

@@ -179,9 +179,11 @@ export function requireNotRoot(path: StoragePath, what: string): void {
 
 function requireNotInto(entry: CheckedEntry, { from, to }: Ends): void {
   const below = from.providerId === to.providerId && from.path !== to.path && isWithin(to.path, from.path)
-  if (entry.kind === 'directory' && below) {
-    throw new AppError('INTO_ITSELF', `The folder "${nameOf(from.path)}" cannot go into itself.`)
-  }
+  if (!below) return
+  const name = nameOf(from.path)
+  throw entry.kind === 'file'
+    ? new AppError('NOT_A_FOLDER', `"${name}" is a file: nothing goes into it.`)
+    : new AppError('INTO_ITSELF', `The folder "${name}" cannot go into itself.`)
 }
 
 function isSame(a: ReadLocation, b: ReadLocation): boolean {
