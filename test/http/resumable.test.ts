@@ -92,6 +92,12 @@ t.test('what the protocol says', async t => {
     t.equal(await reasonOf(response), reason)
   }
 
+  const large = await tus(target, 'POST', tusPath, {
+    'upload-metadata': metadataHeader(target.metadata),
+    'upload-length': String(10 * mib + 1),
+  })
+  t.match(await large.json(), { errors: [{ message: `A file here has at most ${10 * mib} bytes.` }] })
+
   const url = await create(target, { 'upload-length': '10' })
   t.match(url, /^\/api\/upload\/resumable\/[\w-]{32}$/)
   const head = await tus(target, 'HEAD', url)

@@ -25,7 +25,7 @@ export { conflictBehaviors } from './conflict.ts'
 export { contentDisposition, contentType } from './content-headers.ts'
 export type { UploadTicket } from './direct.ts'
 export { entryId, type FileEntry, type Place } from './entry.ts'
-export type { Upload } from './upload.ts'
+export { tooLarge, type Upload } from './upload.ts'
 
 const maxPageSize = 1000
 

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
-import { DataStore, type Lock, type Locker, Server, Upload } from '@tus/server'
+import { DataStore, ERRORS, type Lock, type Locker, Server, Upload } from '@tus/server'
 import type { Viewer } from '../../../auth/viewer.ts'
 import { AppError, type Reason } from '../../../errors.ts'
+import { tooLarge } from '../../../services/files/index.ts'
 import type { OpenUpload, ResumableUploads, UploadRecord } from '../../../services/resumable/index.ts'
 import { parseChecksum } from './checksum.ts'
 import { parseMetadata } from './metadata.ts'
@@ -68,6 +69,7 @@ export async function exchange(uploads: ResumableUploads, request: TusRequest): 
     },
   })
   const answer = await server.handleWeb(new Request(url, { method, headers }))
+  if (failure === ERRORS.ERR_MAX_SIZE_EXCEEDED) throw tooLarge(maxBytes)
   if (answer.status >= 400) throw told(failure, answer.status, (await answer.text()).trim())
   return { status: answer.status, headers: answer.headers, record: store.record }
 }
