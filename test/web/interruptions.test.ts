@@ -31,23 +31,34 @@ if (files) {
     }
   })
 
-  /** An upload that is held after some of it. */
-  const holdUpload = async (page: Visit, to: TestStore, content: Buffer) => {
+  /** An upload that is held after some of it, of which the server has told that it knows it. */
+  const holdUpload = async (page: Visit, to: TestStore) => {
+    const content = randomBytes(16 * 1024 * 1024)
     const file = join(app.folder, 'held.bin')
     await writeFile(file, content)
     await page.goto(to.page)
     await page.getByText('This folder is empty').waitFor()
+    const network = await page.context().newCDPSession(page)
+    const throttle = (uploadThroughput: number) =>
+      network.send('Network.emulateNetworkConditions', {
+        offline: false,
+        latency: 0,
+        downloadThroughput: -1,
+        uploadThroughput,
+      })
+    await throttle(3_000_000)
     await page.getByLabel('Files to upload').setInputFiles(file)
+    await page.locator('.upload-state', { hasText: /^([1-9]|\d\d) % ·/ }).waitFor()
     await button(page, 'Pause: held.bin').click()
     await page.getByText(/Paused at \d+ %/).waitFor()
+    await throttle(-1)
   }
 
   t.test('a server that is away for a while ends neither the page nor its uploads', async t => {
     const to = await store('away')
-    const content = randomBytes(64 * 1024 * 1024)
     const page = await open(t)
     await page.clock.install()
-    await holdUpload(page, to, content)
+    await holdUpload(page, to)
     await button(page, 'New folder').click()
     await page.getByLabel('Name', { exact: true }).fill('typed before')
     let refused = 0
@@ -79,7 +90,7 @@ if (files) {
   t.test('a page whose script does not come says so, and leaves uploads alone', async t => {
     const to = await store('lazy')
     const page = await open(t)
-    await holdUpload(page, to, randomBytes(64 * 1024 * 1024))
+    await holdUpload(page, to)
     await page.route('**/assets/**', route => route.abort('connectionrefused'))
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByRole('heading', { name: 'This page could not be shown' }).waitFor()
@@ -126,6 +137,19 @@ if (files) {
     t.same(page.faults, [])
   })
 
+  t.test('an upload of one tab is not interrupted for another one, until the first is gone', async t => {
+    const to = await store('two tabs')
+    const page = await open(t)
+    await holdUpload(page, to)
+    const tab = await page.context().newPage()
+    await tab.goto(to.page, { waitUntil: 'networkidle' })
+    await tab.getByText('This folder is empty').waitFor()
+    t.equal(await tab.getByText('interrupted').count(), 0)
+    await page.close()
+    await tab.reload()
+    await tab.getByText('1 upload was interrupted').waitFor()
+  })
+
   t.test('a session that has ended leads back to signing in', async t => {
     const to = await store('ended', { 'a.txt': 'a' })
     const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
@@ -151,7 +175,7 @@ if (files) {
     const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
     const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
     const page = await open(t, { token })
-    await holdUpload(page, to, randomBytes(64 * 1024 * 1024))
+    await holdUpload(page, to)
     await button(page, 'Sign out').click()
     await page.getByRole('alertdialog').getByText('Uploads are not complete').waitFor()
     await isGood(t, page)

@@ -74,10 +74,13 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
 export function toError(answer: { status: number }, body: unknown): ApiError {
   const error = isObject(body) ? firstError(body) : null
   if (!error)
-    return new ApiError(`The server answered with status ${answer.status}.`, {
-      status: answer.status,
-      reason: 'UNKNOWN',
-    })
+    return new ApiError(
+      `The server, or what stands before it, answered with status ${answer.status}: try again later.`,
+      {
+        status: answer.status,
+        reason: 'UNKNOWN',
+      },
+    )
   const { reason, requestId, properties } = isObject(error.extensions) ? error.extensions : {}
   return new ApiError(String(error.message), {
     status: answer.status,

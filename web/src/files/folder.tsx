@@ -165,7 +165,7 @@ export function Folder({
           />
         )}
         <p className="folder-status" role="status">
-          {isPending || isMissing ? '' : formatCount(entries.length, 'item')}
+          {isPending || (error && !isComplete) ? '' : formatCount(entries.length, 'item')}
           {!isComplete && isFetching && !isPending && ' so far; reading on …'}
           {filter !== '' && ` · ${formatCount(shown.length, 'match', 'matches')}`}
           {chosen.length > 0 && ` · ${formatCount(chosen.length, 'selected', 'selected')}`}

@@ -42,6 +42,22 @@ export function unfinishedOf(userId: string): Unfinished[] {
   return found
 }
 
+/**
+ * Fingerprints that a tab is at work on. None where browsers let no tab know of the others, as without HTTPS (W3C Web
+ * Locks API).
+ */
+export async function heldFingerprints(): Promise<ReadonlySet<string>> {
+  const { held = [] } = (await navigator.locks?.query()) ?? {}
+  return new Set(held.flatMap(({ name }) => name ?? []))
+}
+
+/** Until the returned function is called, or the page goes. */
+export function hold(fingerprint: string): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  void navigator.locks?.request(fingerprint, { ifAvailable: true }, lock => (lock ? promise : undefined))
+  return resolve
+}
+
 export function forgetUnfinished(key: string): void {
   localStorage.removeItem(key)
 }

@@ -2,7 +2,7 @@ import { ApiError } from '../../api/request.ts'
 import { type Conflict, createFolder } from '../operations.ts'
 import { childPath } from '../paths.ts'
 import type { Given } from './dropped-files.ts'
-import { forgetUnfinished, unfinishedOf } from './memory.ts'
+import { forgetUnfinished, heldFingerprints, unfinishedOf } from './memory.ts'
 import { Speed } from './speed.ts'
 import { createTransfer, type Transfer } from './transfer.ts'
 
@@ -71,15 +71,14 @@ export class UploadQueue {
   #version = 0
   #timer: ReturnType<typeof setTimeout> | null = null
   #nextId = 1
+  #isClosed = false
   /** What was chosen for all conflicts to come. */
   #conflict: Conflict = 'FAIL'
 
   constructor(userId: string, onStored: Stored) {
     this.#userId = userId
     this.#onStored = onStored
-    for (const { key, providerId, path, size } of unfinishedOf(userId)) {
-      this.items.push({ ...this.#item(providerId, path, size, null), state: 'interrupted', unfinishedKey: key })
-    }
+    void this.#recall()
     addEventListener('online', this.#wake)
     addEventListener('beforeunload', this.#warn)
   }
@@ -88,8 +87,12 @@ export class UploadQueue {
   close(): void {
     removeEventListener('online', this.#wake)
     removeEventListener('beforeunload', this.#warn)
-    for (const { transfer } of this.items) void transfer?.pause()
+    for (const { transfer } of this.items) {
+      void transfer?.pause()
+      transfer?.release()
+    }
     this.items = []
+    this.#isClosed = true
   }
 
   subscribe = (listener: () => void): (() => void) => {
@@ -198,6 +201,18 @@ export class UploadQueue {
     this.#work()
   }
 
+  /** What was left, but for what other tabs are at, or what was given here meanwhile. */
+  async #recall(): Promise<void> {
+    const held = await heldFingerprints()
+    if (this.#isClosed) return
+    for (const { key, providerId, path, size } of unfinishedOf(this.#userId)) {
+      const isHere = this.items.some(item => item.providerId === providerId && item.path === path)
+      if (held.has(key) || isHere) continue
+      this.items.push({ ...this.#item(providerId, path, size, null), state: 'interrupted', unfinishedKey: key })
+    }
+    this.#changed()
+  }
+
   #item(providerId: string, path: string, size: number, file: File | null): UploadItem {
     const id = this.#nextId++
     const fresh = { sent: 0, error: null, transfer: null, failures: 0, kept: 0, unfinishedKey: null }
@@ -257,8 +272,10 @@ export class UploadQueue {
       Object.assign(item, { state: 'stalled', error })
       setTimeout(() => this.#goOn(item), Math.min(longestWait, 1000 * 2 ** (item.failures - 1)))
     } else if (error.reason === 'ALREADY_EXISTS' && this.#conflict !== 'FAIL' && item.conflict === 'FAIL') {
+      item.transfer?.release()
       Object.assign(item, { state: 'waiting', conflict: this.#conflict, transfer: null, sent: 0 })
     } else if (error.reason === 'ALREADY_EXISTS') {
+      item.transfer?.release()
       Object.assign(item, { state: 'conflict', error, transfer: null })
     } else {
       Object.assign(item, { state: 'failed', error })

@@ -2,7 +2,7 @@
 import { DetailedError, Upload } from 'tus-js-client'
 import { ApiError, consoleHeaders, toError } from '../../api/request.ts'
 import type { Conflict } from '../operations.ts'
-import { fingerprintOf, urlStorage } from './memory.ts'
+import { fingerprintOf, hold, urlStorage } from './memory.ts'
 
 /** Bytes: with so few the first request brings them along. */
 const smallFile = 512 * 1024
@@ -28,16 +28,20 @@ export interface Transfer {
   pause(): Promise<void>
   /** The server forgets what it has. */
   cancel(): Promise<void>
+  /** Leaves it to other tabs. */
+  release(): void
 }
 
 export function createTransfer(input: TransferInput): Transfer {
   const { userId, providerId, path, file, conflict, onProgress, onKept, onDone, onError } = input
   let hasLooked = false
+  const fingerprint = fingerprintOf(userId, providerId, path, file)
+  const release = file.size > smallFile ? hold(fingerprint) : () => {}
   const upload = new Upload(file, {
     endpoint: '/api/upload/resumable',
     headers: consoleHeaders,
     metadata: { providerId, path, conflict: conflict.toLowerCase(), ...(file.type && { filetype: file.type }) },
-    fingerprint: async () => fingerprintOf(userId, providerId, path, file),
+    fingerprint: async () => fingerprint,
     urlStorage,
     removeFingerprintOnSuccess: true,
     uploadDataDuringCreation: file.size > 0 && file.size <= smallFile,
@@ -54,6 +58,7 @@ export function createTransfer(input: TransferInput): Transfer {
     },
     onProgress: sent => onProgress(sent),
     onSuccess({ lastResponse }) {
+      release()
       onDone(decodeURIComponent(lastResponse.getHeader('Upload-Stored-Path') ?? path))
     },
     onError: error => onError(asApiError(error)),
@@ -68,7 +73,11 @@ export function createTransfer(input: TransferInput): Transfer {
       })
     },
     pause: () => upload.abort(),
-    cancel: () => upload.abort(true),
+    cancel() {
+      release()
+      return upload.abort(true)
+    },
+    release,
   }
 }
 
