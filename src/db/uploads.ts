@@ -66,6 +66,12 @@ const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
 const unfinishedEnd = sql<Date>`now() + make_interval(mins => ${unfinishedMinutes})`
 const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
 
+/** One that a credential announced in just these words and sent nothing to: it seems not to have had the answer. */
+function unheard({ credentialKind, credentialId, metadata, size }: NewUpload) {
+  return sql<SqlBool>`(credential_kind = ${credentialKind} and credential_id = ${credentialId} and metadata = ${metadata}
+    and size is not distinct from ${size}::bigint and received = 0 and not finishing and coalesce(lease_until < now(), true))`
+}
+
 /** Null where another upload that is under way has the name. */
 export async function insertUpload(db: Database, values: NewUpload, lease: string): Promise<UploadRecord | null> {
   const reserves = values.conflict !== 'REPLACE'
@@ -76,7 +82,9 @@ export async function insertUpload(db: Database, values: NewUpload, lease: strin
       .where('provider_id', '=', values.providerId)
       .where(sql<SqlBool>`md5(path) = md5(${values.path})`)
       .where('reserves', '=', true)
-      .where(sql<SqlBool>`touched_at < now() - make_interval(mins => ${reservationMinutes})`)
+      .where(({ or }) =>
+        or([sql<SqlBool>`touched_at < now() - make_interval(mins => ${reservationMinutes})`, unheard(values)]),
+      )
       .execute()
   }
   try {

@@ -213,8 +213,9 @@ t.test('names that are taken', async t => {
   t.equal(bad.status, 400)
 
   const target = to(server, '/two.txt')
-  const first = await create(target, { 'upload-length': '3' })
-  const second = { 'upload-length': '3', 'upload-metadata': metadataHeader(target.metadata) }
+  const first = await create(target, { 'upload-length': '4' })
+  await tus(target, 'PATCH', first, { 'upload-offset': '0' }, Buffer.from('o'))
+  const second = { 'upload-length': '4', 'upload-metadata': metadataHeader(target.metadata) }
   t.equal((await tus(target, 'POST', tusPath, second)).status, 409, 'under way')
   const other = await create(to(server, '/two.txt', { conflict: 'rename' }), { 'upload-length': '3' })
   t.equal(
@@ -223,10 +224,26 @@ t.test('names that are taken', async t => {
   )
 
   await writeFile(join(server.folder, 'two.txt'), 'came in between')
-  const late = await tus(target, 'PATCH', first, { 'upload-offset': '0' }, Buffer.from('one'))
+  const late = await tus(target, 'PATCH', first, { 'upload-offset': '1' }, Buffer.from('one'))
   t.equal(late.status, 409)
   t.equal(await reasonOf(late), 'ALREADY_EXISTS')
   t.equal((await readFile(join(server.folder, 'two.txt'))).toString(), 'came in between')
+})
+
+t.test('whoever never heard of an upload begins it again', async t => {
+  const server = await startHttp(t)
+  const target = to(server, '/again.txt')
+  const unheard = await create(target, { 'upload-length': '3' })
+  const headers = { 'upload-length': '3', 'upload-metadata': metadataHeader(target.metadata) }
+  const viewer = await server.services.credentials.authenticate(server.token, testOrigin)
+  const { key } = await server.services.apiKeys.create(viewer, { name: 'other', scopes: ['write'] })
+  t.equal((await tus({ ...target, token: key }, 'POST', tusPath, headers)).status, 409, 'another credential')
+  t.equal((await tus(target, 'POST', tusPath, { ...headers, 'upload-length': '4' })).status, 409, 'another size')
+  const again = await create(target, { 'upload-length': '3' })
+  t.not(again, unheard)
+  t.equal((await tus(target, 'PATCH', again, { 'upload-offset': '0' }, Buffer.from('new'))).status, 204)
+  t.equal((await tus(target, 'PATCH', unheard, { 'upload-offset': '0' }, Buffer.from('old'))).status, 409)
+  t.equal((await readFile(join(server.folder, 'again.txt'))).toString(), 'new')
 })
 
 t.test('connections that drop at random points', async t => {
