@@ -65,6 +65,8 @@ export function graphqlRoute(
 
   // Nobody is known yet while a body comes in; one that does not come to its end is not waited for.
   app.addHook('preParsing', (request, reply, payload, done) => {
+    // Of a client that has gone already, nothing more is told.
+    if (request.raw.destroyed) return done(null, payload)
     const late = setTimeout(() => request.raw.destroy(), bodyTimeout)
     request.raw.once('end', () => clearTimeout(late)).once('close', () => clearTimeout(late))
     // Of a body that nobody reads, neither may come.
