@@ -43,9 +43,9 @@ async function listing(provider: Parameters<typeof listAll>[0], path: string, li
   return (await listAll(provider, path, limit)).map(entry => (entry.kind === 'file' ? entry.name : `${entry.name}/`))
 }
 
-t.test('10,000 keys below a prefix, files and folders mixed, in order, in pages of any size', async t => {
+t.test('2,500 keys below a prefix, files and folders mixed, in order, in pages of any size', async t => {
   const prefix = randomUUID()
-  const names = Array.from({ length: 10_000 }, (_, i) => `${(i * 7919) % 10_000}${i % 3 === 0 ? '/' : ''}`)
+  const names = Array.from({ length: 2_500 }, (_, i) => `${(i * 7919) % 2_500}${i % 3 === 0 ? '/' : ''}`)
   await inParallel(names, name => putKey(`${prefix}/many/${name}${name.endsWith('/') ? 'file' : ''}`))
   await putKey(`${prefix}/many/`)
   const provider = await openS3(server, bucket, { config: { prefix } })
