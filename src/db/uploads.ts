@@ -237,14 +237,13 @@ export async function takeLease(db: Database, id: string, lease: string): Promis
  * Tells all who work on resumable uploads to a provider that their leases are wanted; resolves with the ids of the uploads.
  * A write in one request ends, and frees what it holds, as soon as its grant no longer holds.
  */
-export async function wantLeases(db: Database, providerId: string): Promise<string[]> {
+export async function wantLeases(db: Database, providerId: string, except: readonly string[]): Promise<string[]> {
   const rows = await db
     .updateTable('uploads')
     .set({ lease_wanted: true })
     .where('provider_id', '=', providerId)
     .where('block', '>', String(noBlock))
-    .where('lease_id', 'is not', null)
-    .where('lease_until', '>', sql<Date>`now()`)
+    .where(sql<SqlBool>`id <> all(${except})`)
     .returning('id')
     .execute()
   return rows.map(({ id }) => id)

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { type ClientRequest, request } from 'node:http'
@@ -82,6 +82,27 @@ t.test('a provider that is disconnected while bytes come leaves nothing', async 
   t.same(await unfinished(app), [])
   t.same(await app.db.selectFrom('uploads').select('id').execute(), [])
   for (const sending of stalled) sending.destroy()
+})
+
+t.test('an upload that is let go just after it was looked for goes with its provider, too', async t => {
+  const app = await startApp(t)
+  const target = await owner(app)
+  const url = await begin(target, '/file', 4 * mib)
+  await tus(target, 'PATCH', url, { 'upload-offset': '0' }, randomBytes(2 * mib))
+  t.equal((await unfinished(app)).length, 1)
+  const lease = randomUUID()
+  const until = sql<Date>`now() + interval '1 minute'`
+  await app.db.updateTable('uploads').set({ lease_id: lease, lease_until: until }).execute()
+  await sql`create function let_go() returns trigger language plpgsql as ${sql.lit(`begin
+    if pg_trigger_depth() = 1 then
+      update uploads set lease_id = null, lease_until = null where lease_id = '${lease}';
+    end if;
+    return null;
+  end`)}`.execute(app.db)
+  await sql`create trigger let_go after update on uploads for each statement execute function let_go()`.execute(app.db)
+  const viewer = await app.app.services.credentials.authenticate(target.token, { address: '', requestId: '' })
+  await app.app.services.providers.disconnect(viewer, target.metadata.providerId ?? '')
+  t.same(await unfinished(app), [])
 })
 
 t.test('a lease counts as lost where the database does not answer', async t => {

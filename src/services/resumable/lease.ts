@@ -147,9 +147,12 @@ export function createLeases(db: Database) {
       }
     },
 
-    /** Asks whoever is at work on uploads to a provider to let go; false where nobody is. */
-    async wantAll(providerId: string): Promise<boolean> {
-      const ids = await wantLeases(db, providerId)
+    /**
+     * Asks whoever is at work on uploads to a provider to let go; false where there are none but `except`. One that nobody
+     * is at work on counts, as it may have been let go a moment ago.
+     */
+    async wantAll(providerId: string, except: readonly string[]): Promise<boolean> {
+      const ids = await wantLeases(db, providerId, except)
       for (const id of ids) running.get(id)?.want()
       return ids.length > 0
     },

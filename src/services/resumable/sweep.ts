@@ -34,7 +34,7 @@ export async function sweep(
   const until = performance.now() + time
   while (performance.now() < until) {
     await using lease = await leases.takeAny(id => takeDeadUpload(db, id, { providerId, except: failed }))
-    if (!lease && providerId !== undefined && (await leases.wantAll(providerId))) {
+    if (!lease && providerId !== undefined && (await leases.wantAll(providerId, failed))) {
       await sleep(pollInterval)
       continue
     }
