@@ -91,7 +91,12 @@ t.test('connections drop', async t => {
     for (let round = 0; round < times; round++) {
       const bytes = randomBytes(below(random, 20 * mib))
       const path = `/file-${round}.bin`
-      proxy.fault = () => faultOf(random, 0.25)
+      proxy.fault = ({ method, url = '' }) => {
+        const fault = faultOf(random, 0.25)
+        // Parts that were begun and of which nobody was told the id are left to a lifecycle rule of the bucket.
+        const begins = method === 'POST' && new URL(url, proxy.endpoint).searchParams.has('uploads')
+        return begins && fault && !isAnswer(fault) ? undefined : fault
+      }
       const response = await world.upload(world.token, world.s3, path, bytes)
       await response.text()
       const isStored = response.status === 201
@@ -121,6 +126,8 @@ t.test('connections drop', async t => {
     }
   }
 })
+
+const isAnswer = (fault: Fault) => typeof fault === 'object' && 'answer' in fault
 
 function faultOf(random: () => number, chance: number): Fault | undefined {
   if (random() > chance) return undefined
