@@ -234,7 +234,8 @@ export async function takeLease(db: Database, id: string, lease: string): Promis
 }
 
 /**
- * Tells all who work on resumable uploads to a provider that their leases are wanted; resolves with the ids of the uploads.
+ * Tells all who work on resumable uploads to a provider that their leases are wanted; resolves with the ids of all
+ * uploads but `except`, whether or not anybody works on them.
  * A write in one request ends, and frees what it holds, as soon as its grant no longer holds.
  */
 export async function wantLeases(db: Database, providerId: string, except: readonly string[]): Promise<string[]> {

@@ -42,7 +42,10 @@ export async function sweep(
     const { record } = lease
     const isFree = await giveUp(context, record).then(
       () => true,
-      error => onError(error) ?? false,
+      error => {
+        onError(error)
+        return false
+      },
     )
     if (isFree) await lease.delete()
     else if (!(await lease.deleteLongExpired())) {

@@ -6,12 +6,13 @@ import { onSessionOfOtherTab } from '../api/session.ts'
 import { Toasts } from '../ui/toasts.tsx'
 import { ErrorPage } from './error-page.tsx'
 import { routes } from './routes.tsx'
+import { sessionKey } from './use-session.ts'
 
 const client = new QueryClient({
   queryCache: new QueryCache({
     onError(error) {
       // The session has ended elsewhere: whoever asks who is signed in learns it now.
-      if (error instanceof ApiError && error.status === 401) void client.invalidateQueries({ queryKey: ['session'] })
+      if (error instanceof ApiError && error.status === 401) void client.invalidateQueries({ queryKey: sessionKey })
     },
   }),
   defaultOptions: {

@@ -1,4 +1,5 @@
 import { Button } from '../../ui/button.tsx'
+import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary } from '../access/access-summary.tsx'
 import { scopes } from '../access/draft.ts'
@@ -12,25 +13,11 @@ interface Actions {
 export function KeyTable({ keys, ...actions }: Actions & { keys: readonly ApiKey[] }) {
   if (keys.length === 0) return <p className="empty">None of the keys is like that.</p>
   return (
-    <table className="table rows" aria-label="API keys">
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">May</th>
-          <th scope="col">State</th>
-          <th scope="col">Last used</th>
-          <th scope="col">Expires</th>
-          <th scope="col">
-            <span className="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {keys.map(key => (
-          <Row key={key.id} apiKey={key} {...actions} />
-        ))}
-      </tbody>
-    </table>
+    <RowTable label="API keys" columns={['Name', 'May', 'State', 'Last used', 'Expires']}>
+      {keys.map(key => (
+        <Row key={key.id} apiKey={key} {...actions} />
+      ))}
+    </RowTable>
   )
 }
 

@@ -32,7 +32,7 @@ export function ApiKeysPage() {
   const owner = data?.apiKeys[0]?.owner
   return (
     <>
-      <PageTitle>API Keys</PageTitle>{' '}
+      <PageTitle>API Keys</PageTitle>
       <div className="page-head">
         <h1>API Keys{ofUser !== null && owner ? ` of ${owner.name ?? owner.email}` : ''}</h1>
         {ofUser === null && (

@@ -5,6 +5,7 @@ import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
+import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary } from '../access/access-summary.tsx'
 import { roleTitles } from '../access/draft.ts'
@@ -52,24 +53,11 @@ export function Invites() {
 
 function InviteTable({ invites, onRevoke }: { invites: readonly Invite[]; onRevoke: (invite: Invite) => void }) {
   return (
-    <table className="table rows" aria-label="Open invites">
-      <thead>
-        <tr>
-          <th scope="col">Role</th>
-          <th scope="col">Reaches</th>
-          <th scope="col">Made</th>
-          <th scope="col">Expires</th>
-          <th scope="col">
-            <span className="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {invites.map(invite => (
-          <Row key={invite.id} invite={invite} onRevoke={onRevoke} />
-        ))}
-      </tbody>
-    </table>
+    <RowTable label="Open invites" columns={['Role', 'Reaches', 'Made', 'Expires']}>
+      {invites.map(invite => (
+        <Row key={invite.id} invite={invite} onRevoke={onRevoke} />
+      ))}
+    </RowTable>
   )
 }
 

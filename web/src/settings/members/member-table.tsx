@@ -1,6 +1,7 @@
 import { Link } from 'react-router'
 import { useSession } from '../../app/use-session.ts'
 import { Button } from '../../ui/button.tsx'
+import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary } from '../access/access-summary.tsx'
 import { roleTitles } from '../access/draft.ts'
@@ -13,24 +14,11 @@ interface Actions {
 
 export function MemberTable({ members, ...actions }: Actions & { members: readonly Member[] }) {
   return (
-    <table className="table rows" aria-label="Members">
-      <thead>
-        <tr>
-          <th scope="col">Member</th>
-          <th scope="col">Role</th>
-          <th scope="col">Reaches</th>
-          <th scope="col">Joined</th>
-          <th scope="col">
-            <span className="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {members.map(member => (
-          <Row key={member.id} member={member} {...actions} />
-        ))}
-      </tbody>
-    </table>
+    <RowTable label="Members" columns={['Member', 'Role', 'Reaches', 'Joined']}>
+      {members.map(member => (
+        <Row key={member.id} member={member} {...actions} />
+      ))}
+    </RowTable>
   )
 }
 

@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
+import { RowTable } from '../../ui/row-table.tsx'
 import { exactTime, Time } from '../../ui/time.tsx'
 
 const SessionsQuery = graphql(`
@@ -34,22 +35,11 @@ export function Sessions() {
       {error && <ErrorBox error={error} retry={refetch} />}
       {!error && !data && <Loading label="Loading the sessions" />}
       {data && (
-        <table className="table rows" aria-label="Sessions">
-          <thead>
-            <tr>
-              <th scope="col">Signed in</th>
-              <th scope="col">Ends by itself</th>
-              <th scope="col">
-                <span className="visually-hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.sessions.map(session => (
-              <Row key={session.id} session={session} onEnd={() => setEnding(session)} />
-            ))}
-          </tbody>
-        </table>
+        <RowTable label="Sessions" columns={['Signed in', 'Ends by itself']}>
+          {data.sessions.map(session => (
+            <Row key={session.id} session={session} onEnd={() => setEnding(session)} />
+          ))}
+        </RowTable>
       )}
       {ending && (
         <Confirm

@@ -1,0 +1,31 @@
+import type { ReactNode } from 'react'
+
+/** A table whose rows end with a cell of actions; on narrow screens each row is a card. */
+export function RowTable({
+  label,
+  columns,
+  children,
+}: {
+  label: string
+  /** Headings, without that of the actions. */
+  columns: readonly string[]
+  children: ReactNode
+}) {
+  return (
+    <table className="table rows" aria-label={label}>
+      <thead>
+        <tr>
+          {columns.map(column => (
+            <th scope="col" key={column}>
+              {column}
+            </th>
+          ))}
+          <th scope="col">
+            <span className="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  )
+}
