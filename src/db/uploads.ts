@@ -63,13 +63,14 @@ const givingUpDays = 7
 const chunkBytes = 1024 * 1024
 
 const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
+const nobodyAtWork = sql<SqlBool>`(lease_id is null or lease_until < now())`
 const unfinishedEnd = sql<Date>`now() + make_interval(mins => ${unfinishedMinutes})`
 const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
 
 /** One that a credential announced in just these words and sent nothing to: it seems not to have had the answer. */
 function unheard({ credentialKind, credentialId, metadata, size }: NewUpload) {
   return sql<SqlBool>`(credential_kind = ${credentialKind} and credential_id = ${credentialId} and metadata = ${metadata}
-    and size is not distinct from ${size}::bigint and received = 0 and not finishing and coalesce(lease_until < now(), true))`
+    and size is not distinct from ${size}::bigint and received = 0 and not finishing and ${nobodyAtWork})`
 }
 
 /** Null where another upload that is under way has the name. */
@@ -219,7 +220,7 @@ export async function takeLease(db: Database, id: string, lease: string): Promis
     .updateTable('uploads')
     .set({ lease_id: lease, lease_until: leaseEnd, lease_wanted: false })
     .where('id', '=', id)
-    .where(({ or, eb }) => or([eb('lease_id', 'is', null), eb('lease_until', '<', sql<Date>`now()`)]))
+    .where(nobodyAtWork)
     .returningAll()
     .executeTakeFirst()
   if (row) return toUpload(row)
@@ -381,7 +382,7 @@ export async function takeDeadUpload(
     .where('id', '=', ({ selectFrom }) =>
       selectFrom('uploads as u')
         .select('u.id')
-        .where(sql<SqlBool>`(u.lease_id is null or u.lease_until < now())`)
+        .where(nobodyAtWork)
         .where(sql<SqlBool>`u.id <> all(${except})`)
         .where(providerId === undefined ? isDead : sql<SqlBool>`u.provider_id = ${providerId}`)
         .orderBy('u.expires_at')

@@ -7,7 +7,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { startApp } from '../support/app.ts'
 import { steppedClock } from '../support/clock.ts'
 import { metadataHeader, type TusTarget, tus, tusPath } from './tus.ts'
@@ -16,16 +16,22 @@ const hour = 60 * 60 * 1000
 const day = 24 * hour
 const mib = 1024 * 1024
 
-t.test('unfinished uploads', async t => {
+/** An upload of so many bytes that was begun, with two servers that share a clock to be set. */
+async function announced(t: Test, size: number) {
   const step = steppedClock(t)
   const app = await startApp(t)
   const replica = await app.replica()
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'local', { root: app.folder })
   const target: TusTarget = { url: app.url, token, metadata: { providerId, path: '/file' } }
-  const bytes = randomBytes(3 * mib)
-  const headers = { 'upload-length': `${bytes.length}`, 'upload-metadata': metadataHeader(target.metadata) }
+  const headers = { 'upload-length': `${size}`, 'upload-metadata': metadataHeader(target.metadata) }
   const url = (await tus(target, 'POST', tusPath, headers)).headers.get('location') ?? ''
+  return { step, app, replica, token, providerId, target, url }
+}
+
+t.test('unfinished uploads', async t => {
+  const bytes = randomBytes(3 * mib)
+  const { step, app, replica, token, providerId, target, url } = await announced(t, bytes.length)
   let offset = 0
   for (const [index, jump] of [2 * day, -2 * day, -30 * day].entries()) {
     step(jump)
@@ -43,14 +49,7 @@ t.test('unfinished uploads', async t => {
 })
 
 t.test('one request works on an upload at a time, whatever the clock', async t => {
-  const step = steppedClock(t)
-  const app = await startApp(t)
-  const replica = await app.replica()
-  const { token } = await app.register('owner@example.org')
-  const providerId = await app.connectProvider(token, 'local', { root: app.folder })
-  const target: TusTarget = { url: app.url, token, metadata: { providerId, path: '/file' } }
-  const headers = { 'upload-length': `${2 * mib}`, 'upload-metadata': metadataHeader(target.metadata) }
-  const url = (await tus(target, 'POST', tusPath, headers)).headers.get('location') ?? ''
+  const { step, app, replica, token, url } = await announced(t, 2 * mib)
   const viewer = await app.app.services.credentials.authenticate(token, { address: '', requestId: '' })
   const id = url.split('/').at(-1) ?? ''
   const held = await app.app.services.uploads.open(viewer, id, AbortSignal.timeout(10_000))

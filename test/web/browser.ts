@@ -86,3 +86,12 @@ export async function axeViolations(page: Page): Promise<string[]> {
   const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
   return violations.flatMap(({ id, help, nodes }) => nodes.map(node => `${id}: ${help} (${node.html})`))
 }
+
+/** Sets the bytes a second that the page sends at most; -1: no bound. */
+export async function uploadThrottle(page: Page): Promise<(uploadThroughput: number) => Promise<void>> {
+  const network = await page.context().newCDPSession(page)
+  const others = { offline: false, latency: 0, downloadThroughput: -1 }
+  return async uploadThroughput => {
+    await network.send('Network.emulateNetworkConditions', { ...others, uploadThroughput })
+  }
+}

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { password } from '../support/client.ts'
-import type { Visit } from './browser.ts'
+import { uploadThrottle, type Visit } from './browser.ts'
 import { button, isGood, row, startFiles, type TestStore } from './files.ts'
 
 const files = await startFiles(t)
@@ -38,14 +38,7 @@ if (files) {
     await writeFile(file, content)
     await page.goto(to.page)
     await page.getByText('This folder is empty').waitFor()
-    const network = await page.context().newCDPSession(page)
-    const throttle = (uploadThroughput: number) =>
-      network.send('Network.emulateNetworkConditions', {
-        offline: false,
-        latency: 0,
-        downloadThroughput: -1,
-        uploadThroughput,
-      })
+    const throttle = await uploadThrottle(page)
     await throttle(3_000_000)
     await page.getByLabel('Files to upload').setInputFiles(file)
     await page.locator('.upload-state', { hasText: /^([1-9]|\d\d) % ·/ }).waitFor()

@@ -3,6 +3,7 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { uploadThrottle } from './browser.ts'
 import { button, isGood, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
@@ -90,14 +91,7 @@ if (files) {
     page.on('request', request => {
       if (request.method() === 'PATCH') offsets.push(Number(request.headers()['upload-offset']))
     })
-    const network = await page.context().newCDPSession(page)
-    const throttle = (uploadThroughput: number) =>
-      network.send('Network.emulateNetworkConditions', {
-        offline: false,
-        latency: 0,
-        downloadThroughput: -1,
-        uploadThroughput,
-      })
+    const throttle = await uploadThrottle(page)
     const some = page.locator('.upload-state', { hasText: /^([1-9]|\d\d) % ·/ })
     const more = page.locator('.upload-state', { hasText: /^[2-9]\d % ·/ })
     await page.goto(to.page)
