@@ -8,8 +8,7 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
 import { ConfigFields } from './config-fields.tsx'
 import { toConfig } from './config-schema.ts'
-import type { Connected, ProviderType } from './connect-page.tsx'
-import { ConnectMutation } from './operations.ts'
+import { type Connected, ConnectMutation, type ProviderType } from './operations.ts'
 import { problemsOf, useConfigForm } from './use-config-form.ts'
 
 /** The server tries the storage before it keeps anything. */

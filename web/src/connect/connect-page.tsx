@@ -1,7 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useNavigate } from 'react-router'
-import type { ResultOf } from '../api/graphql.ts'
 import { ask } from '../api/request.ts'
 import { useScopes } from '../app/use-session.ts'
 import { Choices } from '../ui/choices.tsx'
@@ -11,15 +10,7 @@ import { PageTitle } from '../ui/page-title.tsx'
 import { tell } from '../ui/toasts.tsx'
 import { ConnectForm } from './connect-form.tsx'
 import { Consent } from './consent.tsx'
-import { ProviderTypesQuery } from './operations.ts'
-
-export type ProviderType = ResultOf<typeof ProviderTypesQuery>['providerTypes'][number]
-
-export interface Connected {
-  id: string
-  name: string
-  authorizationUrl: string | null
-}
+import { type Connected, type ProviderType, ProviderTypesQuery } from './operations.ts'
 
 export function ConnectPage() {
   const { isAdmin, reachesAll } = useScopes()

@@ -1,4 +1,4 @@
-import { graphql } from '../api/graphql.ts'
+import { graphql, type ResultOf } from '../api/graphql.ts'
 
 export const ProviderTypesQuery = graphql(`
   query ProviderTypes {
@@ -27,3 +27,11 @@ export const ProviderStatusQuery = graphql(`
     provider(id: $id) { status statusReason }
   }
 `)
+
+export type ProviderType = ResultOf<typeof ProviderTypesQuery>['providerTypes'][number]
+
+export interface Connected {
+  id: string
+  name: string
+  authorizationUrl: string | null
+}

@@ -1,10 +1,10 @@
 import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { formatBytes, formatCount } from '../ui/format.ts'
 import { tell } from '../ui/toasts.tsx'
 import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
-import { formatBytes, formatCount } from './format.ts'
 import { type Entry, type Place, remove } from './operations.ts'
 import { childPath } from './paths.ts'
 

@@ -1,5 +1,5 @@
 import { type MouseEvent, memo } from 'react'
-import { formatBytes, formatExactTime, formatTime } from './format.ts'
+import { formatBytes, formatMinute, formatRecent } from '../ui/format.ts'
 import { Icon } from './icons.tsx'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
@@ -81,9 +81,9 @@ export const FileRow = memo(function FileRow(props: Props) {
       <div
         role="gridcell"
         className="cell-modified"
-        title={entry.modifiedAt ? formatExactTime(entry.modifiedAt) : undefined}
+        title={entry.modifiedAt ? formatMinute(entry.modifiedAt) : undefined}
       >
-        {entry.modifiedAt && formatTime(entry.modifiedAt)}
+        {entry.modifiedAt && formatRecent(entry.modifiedAt)}
       </div>
       {/* biome-ignore lint/a11y: as above */}
       <div role="gridcell" className="cell-more">

@@ -5,19 +5,26 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import './files.css'
 import { Icon } from './icons.tsx'
-import { listSubfolders, type Place, type Provider } from './operations.ts'
+import { listSubfolders, type Place } from './operations.ts'
 import { ancestors, childPath, folderHref } from './paths.ts'
 
 const shown = 500
 const collator = new Intl.Collator(undefined, { numeric: true })
 
-/** Goes through the folders of one or more providers: where it stands is what is chosen; null is none yet. */
+export interface PickableProvider {
+  id: string
+  name: string
+  /** The topmost folder that the viewer may see. */
+  root: { path: string }
+}
+
+/** Browses the folders of one or more providers. The folder that is open is the chosen one; null means none yet. */
 export function FolderPicker({
   providers,
   value,
   onChange,
 }: {
-  providers: readonly Provider[]
+  providers: readonly PickableProvider[]
   value: Place | null
   onChange: (place: Place | null) => void
 }) {

@@ -1,7 +1,7 @@
 import { useRef } from 'react'
 import { Button } from '../ui/button.tsx'
+import { formatCount } from '../ui/format.ts'
 import type { Action } from './actions.ts'
-import { formatCount } from './format.ts'
 import { Icon } from './icons.tsx'
 import { filesOfInput, type Given } from './upload/dropped-files.ts'
 

@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { send, toError } from '../../api/request.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'
+import { formatBytes } from '../../ui/format.ts'
 import { Loading } from '../../ui/loading.tsx'
-import { formatBytes } from '../format.ts'
 
 /** Bytes: it is held whole, as the server's own answer may not be framed. */
 const most = 100 * 1024 * 1024

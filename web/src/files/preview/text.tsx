@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { send, toError } from '../../api/request.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'
+import { formatBytes } from '../../ui/format.ts'
 import { Loading } from '../../ui/loading.tsx'
-import { formatBytes } from '../format.ts'
 
 /** Bytes that are shown. */
 const most = 512 * 1024

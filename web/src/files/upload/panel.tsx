@@ -4,12 +4,12 @@ import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from '
 import { Button } from '../../ui/button.tsx'
 import { tellError } from '../../ui/toasts.tsx'
 import '../files.css'
-import { formatBytes, formatCount, formatDuration } from '../format.ts'
+import { formatBytes, formatCount, formatDuration } from '../../ui/format.ts'
 import { Icon } from '../icons.tsx'
 import { noteStored } from '../listing.ts'
-import { noteQueue, type Upload, useGivenUploads } from './dock.tsx'
 import { type Totals, type UploadItem, UploadQueue } from './queue.ts'
 import { UploadRow } from './row.tsx'
+import { registerQueue, type Upload, useWaitingUploads } from './waiting-uploads.ts'
 
 /** Pixels, as in files.css. */
 const rowHeight = 76
@@ -28,7 +28,7 @@ function useQueue(userId: string): UploadQueue | null {
       noteStored(client, { providerId, path }, { size, mimeType: file?.type || null })
     })
     setQueue(made)
-    const forget = noteQueue(made)
+    const forget = registerQueue(made)
     return () => {
       forget()
       made.close()
@@ -46,7 +46,7 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
     },
     [queue],
   )
-  useGivenUploads(take)
+  useWaitingUploads(take)
   const totals = queue.totals()
   if (totals.count === 0) return null
   return (

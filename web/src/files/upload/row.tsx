@@ -1,7 +1,7 @@
 import { useRef, useState } from 'react'
 import type { ApiError } from '../../api/request.ts'
 import { errorFacts } from '../../ui/error-box.tsx'
-import { formatBytes } from '../format.ts'
+import { formatBytes } from '../../ui/format.ts'
 import { Icon } from '../icons.tsx'
 import { nameOfPath } from '../paths.ts'
 import { type UploadItem, type UploadQueue, wasSentAgain } from './queue.ts'

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { ask } from '../../api/request.ts'
+import type { PickableProvider } from '../../files/folder-picker.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox } from '../../ui/checkbox.tsx'
 import { Choices } from '../../ui/choices.tsx'
@@ -9,11 +10,11 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import type { AccessDraft } from './draft.ts'
-import { FolderPicker } from './folder-picker.tsx'
+import { FolderDialog } from './folder-dialog.tsx'
 
 const AccessibleProvidersQuery = graphql(`
   query AccessibleProviders {
-    providers { id name }
+    providers { id name root { path } }
     viewer { providerAccess { all restrictions { basePath provider { id } } } }
   }
 `)
@@ -53,7 +54,7 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
     queryKey: ['providers', 'accessible'],
     queryFn: ({ signal }) => ask(AccessibleProvidersQuery, {}, { signal }),
   })
-  const [browsing, setBrowsing] = useState<{ id: string; name: string } | null>(null)
+  const [browsing, setBrowsing] = useState<PickableProvider | null>(null)
   if (error && !data) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label="Loading the providers" />
   if (data.providers.length === 0) return <p className="notice">No storage is connected yet.</p>
@@ -68,7 +69,8 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset has a border and a legend of its own
     <div role="group" aria-label="Chosen providers" className="access-list">
-      {data.providers.map(({ id, name }) => {
+      {data.providers.map(provider => {
+        const { id, name } = provider
         const basePath = access.chosen[id]
         return (
           <div key={id} className="access-item">
@@ -81,7 +83,7 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
             {basePath !== undefined && (
               <div className="access-path">
                 <TextField label={`Folder in ${name}`} value={basePath} onChange={path => set(id, path)} isRequired />
-                <Button onPress={() => setBrowsing({ id, name })} aria-label={`Browse ${name}`}>
+                <Button onPress={() => setBrowsing(provider)} aria-label={`Browse ${name}`}>
                   Browse …
                 </Button>
               </div>
@@ -90,12 +92,7 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
         )
       })}
       {browsing && (
-        <FolderPicker
-          providerId={browsing.id}
-          providerName={browsing.name}
-          onPick={path => set(browsing.id, path)}
-          onClose={() => setBrowsing(null)}
-        />
+        <FolderDialog provider={browsing} onPick={path => set(browsing.id, path)} onClose={() => setBrowsing(null)} />
       )}
     </div>
   )

@@ -5,9 +5,10 @@ import { ask } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
+import { formatMinute } from '../../ui/format.ts'
 import { Loading } from '../../ui/loading.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
-import { exactTime, Time } from '../../ui/time.tsx'
+import { Time } from '../../ui/time.tsx'
 
 const SessionsQuery = graphql(`
   query Sessions {
@@ -51,7 +52,7 @@ export function Sessions() {
           }}
           onClose={() => setEnding(null)}
         >
-          <p>Whoever signed in on {exactTime(ending.createdAt)} has to sign in again. API keys are not touched.</p>
+          <p>Whoever signed in on {formatMinute(ending.createdAt)} has to sign in again. API keys are not touched.</p>
         </Confirm>
       )}
     </>
@@ -64,7 +65,7 @@ function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
   return (
     <tr>
       <td className="main-cell">
-        <span id={timeId}>{exactTime(createdAt)}</span>
+        <span id={timeId}>{formatMinute(createdAt)}</span>
       </td>
       <td data-label="Ends by itself">
         <Time at={expiresAt} as="distance" />

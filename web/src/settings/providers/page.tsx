@@ -13,9 +13,7 @@ import { tell } from '../../ui/toasts.tsx'
 import { AdminOnly } from '../admin-only.tsx'
 import { EditDialog } from './edit-dialog.tsx'
 import { DisconnectMutation, type Provider, ProvidersQuery } from './operations.ts'
-import { ProviderCard } from './provider-card.tsx'
-
-export type Doing = 'edit' | 'authorize' | 'disconnect'
+import { type ProviderAction, ProviderCard } from './provider-card.tsx'
 
 export function ProvidersPage() {
   return (
@@ -31,7 +29,7 @@ function Providers() {
     queryKey: ['providers', 'managed'],
     queryFn: ({ signal }) => ask(ProvidersQuery, {}, { signal }),
   })
-  const [open, setOpen] = useState<{ doing: Doing; provider: Provider } | null>(null)
+  const [open, setOpen] = useState<{ action: ProviderAction; provider: Provider } | null>(null)
   return (
     <>
       <div className="page-head">
@@ -52,18 +50,26 @@ function Providers() {
         </div>
       )}
       {data?.providers.map(provider => (
-        <ProviderCard key={provider.id} provider={provider} onDo={doing => setOpen({ doing, provider })} />
+        <ProviderCard key={provider.id} provider={provider} onAction={action => setOpen({ action, provider })} />
       ))}
-      {open && <Doings {...open} onClose={() => setOpen(null)} />}
+      {open && <ActionDialog {...open} onClose={() => setOpen(null)} />}
     </>
   )
 }
 
-function Doings({ doing, provider, onClose }: { doing: Doing; provider: Provider; onClose: () => void }) {
+function ActionDialog({
+  action,
+  provider,
+  onClose,
+}: {
+  action: ProviderAction
+  provider: Provider
+  onClose: () => void
+}) {
   const client = useQueryClient()
   const reload = () => client.invalidateQueries({ queryKey: ['providers'] })
-  if (doing === 'edit') return <EditDialog provider={provider} onSaved={reload} onClose={onClose} />
-  if (doing === 'disconnect') {
+  if (action === 'edit') return <EditDialog provider={provider} onSaved={reload} onClose={onClose} />
+  if (action === 'disconnect') {
     return (
       <Confirm
         title={`Disconnect “${provider.name}”?`}

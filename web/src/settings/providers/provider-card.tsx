@@ -6,7 +6,6 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Time } from '../../ui/time.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { type Provider, TestMutation } from './operations.ts'
-import type { Doing } from './page.tsx'
 import { QuotaBar } from './quota-bar.tsx'
 
 const statuses = {
@@ -16,7 +15,15 @@ const statuses = {
   UNAVAILABLE: { title: 'Unavailable', badge: 'bad', consent: null },
 } as const
 
-export function ProviderCard({ provider, onDo }: { provider: Provider; onDo: (doing: Doing) => void }) {
+export type ProviderAction = 'edit' | 'authorize' | 'disconnect'
+
+export function ProviderCard({
+  provider,
+  onAction,
+}: {
+  provider: Provider
+  onAction: (action: ProviderAction) => void
+}) {
   const client = useQueryClient()
   const { id, name, type, status, statusReason, createdAt } = provider
   const { title, badge, consent } = statuses[status]
@@ -48,17 +55,17 @@ export function ProviderCard({ provider, onDo }: { provider: Provider; onDo: (do
       {test.error && <ErrorBox error={test.error} />}
       <div className="provider-actions">
         {consent !== null && (
-          <Button variant="primary" onPress={() => onDo('authorize')} aria-describedby={nameId}>
+          <Button variant="primary" onPress={() => onAction('authorize')} aria-describedby={nameId}>
             {consent}
           </Button>
         )}
         <Button onPress={() => test.mutate()} isPending={test.isPending} aria-describedby={nameId}>
           {test.isPending ? 'Testing …' : 'Test'}
         </Button>
-        <Button onPress={() => onDo('edit')} aria-describedby={nameId}>
+        <Button onPress={() => onAction('edit')} aria-describedby={nameId}>
           Edit
         </Button>
-        <Button variant="danger" onPress={() => onDo('disconnect')} aria-describedby={nameId}>
+        <Button variant="danger" onPress={() => onAction('disconnect')} aria-describedby={nameId}>
           Disconnect
         </Button>
       </div>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Label, Meter } from 'react-aria-components'
 import { ask } from '../../api/request.ts'
-import { formatBytes } from '../../ui/bytes.ts'
+import { formatBytes } from '../../ui/format.ts'
 import { QuotaQuery } from './operations.ts'
 
 /** Of 100. */

@@ -1,0 +1,38 @@
+import { useState } from 'react'
+import { FolderPicker, type PickableProvider } from '../../files/folder-picker.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+
+/** Chooses a folder of one provider. */
+export function FolderDialog({
+  provider,
+  onPick,
+  onClose,
+}: {
+  provider: PickableProvider
+  onPick: (path: string) => void
+  onClose: () => void
+}) {
+  const [path, setPath] = useState(provider.root.path)
+  return (
+    <Dialog title={`Choose a folder in ${provider.name}`} onClose={onClose}>
+      <FolderPicker
+        providers={[provider]}
+        value={{ providerId: provider.id, path }}
+        onChange={place => setPath(place?.path ?? provider.root.path)}
+      />
+      <div className="dialog-actions">
+        <Button onPress={onClose}>Cancel</Button>
+        <Button
+          variant="primary"
+          onPress={() => {
+            onPick(path)
+            onClose()
+          }}
+        >
+          Use this folder
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
