@@ -5,92 +5,126 @@ import { requireViewer } from '../../../auth/viewer.ts'
 import { AppError } from '../../../errors.ts'
 import type { Services } from '../../../services/index.ts'
 import { checksumAlgorithms } from '../../../services/resumable/checksum.ts'
-import type { UploadRecord } from '../../../services/resumable/index.ts'
+import type { OpenUpload, ResumableUploads, UploadRecord } from '../../../services/resumable/index.ts'
 import { requestSignal } from '../../connection/abort.ts'
 import { asTransfer } from '../../connection/close.ts'
 import { continueOnRead } from '../../connection/expect.ts'
-import { exchange, resumablePath } from './exchange.ts'
+import { parseMetadata } from './metadata.ts'
+import { announcedSize, bodyChecksum, bodyType, declaredSize, extensions, requireOffset, version } from './protocol.ts'
 
-const version = '1.0.0'
-const bodyType = 'application/offset+octet-stream'
+const collection = '/api/upload/resumable'
 
-/** What the library is told of a request: addresses and credentials are ours. */
-const told = /^(?:tus-resumable|upload-[a-z-]+|content-length|content-type)$/
-/** What clients are told of its answer; CORS is ours. */
-const answered = /^(?:tus-[a-z-]+|upload-[a-z-]+|location)$/
-
-/** The tus protocol, version 1.0.0 (https://tus.io/protocols/resumable-upload), in a scope of its own: bodies are bytes. */
-export async function resumableRoutes(app: FastifyInstance, services: Services): Promise<void> {
+/** Serves the tus protocol. The routes have a scope of their own because no body is parsed in it. */
+export async function resumableRoutes(app: FastifyInstance, { uploads }: Services): Promise<void> {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  // Also of errors, and also where a hook refuses the request.
+  // Set in a hook so that error responses carry the header, too.
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('Tus-Resumable', version)
     done()
   })
 
-  async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const method = methodOf(request)
-    if (method !== 'OPTIONS') {
-      // What is to be made has a place, which the service tells the audit log of.
-      if (method === 'POST') requireViewer(request.viewer)
-      else requireScope(request.viewer, 'write')
-      requireVersion(request, reply)
-    }
-    if (method === 'PATCH' && request.headers['content-type'] !== bodyType) {
-      throw new AppError('UNSUPPORTED_MEDIA_TYPE', `Send the bytes with "Content-Type: ${bodyType}".`)
-    }
-    continueOnRead(request.raw, reply)
-    const answer = await asTransfer(
-      app,
-      exchange(services.uploads, {
-        method,
-        url: `http://server${(request.raw.url ?? '').split('?', 1)[0]}`,
-        headers: new Headers(Object.entries(request.headers).flatMap(([name, value]) => header(name, value))),
-        body: request.raw,
-        viewer: request.viewer,
-        signal: requestSignal(request),
-        maxBytes: services.uploads.maxBytes,
-      }),
-    )
-    for (const [name, value] of answer.headers) if (answered.test(name)) reply.header(name, value)
-    if (method === 'OPTIONS') reply.header('Tus-Checksum-Algorithm', checksumAlgorithms.join(','))
-    if (answer.record) describe(answer.record, method, reply)
-    await reply.status(answer.status).send()
-  }
-
   const config = { continuesLater: true, audit: 'UPLOAD' } as const
-  app.route({ method: ['POST', 'OPTIONS'], url: resumablePath, config, handler: handle })
-  app.route({
-    method: ['HEAD', 'PATCH', 'DELETE', 'OPTIONS', 'POST'],
-    url: `${resumablePath}/:id`,
+  const describeServer = (_request: FastifyRequest, reply: FastifyReply) => sendAbilities(uploads, reply)
+  app.options(collection, { config }, describeServer)
+  app.options(`${collection}/:id`, { config }, describeServer)
+
+  app.post(collection, { config }, async (request, reply) => {
+    // The service checks the scope, because only it can name the path in the audit log.
+    requireViewer(request.viewer)
+    requireVersion(request, reply)
+    const record = await asTransfer(app, create(uploads, request, reply))
+    reply.header('Location', `${collection}/${record.id}`)
+    return sendState(reply.status(201), record)
+  })
+
+  app.route<{ Params: { id: string } }>({
+    method: ['HEAD', 'PATCH', 'DELETE', 'POST'],
+    url: `${collection}/:id`,
     config,
-    handler: handle,
+    async handler(request, reply) {
+      const method = methodOf(request)
+      requireScope(request.viewer, 'write')
+      requireVersion(request, reply)
+      if (method === 'PATCH')
+        return sendState(reply.status(204), await asTransfer(app, append(uploads, request, reply)))
+      await using upload = await uploads.open(request.viewer, request.params.id, requestSignal(request))
+      if (method === 'HEAD') return sendFullState(reply, upload.record)
+      await asTransfer(app, upload.remove())
+      return reply.status(204).send()
+    },
   })
 }
 
-/** Beside what the library says: when it expires now, and where the file is once it is complete. */
-function describe(record: UploadRecord, method: string, reply: FastifyReply): void {
-  if (method === 'HEAD' && record.metadata !== '') reply.header('Upload-Metadata', record.metadata)
-  if (record.storedPath === null) {
-    reply.header('Upload-Expires', record.expiresAt.toUTCString())
-    return
+async function create(uploads: ResumableUploads, request: FastifyRequest, reply: FastifyReply): Promise<UploadRecord> {
+  const { headers, viewer } = request
+  const metadata = parseMetadata(headers['upload-metadata']?.toString() ?? '')
+  await using upload = await uploads.create(
+    viewer,
+    { ...metadata, size: announcedSize(headers) },
+    requestSignal(request),
+  )
+  if (headers['content-type'] === bodyType) await receiveBody(upload, request, reply)
+  return upload.record
+}
+
+/** @throws UNSUPPORTED_MEDIA_TYPE, OFFSET_MISMATCH, INVALID_INPUT, and as `OpenUpload.write` */
+async function append(
+  uploads: ResumableUploads,
+  request: FastifyRequest<{ Params: { id: string } }>,
+  reply: FastifyReply,
+): Promise<UploadRecord> {
+  const { headers, viewer, params } = request
+  if (headers['content-type'] !== bodyType) {
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', `Send the bytes with "Content-Type: ${bodyType}".`)
   }
-  reply.removeHeader('Upload-Expires')
-  const segments = formatPath(record.storedPath as StoragePath).split('/')
-  reply.header('Upload-Stored-Path', segments.map(encodeURIComponent).join('/'))
+  const offset = requireOffset(headers)
+  await using upload = await uploads.open(viewer, params.id, requestSignal(request))
+  if (offset !== upload.record.received) throw new AppError('OFFSET_MISMATCH')
+  const size = declaredSize(headers, upload.record)
+  if (size !== undefined) await upload.setSize(size)
+  await receiveBody(upload, request, reply)
+  return upload.record
 }
 
-function header(name: string, value: string | string[] | undefined): [string, string][] {
-  return told.test(name) && typeof value === 'string' ? [[name, value]] : []
+async function receiveBody(upload: OpenUpload, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const checksum = bodyChecksum(request.headers)
+  continueOnRead(request.raw, reply)
+  await upload.write(request.raw, requestSignal(request), checksum)
 }
 
-/** Where a client cannot send PATCH or DELETE it says so in a header of a POST. @throws METHOD_NOT_ALLOWED */
-function methodOf({ method, headers, params }: FastifyRequest): string {
-  const hasId = (params as { id?: string }).id !== undefined
-  if (method !== 'POST' || !hasId) return method
-  const other = String(headers['x-http-method-override']).toUpperCase()
-  if (other === 'PATCH' || other === 'DELETE' || other === 'HEAD') return other
+function sendAbilities(uploads: ResumableUploads, reply: FastifyReply): FastifyReply {
+  reply.header('Tus-Version', version)
+  reply.header('Tus-Extension', extensions.join(','))
+  reply.header('Tus-Checksum-Algorithm', checksumAlgorithms.join(','))
+  if (uploads.maxBytes < Number.MAX_SAFE_INTEGER) reply.header('Tus-Max-Size', uploads.maxBytes)
+  return reply.status(204).send()
+}
+
+/** Sends the offset, and where the file is stored or until when the upload can be continued. */
+function sendState(reply: FastifyReply, record: UploadRecord): FastifyReply {
+  reply.header('Upload-Offset', record.received)
+  if (record.storedPath === null) reply.header('Upload-Expires', record.expiresAt.toUTCString())
+  else {
+    const segments = formatPath(record.storedPath as StoragePath).split('/')
+    reply.header('Upload-Stored-Path', segments.map(encodeURIComponent).join('/'))
+  }
+  return reply.send()
+}
+
+function sendFullState(reply: FastifyReply, record: UploadRecord): FastifyReply {
+  reply.header('Cache-Control', 'no-store')
+  if (record.size === null) reply.header('Upload-Defer-Length', '1')
+  else reply.header('Upload-Length', record.size)
+  if (record.metadata !== '') reply.header('Upload-Metadata', record.metadata)
+  return sendState(reply.status(200), record)
+}
+
+/** Clients that cannot send PATCH or DELETE name the method in a header of a POST. @throws METHOD_NOT_ALLOWED */
+function methodOf({ method, headers }: FastifyRequest): string {
+  if (method !== 'POST') return method
+  const override = String(headers['x-http-method-override']).toUpperCase()
+  if (override === 'PATCH' || override === 'DELETE' || override === 'HEAD') return override
   throw new AppError('METHOD_NOT_ALLOWED', 'This address takes HEAD, PATCH and DELETE.')
 }
 
