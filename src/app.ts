@@ -14,10 +14,12 @@ import { requestSignal } from './http/connection/abort.ts'
 import { asTransfer, closeGracefully } from './http/connection/close.ts'
 import { createServer } from './http/server.ts'
 import { describeDetails } from './log.ts'
+import { createAuthentication } from './services/authentication.ts'
 import { createServices, type Services } from './services/index.ts'
 import type { Settings } from './settings.ts'
 import { createStorage } from './storage/host.ts'
 import { createNetwork } from './storage/network/index.ts'
+import { createFindRecord } from './storage/records.ts'
 import { loadAdapters } from './storage/registry.ts'
 
 export interface App {
@@ -51,10 +53,16 @@ export async function buildApp(options: {
     packages: settings.adapterPackages,
     warn: (message, err) => log.warn({ err }, message),
   })
+  const onError = (err: unknown) => log.error({ err }, 'Work in the background failed')
+  const record = createFindRecord(db)
+  const limits = { requestsPerMinute: settings.rateLimit, signIns: settings.signInLimit }
+  const authentication = createAuthentication({ db, secrets, record, limits, onError })
   const storage = createStorage({
     db,
     secrets,
     adapters,
+    record,
+    running: authentication.running,
     network: createNetwork({ allow: settings.allowedNetworks, deny: settings.deniedNetworks }),
     hidden,
     warn: (message, details = {}) => log.warn(describeDetails(details), message),
@@ -64,12 +72,12 @@ export async function buildApp(options: {
   const services = createServices({
     db,
     secrets,
+    authentication,
     storage,
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,
-    limits: { requestsPerMinute: settings.rateLimit, signIns: settings.signInLimit },
     auditDays: settings.auditDays,
-    onError: err => log.error({ err }, 'Work in the background failed'),
+    onError,
     onAuditLoss: loss => log.error(loss, 'Events of the audit log could not be kept'),
   })
   const server = await createServer({ services, settings, log, ready: () => requireReady(db) })

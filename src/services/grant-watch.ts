@@ -7,8 +7,8 @@
 import { type Grant, grant } from '../auth/policy.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
-import type { Storage } from '../storage/host.ts'
-import type { Work } from '../storage/running.ts'
+import type { FindRecord } from '../storage/records.ts'
+import { Running, type Work } from '../storage/running.ts'
 import { type Credentials, requireUnexpired } from './credentials.ts'
 
 /** Milliseconds between two looks; with the query, what was taken away is cut within a second. */
@@ -17,16 +17,18 @@ const interval = 400
 const patience = 60_000
 
 export interface GrantWatch {
+  /** The work that is watched. */
+  readonly running: Running
   close(): void
 }
 
-export function watchGrants(options: {
-  storage: Pick<Storage, 'running' | 'record'>
+export function createGrantWatch(options: {
+  record: FindRecord
   credentials: Pick<Credentials, 'confirm' | 'recall'>
   onError: (error: unknown) => void
 }): GrantWatch {
-  const { storage, credentials, onError } = options
-  const { running } = storage
+  const { record, credentials, onError } = options
+  const running = new Running({ confirm, onFirst })
   let timer: NodeJS.Timeout | undefined
   let isLooking = false
   let lookedAt = 0
@@ -38,7 +40,7 @@ export function watchGrants(options: {
     const beganAt = performance.now()
     lookedAt = beganAt
     const viewers = remembered((viewer: Viewer) => credentials.recall(viewer))
-    const providers = remembered((granted: Grant) => requireConnected(storage, granted))
+    const providers = remembered((granted: Grant) => requireConnected(record, granted))
     const check = async (work: Work) => {
       try {
         for (const granted of work.grants) {
@@ -82,21 +84,21 @@ export function watchGrants(options: {
     return Array.from(running).some(({ grants }) => grants.some(granted => granted.viewer === viewer))
   }
 
-  running.confirmWith(async ({ viewer, scope, providerId, path }) => {
+  async function confirm({ viewer, scope, providerId, path }: Grant): Promise<void> {
     const now = await credentials.confirm(viewer).catch(error => {
       if (error instanceof AppError || !isKnown(viewer)) throw error
       return viewer
     })
     if (now !== viewer) grant(now, { scope, providerId, path })
-  })
+  }
 
-  running.onFirst(() => {
+  function onFirst(): void {
     if (timer) return
     confirmedAt = performance.now()
     timer = setTimeout(tick, Math.min(interval, untilNextExpiry(running))).unref()
-  })
+  }
 
-  return { close: () => clearTimeout(timer) }
+  return { running, close: () => clearTimeout(timer) }
 }
 
 function cutIfExpired(work: Work): void {
@@ -108,9 +110,9 @@ function cutIfExpired(work: Work): void {
 }
 
 /** Not as NOT_FOUND, which steps of the work take for a file that is gone. @throws PROVIDER_NOT_ALLOWED */
-async function requireConnected(storage: Pick<Storage, 'record'>, granted: Grant): Promise<void> {
+async function requireConnected(record: FindRecord, granted: Grant): Promise<void> {
   try {
-    await storage.record(granted)
+    await record(granted)
   } catch (cause) {
     if (!(cause instanceof AppError)) throw cause
     throw new AppError('PROVIDER_NOT_ALLOWED', 'The provider is no longer connected.', { cause })

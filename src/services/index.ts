@@ -1,20 +1,16 @@
 import type { Secrets } from '../auth/secrets.ts'
-import { sessionTokens } from '../auth/session-token.ts'
 import type { Database } from '../db/client.ts'
 import type { Storage } from '../storage/host.ts'
 import { createAccounts } from './accounts.ts'
 import { createApiKeys } from './api-keys.ts'
 import { createAudit } from './audit.ts'
 import type { LostEvents } from './audit-queue.ts'
+import type { Authentication } from './authentication.ts'
 import { createAuthorization } from './authorization.ts'
-import { createCredentials } from './credentials.ts'
 import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
-import { watchGrants } from './grant-watch.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createInvites } from './invites.ts'
-import { createKeyUsage } from './key-usage.ts'
-import { createLimits, type LimitSettings } from './limits/index.ts'
 import { createMembers } from './members.ts'
 import { createProviders } from './providers.ts'
 import { createResumableUploads } from './resumable/index.ts'
@@ -26,24 +22,20 @@ export type Services = ReturnType<typeof createServices>
 export function createServices(options: {
   db: Database
   secrets: Secrets
+  authentication: Authentication
   storage: Storage
   /** Bytes. */
   maxUploadBytes: number
   /** Of links straight to a back end; 0: there are none. */
   directSeconds: number
-  limits: LimitSettings
   /** Days that events of the audit log are kept; 0 is for good. */
   auditDays: number
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
 }) {
-  const { db, secrets, storage, maxUploadBytes, onError } = options
-  const tokens = sessionTokens(secrets)
-  const usage = createKeyUsage(db, onError)
-  const limits = createLimits({ db, settings: options.limits, onError })
-  const credentials = createCredentials({ db, tokens, usage, limits: limits.requests })
+  const { db, secrets, authentication, storage, maxUploadBytes, onError } = options
+  const { credentials, limits, tokens } = authentication
   const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss: options.onAuditLoss })
-  const grants = watchGrants({ storage, credentials, onError })
   const reservations = new Reservations()
   const uploads = createResumableUploads({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   return {
@@ -70,8 +62,7 @@ export function createServices(options: {
     idempotency: createIdempotency({ db, onError }),
     /** Writes what is still to be written; nothing follows. */
     async close() {
-      grants.close()
-      await Promise.all([usage.close(), limits.close(), audit.close()])
+      await Promise.all([authentication.close(), audit.close()])
     },
   }
 }

@@ -1,12 +1,10 @@
 /** Opens connected providers, once for each version of their configuration, and hands out locations in them. */
 import type { Call, Host, Network, StorageProvider } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
-import { isId } from '../auth/id.ts'
 import type { Grant } from '../auth/policy.ts'
 import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
-import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
-import { findProviders, type ProviderRecord, setProviderStatus } from '../db/providers.ts'
+import { type ProviderRecord, setProviderStatus } from '../db/providers.ts'
 import { AppError, toAppError } from '../errors.ts'
 import type { Config } from './config.ts'
 import { isStorageError } from './errors.ts'
@@ -14,8 +12,9 @@ import { guarded } from './guarded.ts'
 import { type OpenedProvider, ReadLocation, WriteLocation } from './location.ts'
 import { isClosedAddress } from './network/index.ts'
 import { checkProvider } from './opened.ts'
+import type { FindRecord } from './records.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
-import { Running } from './running.ts'
+import type { Running } from './running.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 import { createUnfinishedWrites } from './unfinished.ts'
 
@@ -26,7 +25,7 @@ export interface Storage {
   /** For OAuth flows, which belong to no opened provider. */
   readonly network: Network
   /** The record behind a grant. @throws NOT_FOUND */
-  record(grant: Grant): Promise<ProviderRecord>
+  readonly record: FindRecord
   /** @throws NOT_FOUND, INVALID_CONFIG, UNAVAILABLE */
   readAt(grant: Grant): Promise<ReadLocation>
   /** @throws as `readAt` */
@@ -59,6 +58,9 @@ export interface StorageOptions {
   secrets: Secrets
   adapters: AdapterRegistry
   network: Network
+  record: FindRecord
+  /** All work in locations is registered here, and checked by it. */
+  running: Running
   /** Told of every secret before an adapter has it. */
   hidden: { add(...secrets: unknown[]): void }
   warn: (message: string, details?: Record<string, unknown>) => void
@@ -80,15 +82,12 @@ const closeDelay = 60 * 60 * 1000
 const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, network, hidden, warn, metadataTimeout = 60_000, transferTimeout = 300_000 } = options
+  const { db, secrets, adapters, network, record, running, hidden, warn } = options
+  const { metadataTimeout = 60_000, transferTimeout = 300_000 } = options
   const patience = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const opened = new Map<string, Opened>()
-  const running = new Running()
   const tokens = createTokenStore({ db, secrets, hidden })
   const unfinished = createUnfinishedWrites({ db, secrets })
-  const find = batched(async (ids: readonly string[]) => {
-    return new Map((await findProviders(db, ids)).map(record => [record.id, record]))
-  })
 
   function adapterOf(record: ProviderRecord): Adapter {
     const adapter = adapters.find(record.type)
@@ -190,12 +189,6 @@ export function createStorage(options: StorageOptions): Storage {
     // What could not be opened needs no closing.
     const opened = await provider.catch(() => null)
     if (opened) await closeProvider(opened.provider)
-  }
-
-  async function record(grant: Grant): Promise<ProviderRecord> {
-    const found = isId(grant.providerId) ? await find(grant.providerId) : null
-    if (found?.workspaceId !== grant.workspaceId) throw new AppError('NOT_FOUND', 'There is no such provider.')
-    return found
   }
 
   return {

@@ -18,10 +18,21 @@ export interface Entered extends Disposable {
   cut(reason: unknown): void
 }
 
+export interface RunningOptions {
+  /** Rejects if the grant no longer holds. */
+  confirm(granted: Grant): Promise<void>
+  /** Called when work begins while no other work is under way. */
+  onFirst(): void
+}
+
 export class Running implements Iterable<Work> {
   readonly #works = new Set<Work>()
-  #onFirst: () => void = () => {}
-  #confirm: (granted: Grant) => Promise<void> = async () => {}
+  readonly #options: RunningOptions
+
+  /** Required: work that nothing checks would go on after its grant was revoked. */
+  constructor(options: RunningOptions) {
+    this.#options = options
+  }
 
   /**
    * To be disposed of when the work is over; rather use `during`.
@@ -35,7 +46,7 @@ export class Running implements Iterable<Work> {
     if (signal.aborted) follow()
     else signal.addEventListener('abort', follow, { once: true })
     this.#works.add(work)
-    if (this.#works.size === 1) this.#onFirst()
+    if (this.#works.size === 1) this.#options.onFirst()
     return {
       signal: controller.signal,
       cut,
@@ -64,7 +75,7 @@ export class Running implements Iterable<Work> {
 
   /** To be called before a step that may come long after its grants were decided on. @throws why one no longer holds */
   async confirm(grants: readonly Grant[]): Promise<void> {
-    for (const granted of grants) await this.#confirm(granted)
+    for (const granted of grants) await this.#options.confirm(granted)
   }
 
   get size(): number {
@@ -73,15 +84,5 @@ export class Running implements Iterable<Work> {
 
   [Symbol.iterator](): Iterator<Work> {
     return this.#works.values()
-  }
-
-  /** @param confirm throws where a grant no longer holds */
-  confirmWith(confirm: (granted: Grant) => Promise<void>): void {
-    this.#confirm = confirm
-  }
-
-  /** Calls `listener` whenever something begins and nothing else is under way. */
-  onFirst(listener: () => void): void {
-    this.#onFirst = listener
   }
 }

@@ -14,9 +14,11 @@ import { connect } from '../../src/db/client.ts'
 import { HiddenTexts } from '../../src/hidden.ts'
 import { closeGracefully } from '../../src/http/connection/close.ts'
 import { createServer, type ServerOptions } from '../../src/http/server.ts'
+import { createAuthentication } from '../../src/services/authentication.ts'
 import { createServices, type Services } from '../../src/services/index.ts'
 import { createStorage } from '../../src/storage/host.ts'
 import { createNetwork } from '../../src/storage/network/index.ts'
+import { createFindRecord } from '../../src/storage/records.ts'
 import { loadAdapters } from '../../src/storage/registry.ts'
 import { testDatabase } from '../servers/postgres.ts'
 
@@ -91,25 +93,30 @@ export async function serve(
   const own = options.adapters ?? []
   const builtIn = [...builtInAdapters({ localRoots: [folder] }), ...own]
   const adapters = await loadAdapters({ builtIn, packages: [], warn: () => {} })
+  const record = createFindRecord(db)
+  const limits = { requestsPerMinute: 0, signIns: 0 }
+  const onError = () => {}
+  const authentication = createAuthentication({ db, secrets, record, limits, onError })
   const storage = createStorage({
     db,
     secrets,
     adapters,
+    record,
+    running: authentication.running,
     network: createNetwork(),
     hidden: new HiddenTexts(),
     warn: () => {},
   })
   const maxUploadBytes = options.maxUploadBytes ?? Number.MAX_SAFE_INTEGER
-  const limits = { requestsPerMinute: 0, signIns: 0 }
   const services = createServices({
     db,
     secrets,
+    authentication,
     storage,
     maxUploadBytes,
     directSeconds: 900,
-    limits,
     auditDays: 0,
-    onError: () => {},
+    onError,
     onAuditLoss: () => {},
   })
   let ready = async () => {}

@@ -1,0 +1,21 @@
+import { isId } from '../auth/id.ts'
+import type { Grant } from '../auth/policy.ts'
+import { batched } from '../db/batched.ts'
+import type { Database } from '../db/client.ts'
+import { findProviders, type ProviderRecord } from '../db/providers.ts'
+import { AppError } from '../errors.ts'
+
+/** Finds the record behind a grant. @throws NOT_FOUND */
+export type FindRecord = (grant: Pick<Grant, 'providerId' | 'workspaceId'>) => Promise<ProviderRecord>
+
+/** Lookups that come together share one query. */
+export function createFindRecord(db: Database): FindRecord {
+  const find = batched(async (ids: readonly string[]) => {
+    return new Map((await findProviders(db, ids)).map(record => [record.id, record]))
+  })
+  return async ({ providerId, workspaceId }) => {
+    const found = isId(providerId) ? await find(providerId) : null
+    if (found?.workspaceId !== workspaceId) throw new AppError('NOT_FOUND', 'There is no such provider.')
+    return found
+  }
+}

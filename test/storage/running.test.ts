@@ -1,0 +1,46 @@
+import t from 'tap'
+import { allProviders } from '../../src/auth/access.ts'
+import { root } from '../../src/auth/path.ts'
+import { type Grant, grant } from '../../src/auth/policy.ts'
+import { memberViewer } from '../../src/auth/viewer.ts'
+import { Running } from '../../src/storage/running.ts'
+
+const member = {
+  userId: 'user',
+  workspaceId: 'workspace',
+  email: 'owner@example.org',
+  name: null,
+  role: 'OWNER',
+  access: allProviders,
+  createdAt: new Date(),
+} as const
+const viewer = memberViewer(member, { address: '127.0.0.1', requestId: 'request' })
+const granted: Grant = grant(viewer, { scope: 'read', providerId: 'provider', path: root })
+
+t.test('without a check of its grants no work can begin', async t => {
+  const unchecked = () => {
+    // @ts-expect-error The constructor requires the check.
+    return new Running()
+  }
+  await t.rejects(async () => unchecked().confirm([granted]), TypeError)
+  let began = false
+  const work = async () => {
+    began = true
+  }
+  await t.rejects(async () => unchecked().during([granted], AbortSignal.timeout(1000), work), TypeError)
+  t.equal(began, false)
+})
+
+t.test('work does not begin where the check rejects', async t => {
+  const running = new Running({
+    confirm: async () => {
+      throw new Error('revoked')
+    },
+    onFirst: () => t.fail('nothing has begun'),
+  })
+  await t.rejects(
+    running.during([granted], AbortSignal.timeout(1000), async () => t.fail('it has begun')),
+    /revoked/,
+  )
+  t.equal(running.size, 0)
+})
