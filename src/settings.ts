@@ -1,4 +1,4 @@
-/** The only reader of the environment. The README's table is checked against `definitions`. */
+/** The only reader of the environment. The table in docs/configuration.md is generated from `definitions`. */
 import { isIP } from 'node:net'
 import { isAbsolute, join, resolve } from 'node:path'
 import { StartError } from './start-error.ts'
@@ -15,14 +15,14 @@ interface Definition<T, Default extends string | null> {
   description: string
   /** As one would write it; null where there is none. */
   default: Default
-  /** What stands in the README where `default` is null. */
+  /** What the documentation shows if `default` is null. */
   otherwise?: string
   /** @throws Error with the rest of the sentence "NAME must ..." */
   parse(text: string): T
 }
 
 export const definitions = {
-  PORT: define('TCP port; 0 takes any free one', wholeNumber(0, 65535), '3000'),
+  PORT: define('TCP port; 0 selects any free port', wholeNumber(0, 65535), '3000'),
   HOST: define('Address to listen on; the image sets `0.0.0.0`', text => text, '127.0.0.1'),
   STOWAGE_DATA: define(
     'Folder for the embedded database, the generated secret and the default local files',
@@ -30,78 +30,83 @@ export const definitions = {
     './data',
   ),
   DATABASE_URL: define(
-    'A PostgreSQL of your own, 14 or newer (`postgres://...`)',
+    'Your own PostgreSQL, version 14 or newer (`postgres://...`)',
     postgresUrl,
     null,
     'the embedded database',
   ),
   STOWAGE_SECRET: define(
-    'At least 32 bytes from which all keys are derived; required with `DATABASE_URL`, the same on every replica',
+    'At least 32 bytes from which all keys are derived; required with `DATABASE_URL`, identical on every replica',
     secret,
     null,
-    'made on first start, kept in `<data>/secret`',
+    'generated at first start, kept in `<data>/secret`',
   ),
-  STOWAGE_PUBLIC_URL: define('The address that clients use, for links', httpUrl, null, 'that of each request'),
+  STOWAGE_PUBLIC_URL: define(
+    'The address that clients use; links contain it',
+    httpUrl,
+    null,
+    'the address of each request',
+  ),
   STOWAGE_LOCAL_ROOTS: define(
-    'Absolute folders, separated by commas, inside which local providers may have their root',
+    'Absolute folders, separated by commas, that contain the roots of local providers',
     folders,
     null,
     '`<data>/files`',
   ),
-  STOWAGE_ADAPTERS: define('npm packages, separated by commas, that export more adapters', packages, null, 'none'),
+  STOWAGE_ADAPTERS: define('npm packages, separated by commas, that export adapters', packages, null, 'none'),
   STOWAGE_ALLOW_NETWORKS: define(
-    'Addresses or networks, separated by commas, that providers may be connected to although they are [closed](#what-providers-may-reach)',
+    'Addresses or networks, separated by commas, that providers can connect to although they are [closed](security-model.md#networks-that-providers-can-reach)',
     networks,
     null,
     'none',
   ),
   STOWAGE_DENY_NETWORKS: define(
-    'Addresses or networks, separated by commas, that no provider may be connected to, beside those that never are',
+    'Addresses or networks, separated by commas, that providers cannot connect to, in addition to those that are always closed',
     networks,
     null,
     'none',
   ),
   STOWAGE_TRUST_PROXY: define(
-    'Addresses or networks, separated by commas, whose `X-Forwarded-*` headers are believed',
+    'Addresses or networks, separated by commas, whose `X-Forwarded-*` headers are trusted',
     networks,
     null,
     'none',
   ),
   STOWAGE_SENDFILE: define(
-    'How the proxy in front sends files of local disks [by itself](#files-sent-by-the-proxy): `x-accel-redirect:/internal` or `x-sendfile`',
+    'Lets the proxy [send files of local disks](operations.md#let-the-proxy-send-files): `x-accel-redirect:/internal` or `x-sendfile`',
     handOver,
     null,
-    'it does not',
+    'off',
   ),
   STOWAGE_MAX_UPLOAD_BYTES: define(
-    'Largest file that an upload may bring, in bytes',
+    'Maximum size of an uploaded file, in bytes',
     wholeNumber(1, Number.MAX_SAFE_INTEGER),
     null,
     'no limit',
   ),
   STOWAGE_RATE_LIMIT: define(
-    'Requests a minute with one credential; a tenth from one address without; `0`: no limit',
+    'Requests per minute with one credential; without a credential, one address has a tenth of this; `0` means no limit',
     wholeNumber(0, 1_000_000_000),
     '120000',
   ),
   STOWAGE_SIGN_IN_LIMIT: define(
-    'Failed logins, and new accounts, in ten minutes from one address; a tenth for one account; `0`: no limit',
+    'Failed logins, and new accounts, per ten minutes from one address; one account has a tenth of this; `0` means no limit',
     wholeNumber(0, 1_000_000_000),
     '100',
   ),
   STOWAGE_DIRECT_SECONDS: define(
-    'How long a link straight to a back end may live, in seconds: it outlives the credential it was asked for with. `0`: no such links',
+    'Maximum lifetime of a direct link to a back end, in seconds; such a link outlives its credential; `0` disables direct links',
     wholeNumber(0, 7 * 24 * 60 * 60),
     '900',
   ),
-  STOWAGE_AUDIT_DAYS: define('Days that events of the audit log are kept; 0 is for good', wholeNumber(0, 36_500), '90'),
+  STOWAGE_AUDIT_DAYS: define('Days that audit events are kept; `0` keeps them forever', wholeNumber(0, 36_500), '90'),
   STOWAGE_STALL_TIMEOUT: define(
-    'Seconds after which a client that takes nothing of a download, or sends nothing of an upload, is cut',
+    'Seconds without progress after which a client is disconnected during a download or an upload',
     wholeNumber(1, 86_400),
     '60',
   ),
   STOWAGE_BACK_END_TIMEOUT: define(
-    'Seconds after which a back end that gives or takes no byte of a transfer is given up; the end of an upload, or a copy inside the back end, may take twelve times as long',
+    'Seconds without progress after which a transfer with a back end fails; the end of an upload and a copy inside the back end can take twelve times as long',
     wholeNumber(1, 86_400),
     '300',
   ),

@@ -1,6 +1,6 @@
-/** What the README says, done as it says. */
-import { access, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+/** Runs the commands of the documentation and checks its tables and links. */
+import { access, readdir, readFile } from 'node:fs/promises'
+import { dirname, join, normalize } from 'node:path'
 import t, { type Test } from 'tap'
 import { builtInAdapters } from '../adapters/index.ts'
 import { reasons } from '../src/errors.ts'
@@ -9,7 +9,10 @@ import { client } from './support/client.ts'
 import { main, type Program, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 const root = new URL('..', import.meta.url).pathname
-const readme = await readFile(join(root, 'README.md'), 'utf8')
+const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'adapters/README.md']
+for (const page of await readdir(join(root, 'docs'))) if (page.endsWith('.md')) pages.push(`docs/${page}`)
+const documents = new Map<string, string>()
+for (const page of pages) documents.set(page, await readFile(join(root, page), 'utf8'))
 
 interface Block {
   code: string
@@ -17,9 +20,12 @@ interface Block {
   shows: string[]
 }
 
-/** The shell blocks of a section, in order. */
-function blocksOf(title: string): Block[] {
-  const section = readme.split(/^## /m).find(text => text.startsWith(`${title}\n`)) ?? ''
+/** Returns the shell blocks of a section, in order. */
+function blocksOf(page: string, title: string): Block[] {
+  const section =
+    textOf(page)
+      .split(/^## /m)
+      .find(text => text.startsWith(`${title}\n`)) ?? ''
   return [...section.matchAll(/^```bash\n(.*?)^```$/gms)].map(([, code = '']) => {
     return { code, shows: [...code.matchAll(/^# -> (.*)$/gm)].map(([, line = '']) => line) }
   })
@@ -48,7 +54,7 @@ async function paste(t: Test, blocks: readonly Block[], cwd: string): Promise<vo
 t.test('the tour, and a backup that brings all of it back', async t => {
   const home = await temporaryFolder(t)
   const server = await startProgram(t, { environment: { PORT: '0' }, cwd: home })
-  const tour = blocksOf('A tour in five minutes').map(block => {
+  const tour = blocksOf('README.md', 'A tour in five minutes').map(block => {
     return { ...block, code: block.code.replace(/^URL=http:\/\/127\.0\.0\.1:3000$/m, `URL=${server.url}`) }
   })
   t.ok(tour.length > 8 && tour[0]?.code.includes(server.url), 'the blocks are found')
@@ -58,7 +64,7 @@ t.test('the tour, and a backup that brings all of it back', async t => {
 })
 
 async function backUpAndRestore(t: Test, server: Program, home: string): Promise<void> {
-  const [backUp, copyFiles, restore] = blocksOf('Back up and restore').map(({ code, shows }) => ({
+  const [backUp, copyFiles, restore] = blocksOf('docs/operations.md', 'Back up and restore').map(({ code, shows }) => ({
     shows,
     code: code
       .replaceAll('/srv/backups', home)
@@ -84,9 +90,11 @@ async function backUpAndRestore(t: Test, server: Program, home: string): Promise
   t.equal(await restored.stop(), 0)
 }
 
-t.test('the table of errors is that of the program', async t => {
+t.test('docs/errors.md lists every reason', async t => {
   t.same(
-    readme.split('\n').filter(line => /^\| [A-Z_]+ \| `[A-Z_]+` \|/.test(line)),
+    textOf('docs/errors.md')
+      .split('\n')
+      .filter(line => /^\| [A-Z_]+ \| `[A-Z_]+` \|/.test(line)),
     Object.entries(reasons).map(([reason, { code, status, meaning }]) => {
       return `| ${code} | \`${reason}\` | ${status} | ${meaning} |`
     }),
@@ -94,28 +102,35 @@ t.test('the table of errors is that of the program', async t => {
   )
 })
 
-t.test('it names every type of provider and every route', async t => {
-  for (const { type } of builtInAdapters({ localRoots: [] })) t.ok(readme.includes(`\`${type}\``), type)
+t.test('every type of provider and every route is documented', async t => {
+  for (const { type } of builtInAdapters({ localRoots: [] }))
+    t.ok(textOf('docs/configuration.md').includes(`\`${type}\``), type)
   const paths = new Set(Object.keys(routes).map(name => name.split(' ')[1] ?? ''))
   t.ok(paths.has('/api/upload/proxy'))
-  for (const path of paths) t.ok(new RegExp(`${path}(?![\\w/])`).test(readme), path)
+  for (const path of paths) t.ok(new RegExp(`${path}(?![\\w/])`).test(textOf('docs/rest.md')), path)
 })
 
-t.test('no link leads nowhere', async t => {
-  const documents = new Map<string, string>()
-  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md']) {
-    documents.set(name, await readFile(join(root, name), 'utf8'))
-  }
-  for (const [name, text] of documents) {
+t.test('every link leads somewhere', async t => {
+  for (const [page, text] of documents) {
     for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (target.startsWith('https://')) continue
+      if (/^https?:/.test(target)) continue
       const [path = '', anchor] = target.split('#')
-      if (path !== '') await t.resolves(access(join(root, path)), `${name}: ${target}`)
-      const there = path === '' ? text : documents.get(path)
-      if (anchor !== undefined) t.ok(there !== undefined && anchorsOf(there).includes(anchor), `${name}: ${target}`)
+      const file = path === '' ? page : normalize(join(dirname(page), path))
+      await t.resolves(access(join(root, file)), `${page}: ${target}`)
+      if (anchor !== undefined) t.ok(anchorsOf(textOf(file)).includes(anchor), `${page}: ${target}`)
     }
   }
 })
+
+t.test('the front page is short', async t => {
+  t.ok(textOf('README.md').split('\n').length <= 200)
+})
+
+function textOf(page: string): string {
+  const text = documents.get(page)
+  if (text === undefined) throw new Error(`${page} is not among the documents`)
+  return text
+}
 
 function anchorsOf(text: string): string[] {
   return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => {
@@ -127,7 +142,7 @@ function anchorsOf(text: string): string[] {
 }
 
 t.test('each promise about security has tests, and they are there', async t => {
-  const security = await readFile(join(root, 'SECURITY.md'), 'utf8')
+  const security = textOf('SECURITY.md')
   const promises = (security.split(/^## /m).find(text => text.startsWith('What is promised')) ?? '')
     .split('\n')
     .filter(line => /^\| (?!Promise \|)/.test(line))

@@ -23,11 +23,11 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** The location that the README gives, for a folder. */
+/** Returns the nginx location from the documentation, for a folder. */
 async function documentedLocation(folder: string): Promise<string> {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-  const location = /^location \/internal\/[\s\S]*?^}/m.exec(readme)?.[0]
-  assert.ok(location, 'The README has no location for nginx')
+  const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+  const location = /^location \/internal\/[\s\S]*?^}/m.exec(page)?.[0]
+  assert.ok(location, 'docs/operations.md has no location for nginx')
   return location.replaceAll('/srv/files', folder)
 }
 
