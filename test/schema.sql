@@ -10,6 +10,7 @@ api_keys.created_at timestamp with time zone not null default now()
 api_keys.expires_at timestamp with time zone
 api_keys.revoked_at timestamp with time zone
 api_keys.last_used_at timestamp with time zone
+api_keys: api_keys_key_hash_length CHECK ((octet_length(key_hash) = 32)) NOT VALID
 api_keys: api_keys_pkey PRIMARY KEY (id)
 api_keys: api_keys_scopes_check CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read'::text, 'write'::text, 'admin'::text])))
 api_keys: api_keys_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
@@ -40,15 +41,17 @@ audit_events.subject_id text
 audit_events.bytes bigint
 audit_events.count integer not null default 1
 audit_events.details jsonb not null default '{}'::jsonb
+audit_events: audit_events_action_length CHECK ((octet_length(action) <= 64)) NOT VALID
 audit_events: audit_events_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
 audit_events: audit_events_pkey PRIMARY KEY (id)
+audit_events: audit_events_result_length CHECK ((octet_length(result) <= 64)) NOT VALID
 CREATE INDEX audit_events_action ON public.audit_events USING btree (workspace_id, action, id)
 CREATE INDEX audit_events_credential ON public.audit_events USING btree (workspace_id, credential_id, id) WHERE (credential_id IS NOT NULL)
 CREATE INDEX audit_events_failure ON public.audit_events USING btree (workspace_id, result, id) WHERE (result <> 'OK'::text)
 CREATE INDEX audit_events_page ON public.audit_events USING btree (workspace_id, id)
-CREATE INDEX audit_events_path ON public.audit_events USING btree (workspace_id, provider_id, path) WHERE (provider_id IS NOT NULL)
+CREATE INDEX audit_events_path ON public.audit_events USING btree (workspace_id, provider_id, "left"(path, 250)) WHERE (provider_id IS NOT NULL)
 CREATE INDEX audit_events_provider ON public.audit_events USING btree (workspace_id, provider_id, id) WHERE (provider_id IS NOT NULL)
-CREATE INDEX audit_events_to_path ON public.audit_events USING btree (workspace_id, to_provider_id, to_path) WHERE (to_provider_id IS NOT NULL)
+CREATE INDEX audit_events_to_path ON public.audit_events USING btree (workspace_id, to_provider_id, "left"(to_path, 250)) WHERE (to_provider_id IS NOT NULL)
 CREATE INDEX audit_events_to_provider ON public.audit_events USING btree (workspace_id, to_provider_id, id) WHERE (to_provider_id IS NOT NULL)
 CREATE INDEX audit_events_user ON public.audit_events USING btree (workspace_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX audit_events_pkey ON public.audit_events USING btree (id)
@@ -59,6 +62,7 @@ idempotent_uploads.attempt uuid not null
 idempotent_uploads.held_until timestamp with time zone not null
 idempotent_uploads.answer jsonb
 idempotent_uploads.created_at timestamp with time zone not null default now()
+idempotent_uploads: idempotent_uploads_key_hash_length CHECK ((octet_length(key_hash) = 32)) NOT VALID
 idempotent_uploads: idempotent_uploads_pkey PRIMARY KEY (credential_id, key_hash)
 CREATE INDEX idempotent_uploads_created_at ON public.idempotent_uploads USING btree (created_at)
 CREATE UNIQUE INDEX idempotent_uploads_pkey ON public.idempotent_uploads USING btree (credential_id, key_hash)
@@ -77,6 +81,7 @@ invites: invites_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) O
 invites: invites_pkey PRIMARY KEY (id)
 invites: invites_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
 invites: invites_token_hash_key UNIQUE (token_hash)
+invites: invites_token_hash_length CHECK ((octet_length(token_hash) = 32)) NOT VALID
 invites: invites_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 CREATE INDEX invites_api_key_id ON public.invites USING btree (api_key_id)
 CREATE INDEX invites_workspace_id ON public.invites USING btree (workspace_id)
@@ -102,6 +107,7 @@ oauth_states.sealed bytea not null
 oauth_states.expires_at timestamp with time zone not null
 oauth_states: oauth_states_pkey PRIMARY KEY (state_hash)
 oauth_states: oauth_states_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+oauth_states: oauth_states_state_hash_length CHECK ((octet_length(state_hash) = 32)) NOT VALID
 oauth_states: oauth_states_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
 CREATE INDEX oauth_states_expires_at ON public.oauth_states USING btree (expires_at)
 CREATE INDEX oauth_states_member ON public.oauth_states USING btree (workspace_id, user_id)
@@ -132,6 +138,7 @@ CREATE UNIQUE INDEX providers_pkey ON public.providers USING btree (id)
 rate_limits.key bytea not null
 rate_limits.hits integer not null
 rate_limits.ends_at timestamp with time zone not null
+rate_limits: rate_limits_key_length CHECK ((octet_length(key) = 32)) NOT VALID
 rate_limits: rate_limits_pkey PRIMARY KEY (key)
 CREATE INDEX rate_limits_ends_at ON public.rate_limits USING btree (ends_at)
 CREATE UNIQUE INDEX rate_limits_pkey ON public.rate_limits USING btree (key)
@@ -151,6 +158,7 @@ upload_chunks.position bigint not null
 upload_chunks.bytes bytea not null
 upload_chunks: upload_chunks_pkey PRIMARY KEY (upload_id, "position")
 upload_chunks: upload_chunks_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES uploads(id) ON DELETE CASCADE
+upload_chunks: upload_chunks_upload_id_length CHECK ((octet_length(upload_id) <= 64)) NOT VALID
 CREATE UNIQUE INDEX upload_chunks_pkey ON public.upload_chunks USING btree (upload_id, "position")
 uploads.id text not null
 uploads.workspace_id uuid not null
@@ -180,6 +188,7 @@ uploads: uploads_block_check CHECK ((block > 0))
 uploads: uploads_check CHECK (((appended <= received) AND (received <= COALESCE(size, received))))
 uploads: uploads_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text])))
 uploads: uploads_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+uploads: uploads_id_length CHECK ((octet_length(id) <= 64)) NOT VALID
 uploads: uploads_pkey PRIMARY KEY (id)
 uploads: uploads_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 uploads: uploads_size_check CHECK ((size >= 0))
@@ -196,6 +205,7 @@ users.name text
 users.password_hash text not null
 users.created_at timestamp with time zone not null default now()
 users: users_email_key_key UNIQUE (email_key)
+users: users_email_key_length CHECK ((octet_length(email_key) <= 1024)) NOT VALID
 users: users_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX users_email_key_key ON public.users USING btree (email_key)
 CREATE UNIQUE INDEX users_pkey ON public.users USING btree (id)

@@ -1,7 +1,7 @@
 /** Events that nobody waits for: gathered, and written together. */
-import { type AuditEvent, insertAuditEvents } from '../db/audit-events.ts'
+import type { AuditEvent } from '../db/audit-events.ts'
 import type { Database } from '../db/client.ts'
-import { toAppError } from '../errors.ts'
+import { type Unwritable, writeEvents } from './audit-writer.ts'
 
 export interface AuditQueue {
   /** Takes no time and never fails; what finds no room is lost, and the log has how many. */
@@ -20,7 +20,7 @@ const batchSize = 1000
 const maxWaiting = 16 * 1024 * 1024
 /** Events that failed, from one credential or address within one delay; more are counted without their places. */
 const maxFailuresApart = 100
-/** Times that a batch is tried where the database does answer. */
+/** Times that the database may refuse an event, a delay apart, before it counts as lost. */
 const maxAttempts = 3
 /** Milliseconds. */
 const closeTime = 2000
@@ -28,6 +28,8 @@ const closeTime = 2000
 export interface LostEvents {
   /** How many of each action. */
   lost: Record<string, number>
+  /** The event itself, where the database refuses it. */
+  event?: AuditEvent
   err?: unknown
 }
 
@@ -37,7 +39,8 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   /** By what they have in common: those that wait and can take in others. */
   const alike = new Map<string, AuditEvent>()
   const failures = new Map<string, number>()
-  let attempts = 0
+  /** By event that the database has refused: how often. */
+  const refusals = new Map<AuditEvent, number>()
   let isClosed = false
   let noRoom = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -78,34 +81,44 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     put(event)
   }
 
-  function reportLoss(lost: ReadonlyMap<string, number>, err?: unknown): void {
-    if (lost.size > 0) onLoss({ lost: Object.fromEntries(lost), ...(err !== undefined && { err }) })
+  function reportLoss(lost: ReadonlyMap<string, number>, details: Omit<LostEvents, 'lost'> = {}): void {
+    if (lost.size > 0) onLoss({ lost: Object.fromEntries(lost), ...details })
   }
 
-  /** True where all is written, false where it is to be tried again later. */
+  function forget(event: AuditEvent): void {
+    weight -= weigh(event)
+    refusals.delete(event)
+  }
+
+  /** True where the event is to be tried again. */
+  function isRetried({ event, error }: Unwritable): boolean {
+    const count = (refusals.get(event) ?? 0) + 1
+    refusals.set(event, count)
+    if (count < maxAttempts) return true
+    reportLoss(countActions([event]), { event, err: error })
+    return false
+  }
+
+  /** True where all is written, false where some of it is to be tried again later. */
   async function write(): Promise<boolean> {
-    alike.clear()
     failures.clear()
     const full = noRoom
     noRoom = new Map()
     reportLoss(full)
+    const retried: AuditEvent[] = []
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, batchSize)
-      try {
-        await insertAuditEvents(db, batch)
-      } catch (error) {
-        // The statement can be repeated: what was written, although its answer is lost, stays once.
-        attempts += 1
-        if (toAppError(error).reason === 'UNAVAILABLE' || attempts < maxAttempts) return false
-        reportLoss(countActions(batch), error)
-      }
-      attempts = 0
-      waiting = waiting.slice(batch.length)
-      for (const event of batch) weight -= weigh(event)
-      // What came meanwhile may be counted in events that have just been written.
+      // From here on, no event is counted in one that is being written.
       alike.clear()
+      const batch = waiting.slice(0, batchSize)
+      const refused = await writeEvents(db, batch).catch(() => null)
+      if (!refused) break
+      waiting = waiting.slice(batch.length)
+      const again = new Set(refused.filter(isRetried).map(({ event }) => event))
+      retried.push(...again)
+      for (const event of batch) if (!again.has(event)) forget(event)
     }
-    return true
+    waiting.unshift(...retried)
+    return waiting.length === 0
   }
 
   function schedule(): void {

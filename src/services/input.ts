@@ -1,9 +1,12 @@
 /** Text that people type, parsed once. */
+import { emailKey } from '../db/users.ts'
 import { AppError } from '../errors.ts'
 
 /** Characters are UTF-16 code units. */
 const maxNameLength = 200
 const maxEmailLength = 254
+/** Bytes of UTF-8, as the database holds it: a compatibility form can be many times as long as the text. */
+const maxEmailKeyBytes = 1024
 // RFC 5321 leaves little out; what matters is one "@", no spaces, and that nothing can be smuggled into a header.
 const emailPattern = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u
 const controlCharacter = /\p{Cc}/u
@@ -20,7 +23,8 @@ export function parseName(text: string, what: string): string {
 /** @throws INVALID_INPUT */
 export function parseEmail(text: string): string {
   const email = text.trim()
-  if (email.length > maxEmailLength || !emailPattern.test(email)) {
+  const isEmail = email.length <= maxEmailLength && emailPattern.test(email)
+  if (!isEmail || Buffer.byteLength(emailKey(email)) > maxEmailKeyBytes) {
     throw new AppError('INVALID_INPUT', 'An email address looks like name@example.org.')
   }
   return email

@@ -51,6 +51,15 @@ t.test('an account', async t => {
     t.same(typed.errors, [], 'the same characters in another normal form')
   })
 
+  await t.test('an email is told apart by its compatibility form, which can be eighteen times as long', async t => {
+    const input = { email: `${'\ufdfa\ufdfb'.repeat(32)}@${'\ufdfa'.repeat(180)}`, password }
+    t.match((await app.graphql(register, { input })).errors, [{ extensions: { reason: 'INVALID_INPUT' } }])
+    const longest = { email: `${'ａ'.repeat(64)}@${'ｂ'.repeat(189)}`, password }
+    const { data } = await app.graphql(register, { input: longest })
+    t.equal(data.register.user.email, longest.email)
+    t.match((await app.graphql(login, { input: { ...longest, email: longest.email.normalize('NFKC') } })).errors, [])
+  })
+
   await t.test('emails that are none', async t => {
     for (const email of ['', 'a', 'a@', '@b', 'a b@c', 'a@b\nc', 'a@b@c', `${'x'.repeat(300)}@b`]) {
       const { errors } = await app.graphql(register, { input: { email, password } })

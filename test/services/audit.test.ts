@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import t from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
 import { type AuditEvent, insertAuditEvents } from '../../src/db/audit-events.ts'
@@ -70,6 +71,101 @@ t.test('a batch whose connection is killed is written once, and nobody waits for
   await lock
   const paths = (await logOf(app, token, { action: 'UPLOAD' })).map((event: { path: string }) => event.path)
   t.same(paths, ['/second.txt', '/first.txt'])
+})
+
+/** Of almost 4,096 bytes that hardly compress: Chinese characters, of three bytes each. */
+function longPath(seed: number): string {
+  const random = createHash('shake256', { outputLength: 2700 }).update(`${seed}`).digest()
+  const characters = Array.from(new Uint16Array(new Uint8Array(random).buffer), n => 0x4e00 + (n % 20_000))
+  const names = String.fromCodePoint(...characters).match(/.{1,300}/g) ?? []
+  return `/${names.join('/')}`
+}
+
+t.test('events of the longest paths are kept, with all that are written beside them', async t => {
+  const app = await startApp(t)
+  const { token, providerId } = await withDisk(app)
+  const { audit, credentials } = app.app.services
+  await audit.flush()
+  const viewer = await credentials.authenticate(token, origin)
+  const paths = Array.from({ length: 20 }, (_, n) => (n % 2 ? `/${n}` : longPath(n)))
+  t.ok(paths.some(path => Buffer.byteLength(path) > 4050))
+  for (const path of paths) {
+    audit.note(viewer, 'MOVE', { place: { providerId, path }, to: { providerId, path: `${path}-2` } })
+  }
+  const toldPaths = (await logOf(app, token, { action: 'MOVE' })).map(({ path }: Told) => path)
+  t.same(toldPaths.toReversed(), paths)
+  for (const pathPrefix of paths.slice(0, 2)) {
+    t.match(await logOf(app, token, { providerId, pathPrefix }), [{ path: pathPrefix }])
+  }
+  t.notMatch(app.logged(), /"lost"/)
+})
+
+t.test('an event that the database refuses is in the log of the server, and takes no other with it', async t => {
+  const app = await startApp(t)
+  const { token, providerId } = await withDisk(app)
+  const { audit, credentials } = app.app.services
+  await audit.flush()
+  const viewer = await credentials.authenticate(token, origin)
+  // The tables bound all that is known to fail; this stands for what is not known.
+  await sql`create function refuse() returns trigger language plpgsql as $$ begin
+    if new.path like '/refused%' then raise exception 'no such path' using errcode = '54000'; end if; return new; end $$`.execute(
+    app.db,
+  )
+  await sql`create trigger refuse before insert on audit_events for each row execute function refuse()`.execute(app.db)
+  const noted = 2500
+  const refused = new Set([0, 1, 999, 1000, 1700, 2499])
+  const pathOf = (n: number) => (refused.has(n) ? `/refused-${n}` : `/kept-${n}`)
+  for (let n = 0; n < noted; n++) audit.note(viewer, 'COPY', { place: { providerId, path: pathOf(n) } })
+  for (let attempt = 0; attempt < 3; attempt++) await audit.flush()
+  const { rows } = await sql<{ path: string }>`select path from audit_events where action = 'COPY' order by id`.execute(
+    app.db,
+  )
+  const expected = Array.from({ length: noted }, (_, n) => n).filter(n => !refused.has(n))
+  t.same(
+    rows.map(({ path }) => path),
+    expected.map(pathOf),
+  )
+  const losses = app
+    .logged()
+    .split('\n')
+    .filter(line => line.includes('"lost"'))
+    .map(line => JSON.parse(line))
+  t.same(
+    losses.map(({ event }) => event.path),
+    [...refused].map(pathOf),
+  )
+  for (const loss of losses) {
+    t.match(loss, { level: 50, lost: { COPY: 1 }, event: { userEmail: 'owner@example.org' }, err: { code: '54000' } })
+  }
+})
+
+t.test('events at a place are found by an index, however long its path is', async t => {
+  const asked: CompiledQuery[] = []
+  const app = await startApp(t, { onQuery: query => asked.push(query) })
+  const { token, providerId } = await withDisk(app)
+  await sql`insert into audit_events (id, workspace_id, at, action, result, address, request_id, provider_id, path,
+      to_provider_id, to_path)
+    select gen_random_uuid(), w.id, now(), 'MOVE', 'OK', '', '', ${providerId}, '/' || repeat('folder/', 50) || n,
+      ${providerId}, '/' || n || '/' || repeat('x', 300)
+    from workspaces w, generate_series(1, 20000) as n`.execute(app.db)
+  await sql`analyze audit_events`.execute(app.db)
+  for (const [pathPrefix, index] of [
+    ['/12345', 'audit_events_to_path'],
+    ['/elsewhere', 'audit_events_path'],
+    [`/12345/${'x'.repeat(300)}`, 'audit_events_to_path'],
+  ] as const) {
+    asked.length = 0
+    await logOf(app, token, { providerId, pathPrefix })
+    const column = index.replace('audit_events_', '')
+    const query = asked.find(({ sql }) => sql.includes(`left("${column}"`))
+    if (!query) throw new Error(`No query asks for ${column}`)
+    const { rows } = await app.db.executeQuery<{ 'QUERY PLAN': string }>(
+      CompiledQuery.raw(`explain ${query.sql}`, [...query.parameters]),
+    )
+    const plan = rows.map(row => row['QUERY PLAN']).join('\n')
+    t.match(plan, new RegExp(`Index Scan (using|on) ${index}\\b`), plan)
+    t.notMatch(plan, 'Seq Scan')
+  }
 })
 
 t.test('a stop writes what is waiting, and two replicas write one log', async t => {
