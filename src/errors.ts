@@ -34,7 +34,11 @@ export const reasons = {
   INVALID_CURSOR: reason('BAD_USER_INPUT', 400, 'The cursor was not made by this list for this credential.'),
   INVALID_CONFIG: reason('BAD_USER_INPUT', 400, "The provider's configuration does not fit its type."),
   INVALID_INVITE: reason('BAD_USER_INPUT', 400, 'The invite is unknown, revoked, expired or used.'),
-  INVALID_STATE: reason('BAD_USER_INPUT', 400, 'The authorization is unknown, expired or was completed already.'),
+  INVALID_STATE: reason(
+    'BAD_USER_INPUT',
+    400,
+    'The authorization is unknown, expired or was completed already, or belongs to another browser.',
+  ),
   AUTHORIZATION_REFUSED: reason('BAD_USER_INPUT', 400, 'The storage service was not given consent.'),
   INVALID_QUERY: reason('BAD_USER_INPUT', 400, 'The GraphQL document is malformed or does not fit the schema.'),
   QUERY_TOO_LARGE: reason(

@@ -144,13 +144,13 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
   const databaseUrl = new URL(connectionString)
   // The test's database asks for none.
   databaseUrl.password ||= secret('database password', random('db-').replace(/[^\w-]/g, 'x'))
-  const folder = await temporaryFolder(t)
+  const [folder, files] = [await temporaryFolder(t), await temporaryFolder(t)]
   const options = {
     environment: {
       PORT: '0',
       DATABASE_URL: databaseUrl.href,
       STOWAGE_DATA: folder,
-      STOWAGE_LOCAL_ROOTS: folder,
+      STOWAGE_LOCAL_ROOTS: files,
       STOWAGE_SECRET: secret('STOWAGE_SECRET', random('server-')),
       STOWAGE_ADAPTERS: 'drive-of-the-test,leaky-of-the-test,missing-of-the-test',
       STOWAGE_SIGN_IN_LIMIT: '0',
@@ -255,7 +255,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
     )
   const test = (id: string) =>
     graphql(url, 'mutation ($id: ID!) { testProvider(id: $id) { status statusReason config } }', { id }, owner)
-  const local = (await connect('local', { root: folder })).provider.id
+  const local = (await connect('local', { root: files })).provider.id
 
   const s3Secret = secret('S3 secret key', s3.secretAccessKey.length >= 16 ? s3.secretAccessKey : random('s3-'))
   const bucket = {
@@ -285,14 +285,23 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
 
   const { clientId, clientSecret } = fake.oauth
   secret('OAuth client secret', clientSecret)
-  const drive = await connect('drive', { clientId, clientSecret }, ['OAuth state', 'OAuth state of a provider'])
+  const drive = await connect('drive', { clientId, clientSecret }, ['OAuth ticket of a provider'])
   const driveId = drive.provider.id
-  const consent = async (address: string) => {
-    const answer = await fetch(address, { redirect: 'manual' })
-    return new URL(answer.headers.get('location') ?? '')
+  /** As far as the vendor's redirect; resolves with what goes on from there. */
+  const consent = async (name: string, address: string) => {
+    secret(`OAuth ticket ${name}`, new URL(address).searchParams.get('ticket') ?? '')
+    const page = await ask(address, {
+      shows: ['ticket', 'state', 'browser key'].map(what => `OAuth ${what} ${name}`),
+    })
+    const cookie = page.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+    secret(`OAuth browser key ${name}`, cookie.split('=')[1] ?? '')
+    const vendorUrl = /<a href="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&#38;', '&') ?? ''
+    secret(`OAuth state ${name}`, new URL(vendorUrl).searchParams.get('state') ?? '')
+    const answer = await fetch(vendorUrl, { redirect: 'manual' })
+    const { search, searchParams } = new URL(answer.headers.get('location') ?? '')
+    secret(`OAuth code ${name}`, searchParams.get('code') ?? '')
+    return () => ask(`${url}/webhook/callback${search}`, { headers: { cookie } })
   }
-  const state = (address: string) => secret('OAuth state', new URL(address).searchParams.get('state') ?? '')
-  state(drive.authorizationUrl)
   const echo = (sent: string) => {
     const seen = { message: `You sent ${sent}`, errors: [{ reason: 'backendError', message: sent }] }
     return JSON.stringify({ error: { code: 500, ...seen }, error_description: sent })
@@ -300,10 +309,8 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
   const authorize = 'mutation ($id: ID!) { authorizeProvider(id: $id) { authorizationUrl } }'
   const json = { 'content-type': 'application/json' }
   for (const [n, status] of [400, 401, 500].entries()) {
-    const asked = await graphql(url, authorize, { id: driveId }, owner, [`OAuth state ${n}`])
-    const back = await consent(asked.data.authorizeProvider.authorizationUrl)
-    secret(`OAuth state ${n}`, back.searchParams.get('state') ?? '')
-    secret(`OAuth code ${n}`, back.searchParams.get('code') ?? '')
+    const asked = await graphql(url, authorize, { id: driveId }, owner, [`OAuth ticket ${n}`])
+    const back = await consent(`${n}`, asked.data.authorizeProvider.authorizationUrl)
     tokens.fault = () => ({
       answer: {
         status,
@@ -315,16 +322,15 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
         },
       },
     })
-    await ask(`${url}/webhook/callback${back.search}`)
+    await back()
     // A second time.
-    await ask(`${url}/webhook/callback${back.search}`)
+    await back()
   }
   tokens.fault = undefined
-  const back = await consent(drive.authorizationUrl)
-  secret('OAuth code', back.searchParams.get('code') ?? '')
+  const back = await consent('of a provider', drive.authorizationUrl)
   // The fake hands out tokens that last less than what is asked of one, so each use asks for another.
   fake.oauth.tokenLifetime = 30_000
-  const connected = await ask(`${url}/webhook/callback${back.search}`)
+  const connected = await back()
   t.equal(connected.status, 200)
   const noteAccess = () => {
     const used = new Set(fake.faults.log.flatMap(({ token }) => token ?? []))

@@ -6,5 +6,5 @@ export default defineConfig({
   // The tests bring another React along, which must not come into the page beside ours.
   resolve: { dedupe: ['react', 'react-dom'] },
   build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
-  server: { proxy: { '^/(graphql|api|console|healthz|webhook)(/|$|\\?)': 'http://127.0.0.1:3000' } },
+  server: { proxy: { '^/(graphql|api|console|healthz|oauth|webhook)(/|$|\\?)': 'http://127.0.0.1:3000' } },
 })

@@ -1,4 +1,6 @@
+import type { Selectable } from 'kysely'
 import type { Change, Database } from './client.ts'
+import type { Schema } from './schema.ts'
 
 /** A consent that was asked for and has not come back yet. */
 export interface OAuthState {
@@ -26,13 +28,23 @@ export async function insertOAuthState(
     .execute()
 }
 
+/** Null where it is unknown, used or expired. */
+export async function findOAuthState(db: Database, stateHash: Buffer): Promise<OAuthState | null> {
+  const row = await db.selectFrom('oauth_states').where('state_hash', '=', stateHash).selectAll().executeTakeFirst()
+  return row ? toOAuthState(row) : null
+}
+
 /** Single use: it is gone with this call. Null where it is unknown, used or expired. */
 export async function takeOAuthState(db: Database, stateHash: Buffer): Promise<OAuthState | null> {
   const row = await db.deleteFrom('oauth_states').where('state_hash', '=', stateHash).returningAll().executeTakeFirst()
-  if (!row || row.expires_at <= new Date()) return null
-  return { providerId: row.provider_id, workspaceId: row.workspace_id, userId: row.user_id, sealed: row.sealed }
+  return row ? toOAuthState(row) : null
 }
 
 export async function deleteOAuthStatesExpiredBefore(db: Database, time: Date): Promise<void> {
   await db.deleteFrom('oauth_states').where('expires_at', '<', time).execute()
+}
+
+function toOAuthState(row: Selectable<Schema['oauth_states']>): OAuthState | null {
+  if (row.expires_at <= new Date()) return null
+  return { providerId: row.provider_id, workspaceId: row.workspace_id, userId: row.user_id, sealed: row.sealed }
 }

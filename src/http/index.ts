@@ -6,7 +6,8 @@ import { consoleRoutes } from './console/pages.ts'
 import { consoleSessionRoutes } from './console/session.ts'
 import { downloadRoute } from './download/download.ts'
 import { healthRoutes } from './health.ts'
-import { oauthCallbackRoute } from './oauth-callback.ts'
+import { oauthCallbackRoute } from './oauth/callback.ts'
+import { oauthStartRoute } from './oauth/start.ts'
 import { resumableRoutes } from './upload/resumable/route.ts'
 import { uploadRoute } from './upload/upload.ts'
 
@@ -15,6 +16,7 @@ export async function registerRoutes(
   { services, ready, handOver }: { services: Services; ready: () => Promise<void>; handOver: HandOver | null },
 ): Promise<void> {
   healthRoutes(app, ready)
+  oauthStartRoute(app, services)
   oauthCallbackRoute(app, services)
   consoleSessionRoutes(app)
   await consoleRoutes(app)

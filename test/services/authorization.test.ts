@@ -4,6 +4,7 @@ import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp } from '../support/app.ts'
+import { ConsentBrowser } from '../support/consent.ts'
 
 const connect = `mutation ($input: ConnectProviderInput!) {
   connectProvider(input: $input) { authorizationUrl provider { id status statusReason config } }
@@ -23,12 +24,20 @@ async function start(t: Test) {
   return { fake, app, owner, connectDrive }
 }
 
-/** What the person's browser does: to the vendor, and back to where it sends them. */
-async function consent(url: string): Promise<{ status: number; page: string; callback: string }> {
-  const vendor = await fetch(url, { redirect: 'manual' })
-  const callback = vendor.headers.get('location') ?? ''
-  const response = await fetch(callback)
-  return { status: response.status, page: await response.text(), callback }
+/** As far as the vendor's redirect, in a browser of its own; the function goes on. */
+async function consentTo(url: string): Promise<() => Promise<{ status: number; text: string }>> {
+  const browser = new ConsentBrowser()
+  const callback = await browser.answer(await browser.begin(url))
+  return () => browser.open(callback)
+}
+
+/** In a browser of its own each. */
+async function consent(
+  url: string,
+): Promise<{ status: number; text: string; callback: string; replay(): Promise<number> }> {
+  const browser = new ConsentBrowser()
+  const page = await browser.consent(url)
+  return { ...page, replay: async () => (await browser.open(page.callback)).status }
 }
 
 t.test('consent through the browser', async t => {
@@ -44,12 +53,14 @@ t.test('consent through the browser', async t => {
   await t.test('a provider waits for it, and tells no secret', async t => {
     t.match(connectProvider.provider, { status: 'NEEDS_AUTHORIZATION', config: { clientId } })
     t.notOk(JSON.stringify(connectProvider).includes(clientSecret))
-    const url = new URL(connectProvider.authorizationUrl)
+    const { authorizationUrl } = connectProvider
+    const url = new URL(await new ConsentBrowser().begin(authorizationUrl))
     t.match(Object.fromEntries(url.searchParams), { code_challenge_method: 'S256', client_id: clientId })
     t.equal(url.searchParams.get('redirect_uri'), `${app.url}/webhook/callback`)
     const states = await app.db.selectFrom('oauth_states').selectAll().execute()
     t.equal(states.length, 1)
-    t.notOk(states[0]?.state_hash.toString('latin1').includes(url.searchParams.get('state') ?? ''), 'stored hashed')
+    const ticket = new URL(authorizationUrl).searchParams.get('ticket') ?? ''
+    t.notOk(states[0]?.state_hash.toString('latin1').includes(ticket), 'stored hashed')
     const refused = await app.download(owner.token, id, '/x')
     t.equal(refused.status, 502)
     t.match(await refused.json(), { errors: [{ extensions: { reason: 'NEEDS_RECONNECT' } }] })
@@ -74,7 +85,7 @@ t.test('consent through the browser', async t => {
       .updateTable('oauth_states')
       .set({ expires_at: new Date(Date.now() - 1) })
       .execute()
-    t.equal((await consent(url)).status, 400, 'expired')
+    t.equal((await new ConsentBrowser().open(url)).status, 400, 'expired')
 
     const { createInvite } = await app.ask(
       'mutation { createInvite(input: { role: ADMIN }) { invite } }',
@@ -82,32 +93,32 @@ t.test('consent through the browser', async t => {
       owner.token,
     )
     const admin = await app.register('admin@example.org', { invite: createInvite.invite })
-    const theirs = await begin(admin.token)
+    const theirs = await consentTo(await begin(admin.token))
     await app.ask(
       'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }',
       { input: { userId: admin.id, role: 'EDITOR' } },
       owner.token,
     )
-    t.equal((await consent(theirs)).status, 403, 'no administrator any more')
+    t.equal((await theirs()).status, 403, 'no administrator any more')
 
     const made = await app.createKey(owner.token, { name: 'k', scopes: ['admin'] })
-    const withKey = await begin(made.key)
+    const withKey = await consentTo(await begin(made.key))
     await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: made.id }, owner.token)
-    t.equal((await consent(withKey)).status, 401, 'begun with a key that is revoked')
+    t.equal((await withKey()).status, 401, 'begun with a key that is revoked')
 
     fake.oauth.consents = false
     const denied = await consent(await begin())
     fake.oauth.consents = true
     t.equal(denied.status, 400)
-    t.match(denied.page, /was not given consent/)
-    t.match(denied.page, /access_denied/, 'the words of the vendor')
+    t.match(denied.text, /was not given consent/)
+    t.match(denied.text, /access_denied/, 'the words of the vendor')
     t.match(await statusNow(), { status: 'NEEDS_AUTHORIZATION' })
 
     const given = await consent(await begin())
     t.equal(given.status, 200)
-    t.match(given.page, /“Drive” is connected/)
+    t.match(given.text, /“Drive” is connected/)
     t.match(await statusNow(), { status: 'CONNECTED', statusReason: null })
-    t.equal((await fetch(given.callback)).status, 400, 'a second time')
+    t.equal(await given.replay(), 400, 'a second time')
     t.match(await statusNow(), { status: 'CONNECTED' })
   })
 
@@ -235,13 +246,13 @@ t.test('what happens to a provider while the vendor is asked', async t => {
   fake.faults.before({ path: /^\/token/, run: () => app.ask(rename, { id }, owner.token) })
   const given = await consent(authorizationUrl)
   t.equal(given.status, 200)
-  t.match(given.page, /“Renamed” is connected/)
+  t.match(given.text, /“Renamed” is connected/)
   const { authorizeProvider } = await app.ask(authorize, { id }, owner.token)
   const disconnect = 'mutation ($id: ID!) { disconnectProvider(id: $id) }'
   fake.faults.before({ path: /^\/token/, run: () => app.ask(disconnect, { id }, owner.token) })
   const late = await consent(authorizeProvider.authorizationUrl)
   t.equal(late.status, 400)
-  t.match(late.page, /changed meanwhile/)
+  t.match(late.text, /changed meanwhile/)
 })
 
 t.test('a vendor that does not answer holds no connection to the database', async t => {

@@ -2,15 +2,20 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import type { AdapterDefinition } from '../../adapters/contract.ts'
+import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
+import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
-import { axeViolations, startBrowser, type Visit, visit } from './browser.ts'
+import { axeViolations, startBrowser, visit } from './browser.ts'
 
 const run = promisify(execFile)
 
 /** On a page that a screen reader, a phone and somebody in the dark can use. */
-async function settles(t: Test, page: Visit, what: string): Promise<void> {
+async function settles(t: Test, page: Page, what: string): Promise<void> {
   t.same(await axeViolations(page), [], `axe: ${what}`)
 }
 
@@ -224,6 +229,26 @@ t.test('an invite that went astray is seen and revoked', async t => {
   t.same([...page.faults, ...guest.faults], [])
 })
 
+t.test('consent is given in another tab, and the page continues by itself', async t => {
+  const fake = await startGoogleDrive(t)
+  const adapter = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff })
+  const app = await startApp(t, { adapters: [adapter as AdapterDefinition] })
+  const browser = await startBrowser(t)
+  if (!browser) return
+  const { token } = await app.register('owner@example.com')
+  const page = await visit(browser, app, { token })
+  await page.goto('/connect')
+  await page.getByLabel('OAuth client id').fill(fake.oauth.clientId)
+  await page.getByLabel('OAuth client secret').fill(fake.oauth.clientSecret)
+  await page.getByRole('button', { name: 'Connect' }).click()
+  const consent = page.getByRole('link', { name: 'Continue to Google Drive' })
+  const [tab] = await Promise.all([page.context().waitForEvent('page'), consent.click()])
+  await tab.getByRole('link', { name: 'Continue to Google Drive' }).click()
+  await tab.getByRole('heading', { name: '“Google Drive” is connected' }).waitFor()
+  await page.waitForURL(/\/files\//)
+  t.same(page.faults, [])
+})
+
 t.test('providers: tested, renamed, disconnected', async t => {
   const app = await startApp(t)
   const browser = await startBrowser(t)
@@ -243,8 +268,14 @@ t.test('providers: tested, renamed, disconnected', async t => {
   await drive.getByRole('button', { name: 'Give consent' }).click()
   await page.getByRole('button', { name: 'Begin' }).click()
   const consent = page.getByRole('link', { name: 'Continue to Google Drive' })
-  t.match(await consent.getAttribute('href'), /^https:\/\/accounts\.google\.com\/.*code_challenge=/)
   await settles(t, page, 'consent')
+  const [tab] = await Promise.all([page.context().waitForEvent('page'), consent.click()])
+  await tab.getByRole('heading', { name: 'Give Stowage access to your files at Google Drive?' }).waitFor()
+  await tab.getByText('owner@example.com').waitFor()
+  const vendor = tab.getByRole('link', { name: 'Continue to Google Drive' })
+  t.match(await vendor.getAttribute('href'), /^https:\/\/accounts\.google\.com\/.*code_challenge=/)
+  await settles(t, tab, 'who asks for consent')
+  await tab.close()
   await page.keyboard.press('Escape')
   await drive.getByRole('button', { name: 'Edit' }).click()
   t.equal(await page.getByLabel('OAuth client secret').first().inputValue(), '', 'no secret comes back')

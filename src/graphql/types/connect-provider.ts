@@ -13,7 +13,8 @@ const ConnectProviderPayload = builder
       provider: t.expose('provider', { type: StorageProviderRef, description: 'The provider.' }),
       authorizationUrl: t.exposeString('authorizationUrl', {
         nullable: true,
-        description: 'Where a person gives consent, for a type that needs it; null where nothing is left to do.',
+        description:
+          'Where a person gives consent, for a type that needs it: see `AuthorizeProviderPayload`. Null where nothing is left to do.',
       }),
     }),
   })
@@ -22,7 +23,8 @@ const AuthorizeProviderPayload = builder.objectRef<{ authorizationUrl: string }>
   description: 'The beginning of an OAuth consent.',
   fields: t => ({
     authorizationUrl: t.exposeString('authorizationUrl', {
-      description: 'Where a person gives consent, within ten minutes.',
+      description:
+        'A page of this server, to be opened in a browser within ten minutes: it says who asks, and leads to the storage service. The consent counts only in that browser.',
     }),
   }),
 })

@@ -48,8 +48,8 @@ export function Consent({
   return (
     <div className="stack">
       <p>
-        {vendor} asks you whether Stowage may use your files. That happens on a page of theirs, in a new tab; this page
-        goes on by itself once you have agreed. You have ten minutes.
+        A new tab shows who asks for which files, and then {vendor} asks you to agree. This page continues by itself
+        once you have agreed. You have ten minutes. To use the files of somebody else, send them the address.
       </p>
       {url === null ? (
         <Button variant="primary" onPress={() => begin.mutate()} isPending={begin.isPending}>
