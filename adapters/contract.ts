@@ -50,7 +50,10 @@ export interface Traits {
   /** A directory can exist with nothing in it. */
   emptyDirectories: boolean
   caseSensitive: boolean
-  /** `overwrite: false` is one atomic step, not check-then-write. */
+  /**
+   * `overwrite: false` never replaces what another write through the same host has made: it is one atomic step, or a look
+   * and a write within `Host.exclusively`.
+   */
   atomicCreate: boolean
   /** Bytes. */
   maxFileSize?: number
@@ -247,9 +250,21 @@ export interface Network {
   readonly fetch: typeof globalThis.fetch
 }
 
+/**
+ * Runs `work` while no other call with this `name` runs, on any replica of this host. The name is that of the stored object,
+ * the same through every provider that reaches it. The signal ends the wait only, never `work`.
+ * @throws UNAVAILABLE where the turn does not come within a minute; what `work` throws
+ */
+export type Exclusive = <T>(name: string, options: { signal?: AbortSignal }, work: () => Promise<T>) => Promise<T>
+
 /** What the host offers to an opened provider. */
 export interface Host {
   readonly network: Network
+  /**
+   * For a back end that cannot create a file only where there is none: look, then write, in one call of this. It holds off
+   * all who write through this host, but no other program.
+   */
+  readonly exclusively: Exclusive
   /**
    * An OAuth access token that is good for a minute at least. `rejected` is one that the back end has refused: then
    * another is got, by one refresh for all who ask with the same one, on all replicas.

@@ -87,6 +87,11 @@ CREATE INDEX invites_api_key_id ON public.invites USING btree (api_key_id)
 CREATE INDEX invites_workspace_id ON public.invites USING btree (workspace_id)
 CREATE UNIQUE INDEX invites_pkey ON public.invites USING btree (id)
 CREATE UNIQUE INDEX invites_token_hash_key ON public.invites USING btree (token_hash)
+locks.key bytea not null
+locks.holder uuid not null
+locks.ends_at timestamp with time zone not null
+locks: locks_pkey PRIMARY KEY (key)
+CREATE UNIQUE INDEX locks_pkey ON public.locks USING btree (key)
 members.workspace_id uuid not null
 members.user_id uuid not null
 members.role text not null

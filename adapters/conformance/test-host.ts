@@ -1,6 +1,6 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { type Host, StorageError } from '../contract.ts'
+import { type Exclusive, type Host, StorageError } from '../contract.ts'
 
 export interface TestHost extends Host {
   /** What the adapter has warned of, in order. */
@@ -22,6 +22,7 @@ export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): Test
       httpsAgent: options => new HttpsAgent(options),
       fetch: (input, init) => fetch(input, init),
     },
+    exclusively,
     accessToken:
       options.accessToken ??
       (async () => {
@@ -31,4 +32,21 @@ export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): Test
       warnings.push({ message, details })
     },
   }
+}
+
+/** The last caller by name. All hosts of this process share it, as replicas share a database. */
+const queues = new Map<string, Promise<unknown>>()
+
+const exclusively: Exclusive = (name, { signal }, work) => {
+  const before = queues.get(name) ?? Promise.resolve()
+  const turn = before.then(() => {
+    signal?.throwIfAborted()
+    return work()
+  })
+  const last = turn.catch(() => {})
+  queues.set(name, last)
+  void last.then(() => {
+    if (queues.get(name) === last) queues.delete(name)
+  })
+  return turn
 }

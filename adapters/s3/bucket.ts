@@ -1,5 +1,5 @@
 import { type HeadObjectCommandOutput, S3, type S3ClientConfig } from '@aws-sdk/client-s3'
-import type { Network } from '../contract.ts'
+import type { Exclusive, Host, Network } from '../contract.ts'
 import type { S3Settings } from './config.ts'
 import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from './errors.ts'
 import { decodeKey } from './keys.ts'
@@ -56,9 +56,11 @@ export class Bucket {
   readonly #calls: S3
   readonly #bodies: S3
   readonly #patient: S3
+  readonly #exclusively: Exclusive
 
-  constructor(settings: S3Settings, network: Network, limits: Limits) {
+  constructor(settings: S3Settings, { network, exclusively }: Pick<Host, 'network' | 'exclusively'>, limits: Limits) {
     this.settings = settings
+    this.#exclusively = exclusively
     this.limits = limits
     // Amazon checks what comes; older servers take the SDK's checksums for a part of the file.
     const checksums = settings.isAmazon ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED'
@@ -109,6 +111,12 @@ export class Bucket {
   /** Its errors are the SDK's own. */
   get raw(): S3 {
     return this.#calls
+  }
+
+  /** Runs `work` while nobody else who writes through the same host does so for this key; `signal` ends only the wait. */
+  exclusively<T>(Key: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    const { endpoint = 'amazon', bucket } = this.settings
+    return this.#exclusively(`s3:${endpoint} ${bucket} ${Key}`, signal ? { signal } : {}, work)
   }
 
   /** Undefined where there is no such key. */

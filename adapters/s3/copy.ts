@@ -3,6 +3,7 @@ import type { Entry } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
 import { etagOf } from './entry.ts'
 import { withGrace } from './grace.ts'
+import { copySource } from './keys.ts'
 import { begin, complete, giveUpUnknown, type Upload } from './multipart.ts'
 import { maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
@@ -25,9 +26,9 @@ export async function copyObject(
   signal: AbortSignal,
 ): Promise<Entry> {
   const size = head.ContentLength ?? 0
-  const source = { CopySource: sourceOf(bucket.name, key), CopySourceIfMatch: head.ETag }
+  const source = { CopySource: copySource(bucket.name, key), CopySourceIfMatch: head.ETag }
   if (size > bucket.limits.copyBytes) return await copyInParts(bucket, conditions, { ...source, head }, target, signal)
-  const etag = await publish(bucket, conditions, target, async condition => {
+  const etag = await publish(bucket, conditions, target, 'copy', async condition => {
     const request = { Bucket: bucket.name, Key: target.key, ...source, ...condition }
     const answer = await bucket.step(undefined, s3 => s3.copyObject(request))
     return etagOf(answer.CopyObjectResult?.ETag)
@@ -76,8 +77,4 @@ async function copyInParts(
     await giveUpUnknown(bucket, upload).catch(() => {})
     throw error
   }
-}
-
-function sourceOf(bucket: string, key: string): string {
-  return `${bucket}/${key}`.split('/').map(encodeURIComponent).join('/')
 }

@@ -60,6 +60,11 @@ export function parentsOf(path: StoragePath): StoragePath[] {
   return names.map((_, depth) => names.slice(0, depth + 1).join('/') as StoragePath)
 }
 
+/** The value of `x-amz-copy-source`. */
+export function copySource(bucket: string, key: string): string {
+  return `${bucket}/${key}`.split('/').map(encodeURIComponent).join('/')
+}
+
 /** Of `EncodingType: 'url'`; undefined for bytes that are not UTF-8. Amazon encodes a space as `+`, others as `%20`. */
 export function decodeKey(encoded: string): string | undefined {
   try {

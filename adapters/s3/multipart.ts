@@ -9,7 +9,7 @@ import { withGrace } from './grace.ts'
 import { type PartMemory, takeMemory, waitForMemory } from './part-memory.ts'
 import { type Cut, type Flow, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
-import { publish, removeClaim, storedEntry, type Target } from './publish.ts'
+import { publish, storedEntry, type Target } from './publish.ts'
 
 export interface Upload {
   Bucket: string
@@ -30,22 +30,16 @@ export async function begin(bucket: Bucket, Key: string, headers: Record<string,
   return { ...object, UploadId }
 }
 
-/** Frees the parts, and the name where it was taken for them; an unknown upload resolves. */
-export async function giveUpAll(bucket: Bucket, upload: Upload): Promise<void> {
-  await giveUp(bucket, upload)
-  await removeClaim(bucket, upload.Key, upload.UploadId)
-}
-
 /** The same for an upload of which nobody else knows: a server that is busy, or away, is asked again for a while. */
 export async function giveUpUnknown(bucket: Bucket, upload: Upload): Promise<void> {
   for (const pause of bucket.limits.givingUpPauses) {
     try {
-      return await giveUpAll(bucket, upload)
+      return await giveUp(bucket, upload)
     } catch {
       await sleep(pause, undefined, { ref: false })
     }
   }
-  await giveUpAll(bucket, upload)
+  await giveUp(bucket, upload)
 }
 
 /** Frees the parts; an unknown upload resolves. */
@@ -79,7 +73,7 @@ export async function complete(
       return expected
     }
   }
-  const etag = await publish(bucket, conditions, target, finish, upload.UploadId)
+  const etag = await publish(bucket, conditions, target, 'complete', finish)
   return await storedEntry(bucket, target, bytes, [etag, expected].filter(Boolean))
 }
 

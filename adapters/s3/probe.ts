@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { Bucket } from './bucket.ts'
 import { configFault, statusOf } from './errors.ts'
+import { copySource } from './keys.ts'
 
-/**
- * Which requests honour `If-None-Match: *`, and so never replace a file: all of them, as at Amazon; PutObject alone, as at
- * Ceph 16, where the others ignore it; none.
- */
-export type Conditions = 'all' | 'put' | 'none'
+/** Requests that can make a file visible. */
+export type Step = 'put' | 'complete' | 'copy'
+
+/** Which of them honour `If-None-Match: *`, and so never replace a file. Ceph 16 ignores it in all but PutObject. */
+export type Conditions = Readonly<Record<Step, boolean>>
+
+export const allConditions: Conditions = { put: true, complete: true, copy: true }
+export const noConditions: Conditions = { put: false, complete: false, copy: false }
 
 /** Milliseconds. */
 const patience = 5_000
@@ -25,32 +29,74 @@ export async function probe(bucket: Bucket): Promise<Conditions | undefined> {
     // Whatever else it is may pass, and is told to whoever uses the provider.
     if (statusOf(error) === undefined) return undefined
   }
-  if (bucket.settings.isAmazon) return 'all'
+  if (bucket.settings.isAmazon) return allConditions
   const place = `${bucket.settings.endpoint} ${bucket.name}`
   const conditions = known.get(place) ?? (await probeConditions(bucket, signal).catch(() => undefined))
   if (conditions) known.set(place, conditions)
   return conditions
 }
 
-/** Writes an empty object twice, then removes it. It looks like the marker of a folder, so no file ever seems to be there. */
+/**
+ * Creates an object that looks like the marker of a folder, so that no file ever seems to be there; then tries to replace it
+ * in each way.
+ */
 async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Conditions> {
   const object = { Bucket: bucket.name, Key: `${bucket.settings.base}.stowage-probe-${randomUUID()}/` }
+  const unlessThere = { IfNoneMatch: '*' }
   const options = { abortSignal: signal }
-  const put = () => bucket.raw.putObject({ ...object, Body: Buffer.alloc(0), IfNoneMatch: '*' }, options)
-  const written: { VersionId?: string | undefined }[] = []
+  const { raw } = bucket
+  const versions = new Set<string | undefined>()
+  const put = async () => {
+    const { VersionId } = await raw.putObject({ ...object, Body: Buffer.alloc(0), ...unlessThere }, options)
+    versions.add(VersionId)
+  }
+  const copy = async () => {
+    const source = { CopySource: copySource(object.Bucket, object.Key), MetadataDirective: 'REPLACE' as const }
+    const { VersionId } = await raw.copyObject({ ...object, ...source, ...unlessThere }, options)
+    versions.add(VersionId)
+  }
+  const complete = async () => {
+    const { UploadId } = await raw.createMultipartUpload(object, options)
+    const upload = { ...object, UploadId }
+    try {
+      const part = { PartNumber: 1, Body: Buffer.alloc(1) }
+      const { ETag } = await raw.uploadPart({ ...upload, ...part }, options)
+      const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
+      const request = { ...upload, MultipartUpload, ...unlessThere }
+      const { VersionId } = await raw.completeMultipartUpload(request, options)
+      versions.add(VersionId)
+    } catch (error) {
+      await raw.abortMultipartUpload(upload, cleaning())
+      throw error
+    }
+  }
   try {
-    written.push(await put())
-    written.push(await put())
-    return 'none'
+    await put()
+    if (!(await isHonoured(put))) return noConditions
+    return { put: true, complete: await isHonoured(complete), copy: await isHonoured(copy) }
   } catch (error) {
-    if (statusOf(error) === 412) return 'put'
-    if (statusOf(error) === 501) return 'none'
+    // Not Implemented: OpenStack Swift.
+    if (statusOf(error) === 501) return noConditions
     throw error
   } finally {
-    for (const { VersionId } of written) {
+    for (const VersionId of versions) {
       const version = VersionId ? { VersionId } : {}
-      const cleaning = { abortSignal: AbortSignal.timeout(patience) }
-      await bucket.raw.deleteObject({ ...object, ...version }, cleaning).catch(() => {})
+      await raw.deleteObject({ ...object, ...version }, cleaning()).catch(() => {})
     }
   }
 }
+
+/** Whether a request that would replace an object is refused for that. @throws where the server gives no decision */
+async function isHonoured(request: () => Promise<void>): Promise<boolean> {
+  try {
+    await request()
+    return false
+  } catch (error) {
+    const status = statusOf(error)
+    if (status === 412) return true
+    if (status === 501 || (status !== undefined && status < 500)) return false
+    throw error
+  }
+}
+
+const cleaning = () => ({ abortSignal: AbortSignal.timeout(patience) })

@@ -24,7 +24,7 @@ import { Folders, taken } from './folders.ts'
 import { Keys, nameOf } from './keys.ts'
 import { listPage } from './list.ts'
 import { maxFileSize } from './parts.ts'
-import { type Conditions, probe } from './probe.ts'
+import { type Conditions, noConditions, probe } from './probe.ts'
 import { ObjectBody } from './read.ts'
 import { removeAll, removeKey } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
@@ -41,7 +41,7 @@ export async function openProvider(
   host: Host,
   limits: Partial<Limits> = {},
 ): Promise<S3Provider> {
-  const bucket = new Bucket(settings, host.network, { ...defaultLimits, ...limits })
+  const bucket = new Bucket(settings, host, { ...defaultLimits, ...limits })
   try {
     return new S3Provider(bucket, host, await probe(bucket))
   } catch (error) {
@@ -51,6 +51,7 @@ export async function openProvider(
 }
 
 export class S3Provider implements StorageProvider {
+  readonly traits: Traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: true, maxFileSize }
   readonly resumable: ResumableWrites
   readonly #bucket: Bucket
   readonly #host: Host
@@ -65,11 +66,6 @@ export class S3Provider implements StorageProvider {
     this.#keys = new Keys(bucket.settings.base)
     this.#folders = new Folders(bucket, this.#keys)
     this.resumable = resumableWrites(bucket, this.#keys, this.#folders, () => this.#probed())
-  }
-
-  get traits(): Traits {
-    const atomicCreate = this.#conditions !== undefined && this.#conditions !== 'none'
-    return { emptyDirectories: true, caseSensitive: true, atomicCreate, maxFileSize }
   }
 
   async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
@@ -149,7 +145,7 @@ export class S3Provider implements StorageProvider {
     const { signal, size, mimeType, overwrite, unfinished } = options
     try {
       signal.throwIfAborted()
-      const target = { key: this.#keys.file(path), name: nameOf(path), overwrite }
+      const target = { key: this.#keys.file(path), name: nameOf(path), overwrite, signal }
       if (size !== undefined && size > maxFileSize) {
         throw new StorageError('QUOTA_EXCEEDED', `S3 holds files of ${maxFileSize} bytes at most.`)
       }
@@ -194,7 +190,7 @@ export class S3Provider implements StorageProvider {
   }
 
   async copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
-    const [source, target] = [this.#keys.file(from), { key: this.#keys.file(to), name: nameOf(to), overwrite }]
+    const [source, target] = [this.#keys.file(from), { key: this.#keys.file(to), name: nameOf(to), overwrite, signal }]
     const head = await this.#bucket.head(source, signal)
     if (!head) return await this.#folders.refuseNoFile(from, signal)
     if (from === to) {
@@ -241,7 +237,7 @@ export class S3Provider implements StorageProvider {
   /** An outage while the provider was opened leaves it open; it is asked again before something is written. */
   async #probed(): Promise<Conditions> {
     this.#conditions ??= await probe(this.#bucket)
-    return this.#conditions ?? 'none'
+    return this.#conditions ?? noConditions
   }
 }
 

@@ -4,7 +4,7 @@ import { type Call, type Entry, type ResumableWrites, StorageError, type Storage
 import type { Bucket } from './bucket.ts'
 import type { Folders } from './folders.ts'
 import { type Keys, nameOf } from './keys.ts'
-import { begin, complete, giveUp, giveUpAll, giveUpUnknown, type Sent, sendBody, type Upload } from './multipart.ts'
+import { begin, complete, giveUp, giveUpUnknown, type Sent, sendBody, type Upload } from './multipart.ts'
 import { cutFor, cutOf, Flow, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
@@ -84,7 +84,7 @@ export function resumableWrites(
       const state = await extended(text, body, options)
       const { path, offset } = state
       const upload = uploadOf(state)
-      const target = { key: upload.Key, name: nameOf(path), overwrite }
+      const target = { key: upload.Key, name: nameOf(path), overwrite, signal }
       const [conditions, sent] = await Promise.all([
         conditionsOf(),
         partsOf(bucket, upload, state, signal),
@@ -106,7 +106,7 @@ export function resumableWrites(
     async abort(text, { signal }: Call): Promise<void> {
       signal.throwIfAborted()
       const state = parseIfGood(text)
-      if (state) await giveUpAll(bucket, uploadOf(state))
+      if (state) await giveUp(bucket, uploadOf(state))
     },
   }
 }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Entry, StoragePath, Unfinished } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
 import { taken } from './folders.ts'
-import { begin, complete, filled, giveUpAll, giveUpUnknown, type Sending, sendBody, type Upload } from './multipart.ts'
+import { begin, complete, filled, giveUp, giveUpUnknown, type Sending, sendBody, type Upload } from './multipart.ts'
 import { takeMemory, waitForMemory } from './part-memory.ts'
 import { cutFor, Flow } from './parts.ts'
 import type { Conditions } from './probe.ts'
@@ -66,7 +66,7 @@ export async function writeBody(
         entry = await complete(bucket, conditions, upload, target, sent)
       } catch (error) {
         body.destroy()
-        await free(upload, unfinished ? giveUpAll : giveUpUnknown)
+        await free(upload, unfinished ? giveUp : giveUpUnknown)
         throw error
       }
       await unfinished?.ended()
@@ -87,7 +87,7 @@ export async function writeBody(
     }
 
     /** Its failure must not hide the first one; what it leaves is freed when the host asks for it, if that knows of it. */
-    async function free(upload: Upload, give: typeof giveUpAll): Promise<void> {
+    async function free(upload: Upload, give: typeof giveUp): Promise<void> {
       await give(bucket, upload).then(
         () => unfinished?.ended(),
         () => {},

@@ -57,6 +57,7 @@ export interface Schema {
   provider_tokens: ProviderTokenTable
   idempotent_uploads: IdempotentUploadTable
   rate_limits: RateLimitTable
+  locks: LockTable
   audit_events: AuditEventTable
   uploads: UploadTable
   upload_chunks: UploadChunkTable
@@ -173,6 +174,15 @@ interface RateLimitTable {
   key: Buffer
   hits: number
   /** Of the window in which they are counted. */
+  ends_at: Date
+}
+
+interface LockTable {
+  /** SHA-256 of the name. */
+  key: Buffer
+  /** The server process that has it. */
+  holder: string
+  /** Unless it is renewed. */
   ends_at: Date
 }
 

@@ -10,6 +10,7 @@ import type { Config } from './config.ts'
 import { isStorageError } from './errors.ts'
 import { guarded } from './guarded.ts'
 import { type OpenedProvider, ReadLocation, WriteLocation } from './location.ts'
+import { createLocks } from './locks.ts'
 import { isClosedAddress } from './network/index.ts'
 import { checkProvider } from './opened.ts'
 import type { FindRecord } from './records.ts'
@@ -88,6 +89,7 @@ export function createStorage(options: StorageOptions): Storage {
   const opened = new Map<string, Opened>()
   const tokens = createTokenStore({ db, secrets, hidden })
   const unfinished = createUnfinishedWrites({ db, secrets })
+  const { exclusively } = createLocks(db)
 
   function adapterOf(record: ProviderRecord): Adapter {
     const adapter = adapters.find(record.type)
@@ -133,6 +135,7 @@ export function createStorage(options: StorageOptions): Storage {
     const { oauth, type } = definition
     return {
       network,
+      exclusively,
       async accessToken(options) {
         if (!oauth || !record) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider.')
         try {

@@ -21,7 +21,7 @@ export interface World {
   host: OAuthHost
 }
 
-type OAuthHost = Host & { warnings: { message: string }[]; asked: number; refreshes: number }
+type OAuthHost = Host & { warnings: readonly { message: string }[]; asked: number; refreshes: number }
 
 /** Gives consent as a person would, and keeps tokens as a server does. */
 export async function oauthHost(fake: GoogleDrive, options: GoogleDriveOptions): Promise<OAuthHost> {

@@ -8,6 +8,7 @@ import { at, call, get, has, namesIn, pattern, put } from '../../adapters/confor
 import { Bucket, defaultLimits } from '../../adapters/s3/bucket.ts'
 import { parseConfig } from '../../adapters/s3/config.ts'
 import { s3Adapter } from '../../adapters/s3/index.ts'
+import { allConditions, noConditions } from '../../adapters/s3/probe.ts'
 import { S3Provider } from '../../adapters/s3/provider.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
@@ -253,9 +254,9 @@ t.test('the wrong region is told when the provider is opened', async t => {
 t.test('a clock that is hours off is made up for, also in links', async t => {
   for (const hours of [-5, 5]) {
     const settings = parseConfig(configFor(server, bucket, { prefix: `clock ${hours}` }))
-    const own = new Bucket(settings, silentHost.network, defaultLimits)
+    const own = new Bucket(settings, silentHost, defaultLimits)
     own.raw.config.systemClockOffset = hours * 3_600_000
-    const provider = new S3Provider(own, silentHost, 'put')
+    const provider = new S3Provider(own, silentHost, { ...noConditions, put: true })
     await put(provider, 'file', 'content')
     const { url } = await provider.presign(at('file'), { ...call(), method: 'GET', expiresIn: 60 })
     t.equal(await (await fetch(url)).text(), 'content')
@@ -271,7 +272,6 @@ t.test('endpoints where nobody answers', async t => {
     [tls, /cannot be reached: it does not speak TLS/],
   ] as const) {
     const provider = await openS3({ ...server, endpoint }, bucket)
-    t.equal(provider.traits.atomicCreate, false, 'an outage does not keep a provider from being opened')
     await t.rejects(provider.list(at(''), { ...call(), limit: 10 }), { code: 'UNAVAILABLE', message })
   }
 })
@@ -280,10 +280,13 @@ t.test('a server that was down when the provider was opened', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   proxy.fault = () => ({ answer: { status: 503 } })
   const provider = await openS3({ ...server, endpoint: proxy.endpoint }, bucket)
-  t.equal(provider.traits.atomicCreate, false)
-  proxy.fault = undefined
+  let conditions = 0
+  proxy.fault = ({ headers }) => {
+    if (headers['if-none-match']) conditions += 1
+    return undefined
+  }
   await put(provider, 'file', 'content')
-  t.equal(provider.traits.atomicCreate, true)
+  t.ok(conditions > 1, 'what it honours is found out before the first write')
 })
 
 t.test('the configuration', async t => {
@@ -315,8 +318,8 @@ t.test('the configuration', async t => {
 
 t.test('a link to write at Amazon asks for no checksum of the body, which nobody can know yet', async t => {
   const { endpoint: _, ...amazon } = configFor(server, 'some-bucket')
-  const own = new Bucket(parseConfig(amazon), silentHost.network, defaultLimits)
-  const provider = new S3Provider(own, silentHost, 'all')
+  const own = new Bucket(parseConfig(amazon), silentHost, defaultLimits)
+  const provider = new S3Provider(own, silentHost, allConditions)
   const { url } = await provider.presign(at('a b'), { ...call(), method: 'PUT', expiresIn: 10_000_000 })
   t.match(url.href, /^https:\/\/some-bucket\.s3\.us-east-1\.amazonaws\.com\/a%20b\?/)
   t.notMatch(url.search, /checksum/)

@@ -13,6 +13,8 @@ export type Fault =
   | { cutAnswerAfter: number }
   /** After so many bytes of the answer's body nothing comes any more. */
   | { stallAnswerAfter: number }
+  /** The server gets the request only then. */
+  | { holdUntil: Promise<unknown> }
   /** The server does its work, and its answer waits for this. */
   | { answerAfter: Promise<unknown> }
   /** The server does its work, and its answer is lost. */
@@ -36,14 +38,16 @@ export async function faultProxy(t: Scope, upstream: string): Promise<FaultProxy
     const fault = proxy.fault?.(req)
     if (fault === 'stall') return
     if (fault && typeof fault === 'object' && 'answer' in fault) answer(req, res, fault)
-    else pass(req, res, fault)
+    else if (fault && typeof fault === 'object' && 'holdUntil' in fault) {
+      void fault.holdUntil.then(() => pass(req, res, undefined))
+    } else pass(req, res, fault)
   })
   const proxy: FaultProxy = { endpoint: '', fault: undefined }
 
   function pass(
     req: IncomingMessage,
     res: ServerResponse,
-    fault: Exclude<Fault, { answer: object }> | undefined,
+    fault: Exclude<Fault, { answer: object } | { holdUntil: unknown }> | undefined,
   ): void {
     const { method, url, headers } = req
     const outgoing = request({ hostname, port, method, path: url, headers, agent: false })

@@ -1,0 +1,94 @@
+/** Locks by name, across all replicas: what an adapter needs where its back end has no atomic create. */
+import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Exclusive, StorageError } from '../../adapters/contract.ts'
+import { batched } from '../db/batched.ts'
+import type { Database } from '../db/client.ts'
+import { deleteEndedLocks, releaseLocks, renewalInterval, renewLocks, takeLocks } from '../db/locks.ts'
+import { toAppError } from '../errors.ts'
+
+/** Milliseconds between attempts to take a lock that another replica holds. */
+const pollInterval = 100
+/** Milliseconds that a caller waits for its turn. */
+const timeout = 60_000
+
+export interface Locks {
+  exclusively: Exclusive
+}
+
+export function createLocks(db: Database): Locks {
+  const holder = randomUUID()
+  /** The last caller in each queue of this process, by key: callers here never ask the database at the same time. */
+  const queues = new Map<string, Promise<void>>()
+  let renewal: NodeJS.Timeout | undefined
+  let cleaned = false
+
+  const take = batched(async (keys: readonly string[]) => {
+    const taken = await takeLocks(db, keys.map(bytes), holder)
+    return new Map(keys.map(key => [key, taken.has(key)]))
+  })
+  const release = batched(async (keys: readonly string[]) => {
+    // A lock that is not released ends by itself.
+    await releaseLocks(db, keys.map(bytes), holder).catch(() => {})
+    return new Map<string, true>()
+  })
+
+  async function takeFromOthers(key: string, signal: AbortSignal): Promise<void> {
+    while (!(await take(key))) await sleep(pollInterval, undefined, { signal })
+  }
+
+  function begin(key: string, end: Promise<void>): Promise<void> {
+    const before = queues.get(key) ?? Promise.resolve()
+    const last = before.then(() => end)
+    queues.set(key, last)
+    renewal ??= setInterval(() => void renewLocks(db, holder).catch(() => {}), renewalInterval).unref()
+    last.then(() => {
+      if (queues.get(key) === last) queues.delete(key)
+      if (queues.size > 0) return
+      clearInterval(renewal)
+      renewal = undefined
+    })
+    return before
+  }
+
+  return {
+    async exclusively(name, { signal }, work) {
+      const key = createHash('sha256').update(name).digest('hex')
+      const waiting = signal ? AbortSignal.any([signal, AbortSignal.timeout(timeout)]) : AbortSignal.timeout(timeout)
+      const { promise: end, resolve: leave } = Promise.withResolvers<void>()
+      let isTaken = false
+      try {
+        try {
+          await orAborted(begin(key, end), waiting)
+          if (!cleaned) await deleteEndedLocks(db)
+          cleaned = true
+          isTaken = true
+          await takeFromOthers(key, waiting)
+        } catch (error) {
+          if (signal?.aborted) throw signal.reason
+          if (waiting.aborted) throw busy(error)
+          throw toAppError(error)
+        }
+        return await work()
+      } finally {
+        // The result does not wait for this, but the next caller in the queue does.
+        if (isTaken) void release(key).then(() => leave())
+        else leave()
+      }
+    },
+  }
+}
+
+const bytes = (key: string) => Buffer.from(key, 'hex')
+
+function busy(cause: unknown): StorageError {
+  return new StorageError('UNAVAILABLE', 'Another write to this path is under way: try again later.', { cause })
+}
+
+function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort))
+}
