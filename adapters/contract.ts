@@ -159,11 +159,14 @@ export interface StorageProvider {
   /**
    * Usable without credentials for `expiresIn` seconds, by a request with exactly this method and these headers. `answer` is
    * what a link to read is answered with, so that no browser shows what it should save.
+   *
+   * Whoever has a link adds headers of their own to its request. None of them may read or write anything else, or change who
+   * may read it; null where the back end cannot be held to that.
    */
   presign?(
     path: StoragePath,
     options: Call & { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
-  ): Promise<{ url: URL; headers: Record<string, string> }>
+  ): Promise<{ url: URL; headers: Record<string, string> } | null>
 
   /** Only where the back end itself can hold an unfinished write across requests and across server replicas. */
   resumable?: ResumableWrites

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StorageProvider } from '../contract.ts'
-import { at, type Case, call, has, pattern, put } from './kit.ts'
+import { at, type Case, call, has, Lacking, pattern, put } from './kit.ts'
 
 const needs: NonNullable<Case['needs']> = ({ presign }) => (presign ? undefined : 'the method presign')
 
@@ -84,6 +84,7 @@ export const presignCases: Case[] = [
 
 async function presigned(provider: StorageProvider, path: string, method: 'GET' | 'PUT', expiresIn: number) {
   const answer = await provider.presign?.(at(path), { ...call(), method, expiresIn })
+  if (answer === null) throw new Lacking(`a link to ${method} that nothing can be added to`)
   assert.ok(answer)
   assert.ok(answer.url instanceof URL, 'url is not a URL')
   return answer

@@ -57,10 +57,13 @@ export class Bucket {
   readonly #bodies: S3
   readonly #patient: S3
   readonly #exclusively: Exclusive
+  /** For presigned requests. */
+  readonly fetch: Network['fetch']
 
   constructor(settings: S3Settings, { network, exclusively }: Pick<Host, 'network' | 'exclusively'>, limits: Limits) {
     this.settings = settings
     this.#exclusively = exclusively
+    this.fetch = network.fetch
     this.limits = limits
     // Amazon checks what comes; older servers take the SDK's checksums for a part of the file.
     const checksums = settings.isAmazon ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED'

@@ -36,12 +36,26 @@ export async function probe(bucket: Bucket): Promise<Conditions | undefined> {
   return conditions
 }
 
-/**
- * Creates an object that looks like the marker of a folder, so that no file ever seems to be there; then tries to replace it
- * in each way.
- */
+/** It looks like the marker of a folder, so that no file ever seems to be there. */
+export function probeKey(bucket: Bucket): string {
+  return `${bucket.settings.base}.stowage-probe-${randomUUID()}/`
+}
+
+/** @param versions those that were written; undefined in a bucket without versions */
+export async function removeProbe(
+  bucket: Bucket,
+  Key: string,
+  versions: ReadonlySet<string | undefined>,
+): Promise<void> {
+  for (const VersionId of versions) {
+    const version = VersionId ? { VersionId } : {}
+    await bucket.raw.deleteObject({ Bucket: bucket.name, Key, ...version }, cleaning()).catch(() => {})
+  }
+}
+
+/** Creates an object, then tries to replace it in each way. */
 async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Conditions> {
-  const object = { Bucket: bucket.name, Key: `${bucket.settings.base}.stowage-probe-${randomUUID()}/` }
+  const object = { Bucket: bucket.name, Key: probeKey(bucket) }
   const unlessThere = { IfNoneMatch: '*' }
   const options = { abortSignal: signal }
   const { raw } = bucket
@@ -79,10 +93,7 @@ async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Con
     if (statusOf(error) === 501) return noConditions
     throw error
   } finally {
-    for (const VersionId of versions) {
-      const version = VersionId ? { VersionId } : {}
-      await raw.deleteObject({ ...object, ...version }, cleaning()).catch(() => {})
-    }
+    await removeProbe(bucket, object.Key, versions)
   }
 }
 

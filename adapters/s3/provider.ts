@@ -1,6 +1,4 @@
 import type { Readable } from 'node:stream'
-import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
-import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import {
   type ByteRange,
   type Call,
@@ -22,6 +20,7 @@ import { copyObject } from './copy.ts'
 import { fileEntry } from './entry.ts'
 import { Folders, taken } from './folders.ts'
 import { Keys, nameOf } from './keys.ts'
+import { linkToRead, linkToWrite } from './links.ts'
 import { listPage } from './list.ts'
 import { maxFileSize } from './parts.ts'
 import { type Conditions, noConditions, probe } from './probe.ts'
@@ -31,9 +30,6 @@ import { resumableWrites } from './resumable.ts'
 import { writeBody } from './write.ts'
 
 type Overwrite = { overwrite: boolean }
-
-/** Seconds: https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-presigned-url.html */
-const maxExpiry = 7 * 24 * 3600
 
 /** @throws INVALID_CONFIG */
 export async function openProvider(
@@ -209,16 +205,14 @@ export class S3Provider implements StorageProvider {
   async presign(
     path: StoragePath,
     { signal, method, expiresIn, answer }: Call & { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
-  ): Promise<{ url: URL; headers: Record<string, string> }> {
+  ): Promise<{ url: URL; headers: Record<string, string> } | null> {
     signal.throwIfAborted()
-    const object = { Bucket: this.#bucket.name, Key: this.#keys.file(path) }
-    const shown = answer && {
-      ResponseContentType: answer.contentType,
-      ResponseContentDisposition: answer.contentDisposition,
-    }
-    const command = method === 'GET' ? new GetObjectCommand({ ...object, ...shown }) : new PutObjectCommand(object)
-    const url = await getSignedUrl(this.#bucket.signer, command, { expiresIn: Math.min(expiresIn, maxExpiry) })
-    return { url: new URL(url), headers: {} }
+    const key = this.#keys.file(path)
+    const url =
+      method === 'GET'
+        ? await linkToRead(this.#bucket, key, expiresIn, answer)
+        : await linkToWrite(this.#bucket, key, expiresIn)
+    return url && { url, headers: {} }
   }
 
   async close(): Promise<void> {

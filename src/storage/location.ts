@@ -179,7 +179,8 @@ export class ReadLocation {
     if (!provider.presign) return null
     await this.opened.running.confirm([this.grant])
     return this.metadata(signal, async call => {
-      return checkPresigned(await provider.presign?.(this.path, { ...call, ...options }))
+      const link = await provider.presign?.(this.path, { ...call, ...options })
+      return link === null ? null : checkPresigned(link)
     })
   }
 

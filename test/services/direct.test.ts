@@ -2,7 +2,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
+import { refuseUnsigned } from '../servers/signed-headers.ts'
 import { startApp } from '../support/app.ts'
 
 t.setTimeout(300_000)
@@ -16,8 +18,12 @@ const ticket = `mutation ($input: CreateUploadTicketInput!) {
 
 t.test('direct transfer', async t => {
   const s3 = await s3Server(t)
-  const { endpoint, region, accessKeyId, secretAccessKey } = s3
+  const { region, accessKeyId, secretAccessKey } = s3
   const bucket = await s3.newBucket()
+  // Without it nothing goes up directly.
+  const proxy = await faultProxy(t, s3.endpoint)
+  proxy.fault = refuseUnsigned
+  const { endpoint } = proxy
   const app = await startApp(t)
   const owner = await app.register('owner@example.org')
   const config = { bucket, endpoint, region, accessKeyId, secretAccessKey, forcePathStyle: true }
@@ -99,6 +105,25 @@ t.test('direct transfer', async t => {
     await refused(upload({ path: '/base/x' }, reader), 'SCOPE_REQUIRED')
     await refused(app.graphql(link, { id, path: '/base/new file.txt' }, key), 'OUTSIDE_BASE_PATH')
     t.match((await upload({ path: '/base/inner/x' }, key)).data, { createUploadTicket: { isDirect: true } })
+  })
+
+  await t.test('who may write below a base path reads nothing beyond it by what is added to a ticket', async t => {
+    const ceph = await app.connectProvider(owner.token, 's3', { ...config, endpoint: s3.endpoint }, 'ceph')
+    t.equal((await app.upload(owner.token, ceph, '/beyond/secret', 'secret')).status, 201)
+    const scopes = ['read', 'write']
+    for (const providerId of [id, ceph]) {
+      const access = { restrictions: [{ providerId, basePath: '/base/mine' }] }
+      const { key } = await app.createKey(owner.token, { name: 'mine', scopes, providerAccess: access })
+      const { createUploadTicket: given } = await app.ask(ticket, { input: { providerId, path: '/base/mine/x' } }, key)
+      const headers = {
+        'x-amz-copy-source': `/${bucket}/beyond/secret`,
+        ...(!given.isDirect && { authorization: `Bearer ${key}` }),
+      }
+      await (await fetch(given.url, { method: given.method, headers })).text()
+      const stored = await app.download(key, providerId, '/base/mine/x')
+      t.notMatch(await stored.text(), /secret/)
+      t.equal(given.isDirect, providerId === id)
+    }
   })
 
   await t.test('a back end that makes no links is reached through the server', async t => {

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto'
+import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import type { LinkAnswer } from '../contract.ts'
+import type { Bucket } from './bucket.ts'
+import { copySource } from './keys.ts'
+import { probeKey, removeProbe } from './probe.ts'
+
+/** Seconds: https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-presigned-url.html */
+const maxExpiry = 7 * 24 * 3600
+
+/** Milliseconds. */
+const timeout = 10_000
+
+/** By endpoint and bucket; the result stays the same while the server process runs. */
+const known = new Map<string, Promise<boolean>>()
+
+export async function linkToRead(bucket: Bucket, Key: string, seconds: number, answer?: LinkAnswer): Promise<URL> {
+  const shown = answer && {
+    ResponseContentType: answer.contentType,
+    ResponseContentDisposition: answer.contentDisposition,
+  }
+  return await sign(bucket, new GetObjectCommand({ Bucket: bucket.name, Key, ...shown }), seconds)
+}
+
+/**
+ * Null where the server takes `x-amz-*` headers that were not signed, as Ceph 16 does: whoever has the link could copy any
+ * object of the account to its key (`x-amz-copy-source`), or let everybody read it (`x-amz-acl`). S3 requires that all
+ * of them are signed: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+ */
+export async function linkToWrite(bucket: Bucket, Key: string, seconds: number): Promise<URL | null> {
+  const place = `${bucket.settings.endpoint} ${bucket.name}`
+  const refusing = known.get(place) ?? refusesUnsignedHeaders(bucket)
+  known.set(place, refusing)
+  // An outage decides nothing for later.
+  refusing.catch(() => known.delete(place))
+  if (!(await refusing.catch(() => false))) return null
+  return await sign(bucket, new PutObjectCommand({ Bucket: bucket.name, Key }), seconds)
+}
+
+/** Sends nothing. */
+export async function sign(
+  bucket: Bucket,
+  command: GetObjectCommand | PutObjectCommand,
+  seconds: number,
+): Promise<URL> {
+  return new URL(await getSignedUrl(bucket.signer, command, { expiresIn: Math.min(seconds, maxExpiry) }))
+}
+
+/**
+ * Writes an object by a link as it is, then with each header added. No server is trusted by its name.
+ * @throws where the link itself does not work, as nothing is known then
+ */
+async function refusesUnsignedHeaders(bucket: Bucket): Promise<boolean> {
+  const Key = probeKey(bucket)
+  const added: Record<string, string>[] = [
+    { 'x-amz-copy-source': copySource(bucket.name, Key) },
+    { 'x-amz-acl': 'private' },
+    { 'x-amz-meta-probe': randomUUID() },
+  ]
+  const versions = new Set<string | undefined>()
+  const put = async (headers: Record<string, string>) => {
+    const url = await sign(bucket, new PutObjectCommand({ Bucket: bucket.name, Key }), 60)
+    const signal = AbortSignal.timeout(timeout)
+    const response = await bucket.fetch(url, { method: 'PUT', headers, signal })
+    const text = await response.text()
+    if (response.ok) versions.add(response.headers.get('x-amz-version-id') ?? undefined)
+    return { ok: response.ok, isDenied: /<Code>(AccessDenied|SignatureDoesNotMatch)<\/Code>/.test(text) }
+  }
+  try {
+    if (!(await put({})).ok) throw new Error('A presigned request was refused.')
+    for (const headers of added) if (!(await put(headers)).isDenied) return false
+    return true
+  } finally {
+    await removeProbe(bucket, Key, versions)
+  }
+}
