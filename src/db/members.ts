@@ -97,6 +97,23 @@ export async function listMembers(
   return rows.map(row => ({ member: toMember(row), joined: { at: row.joined_at, userId: row.user_id } }))
 }
 
+/**
+ * Until the end of the transaction no other one gets past this for the same member: what is counted after it, and what is
+ * added to it, cannot exceed a limit together.
+ */
+export async function lockMember(
+  db: Database,
+  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+): Promise<void> {
+  await db
+    .selectFrom('members')
+    .select('user_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .forNoKeyUpdate()
+    .execute()
+}
+
 export async function updateMember(
   db: Change,
   workspaceId: string,

@@ -1,6 +1,7 @@
 /** Uploads that come in several requests, with the lease that lets one request at a time work on one. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import { type Database, isUniqueViolation } from './client.ts'
+import { lockMember } from './members.ts'
 import type { Schema } from './schema.ts'
 
 export interface UploadRecord {
@@ -73,8 +74,30 @@ function unheard({ credentialKind, credentialId, metadata, size }: NewUpload) {
     and size is not distinct from ${size}::bigint and received = 0 and not finishing and ${nobodyAtWork})`
 }
 
-/** Null where another upload that is under way has the name. */
-export async function insertUpload(db: Database, values: NewUpload, lease: string): Promise<UploadRecord | null> {
+/** What the unfinished uploads of one member may be together. */
+export interface UploadLimits {
+  uploads: number
+  /** Held in `upload_chunks`. */
+  bytes: number
+}
+
+/** Nothing was written, as it would exceed this limit. */
+export class LimitExceeded extends Error {
+  readonly limit: keyof UploadLimits
+
+  constructor(limit: keyof UploadLimits) {
+    super(`The member has reached the limit of ${limit}`)
+    this.limit = limit
+  }
+}
+
+/** Null where another upload that is under way has the name. @throws LimitExceeded */
+export async function insertUpload(
+  db: Database,
+  values: NewUpload,
+  lease: string,
+  limits: UploadLimits,
+): Promise<UploadRecord | null> {
   const reserves = values.conflict !== 'REPLACE'
   if (reserves) {
     await db
@@ -89,29 +112,35 @@ export async function insertUpload(db: Database, values: NewUpload, lease: strin
       .execute()
   }
   try {
-    const row = await db
-      .insertInto('uploads')
-      .values({
-        id: values.id,
-        workspace_id: values.workspaceId,
-        user_id: values.userId,
-        credential_kind: values.credentialKind,
-        credential_id: values.credentialId,
-        provider_id: values.providerId,
-        path: values.path,
-        conflict: values.conflict,
-        reserves,
-        mime_type: values.mimeType,
-        metadata: values.metadata,
-        size: values.size,
-        block: values.block,
-        expires_at: expiry,
-        lease_id: lease,
-        lease_until: leaseEnd,
-      })
-      .returningAll()
-      .executeTakeFirstOrThrow()
-    return toUpload(row)
+    return await db.transaction().execute(async tx => {
+      await lockMember(tx, values)
+      const { count, bytes } = await countUploads(tx, values)
+      if (count >= limits.uploads) throw new LimitExceeded('uploads')
+      if (bytes >= limits.bytes) throw new LimitExceeded('bytes')
+      const row = await tx
+        .insertInto('uploads')
+        .values({
+          id: values.id,
+          workspace_id: values.workspaceId,
+          user_id: values.userId,
+          credential_kind: values.credentialKind,
+          credential_id: values.credentialId,
+          provider_id: values.providerId,
+          path: values.path,
+          conflict: values.conflict,
+          reserves,
+          mime_type: values.mimeType,
+          metadata: values.metadata,
+          size: values.size,
+          block: values.block,
+          expires_at: expiry,
+          lease_id: lease,
+          lease_until: leaseEnd,
+        })
+        .returningAll()
+        .executeTakeFirstOrThrow()
+      return toUpload(row)
+    })
   } catch (error) {
     if (isUniqueViolation(error)) return null
     throw error
@@ -160,7 +189,7 @@ export async function renewUnfinishedWrite(db: Database, id: string, lease: stri
 }
 
 /** How many uploads of a user can be resumed, and how many of their bytes are kept in the database. */
-export async function countUploads(
+async function countUploads(
   db: Database,
   owner: Pick<UploadRecord, 'workspaceId' | 'userId'>,
 ): Promise<{ count: number; bytes: number }> {
@@ -276,10 +305,10 @@ export type Progress = Partial<
   Pick<UploadRecord, 'size' | 'received' | 'appended' | 'sealedState' | 'finishing' | 'storedPath'>
 > & {
   /** More bytes for `upload_chunks`; those before `appended` go. */
-  chunk?: { position: number; bytes: Buffer }
+  chunk?: { position: number; bytes: Buffer; limits: UploadLimits }
 }
 
-/** Keeps what was done in one step; null where the lease is lost, and then nothing. */
+/** Keeps what was done in one step; null where the lease is lost, and then nothing. @throws LimitExceeded */
 export async function saveProgress(
   db: Database,
   id: string,
@@ -319,7 +348,14 @@ export async function saveProgress(
         .where('position', '<', String(values.appended))
         .execute()
     }
-    return toUpload(row)
+    const upload = toUpload(row)
+    if (chunk) {
+      // Last, so that uploads of one member wait for one another only while they are counted.
+      await lockMember(tx, upload)
+      const { bytes } = await countUploads(tx, upload)
+      if (bytes > chunk.limits.bytes) throw new LimitExceeded('bytes')
+    }
+    return upload
   })
 }
 

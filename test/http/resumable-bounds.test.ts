@@ -44,6 +44,37 @@ t.test('what the database holds of a user is bounded while bytes come, too', asy
   t.equal(rest.headers.get('upload-stored-path'), '/more')
 })
 
+t.test('600 uploads begun at once on two replicas: 100 are accepted', async t => {
+  const app = await startApp(t)
+  const replica = await app.replica()
+  const target = await owner(app, 'memory')
+  const answers = await Promise.all(
+    Array.from({ length: 600 }, async (_, n) => {
+      const metadata = metadataHeader({ ...target.metadata, path: `/${n}` })
+      const headers = { 'upload-length': '5', 'upload-metadata': metadata }
+      const response = await tus({ ...target, url: n % 2 ? app.url : replica.url }, 'POST', tusPath, headers)
+      return response.status === 201 ? 'accepted' : await reasonOf(response)
+    }),
+  )
+  const count = (answer: string) => answers.filter(each => each === answer).length
+  t.same([count('accepted'), count('TOO_MANY_UPLOADS')], [100, 500])
+  t.equal((await app.db.selectFrom('uploads').select('id').execute()).length, 100)
+})
+
+t.test('bytes that several uploads hold at once never exceed the limit of the member', async t => {
+  const app = await startApp(t)
+  const target = await owner(app, 'memory')
+  const full = await begin(target, '/full', 1024 * mib)
+  const urls = await Promise.all(Array.from({ length: 8 }, (_, n) => begin(target, `/${n}`, 4 * mib)))
+  // Room for two pieces of 1 MiB, while eight uploads send one each.
+  const received = 4096 * mib - 2 * mib
+  await app.db.updateTable('uploads').set({ size: received, received }).where('path', '=', 'full').execute()
+  const piece = randomBytes(mib)
+  const answers = await Promise.all(urls.map(url => tus(target, 'PATCH', url, { 'upload-offset': '0' }, piece)))
+  t.same(answers.map(({ status }) => status).toSorted(), [204, 204, 429, 429, 429, 429, 429, 429])
+  t.equal((await tus(target, 'DELETE', full)).status, 204)
+})
+
 t.test('what a back end began goes where that cannot be noted', async t => {
   const app = await startApp(t)
   const target = await owner(app)

@@ -1,3 +1,4 @@
+import type { UploadLimits } from '../../db/uploads.ts'
 import type { ResumableLocation } from '../../storage/resumable.ts'
 
 const mib = 1024 * 1024
@@ -7,12 +8,10 @@ const usualBlock = mib
 /** Bytes of the largest. */
 const maxBlock = 64 * mib
 
-/** Unfinished uploads of one user. */
-export const maxUserUploads = 100
 /** Bytes of a file that is held in the database until it is complete, as its back end holds nothing unfinished. */
 export const maxHeldBytes = 1024 * mib
-/** Bytes that all unfinished uploads of one user may hold in the database: no more are taken in. */
-export const maxUserBytes = 4 * maxHeldBytes
+/** Of all unfinished uploads of one member. */
+export const memberLimits: UploadLimits = { uploads: 100, bytes: 4 * maxHeldBytes }
 
 /** Bytes that are appended at once: of one length for the whole upload, as some back ends take no parts of others. */
 export function blockFor(resumable: ResumableLocation | null, size: number | null): number {

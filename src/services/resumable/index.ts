@@ -27,7 +27,6 @@ import { finish } from './finish.ts'
 import { createLeases, type Lease } from './lease.ts'
 import { Held } from './memory.ts'
 import { receive } from './receive.ts'
-import { requireRoom } from './room.ts'
 import { giveUp, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
 import type { Target } from './target.ts'
 
@@ -141,7 +140,6 @@ export function createResumableUploads(options: {
     requireFits(size ?? undefined, maxBytesAt(first))
     const earlier = size === 0 ? await announcedBefore(present, input, signal) : null
     if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, providerId, pathOf(earlier)) }
-    await requireRoom(db, present.member, { uploads: 1, bytes: 1 })
     const insert = (location: WriteLocation) =>
       leases.insert({
         id: randomBytes(24).toString('base64url'),

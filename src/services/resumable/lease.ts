@@ -6,6 +6,7 @@ import {
   deleteUpload,
   dropLease,
   insertUpload,
+  LimitExceeded,
   type NewUpload,
   type Progress,
   renewLease,
@@ -15,6 +16,7 @@ import {
   wantLeases,
 } from '../../db/uploads.ts'
 import { AppError } from '../../errors.ts'
+import { memberLimits } from './bounds.ts'
 
 /** Milliseconds; a request that waits on another server is heard within one. */
 const heartbeat = 1000
@@ -66,11 +68,11 @@ export class Lease implements AsyncDisposable {
     this.#wanted.abort(locked())
   }
 
-  /** @throws UPLOAD_LOCKED where the lease is lost, and nothing was saved */
+  /** @throws UPLOAD_LOCKED where the lease is lost, TOO_MANY_UPLOADS: then nothing was saved */
   async save(progress: Progress): Promise<void> {
     this.#lost.signal.throwIfAborted()
     const sentAt = performance.now()
-    const saved = await saveProgress(this.#db, this.#record.id, this.#id, progress)
+    const saved = await withinLimits(saveProgress(this.#db, this.#record.id, this.#id, progress))
     if (!saved) {
       this.#lost.abort(locked())
       throw locked()
@@ -121,10 +123,10 @@ export function createLeases(db: Database) {
   /** Of this server, by upload: here nobody has to wait for a heartbeat. */
   const running = new Map<string, Lease>()
   return {
-    /** Null where another upload that is under way has the name. */
+    /** Null where another upload that is under way has the name. @throws TOO_MANY_UPLOADS */
     async insert(values: NewUpload): Promise<Lease | null> {
       const id = randomUUID()
-      const record = await insertUpload(db, values, id)
+      const record = await withinLimits(insertUpload(db, values, id, memberLimits))
       return record && new Lease(db, id, record, running)
     },
 
@@ -168,4 +170,19 @@ export function createLeases(db: Database) {
 
 function locked(): AppError {
   return new AppError('UPLOAD_LOCKED', 'Another request goes on with this upload: ask with HEAD where it stands.')
+}
+
+/** @throws TOO_MANY_UPLOADS */
+async function withinLimits<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    if (!(cause instanceof LimitExceeded)) throw cause
+    const advice = 'finish or delete some of them, or wait until they expire'
+    const message =
+      cause.limit === 'uploads'
+        ? `You have ${memberLimits.uploads} uploads that are not complete: ${advice}.`
+        : `Your unfinished uploads hold too many bytes: ${advice}.`
+    throw new AppError('TOO_MANY_UPLOADS', message, { cause })
+  }
 }

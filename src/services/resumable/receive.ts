@@ -1,9 +1,9 @@
 import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { tooLarge } from '../files/upload.ts'
+import { memberLimits } from './bounds.ts'
 import { finish } from './finish.ts'
 import { Share } from './memory.ts'
-import { requireRoom } from './room.ts'
 import { append, type Target } from './target.ts'
 
 /**
@@ -82,11 +82,10 @@ export async function receive(target: Target, body: Readable, work: AbortSignal,
 }
 
 /** Keeps here what the back end cannot take yet. @throws TOO_MANY_UPLOADS, UPLOAD_LOCKED */
-async function hold({ db, lease }: Target, gathered: readonly Buffer[]): Promise<void> {
+async function hold({ lease }: Target, gathered: readonly Buffer[]): Promise<void> {
   const { received } = lease.record
   const bytes = Buffer.concat(gathered)
-  await requireRoom(db, lease.record, { uploads: 0, bytes: bytes.length })
-  await lease.save({ received: received + bytes.length, chunk: { position: received, bytes } })
+  await lease.save({ received: received + bytes.length, chunk: { position: received, bytes, limits: memberLimits } })
 }
 
 /** The same bytes; whoever ends it leaves the request as it is, so that it can be answered. */
