@@ -45,6 +45,8 @@ export async function buildApp(options: {
   adapters?: readonly AdapterDefinition[] | undefined
   /** Milliseconds for what a back end is asked and moves no file content. Default: a minute. */
   metadataTimeout?: number | undefined
+  /** Milliseconds for a body that is no upload. Default: half a minute. */
+  bodyTimeout?: number | undefined
 }): Promise<App> {
   const { db, settings, log, hidden = new HiddenTexts() } = options
   const secrets = deriveSecrets(options.secret)
@@ -80,7 +82,8 @@ export async function buildApp(options: {
     onError,
     onAuditLoss: loss => log.error(loss, 'Events of the audit log could not be kept'),
   })
-  const server = await createServer({ services, settings, log, ready: () => requireReady(db) })
+  const { bodyTimeout } = options
+  const server = await createServer({ services, settings, log, ready: () => requireReady(db), bodyTimeout })
   await registerGraphql(server, {
     services,
     facts: {

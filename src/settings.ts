@@ -89,6 +89,11 @@ export const definitions = {
     wholeNumber(0, 1_000_000_000),
     '120000',
   ),
+  STOWAGE_CONNECTION_LIMIT: define(
+    'Open connections of one address, proxies of `STOWAGE_TRUST_PROXY` excepted; ten times as many of all together; `0`: no limit',
+    wholeNumber(0, 1_000_000),
+    '1000',
+  ),
   STOWAGE_SIGN_IN_LIMIT: define(
     'Failed logins, and new accounts, per ten minutes from one address; one account has a tenth of this; `0` means no limit',
     wholeNumber(0, 1_000_000_000),
@@ -147,6 +152,8 @@ export interface Settings {
   readonly directSeconds: number
   /** Requests a minute of one credential; 0: no limit. */
   readonly rateLimit: number
+  /** Open connections of one address; 0: no limit. */
+  readonly connectionLimit: number
   /** Failed logins in ten minutes from one address; 0: no limit. */
   readonly signInLimit: number
   /** Days; 0 is for good. */
@@ -191,6 +198,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     handOver,
     maxUploadBytes: read('STOWAGE_MAX_UPLOAD_BYTES') ?? Number.MAX_SAFE_INTEGER,
     rateLimit: read('STOWAGE_RATE_LIMIT'),
+    connectionLimit: read('STOWAGE_CONNECTION_LIMIT'),
     signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
     directSeconds: read('STOWAGE_DIRECT_SECONDS'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),

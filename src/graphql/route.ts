@@ -8,8 +8,6 @@ import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
 
 /** Bytes of a POST body. */
 const maxBody = 1024 * 1024
-/** Milliseconds for all of it. */
-const bodyTimeout = 30_000
 
 /**
  * `/graphql`, as GraphQL over HTTP has it (https://graphql.github.io/graphql-over-http/draft/).
@@ -55,7 +53,7 @@ export function graphqlRoute(
   }
 
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: maxBody }, (_request, body, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
       done(null, parseBody(Buffer.isBuffer(body) ? body : Buffer.from(body)))
     } catch (error) {
@@ -63,18 +61,7 @@ export function graphqlRoute(
     }
   })
 
-  // Nobody is known yet while a body comes in; one that does not come to its end is not waited for.
-  app.addHook('preParsing', (request, reply, payload, done) => {
-    // Of a client that has gone already, nothing more is told.
-    if (request.raw.destroyed) return done(null, payload)
-    const late = setTimeout(() => request.raw.destroy(), bodyTimeout)
-    request.raw.once('end', () => clearTimeout(late)).once('close', () => clearTimeout(late))
-    // Of a body that nobody reads, neither may come.
-    reply.raw.once('close', () => clearTimeout(late))
-    done(null, payload)
-  })
-
-  app.post<{ Body: Parameters | undefined }>('/graphql', (request, reply) => {
+  app.post<{ Body: Parameters | undefined }>('/graphql', { bodyLimit: maxBody }, (request, reply) => {
     if (!request.body) throw new AppError('INVALID_INPUT', 'The body is a JSON object with a "query".')
     return answer(request, reply, request.body, false)
   })

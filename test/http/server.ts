@@ -122,7 +122,7 @@ export async function serve(
   let ready = async () => {}
   const app = await createServer({
     services,
-    settings: { trustedProxies: [], stallTimeout: 60, handOver: null, ...options.settings },
+    settings: { trustedProxies: [], connectionLimit: 0, stallTimeout: 60, handOver: null, ...options.settings },
     log: pino({ level: 'debug' }, sink),
     ready: () => ready(),
   })

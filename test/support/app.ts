@@ -35,6 +35,8 @@ export interface TestAppOptions {
   adapters?: readonly AdapterDefinition[] | ((folder: string) => readonly AdapterDefinition[])
   /** Milliseconds; a minute unless given. */
   metadataTimeout?: number
+  /** Milliseconds; half a minute unless given. */
+  bodyTimeout?: number
 }
 
 export async function startApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
@@ -61,10 +63,10 @@ async function launch(t: Test, connectionString: string, folder: string, options
   })
   const log = createLog(settings.logLevel, sink)
   const db = connect({ connectionString }, { max: 4, ...(options.onQuery && { onQuery: options.onQuery }) })
-  const { metadataTimeout } = options
+  const { metadataTimeout, bodyTimeout } = options
   const adapters = typeof options.adapters === 'function' ? options.adapters(folder) : options.adapters
   const secret = 'a secret that only these tests have'
-  const app = await buildApp({ db, secret, settings, log, adapters, metadataTimeout })
+  const app = await buildApp({ db, secret, settings, log, adapters, metadataTimeout, bodyTimeout })
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
   let closing: Promise<void> | undefined
   const close = () => {

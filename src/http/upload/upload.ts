@@ -25,7 +25,8 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
   app.removeAllContentTypeParsers()
   await app.register(multipart, { preservePath: true, limits: formLimits })
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  app.post('/api/upload/proxy', { config: { continuesLater: true, audit: 'UPLOAD' } }, async (request, reply) => {
+  const config = { continuesLater: true, streamsBody: true, audit: 'UPLOAD' } as const
+  app.post('/api/upload/proxy', { config }, async (request, reply) => {
     requireScope(request.viewer, 'write')
     requirePlainBody(request.headers)
     continueOnRead(request.raw, reply)

@@ -25,11 +25,12 @@ export async function resumableRoutes(app: FastifyInstance, { uploads }: Service
   })
 
   const config = { continuesLater: true, audit: 'UPLOAD' } as const
+  const streaming = { ...config, streamsBody: true } as const
   const describeServer = (_request: FastifyRequest, reply: FastifyReply) => sendAbilities(uploads, reply)
   app.options(collection, { config }, describeServer)
   app.options(`${collection}/:id`, { config }, describeServer)
 
-  app.post(collection, { config }, async (request, reply) => {
+  app.post(collection, { config: streaming }, async (request, reply) => {
     // The service checks the scope, because only it can name the path in the audit log.
     requireViewer(request.viewer)
     requireVersion(request, reply)
@@ -38,11 +39,9 @@ export async function resumableRoutes(app: FastifyInstance, { uploads }: Service
     return sendState(reply.status(201), record)
   })
 
-  app.route<{ Params: { id: string } }>({
-    method: ['HEAD', 'PATCH', 'DELETE', 'POST'],
+  const one = {
     url: `${collection}/:id`,
-    config,
-    async handler(request, reply) {
+    async handler(request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
       const method = methodOf(request)
       requireScope(request.viewer, 'write')
       requireVersion(request, reply)
@@ -53,7 +52,9 @@ export async function resumableRoutes(app: FastifyInstance, { uploads }: Service
       await asTransfer(app, upload.remove())
       return reply.status(204).send()
     },
-  })
+  }
+  app.route({ ...one, method: ['PATCH', 'POST'], config: streaming })
+  app.route({ ...one, method: ['HEAD', 'DELETE'], config })
 }
 
 async function create(uploads: ResumableUploads, request: FastifyRequest, reply: FastifyReply): Promise<UploadRecord> {

@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { AppError } from '../../errors.ts'
+import { detached } from '../../services/resumable/receive.ts'
+import { isBodyComing } from './linger.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route reads a file from the body: no limit on size and time but those of uploads. */
+    streamsBody?: true
+  }
+}
+
+/** Bytes of a body, unless the route sets `bodyLimit`. */
+export const defaultBodyLimit = 16 * 1024
+/** Milliseconds from the headers to the end of the body. */
+export const defaultBodyTimeout = 30_000
+/** Milliseconds for the rest of a body after the response, or after the response to a late body was due. */
+const closeDelay = 2000
+
+/**
+ * Bounds the size and the time of every body, whatever the route does with it; only `streamsBody` lifts that. Register it
+ * before any other hook, so that it also covers requests that those refuse.
+ */
+export function boundBodies(app: FastifyInstance, timeout: number): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { raw, routeOptions } = request
+    if (isBodyComing(raw)) {
+      reply.raw.once('close', () => closeAfter(raw, closeDelay))
+      if (!routeOptions.config?.streamsBody) closeAfter(raw, timeout + closeDelay)
+    }
+    done()
+  })
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const { raw, routeOptions } = request
+    if (routeOptions.config?.streamsBody) return done(null, payload)
+    const length = Number(raw.headers['content-length'] ?? 0)
+    const { bodyLimit } = routeOptions
+    if (length > bodyLimit) {
+      return done(new AppError('TOO_LARGE', `The body has ${length} bytes; this address takes at most ${bodyLimit}.`))
+    }
+    if (!isBodyComing(raw)) return done(null, payload)
+    const body = detached(raw)
+    const late = setTimeout(() => {
+      body.destroy(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`))
+    }, timeout)
+    body.once('close', () => clearTimeout(late))
+    done(null, body)
+  })
+}
+
+/** Closes the connection unless the body ends in time. */
+function closeAfter(request: IncomingMessage, delay: number): void {
+  if (request.complete || request.socket.destroyed) return
+  const timer = setTimeout(() => {
+    if (!request.complete) request.socket.destroy()
+  }, delay).unref()
+  request.once('end', () => clearTimeout(timer))
+  request.socket.once('close', () => clearTimeout(timer))
+}

@@ -1,0 +1,62 @@
+import { BlockList, isIPv6, type Socket } from 'node:net'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { networkOf } from '../../auth/network.ts'
+
+/** Of the limit for one network. */
+const totalShare = 10
+/** Milliseconds between two lines of the log. */
+const logInterval = 60_000
+
+/**
+ * Bounds the open connections of one network, idle ones included, and of all together. One too many is closed at once: it
+ * has not sent a request yet. Proxies in `trusted` stand for many clients and count only towards the total.
+ * @param limit connections of one network; 0: no limit
+ * @param trusted addresses or networks in CIDR notation
+ */
+export function limitConnections(
+  { server }: FastifyInstance,
+  { limit, trusted, log }: { limit: number; trusted: readonly string[]; log: FastifyBaseLogger },
+): void {
+  if (limit === 0) return
+  const proxies = blockListOf(trusted)
+  const open = new Map<string, number>()
+  let loggedAt = Number.NEGATIVE_INFINITY
+
+  const warn = (facts: object) => {
+    if (performance.now() - loggedAt < logInterval) return
+    loggedAt = performance.now()
+    log.warn(facts, 'Connections are refused, as too many are open: see STOWAGE_CONNECTION_LIMIT.')
+  }
+
+  // Ends the connection before `connection` is emitted.
+  server.maxConnections = limit * totalShare
+  server.on('drop', facts => warn({ address: facts?.remoteAddress }))
+  server.prependListener('connection', (socket: Socket) => {
+    const address = socket.remoteAddress
+    if (address === undefined || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return
+    const network = networkOf(address)
+    const others = open.get(network) ?? 0
+    if (others >= limit) {
+      socket.destroy()
+      warn({ address })
+      return
+    }
+    open.set(network, others + 1)
+    socket.once('close', () => {
+      const left = (open.get(network) ?? 1) - 1
+      if (left === 0) open.delete(network)
+      else open.set(network, left)
+    })
+  })
+}
+
+function blockListOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (prefix === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(prefix), family)
+  }
+  return list
+}

@@ -1,0 +1,98 @@
+/** Every route that is registered, with bodies that drip or are too large: a new route is among them by itself. */
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { parseRoutes } from '../matrix/api.ts'
+import { startApp } from '../support/app.ts'
+import { eventually, head, talk } from './socket.ts'
+
+/** Milliseconds. */
+const bodyTimeout = 400
+/** Until a connection is closed after that, on a busy machine. */
+const slack = 6000
+
+/** Reads files from its body. */
+const uploads = ['POST /api/upload/proxy', 'POST /api/upload/resumable', 'POST /api/upload/resumable/:id']
+const sending = ['PATCH /api/upload/resumable/:id', ...uploads].toSorted()
+
+t.test('no route waits for a body that drips, but uploads that are authorized', async t => {
+  const app = await startApp(t, { bodyTimeout })
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'memory', {})
+  const routes = parseRoutes(app.app.server.printRoutes()).concat('POST /nothing-here', 'PUT /graphql')
+  t.ok(routes.length > 40, `${routes.length} routes`)
+  const credentials = { none: {}, session: { Authorization: `Bearer ${token}` } }
+  const lengths = { length: { 'Content-Length': 1000 }, chunked: { 'Transfer-Encoding': 'chunked' } }
+  const types = [{}, { 'Content-Type': 'application/json' }]
+  const cases = routes.flatMap(route =>
+    Object.entries(credentials).flatMap(([who, credential]) =>
+      Object.entries(lengths).flatMap(([how, length]) =>
+        types.map(type => ({
+          route,
+          what: `${route}, ${who}, ${how}`,
+          headers: { ...credential, ...length, ...type },
+          how,
+        })),
+      ),
+    ),
+  )
+  const open: string[] = []
+  await Promise.all(
+    cases.map(async ({ route, what, headers, how }) => {
+      const [method = '', path = ''] = route.split(' ')
+      const client = await talk(Number(new URL(app.url).port))
+      const query = new URLSearchParams({ providerId, path: `/${what}` })
+      await client.send(head(method, `${app.url}${path.replace(/[:*].*/, 'x')}?${query}`, headers))
+      let isOpen = true
+      void client.ended.then(() => {
+        isOpen = false
+      })
+      const until = performance.now() + bodyTimeout + slack
+      while (isOpen && performance.now() < until) {
+        await client.send(how === 'length' ? 'x' : '1\r\nx\r\n').catch(() => {})
+        await sleep(100)
+      }
+      if (isOpen) open.push(what)
+      client.socket.destroy()
+    }),
+  )
+  const kept = [...new Set(open.map(what => what.split(',', 2).join(',')))]
+  t.same(kept, ['POST /api/upload/proxy, session'], 'an upload goes on, as long as something comes')
+  t.notMatch(app.logged(), /"level":[456]0/)
+  await eventually(() => assert.equal(app.app.server.transfers.size, 0))
+})
+
+t.test('a body that comes too late is told so', async t => {
+  const app = await startApp(t, { bodyTimeout })
+  const client = await talk(Number(new URL(app.url).port))
+  await client.send(head('POST', `${app.url}/graphql`, { 'Content-Length': 100, 'Content-Type': 'application/json' }))
+  await client.send('{')
+  await client.ended
+  t.match(client.received(), /^HTTP\/1\.1 400 [\s\S]*INCOMPLETE_BODY/)
+  client.socket.destroy()
+})
+
+t.test('no route takes a large body, but uploads and GraphQL', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const routes = parseRoutes(app.app.server.printRoutes())
+  const limits = new Map<string, number>()
+  for (const route of routes) {
+    const [method = '', path = ''] = route.split(' ')
+    const url = `${app.url}${path.replace(/[:*].*/, 'x')}`
+    for (const length of [16 * 1024 + 1, 1024 * 1024 + 1]) {
+      const client = await talk(Number(new URL(app.url).port))
+      const headers = { 'Content-Length': length, 'Content-Type': 'application/json', Authorization: `Bearer ${token}` }
+      await client.send(head(method, url, { ...headers, Expect: '100-continue' }))
+      const [, status] = await client.until(/^HTTP\/1\.1 (\d+)/)
+      if (status !== '413') limits.set(route, length)
+      client.socket.destroy()
+    }
+  }
+  const lifted = [...limits].filter(([, length]) => length > 1024 * 1024).map(([route]) => route)
+  t.same(lifted.toSorted(), sending)
+  t.same(
+    [...limits.keys()].filter(route => !lifted.includes(route)),
+    ['POST /graphql'],
+  )
+})
