@@ -294,6 +294,10 @@ export interface AdapterDefinition<Config = Record<string, unknown>> {
    * JSON Schema of Config (draft-07). It validates, fills defaults and draws the form: `title`, `description`, `default`,
    * `enum`; `writeOnly: true` marks a secret, which is stored encrypted and never sent back. Properties it does not name
    * are refused.
+   *
+   * `keepsSecrets: true` marks a property that decides neither where secrets and tokens are sent nor whom they belong to,
+   * such as a folder. If any other property changes, people enter all secrets again and an OAuth consent ends, so that
+   * nobody can have a secret sent to a server of their own.
    */
   configSchema: ConfigSchema
   oauth?: OAuthFlow<Config>

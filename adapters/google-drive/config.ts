@@ -27,8 +27,13 @@ export const googleEndpoints: Endpoints = {
 }
 
 const text = (title: string, description: string) => ({ type: 'string', title, description, minLength: 1 })
-const id = (title: string, description: string) => ({ ...text(title, description), pattern: '^[A-Za-z0-9_-]+$' })
+const id = (title: string, description: string) => ({
+  ...text(title, description),
+  pattern: '^[A-Za-z0-9_-]+$',
+  keepsSecrets: true,
+})
 
+/** Everything is sent to Google's own hosts; secret and consent belong to the client id. */
 export const configSchema: ConfigSchema = {
   type: 'object',
   properties: {
@@ -36,13 +41,18 @@ export const configSchema: ConfigSchema = {
       'OAuth client id',
       'Of a "Web application" client in the Google Cloud console, whose project has the Drive API enabled.',
     ),
-    clientSecret: { ...text('OAuth client secret', 'It belongs to the client id.'), writeOnly: true },
+    clientSecret: {
+      ...text('OAuth client secret', 'It belongs to the client id.'),
+      writeOnly: true,
+      keepsSecrets: true,
+    },
     serviceAccountKey: {
       ...text(
         'Service account key',
         'The JSON key of a service account, in place of an OAuth client: no consent needed.',
       ),
       writeOnly: true,
+      keepsSecrets: true,
     },
     driveId: id('Shared drive', 'The id of a shared drive, from its address. Without it, My Drive.'),
     rootFolderId: id('Root folder', 'The id of a folder, from its address: nothing outside of it is reached.'),

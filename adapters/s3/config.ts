@@ -23,6 +23,7 @@ export const configSchema: ConfigSchema = {
       title: 'Bucket',
       description: 'The name of a bucket that exists.',
       pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$',
+      keepsSecrets: true,
     },
     region: {
       type: 'string',
@@ -53,6 +54,7 @@ export const configSchema: ConfigSchema = {
       description: 'Advanced: serves only what lies below it, such as team/files. Empty for the whole bucket.',
       default: '',
       maxLength: 512,
+      keepsSecrets: true,
     },
     forcePathStyle: {
       type: 'boolean',
@@ -60,6 +62,7 @@ export const configSchema: ConfigSchema = {
       description:
         'Advanced, with an endpoint only: https://endpoint/bucket, which nearly every server takes, not https://bucket.endpoint.',
       default: true,
+      keepsSecrets: true,
     },
   },
   required: ['bucket', 'region', 'accessKeyId', 'secretAccessKey', 'forcePathStyle', 'prefix'],

@@ -27,6 +27,10 @@ export async function putProviderTokens(db: Database, providerId: string, tokens
     .execute()
 }
 
+export async function deleteProviderTokens(db: Database, providerId: string): Promise<void> {
+  await db.deleteFrom('provider_tokens').where('provider_id', '=', providerId).execute()
+}
+
 /**
  * The right to refresh these tokens, for `lease` milliseconds. False where another server has it, or where they were
  * replaced meanwhile.

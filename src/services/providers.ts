@@ -157,15 +157,16 @@ export function createProviders(options: {
             type: input.type,
             name,
             ...seal(id, adapter, config),
-            status: awaitsConsent ? 'NEEDS_AUTHORIZATION' : 'CONNECTED',
-            statusReason: awaitsConsent ? 'Somebody has to give consent: use the authorization address.' : null,
+            ...(awaitsConsent ? awaitingConsent : { status: 'CONNECTED', statusReason: null }),
           }),
         )
       })
     },
 
     /**
-     * Properties that `config` names are replaced, null takes one away, the rest stays, secrets too.
+     * Properties that `config` names are replaced, null takes one away, the rest stays. Secrets stay only where no property
+     * changes that decides where they are sent or whom they belong to; otherwise `config` has to name each of them, and an
+     * OAuth consent ends.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_CONFIG, PRECONDITION_FAILED
      */
     update(
@@ -183,21 +184,30 @@ export function createProviders(options: {
           return recording.commit(async change => present(await renameProvider(change, record.id, name)))
         }
         const adapter = adapterOf(record.type)
-        const config = adapter.rules.parse(mergeConfig(storage.config(record), input.config))
-        // What was consented to may not be what the new configuration asks for: only trying tells.
-        const awaitsConsent = needsAuthorization(adapter.definition.oauth, config) && record.status !== 'CONNECTED'
-        await (awaitsConsent ? look(adapter, config) : storage.tryOut(adapter, config, probe, record))
+        const stored = storage.config(record)
+        const changes = parseChanges(input.config)
+        const config = adapter.rules.parse(mergeConfig(stored, changes))
+        const moved = adapter.rules.movedBy(stored, config)
+        requireSecretsAgain(moved, Object.keys(adapter.rules.split(stored).secret), changes)
+        const isMoved = moved.length > 0
+        const awaitsConsent =
+          needsAuthorization(adapter.definition.oauth, config) && (isMoved || record.status !== 'CONNECTED')
+        // Only trying tells whether what was consented to is what the new configuration asks for.
+        await (awaitsConsent
+          ? look(adapter, config)
+          : storage.tryOut(adapter, config, probe, isMoved ? undefined : record))
         // Names only: values can be secrets.
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
         return recording.commit(async change => {
           const updated = await updateProvider(change, record, {
             ...(name !== undefined && { name }),
             ...seal(record.id, adapter, config),
-            ...(!awaitsConsent && { status: 'CONNECTED', statusReason: null }),
+            ...(awaitsConsent ? isMoved && awaitingConsent : { status: 'CONNECTED', statusReason: null }),
           })
           if (!updated) {
             throw new AppError('PRECONDITION_FAILED', 'The provider was changed by somebody else meanwhile: try again.')
           }
+          if (isMoved) await storage.tokens.remove(change, record.id)
           return updated
         })
       })
@@ -231,6 +241,11 @@ export function createProviders(options: {
   }
 }
 
+const awaitingConsent = {
+  status: 'NEEDS_AUTHORIZATION',
+  statusReason: 'Somebody has to give consent: use the authorization address.',
+} as const
+
 function manages(viewer: Viewer | null, record: ProviderRecord): boolean {
   return viewer !== null && includesScope(viewer.scope, 'admin') && basePathIn(viewer.access, record.id) === root
 }
@@ -253,9 +268,28 @@ function propertiesOf(config: unknown): string[] {
   return Object.keys(config ?? {}).slice(0, maxProperties)
 }
 
-function mergeConfig(stored: Config, changes: unknown): Config {
-  if (typeof changes !== 'object' || changes === null || Array.isArray(changes)) {
+/** @throws INVALID_CONFIG */
+function parseChanges(config: unknown): Config {
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw new AppError('INVALID_CONFIG', 'The configuration is a JSON object.')
   }
+  return { ...config }
+}
+
+function mergeConfig(stored: Config, changes: Config): Config {
   return Object.fromEntries(Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null))
+}
+
+/**
+ * @param moved see `ConfigRules.movedBy`
+ * @throws INVALID_CONFIG naming each secret that would go along
+ */
+function requireSecretsAgain(moved: readonly string[], secrets: readonly string[], changes: Config): void {
+  const missing = secrets.filter(name => !Object.hasOwn(changes, name))
+  if (moved.length === 0 || missing.length === 0) return
+  const because = moved.map(name => `"${name}"`).join(', ')
+  const problems = missing.map(name => `"${name}" must be entered again, as ${because} changed`)
+  throw new AppError('INVALID_CONFIG', `Stored secrets are not sent elsewhere: ${problems.join('; ')}.`, {
+    facts: { properties: missing },
+  })
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
 import type { ConfigSchema } from '../../adapters/contract.ts'
@@ -20,6 +21,11 @@ export interface ConfigRules {
   /** With defaults filled in. @throws INVALID_CONFIG naming each property that does not fit */
   parse(config: unknown): Config
   split(config: Config): SplitConfig
+  /**
+   * Names of the properties that differ and do not keep the secrets (see `keepsSecrets` in the contract): where there is
+   * one, what is stored of secrets may belong elsewhere.
+   */
+  movedBy(before: Config, after: Config): string[]
 }
 
 /** @throws Error where the schema itself is malformed: a fault of the adapter */
@@ -28,8 +34,14 @@ export function configRules(schema: ConfigSchema): ConfigRules {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false })
   formats.default(ajv)
   const validate: ValidateFunction<Config> = ajv.compile({ ...schema, additionalProperties: false })
-  const isSecret = (name: string) =>
-    (schema.properties[name] as { writeOnly?: unknown } | undefined)?.writeOnly === true
+  const says = (name: string, keyword: 'writeOnly' | 'keepsSecrets') =>
+    (schema.properties[name] as Record<string, unknown> | undefined)?.[keyword] === true
+  const isSecret = (name: string) => says(name, 'writeOnly')
+  const withDefaults = (config: Config) => {
+    const copy = structuredClone(config)
+    validate(copy)
+    return copy
+  }
   const pick = (config: Config, wanted: (name: string) => boolean) =>
     Object.fromEntries(Object.entries(config).filter(([name]) => wanted(name)))
   return {
@@ -51,6 +63,11 @@ export function configRules(schema: ConfigSchema): ConfigRules {
         )
       }
       return copy
+    },
+    movedBy(before, after) {
+      const [old, fresh] = [withDefaults(before), withDefaults(after)]
+      const names = [...new Set([...Object.keys(old), ...Object.keys(fresh)])]
+      return names.filter(name => !says(name, 'keepsSecrets') && !isDeepStrictEqual(old[name], fresh[name]))
     },
     split: config => ({ open: pick(config, name => !isSecret(name)), secret: pick(config, isSecret) }),
   }

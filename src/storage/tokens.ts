@@ -5,6 +5,7 @@ import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
 import {
   claimRefresh,
+  deleteProviderTokens,
   endRefresh,
   findProviderTokens,
   putProviderTokens,
@@ -26,6 +27,8 @@ export interface TokenStore {
   ): Promise<string>
   /** In place of those that are there; within the transaction of `trx`. */
   put(trx: Database, providerId: string, tokens: Tokens): Promise<void>
+  /** Ends the consent; within the transaction of `trx`. What a refresh under way gets is not kept. */
+  remove(trx: Database, providerId: string): Promise<void>
 }
 
 /** Milliseconds that a token must still be good for. */
@@ -118,6 +121,8 @@ export function createTokenStore(options: {
     async put(trx, providerId, tokens) {
       await putProviderTokens(trx, providerId, seal(providerId, tokens))
     },
+
+    remove: deleteProviderTokens,
 
     async accessToken({ id: providerId, version }, refresh, { rejected } = {}) {
       const current = known.get(providerId)

@@ -221,7 +221,11 @@ t.test('what a configuration lacks is told before anybody is asked for consent',
   const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { status config } }'
   const taken = await app.graphql(update, { input: { id: provider.id, config: { clientSecret: null } } }, owner.token)
   t.match(taken.errors, refusal)
-  const other = await app.ask(update, { input: { id: provider.id, config: { clientId: 'other' } } }, owner.token)
+  const other = await app.ask(
+    update,
+    { input: { id: provider.id, config: { clientId: 'other', clientSecret } } },
+    owner.token,
+  )
   t.match(other.updateProvider, { status: 'NEEDS_AUTHORIZATION', config: { clientId: 'other' } })
 })
 

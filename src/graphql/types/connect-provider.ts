@@ -45,7 +45,8 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
     name: t.string({ description: '1 to 200 characters.' }),
     config: t.field({
       type: 'JSON',
-      description: 'Properties it names are replaced, null takes one away, the rest stays, secrets too.',
+      description:
+        'Properties it names are replaced, null removes one, the rest stays. If a property changes that is not marked `keepsSecrets` in the `configSchema`, name all secrets again; an OAuth consent ends then.',
     }),
   }),
 })

@@ -13,8 +13,8 @@ export function ConfigFields(props: {
   onChange: (name: string, value: Value) => void
   /** The server's words, by the name of a field. */
   problems: Record<string, string>
-  /** Whether the form changes what is stored: then secrets may stay empty. */
-  isStored?: boolean
+  /** Of a form that changes what is stored: whether secrets may stay empty. */
+  secrets?: 'new' | 'kept' | 'again'
 }) {
   const { fields, problems } = props
   const summaryId = useId()
@@ -53,12 +53,12 @@ function OneField({
   field,
   values,
   onChange,
-  isStored = false,
+  secrets = 'new',
 }: {
   field: ConfigField
   values: Record<string, Value>
   onChange: (name: string, value: Value) => void
-  isStored?: boolean
+  secrets?: 'new' | 'kept' | 'again'
 }) {
   const value = values[field.name] ?? ''
   const set = (next: Value) => onChange(field.name, next)
@@ -76,7 +76,7 @@ function OneField({
       <Select label={field.title} description={field.help} options={options} value={String(value)} onChange={set} />
     )
   }
-  const isKept = field.isSecret && isStored
+  const isKept = field.isSecret && secrets === 'kept'
   // What has a default may be emptied: then the server takes it.
   const mustBeGiven = field.isRequired && field.preset === undefined && !isKept
   return (

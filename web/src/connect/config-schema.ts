@@ -10,6 +10,8 @@ export interface ConfigField {
   help: string | null
   isRequired: boolean
   isSecret: boolean
+  /** Whether stored secrets stay good when it changes. */
+  keepsSecrets: boolean
   /** What the server fills in where nothing is given. */
   preset: unknown
   choices: readonly string[]
@@ -44,6 +46,7 @@ function readField(name: string, property: Record<string, unknown>, isRequired: 
     help: typeof property.description === 'string' ? property.description : null,
     isRequired,
     isSecret: property.writeOnly === true,
+    keepsSecrets: property.keepsSecrets === true,
     preset: property.default,
     choices,
     isAdvanced: false,
@@ -78,6 +81,16 @@ export function toChanges(fields: readonly ConfigField[], values: Record<string,
   const start = startValues(fields, stored)
   const changed = fields.filter(({ name }) => values[name] !== start[name])
   return Object.fromEntries(changed.map(field => [field.name, meant(field, values[field.name] ?? '') ?? null]))
+}
+
+/** What was changed, apart from secrets, so that the server asks for all secrets again. */
+export function movedFields(
+  fields: readonly ConfigField[],
+  values: Record<string, Value>,
+  stored: Config,
+): readonly ConfigField[] {
+  const changes = toChanges(fields, values, stored)
+  return fields.filter(({ name, isSecret, keepsSecrets }) => !isSecret && !keepsSecrets && Object.hasOwn(changes, name))
 }
 
 /** What cannot be read as its kind goes to the server as it is, which says what does not fit. */

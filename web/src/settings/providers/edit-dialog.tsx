@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { ask } from '../../api/request.ts'
 import { ConfigFields } from '../../connect/config-fields.tsx'
-import { type Config, toChanges } from '../../connect/config-schema.ts'
+import { type Config, movedFields, toChanges } from '../../connect/config-schema.ts'
 import { problemsOf, useConfigForm } from '../../connect/use-config-form.ts'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox } from '../../ui/checkbox.tsx'
@@ -43,6 +43,8 @@ export function EditDialog({
     onSuccess: onClose,
   })
   const problems = problemsOf(save.error)
+  const moved = movedFields(fields, values, stored).map(({ title }) => title)
+  const hasSecrets = fields.some(({ isSecret }) => isSecret)
   const optionalSecrets = fields.filter(({ isSecret, isRequired }) => isSecret && !isRequired)
   return (
     <Dialog title={`Edit “${provider.name}”`} onClose={onClose} isBusy={save.isPending}>
@@ -54,7 +56,19 @@ export function EditDialog({
         }}
       >
         <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
-        <ConfigFields fields={fields} values={values} onChange={change} problems={problems} isStored />
+        {moved.length > 0 && (hasSecrets || provider.type.needsAuthorization) && (
+          <p className="notice" role="status">
+            {hasSecrets && `Enter the secrets again, as you changed: ${moved.join(', ')}. `}
+            {provider.type.needsAuthorization && 'If the storage needed consent, somebody has to give it again.'}
+          </p>
+        )}
+        <ConfigFields
+          fields={fields}
+          values={values}
+          onChange={change}
+          problems={problems}
+          secrets={moved.length > 0 ? 'again' : 'kept'}
+        />
         {optionalSecrets.map(({ name, title }) => (
           <Checkbox
             key={name}
