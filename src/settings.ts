@@ -259,7 +259,9 @@ function httpUrl(text: string): string {
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
     throw new Error(`be an address such as https://files.example.org, not "${text}"`)
   }
-  return url.href.replace(/\/+$/, '')
+  let address = url.href
+  while (address.endsWith('/')) address = address.slice(0, -1)
+  return address
 }
 
 function list(text: string): string[] {

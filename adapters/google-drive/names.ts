@@ -15,9 +15,9 @@ export function toShown(stored: string): string | undefined {
   if (stored === '' || !stored.isWellFormed()) return undefined
   if (stored === '.' || stored === '..') return stored.replaceAll('.', '\uff0e')
   if (/^\u201b*\uff0e{1,2}$/.test(stored)) return quote + stored
-  return stored.replace(/(\u201b*)([/\0\uff0f\u2400])/g, (_, quotes: string, last: string) => {
-    const plain = shownAs[last]
-    return quotes + quotes + (plain ?? quote + last)
+  return stored.replace(/\u201b+[/\0\uff0f\u2400]?|[/\0\uff0f\u2400]/g, run => {
+    const { quotes, last } = splitRun(run)
+    return last === '' ? quotes : quotes + quotes + (shownAs[last] ?? quote + last)
   })
 }
 
@@ -25,10 +25,18 @@ export function toShown(stored: string): string | undefined {
 export function toStored(shown: string): string {
   if (shown === '\uff0e' || shown === '\uff0e\uff0e') return shown.replaceAll('\uff0e', '.')
   if (/^\u201b+\uff0e{1,2}$/.test(shown)) return shown.slice(1)
-  return shown.replace(/(\u201b*)([\uff0f\u2400])/g, (_, quotes: string, last: string) => {
+  return shown.replace(/\u201b+[\uff0f\u2400]?|[\uff0f\u2400]/g, run => {
+    const { quotes, last } = splitRun(run)
+    if (last === '') return quotes
     const kept = quote.repeat(quotes.length >> 1)
     return kept + (quotes.length % 2 === 0 ? (storedAs[last] ?? last) : last)
   })
+}
+
+/** The quotes, and the character that follows them; it is empty if that is not one that is quoted. */
+function splitRun(run: string): { quotes: string; last: string } {
+  if (run.endsWith(quote)) return { quotes: run, last: '' }
+  return { quotes: run.slice(0, -1), last: run.slice(-1) }
 }
 
 /** In Drive, of a file whose folder is not there yet. With its own id in it, as nothing that a person names can have. */

@@ -10,7 +10,8 @@ import { publishAt } from './store.ts'
 import { openDeepest, withDirectory } from './walk.ts'
 import { writeBody } from './write.ts'
 
-const namePattern = new RegExp(`^${unfinishedPrefix}[0-9a-f-]{36}$`)
+/** Follows `unfinishedPrefix`. */
+const idPattern = /^[0-9a-f-]{36}$/
 
 interface State {
   path: StoragePath
@@ -149,7 +150,8 @@ async function withUnfinished<T>(
 function parse(text: string): State {
   try {
     const state = JSON.parse(text) as State
-    if (namePattern.test(state.name) && Number.isSafeInteger(state.offset)) return state
+    const isNamed = state.name.startsWith(unfinishedPrefix) && idPattern.test(state.name.slice(unfinishedPrefix.length))
+    if (isNamed && Number.isSafeInteger(state.offset)) return state
   } catch {
     // As below.
   }

@@ -182,7 +182,7 @@ const unreachableCodes: Record<string, string> = {
 }
 
 /** Of sockets, TLS and Node's HTTP parser; not `ERR_INVALID_...`, which are mistakes in code. */
-const networkCode = /^(E[A-Z]{3,}|EAI_.*|ERR_(SSL|TLS)_.*|ERR_CLOSED_ADDRESS|HPE_.*|.*CERT.*|.*SIGNATURE)$/
+const networkCode = /^E[A-Z]{3,}$|^EAI_|^ERR_(?:SSL|TLS)_|^ERR_CLOSED_ADDRESS$|^HPE_|CERT|SIGNATURE$/
 
 function isNetworkError({ code, name }: Vendor): boolean {
   return name === 'TimeoutError' || (typeof code === 'string' && networkCode.test(code))

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../errors.ts'
 import type { Digests } from '../services/files/index.ts'
+import { trimWhitespace } from './header-text.ts'
 
 /** Dictionary members with byte sequences: RFC 9651, sections 3.2 and 3.3.5. */
 const member = /^([a-z*][a-z0-9_\-.*]*)=:([A-Za-z0-9+/]*={0,2}):((?:;[ ]*[a-z*][a-z0-9_\-.*]*(?:=[^,;]*)?)*)$/
@@ -51,7 +52,7 @@ export function requireNoDigest(headers: IncomingHttpHeaders): void {
 export function parseContentDigest(header: string | undefined, name = 'content-digest'): Digests {
   const digests: Digests = {}
   for (const text of header?.split(',') ?? []) {
-    const [, key, base64] = member.exec(text.replace(/^[ \t]+|[ \t]+$/g, '')) ?? []
+    const [, key, base64] = member.exec(trimWhitespace(text)) ?? []
     const title = name === 'repr-digest' ? 'Repr-Digest' : 'Content-Digest'
     if (key === undefined || base64 === undefined) throw malformed(title, 'sha-256=:<44 characters of base64>:')
     const known = secure[key]

@@ -1,5 +1,5 @@
 import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest } from 'fastify'
-import { withoutCredentials } from '../auth/api-key.ts'
+import { redactTokens } from '../auth/api-key.ts'
 
 /** Query parameters that are shown, where they are what they should be; anything else may be a credential. */
 const shownParameters = new Map([
@@ -50,7 +50,7 @@ export class RequestLogController extends fastify.LogController {
 /** However a parameter's name is encoded. */
 export function redactUrl(url: string): string {
   const start = url.indexOf('?')
-  const path = withoutCredentials(url.slice(0, start < 0 ? undefined : start))
+  const path = redactTokens(url.slice(0, start < 0 ? undefined : start))
   if (start < 0) return path
   const pairs = url.slice(start + 1).split('&')
   return `${path}?${pairs.map(redactPair).join('&')}`
@@ -59,7 +59,7 @@ export function redactUrl(url: string): string {
 function redactPair(pair: string): string {
   const equals = pair.indexOf('=')
   const name = decode(pair.slice(0, Math.max(equals, 0)))
-  if (shownParameters.get(name)?.test(pair.slice(equals + 1))) return withoutCredentials(pair)
+  if (shownParameters.get(name)?.test(pair.slice(equals + 1))) return redactTokens(pair)
   return /^[a-z]{1,20}$/i.test(name) ? `${name}=[redacted]` : '[redacted]'
 }
 

@@ -12,6 +12,7 @@ import { warnOfUntrustedProxy } from './connection/forwarded.ts'
 import { requestId } from './connection/request-id.ts'
 import { cutStalledClients } from './connection/stall.ts'
 import { acceptSessionCookies } from './console/session.ts'
+import { refuseLongContentTypes } from './content-type.ts'
 import { handleFrameworkError } from './error-handler.ts'
 import { sendStandardHeaders } from './headers.ts'
 import { registerRoutes } from './index.ts'
@@ -66,6 +67,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   refuseWhenClosing(app)
   await acceptSessionCookies(app)
   authenticateRequests(app, services)
+  refuseLongContentTypes(app)
   refuseUnknownRoutes(app)
   handleExpectations(app)
   await registerRoutes(app, { services, ready, handOver: settings.handOver })

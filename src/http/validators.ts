@@ -1,16 +1,18 @@
 /** Entity tags and HTTP dates: RFC 9110, sections 5.6.7 and 8.8. */
+import { skipSeparators } from './header-text.ts'
 
 interface EntityTag {
   weak: boolean
   opaque: string
 }
 
-const tagPattern = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?:,[ \t]*|$)/
-const days = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)'
-const months = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)'
-const fixdate = new RegExp(`^${days}, \\d{2} ${months} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$`)
-const rfc850 = new RegExp(`^${days}[a-z]*day, \\d{2}-${months}-\\d{2} \\d{2}:\\d{2}:\\d{2} GMT$`)
-const asctime = new RegExp(`^${days} ${months} [ \\d]\\d \\d{2}:\\d{2}:\\d{2} \\d{4}$`)
+const tagPattern = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/y
+const fixdate =
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
+const rfc850 =
+  /^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{2}-(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)-\d{2} \d{2}:\d{2}:\d{2} GMT$/
+const asctime =
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
 
 export function formatTag(etag: string): string {
   return `"${etag}"`
@@ -19,12 +21,15 @@ export function formatTag(etag: string): string {
 /** A comma-separated list; null where it is malformed. */
 function parseTags(header: string): EntityTag[] | null {
   const tags: EntityTag[] = []
-  let rest = header.replace(/^[ \t,]+|[ \t,]+$/g, '')
-  while (rest !== '') {
-    const match = tagPattern.exec(rest)
+  let at = skipSeparators(header, 0)
+  while (at < header.length) {
+    tagPattern.lastIndex = at
+    const match = tagPattern.exec(header)
     if (!match) return null
     tags.push({ weak: match[1] !== undefined, opaque: match[2] ?? '' })
-    rest = rest.slice(match[0].length).replace(/^[ \t,]+/, '')
+    const end = tagPattern.lastIndex
+    at = skipSeparators(header, end)
+    if (at < header.length && !header.slice(end, at).includes(',')) return null
   }
   return tags
 }

@@ -24,7 +24,7 @@ import { AppError } from '../errors.ts'
 import { apiKeyState } from './api-keys.ts'
 import type { Audit, Recording } from './audit.ts'
 import { cut } from './audit-event.ts'
-import { parseEmail, parseName } from './input.ts'
+import { parseEmail, parseKnownEmail, parseName } from './input.ts'
 import type { SignIns } from './limits/sign-ins.ts'
 
 /** Milliseconds: a week. */
@@ -134,20 +134,20 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
 
     /**
      * The same answer, after the same time, for an unknown email as for a wrong password.
-     * @throws WRONG_EMAIL_OR_PASSWORD, RATE_LIMITED
+     * @throws WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT for what is too long to be an email, RATE_LIMITED
      */
     login(input: { email: string; password: string }, origin: Origin): Promise<SignedIn> {
-      const tried = { email: input.email, address: origin.address }
-      return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, recording =>
-        limits.tryPassword(tried, async () => {
+      return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, async recording => {
+        const email = parseKnownEmail(input.email)
+        return limits.tryPassword({ email, address: origin.address }, async () => {
           // PostgreSQL holds no NUL, so no email has one.
-          const account = input.email.includes('\0') ? null : await findPasswordByEmail(db, input.email.trim())
+          const account = email.includes('\0') ? null : await findPasswordByEmail(db, email)
           const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
           if (!account || !member) throw wrongPassword()
           return recording.commit(change => signIn(change, recording, member, account.passwordHash))
-        }),
-      )
+        })
+      })
     },
 
     /** @throws SESSION_REQUIRED */

@@ -1,5 +1,5 @@
 /** What an event of the audit log is made of: only what is named here, so that no secret gets into one by accident. */
-import { withoutCredentials } from '../auth/api-key.ts'
+import { redactTokens } from '../auth/api-key.ts'
 import { isId, timeOrderedIds } from '../auth/id.ts'
 import { formatPath, parsePath } from '../auth/path.ts'
 import type { Member, Origin, Viewer } from '../auth/viewer.ts'
@@ -108,7 +108,7 @@ function pathOf(text: string): string | null {
   }
 }
 
-/** What is no longer than it may be, and no credential that was put in the wrong place. */
+/** Bounds a text from outside, and redacts credentials that were put in the wrong place. */
 export function cut(text: string): string {
-  return withoutCredentials(text).slice(0, maxText)
+  return redactTokens(text.slice(0, maxText))
 }

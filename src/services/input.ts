@@ -20,12 +20,20 @@ export function parseName(text: string, what: string): string {
   return name
 }
 
-/** @throws INVALID_INPUT */
+/** The email of a new account. @throws INVALID_INPUT */
 export function parseEmail(text: string): string {
-  const email = text.trim()
-  const isEmail = email.length <= maxEmailLength && emailPattern.test(email)
-  if (!isEmail || Buffer.byteLength(emailKey(email)) > maxEmailKeyBytes) {
+  const email = parseKnownEmail(text)
+  if (!emailPattern.test(email) || Buffer.byteLength(emailKey(email)) > maxEmailKeyBytes) {
     throw new AppError('INVALID_INPUT', 'An email address looks like name@example.org.')
+  }
+  return email
+}
+
+/** Text to look an account up by: any that an account can have. @throws INVALID_INPUT */
+export function parseKnownEmail(text: string): string {
+  const email = text.trim()
+  if (email.length > maxEmailLength) {
+    throw new AppError('INVALID_INPUT', `An email address has at most ${maxEmailLength} characters.`)
   }
   return email
 }

@@ -62,7 +62,10 @@ function reasonIn(error: unknown): string {
   // `inspect`, unlike `String`, has a text for everything that can be thrown.
   const message =
     typeof text === 'string' && text !== '' ? text : `it throws ${inspect(error, { customInspect: false })}`
-  return (message.split('\n')[0] ?? '').replace(/[\s.:]+$/, '')
+  const [line = ''] = message.split('\n', 1)
+  let end = line.length
+  while (end > 0 && /[\s.:]/.test(line.charAt(end - 1))) end--
+  return line.slice(0, end)
 }
 
 function toAdapter(definition: AdapterDefinition, builtIn: boolean): Adapter {

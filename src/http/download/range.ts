@@ -1,4 +1,5 @@
 /** Byte ranges: RFC 9110, section 14. */
+import { trimWhitespace } from '../header-text.ts'
 
 /** Positions of the first and the last byte. */
 export interface Span {
@@ -21,7 +22,7 @@ const specPattern = /^(\d*)-(\d*)$/
 export function parseRange(header: string, size: number): RangeAnswer {
   const set = /^bytes=(.*)$/i.exec(header)?.[1]
   if (set === undefined) return whole
-  const specs = set.split(',').map(spec => spec.replace(/^[ \t]+|[ \t]+$/g, ''))
+  const specs = set.split(',', 4 * maxRanges + 1).map(trimWhitespace)
   const given = specs.filter(spec => spec !== '')
   if (given.length === 0 || given.length > maxRanges || specs.length > 4 * maxRanges) return whole
   const spans: Span[] = []

@@ -3,9 +3,8 @@ import { create } from 'content-disposition'
 const generic = 'application/octet-stream'
 const safeToShow = /^(?:image\/(?!svg)[\w.-]+|audio\/[\w.-]+|video\/[\w.-]+|text\/plain|application\/pdf)$/
 /** RFC 9110, section 8.3.1. A comma outside quotes would begin another type, and browsers go by the last one. */
-const token = "[\\w!#$%&'*+.^`|~-]+"
-const quoted = '"[ !#-\\[\\]-~]*"'
-const mediaType = new RegExp(`^${token}/${token}(?:[\\t ]*;[\\t ]*${token}=(?:${token}|${quoted}))*$`)
+const mediaType =
+  /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:[\t ]*;[\t ]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[ !#-[\]-~]*"))*$/
 const controlCharacter = /\p{Cc}/gu
 
 export function contentType(mimeType: string | null): string {

@@ -14,7 +14,7 @@ import { problemsOf, useConfigForm } from './use-config-form.ts'
 /** The server tries the storage before it keeps anything. */
 export function ConnectForm({ type, onConnected }: { type: ProviderType; onConnected: (provider: Connected) => void }) {
   const { fields, values, change } = useConfigForm(type.configSchema)
-  const [name, setName] = useState(type.title.replace(/ \(.*\)$/, ''))
+  const [name, setName] = useState(type.title.split(' (', 1)[0] ?? '')
   const connect = useMutation({
     mutationFn: () => ask(ConnectMutation, { input: { type: type.type, name, config: toConfig(fields, values) } }),
     onSuccess: ({ connectProvider: { provider, authorizationUrl } }) =>

@@ -1,0 +1,14 @@
+import type { FastifyInstance } from 'fastify'
+import { AppError } from '../errors.ts'
+
+/** Characters. A boundary has at most 70 (RFC 2046, section 5.1.1), a name at most 127 (RFC 6838, section 4.2). */
+const maxLength = 500
+
+/** Refuses a long `Content-Type` before any library parses it: Node's `MIMEType` takes quadratic time for spaces. */
+export function refuseLongContentTypes(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { length } = request.headers['content-type'] ?? ''
+    if (length <= maxLength) done()
+    else done(new AppError('UNSUPPORTED_MEDIA_TYPE', `A Content-Type has at most ${maxLength} characters.`))
+  })
+}

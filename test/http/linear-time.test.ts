@@ -1,0 +1,286 @@
+/**
+ * What strangers send costs time in proportion to its length: text that is made to be slow, eight times as long, may
+ * take eight times the time and not 64 times. Every place of a request that takes text is tried.
+ */
+import { once } from 'node:events'
+import { Agent, type OutgoingHttpHeaders, request } from 'node:http'
+import { performance } from 'node:perf_hooks'
+import t from 'tap'
+import { startApp, type TestApp } from '../support/app.ts'
+
+interface Sent {
+  method?: string
+  path: string
+  headers?: OutgoingHttpHeaders
+  body?: string
+}
+
+/** A place for text: how a request is made of it. */
+type Place = (text: string) => Sent
+
+/** UTF-16 code units of the longer text: just below what a body, or the headers together, may hold. */
+const inBody = 900_000
+const inHeaders = 28_000
+
+/** How many times as long the longer text is. */
+const factor = 8
+/** Quadratic time would grow 64 times. */
+const mostTimes = 2.5 * factor
+/** Measured again up to so often, since anything else on the machine only adds time. */
+const rounds = 10
+
+const units = [
+  'eyJ',
+  'eyJ-',
+  'eyJ.',
+  'stw_',
+  'a',
+  'a.',
+  'a@',
+  '@',
+  '9',
+  '1-',
+  '-',
+  ' ',
+  '\t',
+  ',',
+  ', ',
+  ' ,',
+  '\t,',
+  ';',
+  '; ',
+  ';a=',
+  '=',
+  '=:',
+  '"',
+  '""',
+  '"a",',
+  '"a" ',
+  'W/',
+  'W/"a",',
+  '\\',
+  '/',
+  '/a',
+  '..',
+  '.',
+  '%',
+  '%25',
+  '%2F',
+  '&',
+  'a=',
+  ':',
+  '(',
+  '{',
+  '[',
+  '<',
+]
+
+/** Of as many characters as said; one ends as it goes on, the other does not. */
+const shapes: ((unit: string, length: number) => string)[] = [
+  (unit, length) => `x${unit.repeat(length / unit.length)}`,
+  (unit, length) => `${unit.repeat(length / unit.length)}x`,
+]
+
+const json = { 'content-type': 'application/json' }
+/** As long as the text. */
+const inUrl = (text: string) => text.replace(/[^\x21-\x7e]|[#?]/g, encodeURIComponent).slice(0, text.length)
+
+const variable = (query: string, variables: (text: string) => object): Place => {
+  return text => ({
+    method: 'POST',
+    path: '/graphql',
+    headers: json,
+    body: JSON.stringify({ query, variables: variables(text) }),
+  })
+}
+
+function bodies(): Record<string, Place> {
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+  const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token } }'
+  const account = { email: 'somebody@example.org', password: 'short' }
+  const raw = (body: (text: string) => string): Place => {
+    return text => ({ method: 'POST', path: '/graphql', headers: json, body: body(text) })
+  }
+  return {
+    'email of login': variable(login, text => ({ input: { ...account, email: text } })),
+    'email of login, with an @': variable(login, text => ({ input: { ...account, email: `@${text}` } })),
+    'password of login': variable(login, text => ({ input: { ...account, password: text } })),
+    'email of register': variable(register, text => ({ input: { ...account, email: text } })),
+    'password of register': variable(register, text => ({ input: { ...account, password: text } })),
+    'name of register': variable(register, text => ({ input: { ...account, name: text } })),
+    'invite of register': variable(register, text => ({
+      input: { email: 'other@example.org', password: 'too short', invite: text },
+    })),
+    'unknown field': variable(login, text => ({ input: { [text]: 1 } })),
+    'wrong value': variable(login, text => ({ input: text })),
+    id: variable('query ($v: ID!) { provider(id: $v) { id } }', v => ({ v })),
+    path: variable('query ($v: String!) { file(providerId: "x", path: $v) { id } }', v => ({ v })),
+    time: variable('query ($v: DateTime!) { auditEvents(since: $v) { nodes { id } } }', v => ({ v })),
+    cursor: variable('query ($v: String!) { auditEvents(after: $v) { nodes { id } } }', v => ({ v })),
+    enum: variable('query ($v: AuditAction!) { auditEvents(action: $v) { nodes { id } } }', v => ({ v })),
+    'operation name': raw(operationName => JSON.stringify({ query: '{ __typename }', operationName })),
+    document: raw(query => JSON.stringify({ query })),
+    comment: raw(text => JSON.stringify({ query: `# ${text}` })),
+    'string in a document': raw(text => JSON.stringify({ query: `{ file(providerId: "x", path: "${text}") { id } }` })),
+    body: raw(text => text),
+  }
+}
+
+function urls(): Record<string, Place> {
+  const query = (path: string, name: string, more = ''): Place => {
+    return text => ({ path: `${path}?${more}${name}=${inUrl(text)}` })
+  }
+  return {
+    address: text => ({ path: `/${inUrl(text)}` }),
+    'name of a parameter': text => ({ path: `/api/download/proxy?${inUrl(text)}` }),
+    ticket: query('/api/download/proxy', 'ticket'),
+    providerId: query('/api/download/proxy', 'providerId', 'path=/&'),
+    path: query('/api/download/proxy', 'path', 'providerId=x&'),
+    state: query('/webhook/callback', 'state', 'code=x&'),
+    code: query('/webhook/callback', 'code', 'state=x&'),
+    'error of a consent': query('/webhook/callback', 'error', 'state=x&'),
+    'document in an address': query('/graphql', 'query'),
+    'variables in an address': query('/graphql', 'variables', 'query={__typename}&'),
+    'id of an upload': text => ({ method: 'HEAD', path: `/api/upload/resumable/${inUrl(text)}` }),
+    'asset of the console': text => ({ path: `/assets/${inUrl(text)}` }),
+  }
+}
+
+/** @param file path of a file, with a download link */
+function headers(file: string, token: string, providerId: string): Record<string, Place> {
+  const header = (name: string, start = '', sent: Sent = { path: file }): [string, Place] => [
+    `${sent.method ?? 'GET'} with ${name}: ${start}`,
+    text => ({ ...sent, headers: { ...sent.headers, [name]: start + text } }),
+  ]
+  const bearer = { authorization: `Bearer ${token}` }
+  const upload = { method: 'POST', path: `/api/upload/proxy?providerId=${providerId}&path=/new`, body: 'x' }
+  const uploadAs = { ...upload, headers: bearer }
+  const tus = { method: 'POST', path: '/api/upload/resumable', headers: { ...bearer, 'tus-resumable': '1.0.0' } }
+  const login = { method: 'POST', path: '/graphql', headers: json, body: '{"query":"{ __typename }"}' }
+  const conditions = ['if-match', 'if-none-match'].flatMap(name => [
+    header(name),
+    header(name, '"a"'),
+    header(name, '"'),
+    header(name, '', uploadAs),
+    header(name, '"a"', uploadAs),
+  ])
+  const digests = ['content-digest', 'repr-digest', 'content-md5', 'want-content-digest', 'want-repr-digest']
+  return Object.fromEntries([
+    ...conditions,
+    ...digests.flatMap(name => [header(name), header(name, 'sha-256=:'), header(name, 'sha-256=:', uploadAs)]),
+    header('range', 'bytes='),
+    header('range', 'bytes=0-'),
+    header('range'),
+    header('if-range'),
+    header('if-range', '"'),
+    header('if-modified-since'),
+    header('if-modified-since', 'Sun'),
+    header('if-unmodified-since', 'Sunday, '),
+    header('authorization', 'Bearer '),
+    header('authorization'),
+    header('authorization', 'Bearer eyJhbGciOiJIUzI1NiJ9.'),
+    header('cookie', 'stowage_session=', { path: '/graphql?query={me{id}}', headers: { 'x-stowage-console': '1' } }),
+    header('cookie', '', { path: '/graphql?query={me{id}}', headers: { 'x-stowage-console': '1' } }),
+    header('accept', '', login),
+    header('accept', 'application/json;', login),
+    header('accept-language', '', { path: '/' }),
+    header('accept-encoding', '', { path: '/' }),
+    header('accept', '', { path: '/' }),
+    header('content-type', '', upload),
+    header('content-type', 'application/json;', login),
+    header('content-type', 'multipart/form-data; boundary=', uploadAs),
+    header('content-type', 'text/plain;', uploadAs),
+    header('idempotency-key', '"', uploadAs),
+    header('expect', '', upload),
+    header('x-request-id'),
+    header('x-forwarded-for'),
+    header('x-forwarded-for', '10.0.0.1, '),
+    header('x-forwarded-proto'),
+    header('x-forwarded-host'),
+    header('forwarded', 'for='),
+    header('user-agent'),
+    header('origin', '', login),
+    header('x-stowage-console', '', login),
+    ...[
+      'upload-length',
+      'upload-offset',
+      'upload-metadata',
+      'upload-checksum',
+      'upload-concat',
+      'upload-defer-length',
+    ].map(name => header(name, '', tus)),
+    header('upload-metadata', 'path ', tus),
+    header('upload-checksum', 'sha1 ', tus),
+    header('tus-resumable', '', { ...tus, headers: bearer }),
+    header('upload-metadata', '', { ...tus, headers: {} }),
+  ])
+}
+
+// Thousands of requests.
+t.setTimeout(600_000)
+
+t.test('what strangers send takes time in proportion to its length', async t => {
+  const app = await startApp(t, { settings: { trustedProxies: ['127.0.0.1'] } })
+  const { token } = await app.register('owner@example.org')
+  const id = await app.connectProvider(token, 'memory', {})
+  await app.upload(token, id, '/file', 'content')
+  const ask = 'query ($id: ID!) { file(providerId: $id, path: "/file") { downloadUrl } }'
+  const { pathname, search } = new URL((await app.ask(ask, { id }, token)).file.downloadUrl)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+
+  const kinds: [Record<string, Place>, number][] = [
+    [bodies(), inBody],
+    [urls(), inHeaders],
+    [headers(pathname + search, token, id), inHeaders],
+  ]
+  let slowest = { what: '', time: 0 }
+  for (const [places, length] of kinds) {
+    for (const [what, place] of Object.entries(places)) {
+      const wrong: string[] = []
+      for (const unit of units) {
+        for (const shape of shapes) {
+          const [short, long] = [shape(unit, length / factor), shape(unit, length)]
+          if (!isSendable(place(long))) continue
+          const { times, time } = await growth(app, agent, place(short), place(long))
+          if (time > slowest.time) slowest = { what: `${what}, ${JSON.stringify(unit)}`, time }
+          if (times > mostTimes) wrong.push(`${JSON.stringify(unit)}: ${times.toFixed(1)} times, ${time.toFixed(0)} ms`)
+        }
+      }
+      t.same(wrong, [], what)
+    }
+  }
+  t.comment(`the slowest: ${slowest.what}, ${slowest.time.toFixed(1)} ms of the thread`)
+  t.notMatch(app.logged(), /"level":[56]0/, 'none of it is a fault')
+})
+
+/** How many times as long the longer one takes. The least of several measurements of each is compared. */
+async function growth(app: TestApp, agent: Agent, short: Sent, long: Sent): Promise<{ times: number; time: number }> {
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  let times = Number.POSITIVE_INFINITY
+  for (let round = 0; round < rounds && times > mostTimes; round++) {
+    least = Math.min(least, await cost(app, agent, short))
+    most = Math.min(most, await cost(app, agent, long))
+    times = most / least
+  }
+  return { times, time: most }
+}
+
+/** Milliseconds in which the event loop, which serves everybody, is busy. The client in it is linear. */
+async function cost(app: TestApp, agent: Agent, { method = 'GET', path, headers, body }: Sent): Promise<number> {
+  const begin = performance.eventLoopUtilization()
+  // As a URL, the path would be encoded again.
+  const { hostname: host, port } = new URL(app.url)
+  const outgoing = request({ host, port, path, method, agent, ...(headers && { headers }) })
+  outgoing.end(body)
+  const [incoming] = await once(outgoing, 'response')
+  if (incoming.statusCode === 431) throw new Error(`Send less than ${path.length} characters: ${path.slice(0, 80)}`)
+  incoming.resume()
+  await once(incoming, 'close')
+  return performance.eventLoopUtilization(begin).active
+}
+
+/** Node's client sends no control characters in headers. */
+function isSendable({ headers = {} }: Sent): boolean {
+  return Object.values(headers).every(value => /^[\t\x20-\x7e]*$/.test(String(value)))
+}

@@ -1,0 +1,46 @@
+/** No regular expression of the product takes more than linear time, whatever text it is given. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { regularExpressionsIn, type Source, superLinear } from './support/regular-expressions.ts'
+
+const root = new URL('..', import.meta.url).pathname
+const folders = ['src', 'adapters', 'migrations', 'web/src']
+
+async function sourcesIn(folder: string): Promise<Source[]> {
+  const names = (await readdir(join(root, folder), { recursive: true })).filter(name => /\.(?:ts|tsx|js)$/.test(name))
+  return await Promise.all(
+    names.map(async name => ({
+      name: join(folder, name),
+      text: await readFile(join(root, folder, name), 'utf8'),
+    })),
+  )
+}
+
+// The checker takes seconds for some patterns, and the machine may be busy.
+t.setTimeout(300_000)
+
+t.test('every regular expression is linear', async t => {
+  const sources = (await Promise.all(folders.map(sourcesIn))).flat()
+  const expressions = sources.flatMap(regularExpressionsIn)
+  t.ok(expressions.length > 100, `${expressions.length} are found in ${sources.length} files`)
+  for (const folder of folders.filter(folder => folder !== 'migrations')) {
+    t.ok(
+      expressions.some(({ place }) => place.startsWith(`${folder}/`)),
+      folder,
+    )
+  }
+  t.same(superLinear(expressions), [])
+})
+
+t.test('one that is not is found', async t => {
+  const check = (text: string, name = 'a.ts') => superLinear(regularExpressionsIn({ name, text }))
+  t.match(check('\nconst tokens: RegExp = /stw_\\w{8,}|eyJ[\\w-]+\\.[\\w.-]+/g'), [/^\/stw_.* in a\.ts:2: 2nd degree/])
+  t.match(check('text.replace(/^[ \\t]+|[ \\t]+$/g, "")'), [/2nd degree/])
+  t.match(check('const view = <b title={name.replace(/(a|a)*$/, "")} />', 'a.tsx'), [/exponential/])
+  t.match(check("const schema = { type: 'string', pattern: '^(a+)+$' }"), [/exponential/])
+  t.match(check("const schema = { 'pattern': '^(a+)+$' }"), [/exponential/])
+  t.throws(() => check('\nconst made = new RegExp(text)'), /a\.ts:2/)
+  t.throws(() => check('const made = RegExp(text)'), /a\.ts:1/)
+  t.same(check('const good = /^[a-z]+$/'), [])
+})

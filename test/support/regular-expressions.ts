@@ -1,0 +1,71 @@
+/** Finds the regular expressions in source text, and those whose time can grow faster than their input. */
+import type { Diagnostics } from 'recheck'
+import { type ESTree, parseSync, Visitor } from 'vite'
+
+export interface Source {
+  /** Ends in `.ts`, `.tsx` or `.js`. */
+  name: string
+  text: string
+}
+
+export interface RegularExpression {
+  pattern: string
+  flags: string
+  /** Where it is: `file:line`. */
+  place: string
+}
+
+/** Milliseconds for one pattern. */
+const timeout = 20_000
+
+// The backend in JavaScript: the others start a process or need Java.
+process.env.RECHECK_BACKEND = 'pure'
+const { checkSync } = await import('recheck')
+
+/**
+ * Literals, and the patterns of JSON Schemas, which ajv compiles. A pattern that is built while the program runs
+ * cannot be checked.
+ * @throws Error with the places of such patterns
+ */
+export function regularExpressionsIn({ name, text }: Source): RegularExpression[] {
+  const { program, errors } = parseSync(name, text)
+  if (errors.length > 0) throw new Error(`${name}: ${errors.map(({ message }) => message).join(', ')}`)
+  const found: RegularExpression[] = []
+  const dynamic: string[] = []
+  const placeOf = ({ start }: ESTree.Node) => `${name}:${text.slice(0, start).split('\n').length}`
+  const requireLiteral = (node: ESTree.NewExpression | ESTree.CallExpression) => {
+    if (node.callee.type === 'Identifier' && node.callee.name === 'RegExp') dynamic.push(placeOf(node))
+  }
+  new Visitor({
+    Literal(node) {
+      if ('regex' in node) found.push({ ...node.regex, place: placeOf(node) })
+    },
+    Property({ key, value }) {
+      const isPattern =
+        (key.type === 'Identifier' && key.name === 'pattern') || ('value' in key && key.value === 'pattern')
+      if (!isPattern || value.type !== 'Literal' || typeof value.value !== 'string') return
+      found.push({ pattern: value.value, flags: 'u', place: placeOf(value) })
+    },
+    NewExpression: requireLiteral,
+    CallExpression: requireLiteral,
+  }).visit(program)
+  if (dynamic.length > 0) throw new Error(`Write these as literals, which can be checked: ${dynamic.join(', ')}`)
+  return found
+}
+
+/** A sentence for each that is not linear, and for each of which that cannot be said in time. */
+export function superLinear(expressions: readonly RegularExpression[]): string[] {
+  const places = Map.groupBy(expressions, ({ pattern, flags }) => `/${pattern}/${flags}`)
+  return [...places].flatMap(([literal, [first, ...others]]) => {
+    if (!first) return []
+    const problem = describe(checkSync(first.pattern, first.flags, { timeout, randomSeed: 1 }))
+    if (problem === null) return []
+    return `${literal} in ${[first, ...others].map(({ place }) => place).join(', ')}: ${problem}`
+  })
+}
+
+function describe(result: Diagnostics): string | null {
+  if (result.status === 'safe') return null
+  if (result.status === 'vulnerable') return `${result.complexity.summary}, with ${result.attack.pattern}`
+  return `recheck cannot tell (${result.error.kind}): write it in a simpler way`
+}
