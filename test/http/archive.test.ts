@@ -440,6 +440,6 @@ t.test('a file that is written to while it is read is in it, and that is told', 
   t.ok(members.has('logs/_left-out.txt'))
   t.match(
     Buffer.concat(pieces).toString('latin1'),
-    /Written to while they were read, so perhaps of two versions:\n\nlogs\/a\.zip\n/,
+    /Changed while they were read, so they can mix two versions:\n\nlogs\/a\.zip\n/,
   )
 })

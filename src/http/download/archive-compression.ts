@@ -1,8 +1,8 @@
 import mime from 'mime'
 import type { Method } from './zip/records.ts'
 
-/** Bytes, below which compression gains nothing. */
-const smallest = 256
+/** Bytes. Compressing a smaller file gains nothing. */
+const minSize = 256
 const compressible =
   /^(?:text\/|(?:application|image|model|message)\/(?:[\w.-]+\+)?(?:json|xml|yaml)\b|image\/(?:bmp|tiff|x-icon)$|font\/(?:ttf|otf)$)/
 const alsoCompressible = new Set([
@@ -24,9 +24,9 @@ const alsoCompressible = new Set([
   'audio/x-wav',
 ])
 
-/** By type: most of what is large (pictures, films, archives, office documents) is compressed already. */
+/** Chooses by type, because most large files (images, video, archives, office documents) are already compressed. */
 export function compressionFor(file: { name: string; mimeType: string | null; size: number | null }): Method {
-  if (file.size !== null && file.size < smallest) return 'stored'
+  if (file.size !== null && file.size < minSize) return 'stored'
   const type = (mime.getType(file.name) ?? file.mimeType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   return compressible.test(type) || alsoCompressible.has(type) ? 'deflated' : 'stored'
 }

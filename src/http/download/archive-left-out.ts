@@ -2,13 +2,13 @@ import type { AppError } from '../../errors.ts'
 import { write } from './send-file.ts'
 import type { ZipWriter } from './zip/writer.ts'
 
-/** Names held; of more there is only the number. */
+/** The maximum number of names to list; further ones are only counted. */
 const maxNames = 1000
 const title = '_left-out'
 const titlePattern = /^_left-out(?: \(\d+\))?\.txt$/
 
-/** What an archive lacks, told in a file of its own at its end: whoever opens it must not take it for all there was. */
-export class LeftOut {
+/** Lists the files that an archive lacks in a text file at its end, so that nobody takes the archive for complete. */
+export class Omissions {
   readonly #top: string
   readonly #lines: string[] = []
   readonly #changed: string[] = []
@@ -16,12 +16,12 @@ export class LeftOut {
   #count = 0
   #changedCount = 0
 
-  /** @param top the folder in the archive that all lies in */
+  /** @param top the archive's top folder */
   constructor(top: string) {
     this.#top = top
   }
 
-  /** A name that the archive has. */
+  /** Records a name in the archive, so that the list gets another one. */
   note(name: string): void {
     if (titlePattern.test(name.slice(this.#top.length + 1))) this.#taken.add(name)
   }
@@ -31,17 +31,17 @@ export class LeftOut {
     if (this.#lines.length < maxNames) this.#lines.push(`${name}: ${message}`)
   }
 
-  /** One that the archive has, though perhaps of two versions. */
+  /** Adds a file that is in the archive but changed while it was read, so it can mix two versions. */
   addChanged(name: string): void {
     this.#changedCount++
     if (this.#changed.length < maxNames) this.#changed.push(name)
   }
 
-  /** Nothing where nothing is lacking. */
+  /** Writes nothing if the archive is complete. */
   async write(zip: ZipWriter, signal: AbortSignal): Promise<void> {
     const lines = [
       ...section('Not in this archive:', this.#lines, this.#count),
-      ...section('Written to while they were read, so perhaps of two versions:', this.#changed, this.#changedCount),
+      ...section('Changed while they were read, so they can mix two versions:', this.#changed, this.#changedCount),
     ]
     if (lines.length === 0) return
     const text = Buffer.from(lines.join('\n'))

@@ -9,7 +9,7 @@ import {
 } from '../../services/files/index.ts'
 import { isNotModified } from '../conditions.ts'
 import { compressionFor } from './archive-compression.ts'
-import { LeftOut } from './archive-left-out.ts'
+import { Omissions } from './archive-left-out.ts'
 import { openCurrent } from './content.ts'
 import { cutDownload } from './cut-download.ts'
 import { type ByteSink, bytesWritten, write } from './send-file.ts'
@@ -19,45 +19,45 @@ import { ZipWriter } from './zip/writer.ts'
 const mimeType = 'application/zip'
 
 /**
- * A folder as a ZIP file that is made while it is sent: its length is not known before, and no part of it can be asked
- * for by itself. One file is open at a time.
- * @param signal of the whole download
- * @throws as `Files.list`, PRECONDITION_FAILED
+ * Sends a folder as a ZIP archive that is created on the fly, so its length is unknown and it supports no ranges. One
+ * file is open at a time.
+ * @param signal aborts when the download must stop
+ * @throws PRECONDITION_FAILED, and as `Files.list`
  */
-export async function answerArchive(
-  found: Download,
+export async function sendArchive(
+  download: Download,
   request: FastifyRequest,
   reply: FastifyReply,
   signal: AbortSignal,
 ): Promise<null> {
-  const top = topName(found.name)
+  const top = topName(download.name)
   reply.headers({ 'Accept-Ranges': 'none', 'Cache-Control': 'private, no-cache', 'Content-Security-Policy': 'sandbox' })
-  // A link is made to be put into a page; with a credential only one's own scripts ask.
+  // Pages embed links. A request with a credential comes from a script of the same origin.
   if (request.viewer === null) reply.header('Cross-Origin-Resource-Policy', 'cross-origin')
-  const isKnown = isNotModified(request.headers, { etag: null, modifiedAt: null })
+  const isUnchanged = isNotModified(request.headers, { etag: null, modifiedAt: null })
   reply.headers({
     'Content-Type': mimeType,
     'Content-Disposition': contentDisposition({ name: `${top}.zip`, mimeType }, false),
   })
-  if (isKnown || request.method === 'HEAD') {
+  if (isUnchanged || request.method === 'HEAD') {
     reply.hijack()
-    reply.raw.writeHead(isKnown ? 304 : 200, reply.getHeaders() as Record<string, string>).end()
+    reply.raw.writeHead(isUnchanged ? 304 : 200, reply.getHeaders() as Record<string, string>).end()
     return null
   }
-  const items = archiveItems(found.location, signal)
-  // Its refusal is still an answer.
+  const items = archiveItems(download.location, signal)
+  // Until the headers are sent, a refusal is still a proper error response.
   const first = await items.next()
   reply.hijack()
   const response = reply.raw
   const zip = new ZipWriter(chunk => write(response, chunk, signal))
   try {
     response.writeHead(200, reply.getHeaders() as Record<string, string>)
-    await writeArchive(zip, { found, top, first, items }, signal)
+    await writeArchive(zip, { download, top, first, items }, signal)
     response.end()
-    found.ended(bytesWritten(response))
+    download.ended(bytesWritten(response))
   } catch (error) {
-    found.ended(bytesWritten(response), signal.aborted ? signal.reason : error)
-    // The end of an archive lists what is in it: one that was cut does not open as if it were whole.
+    download.ended(bytesWritten(response), signal.aborted ? signal.reason : error)
+    // The directory of a ZIP file is at its end, so an incomplete archive does not open.
     cutDownload(request, response, error, signal)
   } finally {
     await items.return()
@@ -67,32 +67,36 @@ export async function answerArchive(
 }
 
 interface Source {
-  found: Download
+  download: Download
   top: string
   first: IteratorResult<ArchiveItem, void>
   items: AsyncGenerator<ArchiveItem, void, undefined>
 }
 
-async function writeArchive(zip: ZipWriter, { found, top, first, items }: Source, signal: AbortSignal): Promise<void> {
-  const base = formatPath(found.entry.path)
+async function writeArchive(
+  zip: ZipWriter,
+  { download, top, first, items }: Source,
+  signal: AbortSignal,
+): Promise<void> {
+  const base = formatPath(download.entry.path)
   const nameOf = (path: string) => {
-    const below = formatPath(path as typeof found.entry.path).slice(base === '/' ? 0 : base.length)
+    const below = formatPath(path as typeof download.entry.path).slice(base === '/' ? 0 : base.length)
     return `${top}${below.split('/').map(archivedName).join('/')}`
   }
-  const leftOut = new LeftOut(top)
-  await zip.folder(top, found.entry.modifiedAt)
+  const omissions = new Omissions(top)
+  await zip.folder(top, download.entry.modifiedAt)
   for (let item = first; !item.done; item = await items.next()) {
     const { location, entry, error } = item.value
     if (error) {
-      leftOut.add(nameOf(item.value.path), error)
+      omissions.add(nameOf(item.value.path), error)
       continue
     }
     const name = nameOf(location.path)
-    leftOut.note(name)
+    omissions.note(name)
     if (entry.kind === 'directory') await zip.folder(name, entry.modifiedAt)
-    else await writeFile(zip, name, location, leftOut, signal)
+    else await writeFile(zip, name, location, omissions, signal)
   }
-  await leftOut.write(zip, signal)
+  await omissions.write(zip, signal)
   await zip.end()
 }
 
@@ -100,12 +104,12 @@ async function writeFile(
   zip: ZipWriter,
   name: string,
   location: Download['location'],
-  leftOut: LeftOut,
+  omissions: Omissions,
   signal: AbortSignal,
 ): Promise<void> {
   const opened = await openCurrent(location, signal).catch(error => {
     if (!isLeftOut(error)) throw error
-    leftOut.add(name, error)
+    omissions.add(name, error)
     return null
   })
   if (!opened) return
@@ -115,8 +119,8 @@ async function writeFile(
     const method = compressionFor(entry)
     const span = size === null ? null : { first: 0, last: size - 1 }
     const file = { name, modifiedAt, size, method }
-    // A log that grows is no reason to have none of the folder.
-    const onChange = () => leftOut.addChanged(name)
+    // A file that changes, such as a growing log, must not fail the whole archive.
+    const onChange = () => omissions.addChanged(name)
     const send = (sink: ByteSink, signal: AbortSignal) => content.send(sink, span, signal, onChange)
     await zip.file(file, async (sink, signal) => (size === 0 ? undefined : send(sink, signal)), signal)
   } finally {

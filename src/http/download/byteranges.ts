@@ -1,10 +1,10 @@
-/** Several parts of a file in one answer: RFC 9110, section 14.6. */
+/** Several ranges of a file in one response: RFC 9110, section 14.6. */
 import { randomBytes } from 'node:crypto'
 import type { Span } from './range.ts'
 
 export interface ByteRanges {
   contentType: string
-  /** Bytes of the whole body. */
+  /** The length of the whole body in bytes. */
   length: number
   parts: { head: Buffer; span: Span }[]
   end: Buffer

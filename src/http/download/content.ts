@@ -1,4 +1,4 @@
-/** The bytes of a file, wherever they come from. */
+/** Sends the bytes of a file, from the local disk or from a back end. */
 import type { FileHandle } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
@@ -6,19 +6,23 @@ import type { Download } from '../../services/files/index.ts'
 import type { CheckedEntry } from '../../storage/entries.ts'
 import type { ReadLocation } from '../../storage/location.ts'
 import type { Span } from './range.ts'
-import { type ByteSink, Shortened, sendFile, versionOf, write } from './send-file.ts'
+import { type ByteSink, fileVersion, sendFile, TruncatedContent, write } from './send-file.ts'
 
 export interface Content {
-  /** Null is all of a file whose size is unknown. */
-  /** @param onChange is called where a file on disk was written to meanwhile; without it the sending fails */
+  /**
+   * @param span null sends all of a file whose size is unknown
+   * @param onChange is called if a file on disk changed meanwhile; without it, sending fails
+   * @throws TruncatedContent, the signal's reason
+   */
   send(sink: ByteSink, span: Span | null, signal: AbortSignal, onChange?: () => void): Promise<void>
   close(): Promise<void>
 }
 
 /**
  * Opens the version that the entry describes.
- * @param spans what will be sent; at a back end the first is asked for at once, so that its refusal is still an answer
- * @throws PRECONDITION_FAILED where it has changed since
+ * @param spans the ranges to send; the first is requested from the back end at once, while an error response is still
+ * possible
+ * @throws PRECONDITION_FAILED if the file has changed since
  */
 export async function openContent(
   download: Download,
@@ -36,7 +40,7 @@ export async function openContent(
   return await fileContent(file.handle)
 }
 
-/** Opens whatever version there is now, in one call. @throws as `ReadLocation.read` */
+/** Opens the current version in one call. @throws as `ReadLocation.read` */
 export async function openCurrent(
   location: ReadLocation,
   signal: AbortSignal,
@@ -54,7 +58,7 @@ export async function openCurrent(
 }
 
 async function fileContent(handle: FileHandle): Promise<Content> {
-  const version = await versionOf(handle).catch(async error => {
+  const version = await fileVersion(handle).catch(async error => {
     await handle.close()
     throw error
   })
@@ -89,18 +93,19 @@ async function openStream({ entry, location }: Download, first: Span | null, sig
   }
 }
 
-/** `length` bytes, no more, no fewer. @throws Shortened, the signal's reason */
+/** Sends exactly `length` bytes. @throws TruncatedContent, the signal's reason */
 async function sendStream(sink: ByteSink, body: Readable, length: number | null, signal: AbortSignal): Promise<void> {
   let sent = 0
-  for await (const piece of addAbortSignal(signal, body)) {
-    // Its length would be one of characters, not of bytes.
-    const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece
-    if (!(chunk instanceof Uint8Array)) throw new Shortened('The back end sent other things than bytes')
+  for await (const part of addAbortSignal(signal, body)) {
+    // The length of a string counts UTF-16 code units, not bytes.
+    const chunk = typeof part === 'string' ? Buffer.from(part) : part
+    if (!(chunk instanceof Uint8Array)) throw new TruncatedContent('The back end sent something other than bytes')
     sent += chunk.length
     if (length !== null && sent > length) break
     await write(sink, chunk, signal)
   }
-  if (length !== null && sent !== length) throw new Shortened(`The back end sent ${sent} bytes instead of ${length}`)
+  if (length !== null && sent !== length)
+    throw new TruncatedContent(`The back end sent ${sent} bytes instead of ${length}`)
 }
 
 function isSame(a: Download['entry'] | { etag: string | null; size: number | null }, b: Download['entry']): boolean {
@@ -108,5 +113,5 @@ function isSame(a: Download['entry'] | { etag: string | null; size: number | nul
 }
 
 function changed(): AppError {
-  return new AppError('PRECONDITION_FAILED', 'The file was changed meanwhile.')
+  return new AppError('PRECONDITION_FAILED', 'The file changed during the request.')
 }

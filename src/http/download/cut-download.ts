@@ -4,17 +4,17 @@ import { AppError } from '../../errors.ts'
 import { ClientGone } from '../connection/abort.ts'
 
 /**
- * Ends a download whose headers are out: a cut connection is how the client learns that what it has is not whole.
- * @param signal the one that it ran under
+ * Ends a download whose headers were sent. Cutting the connection tells the client that the content is incomplete.
+ * @param signal the signal that the download ran under
  */
 export function cutDownload(request: FastifyRequest, response: ServerResponse, error: unknown, signal: AbortSignal) {
   const why = signal.aborted ? signal.reason : error
-  const mayNotGoOn = why instanceof AppError && why.status < 500
-  // By a reset, as what waits to be sent would still go out otherwise.
-  if (mayNotGoOn) response.socket?.resetAndDestroy()
+  const isRefused = why instanceof AppError && why.status < 500
+  // A reset discards the bytes that are still queued; they must not be sent any more.
+  if (isRefused) response.socket?.resetAndDestroy()
   response.destroy()
   const { log } = request
-  if (why instanceof ClientGone) log.info({ req: request }, 'the client went away during a download')
-  else if (mayNotGoOn) log.info({ req: request, reason: why.reason }, 'a download was cut, as it may not go on')
-  else log.error({ req: request, err: why }, 'a download was cut')
+  if (why instanceof ClientGone) log.info({ req: request }, 'the client disconnected during a download')
+  else if (isRefused) log.info({ req: request, reason: why.reason }, 'a download was cut because its grant ended')
+  else log.error({ req: request, err: why }, 'a download failed')
 }

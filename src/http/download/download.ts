@@ -12,17 +12,17 @@ import { asTransfer } from '../connection/close.ts'
 import { digestHeaders } from '../content-digest.ts'
 import { parseQuery, requireParameter } from '../query.ts'
 import { formatTag, wholeSeconds } from '../validators.ts'
-import { answerArchive } from './archive.ts'
+import { sendArchive } from './archive.ts'
 import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
 import { type Content, openContent } from './content.ts'
 import { cutDownload } from './cut-download.ts'
-import { handOverHeader, mayHandOver } from './hand-over.ts'
+import { canProxySend, proxySendfileHeader } from './hand-over.ts'
 import { parseRange, type Span } from './range.ts'
 import { bytesWritten, write } from './send-file.ts'
 
 export const downloadPath = '/api/download/proxy'
 
-/** `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`; `disposition=attachment|inline`. A folder is a ZIP file. */
+/** Serves `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`. A folder is sent as a ZIP archive. */
 export function downloadRoute(app: FastifyInstance, { files }: Services, handOver: HandOver | null): void {
   app.route({
     method: ['GET', 'HEAD'],
@@ -31,19 +31,21 @@ export function downloadRoute(app: FastifyInstance, { files }: Services, handOve
     handler: async (request, reply) => {
       const query = parseDownload(request)
       const signal = requestSignal(request)
-      const find: Find = use =>
+      const withDownload: WithDownload = use =>
         query.ticket === undefined
-          ? files.download(request.viewer, query, signal, (found, running) => use({ ...found, inline: false }, running))
+          ? files.download(request.viewer, query, signal, (download, signal) =>
+              use({ ...download, inline: false }, signal),
+            )
           : files.downloadLink(query.ticket, originOf(request), signal, use)
-      await asTransfer(app, answer(find, query.inline, request, reply, handOver))
+      await asTransfer(app, respond(withDownload, query.inline, request, reply, handOver))
     },
   })
 }
 
-type Found = Download & { inline: boolean }
-type Find = <T>(use: UseDownload<T, Found>) => Promise<T>
+type RequestedDownload = Download & { inline: boolean }
+type WithDownload = <T>(use: UseDownload<T, RequestedDownload>) => Promise<T>
 
-/** What is sent of a file. */
+/** The parts of the file that the response contains. */
 type Body =
   | { kind: 'none' }
   | { kind: 'one'; span: Span | null }
@@ -53,7 +55,7 @@ interface DownloadQuery {
   ticket: string | undefined
   providerId: string
   path: string
-  /** Undefined: as the ticket says, or not. */
+  /** Undefined leaves the choice to the ticket. */
   inline: boolean | undefined
 }
 
@@ -75,27 +77,27 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
   return { ticket, providerId: '', path: '', inline }
 }
 
-async function answer(
-  find: Find,
+async function respond(
+  withDownload: WithDownload,
   inline: boolean | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
   handOver: HandOver | null,
 ): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
-    const changed = await find(async (found, signal) => {
-      if (found.entry.kind === 'directory') return answerArchive(found, request, reply, signal)
-      const body = decide(request, reply, found, inline ?? found.inline)
+    const changed = await withDownload(async (download, signal) => {
+      if (download.entry.kind === 'directory') return sendArchive(download, request, reply, signal)
+      const body = prepare(request, reply, download, inline ?? download.inline)
       try {
-        if (handOver && body.kind !== 'none' && mayHandOver(request)) {
-          const header = await handOverHeader(handOver, found.location, found.entry.etag, signal)
+        if (handOver && body.kind !== 'none' && canProxySend(request)) {
+          const header = await proxySendfileHeader(handOver, download.location, download.entry.etag, signal)
           if (header) {
-            leaveToProxy(reply, body, found, header)
+            leaveToProxy(reply, body, download, header)
             return null
           }
         }
-        const content = body.kind === 'none' ? null : await openContent(found, spansOf(body), signal)
-        await transmit(request, reply, body, content, found, signal)
+        const content = body.kind === 'none' ? null : await openContent(download, spansOf(body), signal)
+        await transmit(request, reply, body, content, download, signal)
         return null
       } catch (error) {
         if (error instanceof AppError && error.reason === 'PRECONDITION_FAILED') return error
@@ -103,13 +105,13 @@ async function answer(
       }
     })
     if (!changed) return
-    // It was replaced between the look and the opening: once that is bad luck.
+    // The file was replaced between stat and open. That can happen once; retry, then report it.
     if (!isFirst) throw new AppError('UNAVAILABLE', 'The file is being changed: try again.', { cause: changed })
   }
 }
 
-/** Sets status and headers. @throws PRECONDITION_FAILED, RANGE_NOT_SATISFIABLE */
-function decide(request: FastifyRequest, reply: FastifyReply, { entry }: Found, inline: boolean): Body {
+/** Sets the status and the headers. @throws PRECONDITION_FAILED, RANGE_NOT_SATISFIABLE */
+function prepare(request: FastifyRequest, reply: FastifyReply, { entry }: RequestedDownload, inline: boolean): Body {
   const { headers, method } = request
   const mimeType = contentType(entry.mimeType)
   reply.headers({
@@ -119,7 +121,7 @@ function decide(request: FastifyRequest, reply: FastifyReply, { entry }: Found, 
     ...(entry.etag !== null && { ETag: formatTag(entry.etag) }),
     ...(entry.modifiedAt && { 'Last-Modified': lastModified(entry.modifiedAt) }),
   })
-  // A link is made to be put into a page; with a credential only one's own scripts ask.
+  // Pages embed links. A request with a credential comes from a script of the same origin.
   if (request.viewer === null) reply.header('Cross-Origin-Resource-Policy', 'cross-origin')
   if (isNotModified(headers, entry)) {
     reply.status(304)
@@ -130,7 +132,10 @@ function decide(request: FastifyRequest, reply: FastifyReply, { entry }: Found, 
   const range = ranged && entry.size !== null ? parseRange(headers.range ?? '', entry.size) : null
   if (range?.kind === 'unsatisfiable') {
     reply.header('Content-Range', `bytes */${entry.size}`)
-    throw new AppError('RANGE_NOT_SATISFIABLE', `The file has ${entry.size} bytes; no requested range lies inside.`)
+    throw new AppError(
+      'RANGE_NOT_SATISFIABLE',
+      `The file has ${entry.size} bytes, and no requested range lies inside it.`,
+    )
   }
   const spans = range?.kind === 'spans' ? range.spans : []
   const [first, ...more] = spans
@@ -157,7 +162,7 @@ async function transmit(
   reply: FastifyReply,
   body: Body,
   content: Content | null,
-  { ended }: Found,
+  { ended }: RequestedDownload,
   signal: AbortSignal,
 ): Promise<void> {
   const isDownload = request.method === 'GET' && reply.statusCode !== 304
@@ -176,15 +181,15 @@ async function transmit(
   }
 }
 
-/** The whole file, of which the proxy takes the ranges that the request names. It never says what it has sent. */
+/** Names the whole file; the proxy applies the ranges of the request. It never reports how much it sent. */
 function leaveToProxy(
   reply: FastifyReply,
   body: Exclude<Body, { kind: 'none' }>,
-  { entry, ended }: Found,
+  { entry, ended }: RequestedDownload,
   header: Record<string, string>,
 ): void {
-  const asked = body.kind === 'several' ? body.ranges.length : body.span && body.span.last - body.span.first + 1
-  // nginx adds its own of the second.
+  const requested = body.kind === 'several' ? body.ranges.length : body.span && body.span.last - body.span.first + 1
+  // nginx sets its own Accept-Ranges.
   reply
     .removeHeader('Content-Range')
     .removeHeader('Accept-Ranges')
@@ -192,7 +197,7 @@ function leaveToProxy(
   reply.hijack()
   reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-length': '0' })
   reply.raw.end()
-  ended(asked ?? 0)
+  ended(requested ?? 0)
 }
 
 async function sendBody(response: ServerResponse, body: Body, content: Content, signal: AbortSignal): Promise<void> {
@@ -205,7 +210,7 @@ async function sendBody(response: ServerResponse, body: Body, content: Content, 
   await write(response, body.ranges.end, signal)
 }
 
-/** Never later than now: section 8.8.2.1. */
+/** A Last-Modified date is never in the future: RFC 9110, section 8.8.2.1. */
 function lastModified(modifiedAt: Date): string {
   return new Date(Math.min(wholeSeconds(modifiedAt), Date.now())).toUTCString()
 }

@@ -1,32 +1,32 @@
 /** Byte ranges: RFC 9110, section 14. */
 import { trimWhitespace } from '../header-text.ts'
 
-/** Positions of the first and the last byte. */
+/** A range of bytes; `first` and `last` are positions, both included. */
 export interface Span {
   first: number
   last: number
 }
 
-export type RangeAnswer = { kind: 'whole' } | { kind: 'unsatisfiable' } | { kind: 'spans'; spans: Span[] }
+export type RequestedRange = { kind: 'whole' } | { kind: 'unsatisfiable' } | { kind: 'spans'; spans: Span[] }
 
-/** Whoever asks for more in one request gets the whole file: many small ranges cost more than they save. */
+/** A request with more ranges gets the whole file, because many small ranges cost more than they save. */
 export const maxRanges = 16
 
-const whole: RangeAnswer = { kind: 'whole' }
+const whole: RequestedRange = { kind: 'whole' }
 const specPattern = /^(\d*)-(\d*)$/
 
 /**
- * What a Range header asks of a file of `size` bytes. A header that is malformed, of another unit or too long is ignored,
- * as section 14.2 says. Spans that overlap or touch are joined; else their order is kept.
+ * Parses a Range header for a file of `size` bytes. A header that is malformed, too long or in another unit is ignored
+ * (section 14.2). Spans that overlap or touch are joined; otherwise their order is kept.
  */
-export function parseRange(header: string, size: number): RangeAnswer {
+export function parseRange(header: string, size: number): RequestedRange {
   const set = /^bytes=(.*)$/i.exec(header)?.[1]
   if (set === undefined) return whole
   const specs = set.split(',', 4 * maxRanges + 1).map(trimWhitespace)
-  const given = specs.filter(spec => spec !== '')
-  if (given.length === 0 || given.length > maxRanges || specs.length > 4 * maxRanges) return whole
+  const present = specs.filter(spec => spec !== '')
+  if (present.length === 0 || present.length > maxRanges || specs.length > 4 * maxRanges) return whole
   const spans: Span[] = []
-  for (const spec of given) {
+  for (const spec of present) {
     const span = parseSpec(spec, size)
     if (span === 'malformed' || span === 'everything') return whole
     if (span !== 'unsatisfiable') spans.push(span)
@@ -39,7 +39,7 @@ function parseSpec(spec: string, size: number): Span | 'malformed' | 'everything
   if (from === undefined || to === undefined || (from === '' && to === '')) return 'malformed'
   if (from === '') {
     if (Number(to) === 0) return 'unsatisfiable'
-    // The last bytes of an empty file are all of it, which no Content-Range can say.
+    // A suffix of an empty file is the whole file, which Content-Range cannot express.
     return size === 0 ? 'everything' : { first: Math.max(0, size - Number(to)), last: size - 1 }
   }
   const first = Number(from)
@@ -48,7 +48,7 @@ function parseSpec(spec: string, size: number): Span | 'malformed' | 'everything
   return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) }
 }
 
-/** Exact, however many digits. */
+/** Compares exactly, whatever the number of digits. */
 function isBelow(a: string, b: string): boolean {
   return BigInt(a) < BigInt(b)
 }

@@ -1,23 +1,23 @@
-/** Buffers that downloads read into, over and over: a fresh one for each chunk halves their speed. */
+/** Reusable read buffers for downloads. Allocating one per chunk would halve the speed. */
 
 const largest = 1024 * 1024
 const smallest = 16 * 1024
-/** Bytes in use at once, beyond which a download gets the smallest. */
+/** Bytes that all downloads can use together; beyond them, a download gets the smallest buffers. */
 const budget = 32 * 1024 * 1024
-/** Of the largest, kept for the next download. */
+/** The number of idle buffers of the largest size to keep. */
 const maxIdle = 8
 
-export interface Lease {
+export interface BufferLease {
   buffers: readonly [Buffer, Buffer]
-  /** `reusable`: nothing reads from them or writes into them any more. */
+  /** Pass `reusable: false` if an operation could still read or write the buffers. */
   release(options: { reusable: boolean }): void
 }
 
 const idle: Buffer[] = []
 let leased = 0
 
-/** Two buffers for `bytes` bytes; the more are in use, the smaller, so that slow readers share a bounded sum. */
-export function leaseBuffers(bytes: number): Lease {
+/** Leases two buffers to send `bytes` bytes. They get smaller as more are in use, so the total is bounded. */
+export function leaseBuffers(bytes: number): BufferLease {
   const size = chooseSize(bytes)
   const take = () => (size === largest ? idle.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
   const buffers = [take(), take()] as const
@@ -31,7 +31,7 @@ export function leaseBuffers(bytes: number): Lease {
   }
 }
 
-/** Halved until both are at most an eighth of what is left, and hold no more than what is to be read. */
+/** Halves the size until both buffers fit in an eighth of the remaining budget and into the bytes to read. */
 function chooseSize(bytes: number): number {
   const share = (budget - leased) / 16
   let size = largest

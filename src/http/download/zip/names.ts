@@ -1,8 +1,8 @@
-/** Names inside an archive: what systems misread is percent-encoded, so that no two names become one. */
+/** Names inside an archive. Characters that systems misread are percent-encoded, so that names stay distinct. */
 
-/** A backslash is a separator to Windows, and a control character does things to terminals. */
+/** Windows reads a backslash as a separator, and control characters can control a terminal. */
 const misread = /[\\\p{Cc}]/gu
-/** What such an encoding looks like, where a name has it of its own. */
+/** A name that already contains such an encoding is escaped once more. */
 const encoded = /%(?=(?:25)*(?:5C|[01][0-9A-F]|7F|[89][0-9A-F]))/g
 const replaced = /[/\\\p{Cc}]/gu
 
@@ -13,7 +13,7 @@ export function archivedName(name: string): string {
   })
 }
 
-/** Of the folder that all lies in, from a name that need not be one of a file. */
+/** Returns a name for the archive's top folder, from a name that need not be valid as a file name. */
 export function topName(name: string): string {
   const safe = name.replace(replaced, '_').trim()
   return /^\.{0,2}$/.test(safe) ? 'files' : safe

@@ -1,17 +1,17 @@
 /**
- * The records of a ZIP file: PKWARE's APPNOTE.TXT 6.3, section 4.3. Every entry is written before its length and checksum
- * are known, so they follow it in a data descriptor.
+ * The records of a ZIP file: PKWARE's APPNOTE.TXT 6.3, section 4.3. An entry is written before its length and checksum are
+ * known, so a data descriptor follows it.
  */
 
 export type Method = 'stored' | 'deflated'
 
 export interface EntryHeader {
-  /** With `/` between folders, and at the end of a folder's. */
+  /** Uses `/` as separator; a folder's name also ends with `/`. */
   name: Buffer
   modifiedAt: Date | null
   isFolder: boolean
   method: Method
-  /** Lengths of 8 bytes instead of 4. */
+  /** Uses 8-byte lengths instead of 4-byte ones. */
   isLarge: boolean
 }
 
@@ -21,23 +21,23 @@ export interface EntrySums {
   size: number
 }
 
-/** What does not fit in four bytes is told in the ZIP64 extra field: section 4.5.3. */
+/** Larger values go into the ZIP64 extra field: section 4.5.3. */
 const max32 = 0xffff_ffff
 const max16 = 0xffff
 const version = { folder: 20, zip64: 45 }
-/** Names are UTF-8; sums come behind the data. */
+/** General purpose flags: UTF-8 names, and a data descriptor after the data. */
 const flags = { utf8: 1 << 11, descriptor: 1 << 3 }
 const methods = { stored: 0, deflated: 8 }
-/** The upper half of the external attributes is what `stat` calls the mode, as the entry is made by Unix. */
+/** For entries made by Unix, the upper half of the external attributes is the mode that `stat` returns. */
 const madeByUnix = 3 << 8
 const fileMode = 0o100644
 const folderMode = 0o40755
 const folderBit = 0x10
 
-/** Deflate makes what cannot be compressed longer, by less than this share. */
+/** Deflate enlarges incompressible data by less than this factor. */
 const growth = 1.001
 
-/** @param size bytes; null is unknown */
+/** @param size in bytes; null if unknown */
 export function needsLarge(size: number | null): boolean {
   return size === null || size * growth + 1024 > max32
 }
@@ -64,7 +64,7 @@ export function dataDescriptor({ isLarge }: EntryHeader, { crc32, compressedSize
   return fields([4, 0x08074b50], [4, crc32], [width, compressedSize], [width, size])
 }
 
-/** Of the central directory. @param offset where the local header begins, in bytes */
+/** Builds a record of the central directory. @param offset of the local header in bytes */
 export function directoryRecord(
   entry: EntryHeader,
   { crc32, compressedSize, size }: EntrySums,
@@ -94,7 +94,7 @@ export function directoryRecord(
   return Buffer.concat([fixed, entry.name, extra])
 }
 
-/** What closes the file; lengths in bytes. */
+/** Builds the end of the archive. `offset` and `length` are in bytes. */
 export function endOfDirectory(directory: { count: number; offset: number; length: number }): Buffer {
   const { count, offset, length } = directory
   const isLarge = count >= max16 || offset >= max32 || length >= max32
@@ -155,7 +155,7 @@ function extraField(id: number, ...values: readonly Field[]): Buffer {
   return Buffer.concat([fields([2, id], [2, data.length]), data])
 }
 
-/** Info-ZIP's "extended timestamp": seconds in UTC, which the fixed fields cannot say. Nothing where they do not fit. */
+/** Builds Info-ZIP's "extended timestamp", in UTC seconds; the fixed fields have no time zone. Empty if out of range. */
 function timestamp(date: Date | null): Buffer {
   const seconds = date && Math.floor(date.getTime() / 1000)
   if (seconds === null || seconds < -0x8000_0000 || seconds > 0x7fff_ffff) return empty
@@ -167,7 +167,7 @@ function timestamp(date: Date | null): Buffer {
   return data
 }
 
-/** Two seconds fine, from 1980 to 2107, in no time zone: UTC here. Nothing known is 1980. */
+/** MS-DOS times have a resolution of two seconds and cover 1980 to 2107. They are written in UTC; unknown is 1980. */
 function dosTime(date: Date | null): { date: number; time: number } {
   const year = date?.getUTCFullYear() ?? 0
   if (!date || year < 1980) return { date: (1 << 5) | 1, time: 0 }

@@ -3,28 +3,28 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Bytes held in memory, beyond which a file takes them. */
-const held = 4 * 1024 * 1024
+/** Bytes to keep in memory before spooling to a file. */
+const maxMemory = 4 * 1024 * 1024
 
-/** Bytes that are written first and read once afterwards: in memory, or where they are many in a file without a name. */
+/** Stores bytes that are read back once: in memory, or in an unnamed temporary file if they are many. */
 export class Spool {
   #chunks: Buffer[] = []
-  #held = 0
+  #buffered = 0
   #file: FileHandle | null = null
   length = 0
 
   async add(chunk: Buffer): Promise<void> {
     this.#chunks.push(chunk)
-    this.#held += chunk.length
+    this.#buffered += chunk.length
     this.length += chunk.length
-    if (this.#held < held) return
+    if (this.#buffered < maxMemory) return
     this.#file ??= await openUnnamed()
     await this.#file.appendFile(Buffer.concat(this.#chunks))
     this.#chunks = []
-    this.#held = 0
+    this.#buffered = 0
   }
 
-  /** In the order in which they came; a chunk is good until the next one. */
+  /** Yields the bytes in order. A chunk is valid until the next one is requested. */
   async *read(): AsyncGenerator<Buffer, void, undefined> {
     if (this.#file) {
       const buffer = Buffer.allocUnsafeSlow(256 * 1024)
@@ -43,7 +43,7 @@ export class Spool {
   }
 }
 
-/** Gone with its handle, also when the process is killed. */
+/** The file is unlinked at once, so the kernel frees it when the process ends, even after a kill. */
 async function openUnnamed(): Promise<FileHandle> {
   const path = join(tmpdir(), `stowage-${randomUUID()}`)
   const file = await open(path, 'wx+', 0o600)

@@ -12,32 +12,32 @@ import {
 } from './records.ts'
 import { Spool } from './spool.ts'
 
-/** Bytes that small pieces are gathered to, so that a small file is not three packets. */
-const gathered = 64 * 1024
+/** Bytes of the write buffer; it keeps the records of a small file in one packet. */
+const bufferSize = 64 * 1024
 
 export interface ZipFile {
   name: string
   modifiedAt: Date | null
-  /** Bytes; null is unknown. */
+  /** In bytes; null if unknown. */
   size: number | null
   method: Method
 }
 
-/** Writes a ZIP file from front to back, one entry after the other. Its memory does not grow with what it writes. */
+/** Writes a ZIP file from front to back, one entry after the other, in constant memory. */
 export class ZipWriter {
   readonly #write: (chunk: Buffer) => Promise<void>
   readonly #directory = new Spool()
-  readonly #buffer = Buffer.allocUnsafeSlow(gathered)
+  readonly #buffer = Buffer.allocUnsafeSlow(bufferSize)
   #used = 0
   #position = 0
   #count = 0
 
-  /** @param write resolves once the chunk may be used again */
+  /** @param write resolves once the chunk can be reused */
   constructor(write: (chunk: Buffer) => Promise<void>) {
     this.#write = write
   }
 
-  /** @param name without the `/` at its end */
+  /** @param name without a trailing `/` */
   async folder(name: string, modifiedAt: Date | null): Promise<void> {
     const utf8 = Buffer.from(`${name}/`)
     const entry: EntryHeader = { name: utf8, modifiedAt, isFolder: true, method: 'stored', isLarge: false }
@@ -45,7 +45,7 @@ export class ZipWriter {
     await this.#put(localHeader(entry))
   }
 
-  /** @param send writes the content; what it rejects with, so does this, and the archive can only be thrown away */
+  /** @param send writes the content; if it rejects, this rejects with the same error and the archive is unusable */
   async file(
     { name, modifiedAt, size, method }: ZipFile,
     send: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
@@ -67,7 +67,7 @@ export class ZipWriter {
     await this.#flush()
   }
 
-  /** To be called in any case. */
+  /** Frees the spool. Call it also after a failure. */
   close(): Promise<void> {
     return this.#directory.close()
   }
@@ -84,7 +84,7 @@ export class ZipWriter {
   ): Promise<EntrySums> {
     const deflate = createDeflateRaw({ level: constants.Z_BEST_SPEED })
     const counter = new Counter((chunk, done) => deflate.write(chunk, done))
-    // A chunk that waits in a destroyed stream is never called back.
+    // A destroyed stream never calls back for a queued chunk, so the signal has to end the wait.
     const stop = new AbortController()
     const feeding = send(counter, AbortSignal.any([signal, stop.signal])).then(
       () => deflate.end(),
@@ -110,8 +110,8 @@ export class ZipWriter {
 
   async #put(chunk: Buffer): Promise<void> {
     this.#position += chunk.length
-    if (this.#used + chunk.length > gathered) await this.#flush()
-    if (chunk.length >= gathered) await this.#write(chunk)
+    if (this.#used + chunk.length > bufferSize) await this.#flush()
+    if (chunk.length >= bufferSize) await this.#write(chunk)
     else {
       chunk.copy(this.#buffer, this.#used)
       this.#used += chunk.length
