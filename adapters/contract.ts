@@ -145,7 +145,11 @@ export interface StorageProvider {
    * A file, only if server-side; otherwise the host streams. Makes missing parents. NOT_IN_ONE_STEP has changed nothing.
    * @throws NOT_FOUND, NOT_A_FILE, ALREADY_EXISTS, QUOTA_EXCEEDED, NOT_IN_ONE_STEP
    */
-  copy?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
+  copy?(
+    from: StoragePath,
+    to: StoragePath,
+    options: Call & { overwrite: boolean; unfinished?: Unfinished },
+  ): Promise<Entry>
 
   /**
    * A file or a directory with all beneath it, only if the back end does it as one step; otherwise the host copies and
@@ -178,12 +182,13 @@ export interface StorageProvider {
 /** Where a write tells the host what it holds at the back end: if the server is killed, another one frees it later. */
 export interface Unfinished {
   /**
-   * To be awaited before any byte is sent.
+   * Await this before the request that takes something at the back end, and again when its answer names what was taken: the
+   * later state replaces the earlier one.
    * @param state what `resumable.abort` takes; a write without such a method has no use for this
    * @throws what the write fails with then
    */
   began(state: string): Promise<void>
-  /** The file is there, or all that was held is free. */
+  /** The file is there, or all that was held is free. Without this, `resumable.abort` is called with the last state later. */
   ended(): Promise<void>
 }
 
@@ -212,8 +217,13 @@ export interface ResumableWrites {
   /**
    * Resolves with opaque state: text the host stores, encrypted, and hands back, 8 KiB at most. Whoever opened the
    * same back end can go on with it, on another replica or after a restart. Two uploads to one path do not touch.
+   * `unfinished` is for what the returned state does not name: what the back end began when its answer was lost. The host holds
+   * it until the returned state is stored.
    */
-  begin(path: StoragePath, options: Call & { size?: number; mimeType?: string }): Promise<string>
+  begin(
+    path: StoragePath,
+    options: Call & { size?: number; mimeType?: string; unfinished?: Unfinished },
+  ): Promise<string>
   /**
    * Adds `size` bytes, one `partSize` or several, at `offset`, the sum of what was added before; resolves with the new
    * state. One at a time. Safe to repeat with the same state and the same bytes after a failure, an abort or a lost answer.

@@ -105,6 +105,11 @@ export class Bucket {
     return this.#run(this.#patient, signal, work)
   }
 
+  /** Milliseconds since 1970 by the clock of the server, within five minutes. */
+  clock(): number {
+    return Date.now() + this.#calls.config.systemClockOffset
+  }
+
   /** For what is signed and not sent: the other client would have a checksum of no bytes sign for every body. */
   get signer(): S3 {
     this.#bodies.config.systemClockOffset = this.#calls.config.systemClockOffset

@@ -1,10 +1,11 @@
 import type { CompletedPart, HeadObjectCommandOutput } from '@aws-sdk/client-s3'
-import type { Entry } from '../contract.ts'
+import type { Entry, StoragePath, Unfinished } from '../contract.ts'
+import { beginNoted } from './begin.ts'
 import type { Bucket } from './bucket.ts'
 import { etagOf } from './entry.ts'
 import { withGrace } from './grace.ts'
 import { copySource } from './keys.ts'
-import { begin, complete, giveUpUnknown, type Upload } from './multipart.ts'
+import { complete } from './multipart.ts'
 import { maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { publish, storedEntry, type Target } from './publish.ts'
@@ -17,17 +18,26 @@ interface From {
   head: HeadObjectCommandOutput
 }
 
+export interface CopyOptions {
+  /** Of the target. */
+  path: StoragePath
+  signal: AbortSignal
+  unfinished: Unfinished | undefined
+}
+
 /** Inside the back end. The source is copied as it was found, or not at all. */
 export async function copyObject(
   bucket: Bucket,
   conditions: Conditions,
   { key, head }: From,
   target: Target,
-  signal: AbortSignal,
+  { path, signal, unfinished }: CopyOptions,
 ): Promise<Entry> {
   const size = head.ContentLength ?? 0
   const source = { CopySource: copySource(bucket.name, key), CopySourceIfMatch: head.ETag }
-  if (size > bucket.limits.copyBytes) return await copyInParts(bucket, conditions, { ...source, head }, target, signal)
+  if (size > bucket.limits.copyBytes) {
+    return await copyInParts(bucket, conditions, { ...source, head }, target, { path, signal, unfinished })
+  }
   const etag = await publish(bucket, conditions, target, 'copy', async condition => {
     const request = { Bucket: bucket.name, Key: target.key, ...source, ...condition }
     const answer = await bucket.step(undefined, s3 => s3.copyObject(request))
@@ -41,14 +51,14 @@ async function copyInParts(
   conditions: Conditions,
   { head, ...source }: { CopySource: string; CopySourceIfMatch: string | undefined; head: HeadObjectCommandOutput },
   target: Target,
-  signal: AbortSignal,
+  { path, signal, unfinished }: CopyOptions,
 ): Promise<Entry> {
   const size = head.ContentLength ?? 0
   const partBytes = Math.max(bucket.limits.copyPartBytes, Math.ceil(size / maxParts))
   // A copy in one request takes these along by itself.
   const { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata } = head
   const headers = { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata }
-  const upload: Upload = await begin(bucket, target.key, headers)
+  const { upload, ended, free } = await beginNoted(bucket, { path, key: target.key, headers }, unfinished)
   const parts: CompletedPart[] = []
   const failing = new AbortController()
   const either = AbortSignal.any([signal, failing.signal])
@@ -72,9 +82,11 @@ async function copyInParts(
   try {
     await Promise.all(Array.from({ length: atOnce }, copyNext))
     either.throwIfAborted()
-    return await complete(bucket, conditions, upload, target, { parts, bytes: size })
+    const entry = await complete(bucket, conditions, upload, target, { parts, bytes: size })
+    await ended()
+    return entry
   } catch (error) {
-    await giveUpUnknown(bucket, upload).catch(() => {})
+    await free()
     throw error
   }
 }

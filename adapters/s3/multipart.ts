@@ -22,12 +22,13 @@ export interface Sent {
   bytes: number
 }
 
-/** Not cut short by an abort: an upload whose id got lost could be given up by nobody. */
-export async function begin(bucket: Bucket, Key: string, headers: Record<string, unknown>): Promise<Upload> {
-  const object = { Bucket: bucket.name, Key }
-  const { UploadId } = await bucket.call(undefined, s3 => s3.createMultipartUpload({ ...headers, ...object }))
-  if (!UploadId) throw new StorageError('UNAVAILABLE', 'The back end began no upload: try again.')
-  return { ...object, UploadId }
+/** Frees the parts; an unknown upload resolves. */
+export async function giveUp(bucket: Bucket, upload: Upload): Promise<void> {
+  await bucket
+    .call(undefined, s3 => s3.abortMultipartUpload(upload))
+    .catch(error => {
+      if (error?.code !== 'NOT_FOUND') throw error
+    })
 }
 
 /** The same for an upload of which nobody else knows: a server that is busy, or away, is asked again for a while. */
@@ -40,15 +41,6 @@ export async function giveUpUnknown(bucket: Bucket, upload: Upload): Promise<voi
     }
   }
   await giveUp(bucket, upload)
-}
-
-/** Frees the parts; an unknown upload resolves. */
-export async function giveUp(bucket: Bucket, upload: Upload): Promise<void> {
-  await bucket
-    .call(undefined, s3 => s3.abortMultipartUpload(upload))
-    .catch(error => {
-      if (error?.code !== 'NOT_FOUND') throw error
-    })
 }
 
 /** @throws ALREADY_EXISTS */

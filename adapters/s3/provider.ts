@@ -185,7 +185,11 @@ export class S3Provider implements StorageProvider {
     await this.#folders.make(path, { exclusive, signal, conditions: await this.#probed() })
   }
 
-  async copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
+  async copy(
+    from: StoragePath,
+    to: StoragePath,
+    { signal, overwrite, unfinished }: Call & Overwrite & { unfinished?: Unfinished },
+  ): Promise<Entry> {
     const [source, target] = [this.#keys.file(from), { key: this.#keys.file(to), name: nameOf(to), overwrite, signal }]
     const head = await this.#bucket.head(source, signal)
     if (!head) return await this.#folders.refuseNoFile(from, signal)
@@ -194,7 +198,8 @@ export class S3Provider implements StorageProvider {
       return fileEntry(nameOf(from), head.ContentLength ?? 0, head)
     }
     const [conditions] = await Promise.all([this.#probed(), this.#folders.refuseFolder(to, overwrite, signal)])
-    const entry = await copyObject(this.#bucket, conditions, { key: source, head }, target, signal).catch(error => {
+    const options = { path: to, signal, unfinished }
+    const entry = await copyObject(this.#bucket, conditions, { key: source, head }, target, options).catch(error => {
       if (!isPrecondition(error)) throw error
       throw new StorageError('UNAVAILABLE', 'The file changed while it was copied: try again.', { cause: error })
     })

@@ -1,31 +1,15 @@
 import type { Readable } from 'node:stream'
 import type { CompletedPart } from '@aws-sdk/client-s3'
-import { type Call, type Entry, type ResumableWrites, StorageError, type StoragePath } from '../contract.ts'
+import { type Call, type Entry, type ResumableWrites, StorageError } from '../contract.ts'
+import { begin, freeLost } from './begin.ts'
 import type { Bucket } from './bucket.ts'
 import type { Folders } from './folders.ts'
 import { type Keys, nameOf } from './keys.ts'
-import { begin, complete, giveUp, giveUpUnknown, type Sent, sendBody, type Upload } from './multipart.ts'
+import { complete, giveUp, giveUpUnknown, type Sent, sendBody, type Upload } from './multipart.ts'
 import { cutFor, cutOf, Flow, maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
-
-/** Which parts there are is asked of the back end in the end; here it is only how many. */
-interface State {
-  path: StoragePath
-  id: string
-  /** Bytes of a part. */
-  part: number
-  /** Number of the next one. */
-  next: number
-  /** Bytes that are there. */
-  offset: number
-  type?: string
-}
-
-/** What frees an upload that was begun for a write in one go. */
-export function stateOf(path: StoragePath, { UploadId: id }: Upload, part: number): string {
-  return JSON.stringify({ path, id, part, next: 1, offset: 0 } satisfies State)
-}
+import { parseHeld, parseState, type State } from './upload-state.ts'
 
 export function resumableWrites(
   bucket: Bucket,
@@ -44,7 +28,7 @@ export function resumableWrites(
     signal.addEventListener('abort', onAbort, { once: true })
     try {
       signal.throwIfAborted()
-      const state = parse(text)
+      const state = parseState(text)
       if (offset !== state.offset) {
         throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
       }
@@ -67,12 +51,15 @@ export function resumableWrites(
     partSize: bucket.limits.partBytes,
     maxAppends: maxParts,
 
-    async begin(path, { signal, size, mimeType }): Promise<string> {
+    async begin(path, { signal, size, mimeType, unfinished }): Promise<string> {
       const key = keys.file(path)
       await folders.refuseFolder(path, true, signal)
-      const { UploadId: id } = await begin(bucket, key, mimeType ? { ContentType: mimeType } : {})
+      const headers = mimeType ? { ContentType: mimeType } : {}
+      const { upload, since } = await begin(bucket, { path, key, headers }, unfinished)
+      if (since === undefined) await unfinished?.ended()
       const part = roundUp(cutFor(size, bucket.limits).partBytes, bucket.limits.partBytes)
-      return JSON.stringify({ path, id, part, next: 1, offset: 0, ...(mimeType ? { type: mimeType } : {}) })
+      const state: State = { path, id: upload.UploadId, part, next: 1, offset: 0, ...(mimeType && { type: mimeType }) }
+      return JSON.stringify(state)
     },
 
     async append(text, body, options): Promise<string> {
@@ -105,8 +92,11 @@ export function resumableWrites(
 
     async abort(text, { signal }: Call): Promise<void> {
       signal.throwIfAborted()
-      const state = parseIfGood(text)
-      if (state) await giveUp(bucket, uploadOf(state))
+      const held = parseHeld(text)
+      if (!held) return
+      const Key = keys.file(held.path)
+      if (held.id) await giveUp(bucket, { Bucket: bucket.name, Key, UploadId: held.id })
+      if (held.since) await freeLost(bucket, Key, held.since)
     },
   }
 }
@@ -127,22 +117,6 @@ async function partsOf(bucket: Bucket, upload: Upload, { next }: State, signal: 
     PartNumberMarker = page.IsTruncated ? page.NextPartNumberMarker : undefined
   } while (PartNumberMarker !== undefined)
   return sent
-}
-
-function parse(text: string): State {
-  const state = parseIfGood(text)
-  if (!state) throw new StorageError('NOT_FOUND', 'The upload is not known: begin again.')
-  return state
-}
-
-function parseIfGood(text: string): State | undefined {
-  try {
-    const state = JSON.parse(text) as State
-    const isGood = typeof state.path === 'string' && typeof state.id === 'string' && Number.isSafeInteger(state.offset)
-    return isGood ? state : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function roundUp(value: number, step: number): number {

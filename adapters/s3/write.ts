@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { Entry, StoragePath, Unfinished } from '../contract.ts'
+import { beginNoted, type NotedUpload } from './begin.ts'
 import type { Bucket } from './bucket.ts'
 import { taken } from './folders.ts'
-import { begin, complete, filled, giveUp, giveUpUnknown, type Sending, sendBody, type Upload } from './multipart.ts'
+import { complete, filled, type Sending, sendBody } from './multipart.ts'
 import { takeMemory, waitForMemory } from './part-memory.ts'
 import { cutFor, Flow } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole, type Target } from './publish.ts'
-import { stateOf } from './resumable.ts'
 
 export interface WriteOptions {
   path: StoragePath
@@ -56,7 +56,7 @@ export async function writeBody(
     }
 
     async function inParts(begun?: Sending['begun']): Promise<Entry> {
-      const upload = await beginUpload().catch(error => {
+      const { upload, ended, free } = await beginUpload().catch(error => {
         begun?.memory.release({ reusable: true })
         throw error
       })
@@ -66,32 +66,19 @@ export async function writeBody(
         entry = await complete(bucket, conditions, upload, target, sent)
       } catch (error) {
         body.destroy()
-        await free(upload, unfinished ? giveUp : giveUpUnknown)
+        // Its failure must not hide the first one.
+        await free()
         throw error
       }
-      await unfinished?.ended()
+      await ended()
       return entry
     }
 
-    async function beginUpload(): Promise<Upload> {
+    async function beginUpload(): Promise<NotedUpload> {
       // Before a long body is read in vain.
       if (!target.overwrite && (await bucket.head(target.key, signal))) throw taken()
-      const upload = await begin(bucket, target.key, mimeType ? { ContentType: mimeType } : {})
-      try {
-        await unfinished?.began(stateOf(path, upload, cut.partBytes))
-      } catch (error) {
-        await free(upload, giveUpUnknown)
-        throw error
-      }
-      return upload
-    }
-
-    /** Its failure must not hide the first one; what it leaves is freed when the host asks for it, if that knows of it. */
-    async function free(upload: Upload, give: typeof giveUp): Promise<void> {
-      await give(bucket, upload).then(
-        () => unfinished?.ended(),
-        () => {},
-      )
+      const headers = mimeType ? { ContentType: mimeType } : {}
+      return await beginNoted(bucket, { path, key: target.key, headers }, unfinished)
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : error

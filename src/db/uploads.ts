@@ -179,10 +179,16 @@ export async function insertUnfinishedWrite(
     .execute()
 }
 
-export async function renewUnfinishedWrite(db: Database, id: string, lease: string): Promise<void> {
+/** @param sealedState in place of the one that is there */
+export async function renewUnfinishedWrite(
+  db: Database,
+  id: string,
+  lease: string,
+  sealedState?: Buffer,
+): Promise<void> {
   await db
     .updateTable('uploads')
-    .set({ expires_at: unfinishedEnd, lease_until: unfinishedEnd })
+    .set({ expires_at: unfinishedEnd, lease_until: unfinishedEnd, ...(sealedState && { state: sealedState }) })
     .where('id', '=', id)
     .where('lease_id', '=', lease)
     .execute()

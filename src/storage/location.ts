@@ -225,7 +225,9 @@ export class WriteLocation extends ReadLocation {
   /** Where the back end itself holds unfinished writes; else null. */
   get resumable(): ResumableLocation | null {
     const { resumable } = this.opened.provider
-    return resumable ? new ResumableLocation(resumable, this.path, this.opened.patience) : null
+    if (!resumable) return null
+    const { patience, unfinished } = this.opened
+    return new ResumableLocation(resumable, this.path, patience, work => unfinished.during(this.grant, this.path, work))
   }
 
   /** A link that writes the file, whatever stands there; as `presignRead`. */
@@ -277,7 +279,11 @@ export class WriteLocation extends ReadLocation {
     const { provider } = this.opened
     const copy = provider.copy?.bind(provider)
     if (!this.sharesBackEnd(source) || !copy) return null
-    return this.inOneStep(source, signal, call => copy(source.path, this.path, { ...options, ...call }))
+    return this.inOneStep(source, signal, call =>
+      this.opened.unfinished.during(this.grant, this.path, unfinished =>
+        copy(source.path, this.path, { ...options, ...call, unfinished }),
+      ),
+    )
   }
 
   private inOneStep(

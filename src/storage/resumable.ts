@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ResumableWrites } from '../../adapters/contract.ts'
+import type { ResumableWrites, Unfinished } from '../../adapters/contract.ts'
 import { nameOf, type StoragePath } from '../auth/path.ts'
 import { type CheckedEntry, checkEntry, fault } from './entries.ts'
 import { guardedChange } from './guarded.ts'
@@ -14,16 +14,21 @@ const abortTimeout = 30_000
 /** Milliseconds between attempts. */
 const abandonPauses = [1_000, 4_000, 15_000]
 
+/** Runs work that notes what it takes: see `createUnfinishedWrites`. */
+type Noted = <T>(work: (unfinished: Unfinished) => Promise<T>) => Promise<T>
+
 /** An unfinished write that the back end itself holds at a path. All that the adapter answers is checked here. */
 export class ResumableLocation {
   readonly #writes: ResumableWrites
   readonly #path: StoragePath
   readonly #patience: Patience
+  readonly #noted: Noted
 
-  constructor(writes: ResumableWrites, path: StoragePath, patience: Patience) {
+  constructor(writes: ResumableWrites, path: StoragePath, patience: Patience, noted: Noted) {
     this.#writes = writes
     this.#path = path
     this.#patience = patience
+    this.#noted = noted
   }
 
   /** Bytes; the size of every append is a multiple of this. */
@@ -35,10 +40,26 @@ export class ResumableLocation {
     return this.#writes.maxAppends ?? Number.POSITIVE_INFINITY
   }
 
-  begin(requestSignal: AbortSignal, options: { size?: number; mimeType?: string }): Promise<string> {
-    return within(requestSignal, this.#patience.transfer, signal =>
-      guardedChange(signal, async () => checkState(await this.#writes.begin(this.#path, { ...options, signal }))),
-    )
+  /** @param save stores the state; where that fails, the back end frees what it began */
+  async begin(
+    requestSignal: AbortSignal,
+    options: { size?: number; mimeType?: string },
+    save: (state: string) => Promise<void>,
+  ): Promise<void> {
+    await this.#noted(async unfinished => {
+      const state = await within(requestSignal, this.#patience.transfer, signal =>
+        guardedChange(signal, async () =>
+          checkState(await this.#writes.begin(this.#path, { ...options, unfinished, signal })),
+        ),
+      )
+      try {
+        await save(state)
+      } catch (error) {
+        // Nobody else knows of it.
+        await this.#abandon(state).catch(() => {})
+        throw error
+      }
+    })
   }
 
   append(
@@ -59,7 +80,7 @@ export class ResumableLocation {
   }
 
   /** The same for what nobody else knows of: a back end that is busy, or away, is asked again for a while. */
-  async abandon(state: string): Promise<void> {
+  async #abandon(state: string): Promise<void> {
     for (const pause of abandonPauses) {
       try {
         return await this.abort(state)

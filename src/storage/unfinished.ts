@@ -27,26 +27,34 @@ export function createUnfinishedWrites({ db, secrets }: { db: Database; secrets:
       const id = randomBytes(24).toString('base64url')
       const lease = randomUUID()
       let timer: NodeJS.Timeout | undefined
+      let isNoted = false
+      let isOver = false
+      const insert = (sealedState: Buffer) => {
+        const { kind: credentialKind, credentialId, member } = viewer
+        const { workspaceId, userId } = member
+        const owner = { workspaceId, userId, credentialKind, credentialId }
+        return insertUnfinishedWrite(db, { id, ...owner, providerId, path, sealedState }, lease)
+      }
       const unfinished: Unfinished = {
         async began(state) {
-          const { kind: credentialKind, credentialId, member } = viewer
-          const { workspaceId, userId } = member
-          const owner = { workspaceId, userId, credentialKind, credentialId }
           const sealedState = secrets.seal(state, `upload:${id}`)
-          await insertUnfinishedWrite(db, { id, ...owner, providerId, path, sealedState }, lease).catch(error => {
+          const note = () => (isNoted ? renewUnfinishedWrite(db, id, lease, sealedState) : insert(sealedState))
+          await note().catch(error => {
             throw toAppError(error)
           })
-          timer = setInterval(() => void renewUnfinishedWrite(db, id, lease).catch(() => {}), heartbeat).unref()
+          isNoted = true
+          timer ??= setInterval(() => void renewUnfinishedWrite(db, id, lease).catch(() => {}), heartbeat).unref()
         },
         async ended() {
-          // The sweep finds nothing to free where this fails.
-          await deleteUpload(db, id, lease).catch(() => {})
+          isOver = true
         },
       }
       try {
         return await work(unfinished)
       } finally {
         clearInterval(timer)
+        // The sweep finds nothing to free where this fails.
+        if (isNoted && isOver) await deleteUpload(db, id, lease).catch(() => {})
       }
     },
   }

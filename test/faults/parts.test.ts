@@ -14,7 +14,7 @@ const mib = 1024 * 1024
 
 t.setTimeout(120_000)
 
-t.test('parts, and the name that was taken for them, are free after the sweep', async t => {
+t.test('what S3 has begun for a killed server is free after the sweep', async t => {
   const server = await s3Server(t)
   const bucket = await server.newBucket()
   const proxy = await faultProxy(t, server.endpoint)
@@ -36,9 +36,22 @@ t.test('parts, and the name that was taken for them, are free after the sweep', 
     outgoing.write(bytes)
     return { outgoing, failed }
   }
+  // S3 begins it twice, as the answer to the first request is lost.
+  const losing = start('/losing.bin', randomBytes(20 * mib))
+  let isLost = false
+  proxy.fault = ({ method, url }) => {
+    if (isLost || method !== 'POST' || !url?.includes('losing.bin?uploads')) return undefined
+    isLost = true
+    return 'lose answer'
+  }
+  await until(async () => (await unfinished()).length === 3)
+  losing.outgoing.end()
+  await until(async () => (await world.names(world.s3)).includes('losing.bin'))
   const sending = start('/sending.bin', randomBytes(20 * mib))
   let isCompleting = false
   proxy.fault = ({ method, url }) => {
+    // S3 begins it, and the server is killed before it is told the id.
+    if (url?.includes('beginning.bin?uploads')) return { answerAfter: new Promise(() => {}) }
     const isLast = method === 'POST' && url?.includes('uploadId') && url.includes('ending.bin')
     if (!isLast) return undefined
     isCompleting = true
@@ -46,21 +59,23 @@ t.test('parts, and the name that was taken for them, are free after the sweep', 
   }
   const ending = start('/ending.bin', randomBytes(20 * mib))
   ending.outgoing.end()
-  await until(async () => isCompleting && (await unfinished()).length === 3)
-  t.same(await unfinished(), ['ending.bin', 'sending.bin', 'theirs'])
+  const beginning = start('/beginning.bin', randomBytes(20 * mib))
+  const all = ['beginning.bin', 'ending.bin', 'losing.bin', 'sending.bin', 'theirs']
+  await until(async () => isCompleting && (await unfinished()).length === all.length)
+  t.same(await unfinished(), all)
 
   await world.program().stop('SIGKILL')
-  await Promise.all([sending.failed, ending.failed])
+  await Promise.all([sending.failed, ending.failed, beginning.failed])
   proxy.fault = undefined
   await world.restart()
-  t.notOk((await world.names(world.s3)).includes('sending.bin'))
+  t.same(await world.names(world.s3), ['losing.bin'])
   await expireUploads(world)
   await world.program().stop()
   await world.restart()
 
   await until(async () => (await unfinished()).length === 1 || (await unfinished()))
   t.same(await unfinished(), ['theirs'])
-  t.same(await world.names(world.s3), [])
+  t.same(await world.names(world.s3), ['losing.bin'])
   const again = await world.upload(world.token, world.s3, '/ending.bin', 'again')
   t.equal(again.status, 201)
 })

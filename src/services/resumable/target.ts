@@ -31,14 +31,9 @@ export async function append(target: Target, gathered: readonly Buffer[], work: 
   if (!lease.record.sealedState) {
     const { size, mimeType } = lease.record
     const options = { ...(size !== null && { size }), ...(mimeType !== null && { mimeType }) }
-    const state = await resumable.begin(work, options)
-    try {
+    await resumable.begin(work, options, async state => {
       await lease.save({ sealedState: seal(secrets, lease.record, state) })
-    } catch (error) {
-      // Nobody else knows of it.
-      await resumable.abandon(state).catch(() => {})
-      throw error
-    }
+    })
   }
   const { bytes, ...options } = restOf(target, gathered)
   const state = await resumable.append(work, open(secrets, lease.record), bytes, options)

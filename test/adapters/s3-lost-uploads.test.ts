@@ -1,0 +1,159 @@
+/** Uploads in parts whose ids were lost with the answers that named them. */
+import { Readable } from 'node:stream'
+import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, UploadPartCommand } from '@aws-sdk/client-s3'
+import t, { type Test } from 'tap'
+import { at, bodyOf, call, pattern, put } from '../../adapters/conformance/kit.ts'
+import type { Unfinished } from '../../adapters/contract.ts'
+import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
+import { s3Server } from '../servers/radosgw.ts'
+import { openS3, smallParts } from './s3-provider.ts'
+
+t.setTimeout(300_000)
+
+const mib = 1024 * 1024
+const server = await s3Server(t)
+const bytes = pattern(6 * mib)
+
+/** What a host knows: the last state, or undefined once it ended. */
+class Notes implements Unfinished {
+  state: string | undefined
+  readonly all: string[] = []
+
+  async began(state: string): Promise<void> {
+    this.all.push(state)
+    this.state = state
+  }
+
+  async ended(): Promise<void> {
+    this.state = undefined
+  }
+}
+
+async function start(t: Test) {
+  const bucket = await server.newBucket()
+  const proxy = await faultProxy(t, server.endpoint)
+  const limits = { ...smallParts, copyBytes: 5 * mib, copyPartBytes: 5 * mib }
+  const account = { ...server, endpoint: proxy.endpoint }
+  const provider = await openS3(account, bucket, { limits, config: { prefix: '' } })
+  await put(provider, 'source', bytes)
+  const { client } = server
+  return {
+    provider,
+    /** Meets the requests that begin an upload with these, one after the other. */
+    meetBeginnings(...faults: (Fault | undefined)[]) {
+      proxy.fault = ({ method, url }) => (method === 'POST' && url?.includes('?uploads') ? faults.shift() : undefined)
+    },
+    async uploads(): Promise<(string | undefined)[]> {
+      const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
+      return Uploads.map(({ Key }) => Key).sort()
+    },
+    async beginTheirs(Key: string, parts: number) {
+      const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key }))
+      for (let PartNumber = 1; PartNumber <= parts; PartNumber += 1) {
+        await client.send(new UploadPartCommand({ Bucket: bucket, Key, UploadId, PartNumber, Body: 'part' }))
+      }
+    },
+  }
+}
+
+type Started = Awaited<ReturnType<typeof start>>
+
+const beginnings: Record<string, (started: Started, unfinished: Unfinished) => Promise<unknown>> = {
+  'a write': ({ provider }, unfinished) =>
+    provider.write(at('file'), bodyOf(bytes), { ...call(), size: bytes.length, overwrite: true, unfinished }),
+  'a write that fails': async ({ provider }, unfinished) => {
+    const body = Readable.from(
+      (async function* () {
+        yield bytes
+        throw new Error('broken')
+      })(),
+    )
+    const options = { ...call(), size: 20 * mib, overwrite: true, unfinished }
+    await provider.write(at('file'), body, options).catch(() => {})
+  },
+  'a copy in parts': ({ provider }, unfinished) =>
+    provider.copy(at('source'), at('file'), { ...call(), overwrite: true, unfinished }),
+  'a resumable upload': async ({ provider }, unfinished) => {
+    const state = await provider.resumable.begin(at('file'), { ...call(), unfinished })
+    const options = { ...call(), offset: 0, size: bytes.length, overwrite: true }
+    await provider.resumable.complete(state, bodyOf(bytes), options)
+  },
+}
+
+for (const [what, run] of Object.entries(beginnings)) {
+  t.test(`${what}: the host knows before S3 does, and until nothing can be left`, async t => {
+    const started = await start(t)
+    const { provider, meetBeginnings, uploads, beginTheirs } = started
+
+    await t.test('all goes well', async t => {
+      const notes = new Notes()
+      const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+      meetBeginnings({ answerAfter: answered })
+      const running = run(started, notes)
+      while ((await uploads()).length === 0) await new Promise(resolve => setTimeout(resolve, 10))
+      t.equal(notes.all.length, 1)
+      const early = notes.state ?? ''
+      answer()
+      await running
+      t.equal(notes.state, undefined)
+      t.same(await uploads(), [])
+      // As after a kill in that moment.
+      await beginTheirs('file', 0)
+      await provider.resumable.abort(early, call())
+      t.same(await uploads(), [])
+    })
+
+    await t.test('an answer is lost', async t => {
+      const notes = new Notes()
+      meetBeginnings('lose answer')
+      await run(started, notes)
+      t.same(await uploads(), ['file'], 'which nobody can name')
+      await beginTheirs('file', 1)
+      for (const key of ['file 2', 'file/below', 'fil']) await beginTheirs(key, 0)
+      const theirs = ['fil', 'file', 'file 2', 'file/below']
+      await provider.resumable.abort(notes.state ?? '', call())
+      t.same(await uploads(), theirs, 'those of others stay')
+      await provider.resumable.abort(notes.state ?? '', call())
+      t.same(await uploads(), theirs)
+    })
+  })
+}
+
+t.test('no answer comes at all', async t => {
+  const started = await start(t)
+  const notes = new Notes()
+  started.meetBeginnings('lose answer', 'lose answer', 'lose answer', 'lose answer')
+  await t.rejects(beginnings['a write']?.(started, notes) ?? Promise.resolve(), { code: 'UNAVAILABLE' })
+  t.equal((await started.uploads()).length, 4)
+  await started.provider.resumable.abort(notes.state ?? '', call())
+  t.same(await started.uploads(), [])
+})
+
+t.test('S3 refuses, and so has begun nothing', async t => {
+  const started = await start(t)
+  const notes = new Notes()
+  started.meetBeginnings({ answer: { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' } })
+  await t.rejects(beginnings['a write']?.(started, notes) ?? Promise.resolve(), { code: 'PERMISSION_DENIED' })
+  t.equal(notes.all.length, 1)
+  t.equal(notes.state, undefined)
+})
+
+t.test('what was begun long before or after is left alone', async t => {
+  const { provider, uploads, beginTheirs } = await start(t)
+  await beginTheirs('file', 0)
+  for (const hours of [-1, 1]) {
+    const since = Date.now() + hours * 3_600_000
+    await provider.resumable.abort(JSON.stringify({ path: 'file', since }), call())
+    t.same(await uploads(), ['file'])
+  }
+})
+
+t.test('more uploads of one key than S3 lists at once', async t => {
+  const { provider, uploads, beginTheirs } = await start(t)
+  const workers = Array.from({ length: 10 }, async () => {
+    for (let i = 0; i < 110; i += 1) await beginTheirs('file', 0)
+  })
+  await Promise.all(workers)
+  await provider.resumable.abort(JSON.stringify({ path: 'file', since: Date.now() }), call())
+  t.same(await uploads(), [])
+})
