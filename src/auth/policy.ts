@@ -5,7 +5,7 @@
  */
 import { AppError } from '../errors.ts'
 import { basePathIn, containsAccess, type ProviderAccess } from './access.ts'
-import { formatPath, isWithin, root, type StoragePath } from './path.ts'
+import { formatPath, isWithin, type StoragePath } from './path.ts'
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
 import { type Member, memberReach, type Reach, requireViewer, type Viewer } from './viewer.ts'
 
@@ -44,11 +44,6 @@ export function grant<S extends Scope>(
     throw new AppError('OUTSIDE_BASE_PATH', `This credential reaches only ${formatPath(base)} of the provider.`)
   }
   return { [decided]: true, ...need, workspaceId: present.member.workspaceId, viewer: present }
-}
-
-/** For what concerns a provider as a whole. @throws as `grant` */
-export function grantProvider<S extends Scope>(viewer: Viewer | null, scope: S, providerId: string): Grant<S> {
-  return grant(viewer, { scope, providerId, path: root })
 }
 
 /** The top of what the viewer reaches in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */

@@ -6,26 +6,10 @@ import SchemaBuilder, {
 } from '@pothos/core'
 import ComplexityPlugin from '@pothos/plugin-complexity'
 import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
-import { requireScope, requireSession } from '../auth/policy.ts'
-import type { Scope } from '../auth/scopes.ts'
-import { requireViewer } from '../auth/viewer.ts'
 import type { AuditAction } from '../db/schema.ts'
 import type { GraphqlContext } from './context.ts'
-
-/**
- * What a field needs, as its `authScopes`. The services authorise again, path by path; this refuses early and makes the
- * schema show it. Every field of Query and Mutation has one, and every other field whose resolver uses the context.
- */
-export interface Rules {
-  /** Nothing: anybody may ask. */
-  public: true
-  /** Any credential. */
-  credential: true
-  /** A session; an API key does not do. */
-  session: true
-  /** A credential that reaches at least this. */
-  scope: Scope
-}
+import { decideRules, type Rules } from './rules.ts'
+import './rules-plugin.ts'
 
 declare global {
   export namespace PothosSchemaTypes {
@@ -54,7 +38,7 @@ export const builder = new SchemaBuilder<{
     JSON: { Input: unknown; Output: unknown }
   }
 }>({
-  plugins: [ComplexityPlugin, ScopeAuthPlugin],
+  plugins: [ComplexityPlugin, ScopeAuthPlugin, 'rules'],
   defaultFieldNullability: false,
   // A limit is checked before execution (see cost.ts), not while it is under way.
   complexity: { disabled: true },
@@ -62,12 +46,7 @@ export const builder = new SchemaBuilder<{
     defaultStrategy: 'all',
     // What the policy throws reaches the client as it is.
     treatErrorsAsUnauthorized: false,
-    authScopes: ({ viewer }) => ({
-      public: true,
-      credential: () => Boolean(requireViewer(viewer)),
-      session: () => Boolean(requireSession(viewer)),
-      scope: scope => Boolean(requireScope(viewer, scope)),
-    }),
+    authScopes: decideRules,
   },
 })
 

@@ -2,10 +2,11 @@ import { type FieldNode, type GraphQLError, type GraphQLSchema, valueFromASTUnty
 import type { AuditAction } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
 import type { AuditFacts } from '../services/audit.ts'
+import { siblingOf } from '../services/files/index.ts'
 import type { GraphqlContext } from './context.ts'
 import { causeOf } from './error-formatter.ts'
 
-/** What a field refuses before a service is asked, or while it only reads, is an event of the audit log, too. */
+/** Records in the audit log what the rule of a field refused, and what was refused while it only read. */
 export function noteRefusals(
   errors: readonly GraphQLError[],
   schema: GraphQLSchema,
@@ -15,10 +16,14 @@ export function noteRefusals(
   for (const error of errors) {
     const cause = causeOf(error)
     const node = error.nodes?.[0]
-    if (!(cause instanceof AppError) || cause.code !== 'FORBIDDEN' || node?.kind !== 'Field') continue
+    if (!(cause instanceof AppError) || node?.kind !== 'Field') continue
     const name = node.name.value
     const isRoot = error.path?.length === 1
-    const action = (isRoot ? actionOf(schema, name) : undefined) ?? 'READ'
+    const mutation = isRoot ? actionOf(schema, name) : undefined
+    // The rule of a mutation parses its paths, so the service that records such an error is not called.
+    const isRefusal = cause.code === 'FORBIDDEN' || (mutation && cause.reason === 'INVALID_PATH')
+    if (!isRefusal) continue
+    const action = mutation ?? 'READ'
     const facts = { ...objectsIn(node, variables ?? {}, action), details: { field: name } }
     services.audit.noteRefusal(viewer, action, facts, cause)
   }
@@ -38,13 +43,15 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
     else given[name.value] = plain
   }
   const text = (name: string) => (typeof given[name] === 'string' ? given[name] : undefined)
-  const [id, userId, toPath] = [text('id'), text('userId'), text('toPath')]
+  const [id, userId, path] = [text('id'), text('userId'), text('path')]
   if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
   if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
   const providerId = text('providerId') ?? (action.startsWith('PROVIDER_') ? id : undefined)
+  const isRename = action === 'RENAME' && path !== undefined
+  const toPath = isRename ? siblingOf(path, text('name') ?? '') : text('toPath')
   return {
-    ...(providerId !== undefined && { place: { providerId, path: text('path') } }),
+    ...(providerId !== undefined && { place: { providerId, path } }),
     ...(providerId !== undefined &&
       toPath !== undefined && { to: { providerId: text('toProviderId') ?? providerId, path: toPath } }),
   }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { AuditAction } from '../db/schema.ts'
+import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
 import { handleError } from './error-handler.ts'
 
@@ -13,8 +14,10 @@ declare module 'fastify' {
 /** What a route refuses before a service is asked is an event of the audit log, too. */
 export function handleErrors(app: FastifyInstance, { audit }: Services): void {
   app.setErrorHandler((thrown, request, reply) => {
-    const action = request.routeOptions.config?.audit ?? 'READ'
-    audit.noteRefusal(request.viewer, action, { ...placeIn(request), details: { route: routeOf(request) } }, thrown)
+    if (thrown instanceof AppError && thrown.code === 'FORBIDDEN') {
+      const action = request.routeOptions.config?.audit ?? 'READ'
+      audit.noteRefusal(request.viewer, action, { ...placeIn(request), details: { route: routeOf(request) } }, thrown)
+    }
     handleError(thrown, request, reply)
   })
 }

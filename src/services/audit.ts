@@ -115,9 +115,9 @@ export function createAudit({
       queue.add(createEvent(viewer ?? { origin: ownOrigin }, action, facts, 'CUT'))
     },
 
-    /** For the entrances: what was refused to a credential before any service heard of it, or while only reading. */
-    noteRefusal(viewer: Viewer | null, action: AuditAction, facts: AuditFacts, error: unknown): void {
-      if (!viewer || !(error instanceof AppError) || error.code !== 'FORBIDDEN' || isTold(error)) return
+    /** What a front end refused to a credential before it called a service, or while it only read. */
+    noteRefusal(viewer: Viewer | null, action: AuditAction, facts: AuditFacts, error: AppError): void {
+      if (!viewer || isTold(error)) return
       queue.add(createEvent(viewer, action, facts, error.reason))
     },
 

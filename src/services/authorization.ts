@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { OAuthFlow } from '../../adapters/contract.ts'
 import { hashToken } from '../auth/api-key.ts'
+import { authorize, needs } from '../auth/needs.ts'
 import { bindState, createBrowserKey, createTicket, isBoundState, ticketOf } from '../auth/oauth-state.ts'
-import { grantProvider } from '../auth/policy.ts'
 import type { Secrets } from '../auth/secrets.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { Change, Database } from '../db/client.ts'
@@ -111,7 +111,8 @@ export function createAuthorization(options: {
 
   /** What it was begun with must still be good, and reach the provider as it was then. */
   async function confirm({ by, version }: Pending, providerId: string, origin: Origin) {
-    const granted = grantProvider(await credentials.recall({ ...by, origin }), 'admin', providerId)
+    const now = await credentials.recall({ ...by, origin })
+    const [granted] = authorize(now, needs.manageProvider, { id: providerId })
     const record = await storage.record(granted)
     if (record.version !== version) throw changedMeanwhile()
     return { record, viewer: granted.viewer }
@@ -124,7 +125,7 @@ export function createAuthorization(options: {
      */
     authorize(viewer: Viewer | null, id: string, baseUrl: string): Promise<string> {
       return audit.recorded(viewer, 'PROVIDER_AUTHORIZE', { place: { providerId: id } }, async recording => {
-        const granted = grantProvider(viewer, 'admin', id)
+        const [granted] = authorize(viewer, needs.manageProvider, { id })
         const record = await storage.record(granted)
         return recording.commit(change => begin(change, granted.viewer, record, baseUrl))
       })
@@ -177,7 +178,9 @@ export function createAuthorization(options: {
           throw fromAdapter(cause)
         })
         // The vendor may have taken its time.
-        await credentials.recall({ ...by, origin }).then(viewer => grantProvider(viewer, 'admin', taken.providerId))
+        await credentials
+          .recall({ ...by, origin })
+          .then(viewer => authorize(viewer, needs.manageProvider, { id: taken.providerId }))
         return recording.commit(async trx => {
           // A new version: what was opened with the consent of somebody else is not used again.
           const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { ConfigSchema, Quota, StorageProvider } from '../../adapters/contract.ts'
 import { basePathIn } from '../auth/access.ts'
+import { authorize, needs } from '../auth/needs.ts'
 import { root } from '../auth/path.ts'
-import { grantProvider, grantReach, requireEveryProvider, requireScope } from '../auth/policy.ts'
+import { grantReach, requireEveryProvider, requireScope } from '../auth/policy.ts'
 import { includesScope } from '../auth/scopes.ts'
 import type { Secrets } from '../auth/secrets.ts'
 import type { Viewer } from '../auth/viewer.ts'
@@ -175,7 +176,7 @@ export function createProviders(options: {
     ): Promise<ProviderRecord> {
       const place = { providerId: input.id }
       return audit.recorded(viewer, 'PROVIDER_UPDATE', { place }, async recording => {
-        const record = await storage.record(grantProvider(viewer, 'admin', input.id))
+        const record = await storage.record(authorize(viewer, needs.manageProvider, input)[0])
         recording.add({ providerName: record.name })
         const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
         if (name !== undefined) recording.add({ details: { newName: name } })
@@ -216,7 +217,8 @@ export function createProviders(options: {
     /** What is stored at the back end stays there, what is not complete goes. @throws as `update` */
     async disconnect(viewer: Viewer | null, id: string): Promise<void> {
       await audit.recorded(viewer, 'PROVIDER_DISCONNECT', { place: { providerId: id } }, async recording => {
-        const record = await storage.record(grantProvider(viewer, 'admin', id))
+        const [granted] = authorize(viewer, needs.manageProvider, { id })
+        const record = await storage.record(granted)
         recording.add({ providerName: record.name })
         await uploads.abandon(record.id)
         await recording.commit(change => deleteProvider(change, record.id))
@@ -227,7 +229,7 @@ export function createProviders(options: {
     /** Asks the back end now and keeps what it says as the status. @throws as `update` */
     test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
       return audit.recorded(viewer, 'PROVIDER_TEST', { place: { providerId: id } }, async recording => {
-        const granted = grantProvider(viewer, 'admin', id)
+        const [granted] = authorize(viewer, needs.manageProvider, { id })
         const record = await storage.record(granted)
         const outcome = await reopen(record).then(
           () => ({ status: 'CONNECTED', statusReason: null }) as const,

@@ -35,7 +35,7 @@ const Session = builder.objectRef<OpenSession>('Session').implement({
 builder.queryField('sessions', t =>
   t.field({
     type: [Session],
-    description: 'Your own that can still be used, the newest first, at most 200. Needs a session.',
+    description: 'Your own that can still be used, the newest first, at most 200.',
     authScopes: { session: true },
     resolve: (_root, _args, { services, viewer }) => services.accounts.sessions(viewer),
   }),
@@ -71,7 +71,7 @@ builder.mutationFields(t => ({
   register: t.field({
     type: AuthPayload,
     description:
-      'Makes an account and signs in. The first person founds the workspace and owns it; later ones reach nothing until an administrator gives them a role. Needs no credential.',
+      'Makes an account and signs in. The first person founds the workspace and owns it; later ones reach nothing until an administrator gives them a role.',
     audit: 'REGISTER',
     authScopes: { public: true },
     complexity: passwordCost,
@@ -80,7 +80,7 @@ builder.mutationFields(t => ({
   }),
   login: t.field({
     type: AuthPayload,
-    description: 'Signs in. Needs no credential.',
+    description: 'Signs in.',
     audit: 'LOGIN',
     authScopes: { public: true },
     complexity: passwordCost,
@@ -88,7 +88,7 @@ builder.mutationFields(t => ({
     resolve: (_root, { input }, { services, origin }) => services.accounts.login(input, origin),
   }),
   logout: t.boolean({
-    description: 'Ends the session of this request, at once and everywhere. True once it has ended. Needs a session.',
+    description: 'Ends the session of this request, at once and everywhere. True once it has ended.',
     audit: 'LOGOUT',
     authScopes: { session: true },
     resolve: async (_root, _args, { services, viewer }) => {
@@ -97,7 +97,7 @@ builder.mutationFields(t => ({
     },
   }),
   revokeSession: t.boolean({
-    description: 'Ends one of your own sessions, at once and everywhere. True once it has ended. Needs a session.',
+    description: 'Ends one of your own sessions, at once and everywhere. True once it has ended.',
     audit: 'LOGOUT',
     authScopes: { session: true },
     args: { id: t.arg.id({ required: true, description: 'Of the session.' }) },
@@ -108,7 +108,7 @@ builder.mutationFields(t => ({
   }),
   changePassword: t.field({
     type: AuthPayload,
-    description: 'This session stays, all others of the person end. Needs a session.',
+    description: 'This session stays, all others of the person end.',
     audit: 'PASSWORD_CHANGE',
     authScopes: { session: true },
     complexity: passwordCost,

@@ -85,13 +85,11 @@ const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
   }),
 })
 
-const keyManagers = 'Needs a session, or an `admin` key without restrictions.'
-
 builder.queryFields(t => ({
   apiKeys: t.field({
     type: [ApiKeyRef],
-    description: `The keys of one person, the newest first. ${keyManagers}`,
-    authScopes: { credential: true },
+    description: 'The keys of one person, the newest first.',
+    authScopes: { keyManager: true },
     args: {
       ofUser: t.arg.id({ description: 'Of another member, with the scope `admin`; your own unless it is given.' }),
       includeInactive: t.arg.boolean({
@@ -105,8 +103,8 @@ builder.queryFields(t => ({
   }),
   apiKey: t.field({
     type: ApiKeyRef,
-    description: `One key: your own, or with the scope \`admin\` that of a member. ${keyManagers}`,
-    authScopes: { credential: true },
+    description: 'One key: your own, or with the scope `admin` that of a member.',
+    authScopes: { keyManager: true },
     args: { id: t.arg.id({ required: true, description: 'Of the key.' }) },
     resolve: (_root, { id }, { services, viewer }) => services.apiKeys.get(viewer, id),
   }),
@@ -115,17 +113,17 @@ builder.queryFields(t => ({
 builder.mutationFields(t => ({
   createApiKey: t.field({
     type: CreateApiKeyPayload,
-    description: `Makes a key of your own, which never exceeds you. ${keyManagers}`,
+    description: 'Makes a key of your own, which never exceeds you.',
     audit: 'API_KEY_CREATE',
-    authScopes: { credential: true },
+    authScopes: { keyManager: true },
     args: { input: t.arg({ type: CreateApiKeyInput, required: true, description: 'What the key may do.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.apiKeys.create(viewer, input),
   }),
   renameApiKey: t.field({
     type: ApiKeyRef,
-    description: `Changes the name of a key, and nothing else. ${keyManagers}`,
+    description: 'Changes the name of a key, and nothing else.',
     audit: 'API_KEY_RENAME',
-    authScopes: { credential: true },
+    authScopes: { keyManager: true },
     args: {
       id: t.arg.id({ required: true, description: 'Of the key.' }),
       name: t.arg.string({ required: true, description: '1 to 200 characters.' }),
@@ -134,9 +132,9 @@ builder.mutationFields(t => ({
   }),
   revokeApiKey: t.field({
     type: ApiKeyRef,
-    description: `Ends a key, at once and for good. ${keyManagers}`,
+    description: 'Ends a key, at once and for good.',
     audit: 'API_KEY_REVOKE',
-    authScopes: { credential: true },
+    authScopes: { keyManager: true },
     args: { id: t.arg.id({ required: true, description: 'Of the key.' }) },
     resolve: (_root, { id }, { services, viewer }) => services.apiKeys.revoke(viewer, id),
   }),

@@ -3,6 +3,7 @@ import type { AuditAction } from '../../db/schema.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { AuditEventRef } from '../refs.ts'
+import { notALocation } from '../rules-plugin.ts'
 import { definePage } from './page.ts'
 import { CredentialKind } from './viewer.ts'
 
@@ -120,7 +121,11 @@ const AuditEventFilter = builder.inputType('AuditEventFilter', {
     userId: t.id({ description: 'Of who did it.' }),
     credentialId: t.id({ description: 'Of the session or API key that it was done with.' }),
     providerId: t.id({ description: 'Of the provider that it was about, or that something went to.' }),
-    pathPrefix: t.string({ description: 'A file or folder of `providerId`, with all below it.' }),
+    pathPrefix: t.string({
+      description: 'A file or folder of `providerId`, with all below it.',
+      // It narrows the answer, which holds nothing beyond what the credential reaches.
+      ...notALocation,
+    }),
     action: t.field({ type: AuditActionEnum, description: 'What was done.' }),
     result: t.string({ description: '`OK`, `CUT` or the `reason` of an error.' }),
     since: t.field({ type: 'DateTime', description: 'From then on.' }),
@@ -134,7 +139,7 @@ builder.queryField('auditEvents', t =>
   t.field({
     type: AuditEventConnection,
     description:
-      'The audit log, the newest first. Needs the scope `admin`; without access to everything, only what happened in places that are reached is seen.',
+      'The audit log, the newest first. A credential without access to everything sees only what happened in locations that it reaches.',
     authScopes: { scope: 'admin' },
     args: {
       first: t.arg.int({ defaultValue: 50, description: `How many at most, 1 to ${maxPage}.` }),

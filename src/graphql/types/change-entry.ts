@@ -1,7 +1,9 @@
+import { needs } from '../../auth/needs.ts'
 import type { ConflictBehavior } from '../../services/files/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { EntryRef, FolderRef } from '../refs.ts'
+import { at } from '../rules.ts'
 
 /** Making, renaming, moving, copying and deleting files and folders. */
 
@@ -74,23 +76,21 @@ const DeletePayload = builder.objectRef<{ deletedPath: string }>('DeletePayload'
   fields: t => ({ deletedPath: t.exposeString('deletedPath', { description: 'Where it was.' }) }),
 })
 
-const needs = 'Needs the scope `write` at every path it touches.'
-
 builder.mutationFields(t => ({
   createFolder: t.field({
     type: FolderRef,
-    description: `Makes a folder. ${needs}`,
+    description: 'Makes a folder.',
     audit: 'FOLDER_CREATE',
-    authScopes: { scope: 'write' },
+    authScopes: at(needs.create),
     complexity: backEndCost,
     args: { input: t.arg({ type: CreateFolderInput, required: true, description: 'The folder.' }) },
     resolve: (_root, { input }, { services, viewer, signal }) => services.files.createFolder(viewer, input, signal),
   }),
   rename: t.field({
     type: EntryRef,
-    description: `Gives a file or folder another name in the same folder. ${needs}`,
+    description: 'Gives a file or folder another name in the same folder.',
     audit: 'RENAME',
-    authScopes: { scope: 'write' },
+    authScopes: at(needs.rename),
     complexity: backEndCost,
     args: { input: t.arg({ type: RenameInput, required: true, description: 'What, and its new name.' }) },
     resolve: (_root, { input }, { services, viewer, signal }) =>
@@ -98,9 +98,9 @@ builder.mutationFields(t => ({
   }),
   move: t.field({
     type: EntryRef,
-    description: `Moves a file, or a folder with all in it; one step where the back end can. ${needs}`,
+    description: 'Moves a file, or a folder with all in it; one step where the back end can.',
     audit: 'MOVE',
-    authScopes: { scope: 'write' },
+    authScopes: at(needs.move),
     complexity: backEndCost,
     args: { input: t.arg({ type: MoveInput, required: true, description: 'From where to where.' }) },
     resolve: (_root, { input }, { services, viewer, signal }) =>
@@ -108,10 +108,9 @@ builder.mutationFields(t => ({
   }),
   copy: t.field({
     type: EntryRef,
-    description:
-      'Copies a file, or a folder with all in it. Needs the scope `write` where it goes, `read` where it is.',
+    description: 'Copies a file, or a folder with all in it.',
     audit: 'COPY',
-    authScopes: { scope: 'write' },
+    authScopes: at(needs.copy),
     complexity: backEndCost,
     args: { input: t.arg({ type: CopyInput, required: true, description: 'From where to where.' }) },
     resolve: (_root, { input }, { services, viewer, signal }) =>
@@ -119,9 +118,9 @@ builder.mutationFields(t => ({
   }),
   delete: t.field({
     type: DeletePayload,
-    description: `Deletes a file or a folder, for good. ${needs}`,
+    description: 'Deletes a file or a folder, for good.',
     audit: 'DELETE',
-    authScopes: { scope: 'write' },
+    authScopes: at(needs.delete),
     complexity: backEndCost,
     args: { input: t.arg({ type: DeleteInput, required: true, description: 'What to delete.' }) },
     resolve: async (_root, { input }, { services, viewer, signal }) => ({

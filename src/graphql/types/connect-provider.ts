@@ -1,7 +1,9 @@
+import { needs } from '../../auth/needs.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'
+import { at } from '../rules.ts'
 
 /** Connecting, changing and disconnecting providers. */
 
@@ -51,14 +53,12 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
   }),
 })
 
-const needs = 'Needs the scope `admin` and the entire provider.'
-
 builder.mutationFields(t => ({
   connectProvider: t.field({
     type: ConnectProviderPayload,
-    description: 'Connects a back end, once it has been found to work. Needs the scope `admin` on all providers.',
+    description: 'Connects a back end, once it has been found to work.',
     audit: 'PROVIDER_CONNECT',
-    authScopes: { scope: 'admin' },
+    authScopes: { everyProvider: 'admin' },
     complexity: backEndCost,
     args: { input: t.arg({ type: ConnectProviderInput, required: true, description: 'The back end.' }) },
     resolve: async (_root, { input }, context) => {
@@ -76,9 +76,9 @@ builder.mutationFields(t => ({
   }),
   updateProvider: t.field({
     type: StorageProviderRef,
-    description: `Changes the name or the configuration, which is tried first. ${needs}`,
+    description: 'Changes the name or the configuration, which is tried first.',
     audit: 'PROVIDER_UPDATE',
-    authScopes: { scope: 'admin' },
+    authScopes: at(needs.manageProvider),
     complexity: backEndCost,
     args: { input: t.arg({ type: UpdateProviderInput, required: true, description: 'What to change.' }) },
     resolve: async (_root, { input }, context) => {
@@ -88,9 +88,9 @@ builder.mutationFields(t => ({
     },
   }),
   disconnectProvider: t.boolean({
-    description: `Forgets a provider; what is stored at the back end stays there. True once it is gone. ${needs}`,
+    description: 'Forgets a provider; what is stored at the back end stays there. True once it is gone.',
     audit: 'PROVIDER_DISCONNECT',
-    authScopes: { scope: 'admin' },
+    authScopes: at(needs.manageProvider),
     args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
     resolve: async (_root, { id }, context) => {
       await context.services.providers.disconnect(context.viewer, id)
@@ -100,9 +100,9 @@ builder.mutationFields(t => ({
   }),
   authorizeProvider: t.field({
     type: AuthorizeProviderPayload,
-    description: `Starts (or starts again) the OAuth consent of a provider that needs one. ${needs}`,
+    description: 'Starts (or starts again) the OAuth consent of a provider that needs one.',
     audit: 'PROVIDER_AUTHORIZE',
-    authScopes: { scope: 'admin' },
+    authScopes: at(needs.manageProvider),
     complexity: backEndCost,
     args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
     resolve: async (_root, { id }, { services, viewer, baseUrl }) => ({
@@ -111,9 +111,9 @@ builder.mutationFields(t => ({
   }),
   testProvider: t.field({
     type: StorageProviderRef,
-    description: `Asks the back end now, and keeps what it says as the status. ${needs}`,
+    description: 'Asks the back end now, and keeps what it says as the status.',
     audit: 'PROVIDER_TEST',
-    authScopes: { scope: 'admin' },
+    authScopes: at(needs.manageProvider),
     complexity: backEndCost,
     args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
     resolve: async (_root, { id }, context) => {

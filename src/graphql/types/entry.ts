@@ -1,9 +1,11 @@
+import { needs } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import { entryId, type FileEntry } from '../../services/files/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { EntryRef, FileRef, FolderRef, StorageProviderRef } from '../refs.ts'
+import { at } from '../rules.ts'
 
 EntryRef.implement({
   description: 'A file or a folder.',
@@ -37,8 +39,8 @@ const place = {
 builder.queryFields(t => ({
   entry: t.field({
     type: EntryRef,
-    description: 'The file or folder at a path. Needs the scope `read`.',
-    authScopes: { scope: 'read' },
+    description: 'The file or folder at a path.',
+    authScopes: at(needs.read),
     complexity: backEndCost,
     args: {
       providerId: t.arg.id({ required: true, description: place.providerId }),
@@ -48,8 +50,8 @@ builder.queryFields(t => ({
   }),
   file: t.field({
     type: FileRef,
-    description: 'The file at a path. Needs the scope `read`.',
-    authScopes: { scope: 'read' },
+    description: 'The file at a path.',
+    authScopes: at(needs.read),
     complexity: backEndCost,
     args: {
       providerId: t.arg.id({ required: true, description: place.providerId }),
@@ -60,8 +62,8 @@ builder.queryFields(t => ({
   }),
   folder: t.field({
     type: FolderRef,
-    description: 'The folder at a path. Needs the scope `read`.',
-    authScopes: { scope: 'read' },
+    description: 'The folder at a path.',
+    authScopes: at(needs.read),
     complexity: backEndCost,
     args: {
       providerId: t.arg.id({ required: true, description: place.providerId }),

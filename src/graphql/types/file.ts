@@ -1,6 +1,7 @@
 import { formatPath } from '../../auth/path.ts'
 import { builder } from '../builder.ts'
 import { EntryRef, FileRef } from '../refs.ts'
+import { atEntry } from '../rules.ts'
 
 const Checksum = builder.objectRef<{ algorithm: string; hex: string }>('Checksum').implement({
   description: 'A checksum that the back end keeps; the server never reads a file to make one.',
@@ -36,7 +37,7 @@ FileRef.implement({
     downloadUrl: t.string({
       description:
         'A link that works without a header until it expires, as long as the credential that asks for it is good and still reaches the file.',
-      authScopes: { scope: 'read' },
+      authScopes: atEntry,
       args: {
         expiresIn: t.arg.int({ defaultValue: 300, description: 'Seconds, at most a week.' }),
         inline: t.arg.boolean({

@@ -2,6 +2,7 @@ import { formatPath } from '../../auth/path.ts'
 import type { FileEntry } from '../../services/files/index.ts'
 import { backEndCost, connectionCost } from '../cost.ts'
 import { EntryRef, FolderRef } from '../refs.ts'
+import { atEntry } from '../rules.ts'
 import { definePage } from './page.ts'
 
 const EntryConnection = definePage<FileEntry>('Entry', EntryRef, 'files and folders in a folder')
@@ -14,7 +15,7 @@ FolderRef.implement({
     downloadUrl: t.string({
       description:
         'A link to a ZIP file of all that is in it. It works without a header until it expires, as long as the credential that asks for it is good and still reaches the folder.',
-      authScopes: { scope: 'read' },
+      authScopes: atEntry,
       args: { expiresIn: t.arg.int({ defaultValue: 300, description: 'Seconds, at most a week.' }) },
       resolve: ({ providerId, path }, { expiresIn }, { services, viewer, baseUrl }) => {
         const place = { providerId, path: formatPath(path) }
@@ -25,7 +26,7 @@ FolderRef.implement({
     entries: t.field({
       type: EntryConnection,
       description: "What is in it, in the back end's order. A cursor stays good while entries come and go.",
-      authScopes: { scope: 'read' },
+      authScopes: atEntry,
       args: {
         first: t.arg.int({ defaultValue: 100, description: `How many at most, 1 to ${maxPage}.` }),
         after: t.arg.string({

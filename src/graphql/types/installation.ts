@@ -20,7 +20,7 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
 builder.queryField('installation', t =>
   t.field({
     type: InstallationRef,
-    description: 'What a visitor has to know before signing in. Needs no credential.',
+    description: 'What a visitor has to know before signing in.',
     authScopes: { public: true },
     resolve: (_root, _args, { services }) => services.workspaces.installation(),
   }),

@@ -51,13 +51,11 @@ const CreateInviteInput = builder.inputType('CreateInviteInput', {
   }),
 })
 
-const inviters = 'Needs the scope `admin`, and a session or an unrestricted key'
-
 builder.queryField('invites', t =>
   t.field({
     type: [InviteType],
-    description: `Invites that were neither used nor have expired, and give no more than you could, the newest first, at most ${maxInvites}. ${inviters}.`,
-    authScopes: { credential: true },
+    description: `Invites that were neither used nor have expired, and give no more than you could, the newest first, at most ${maxInvites}.`,
+    authScopes: { keyManager: true, scope: 'admin' },
     complexity: { field: 1, multiplier: maxInvites },
     resolve: (_root, _args, { services, viewer }) => services.invites.list(viewer),
   }),
@@ -66,16 +64,17 @@ builder.queryField('invites', t =>
 builder.mutationFields(t => ({
   createInvite: t.field({
     type: CreateInvitePayload,
-    description: `Makes an invite that one person can register with. ${inviters}; one that a key made ends with the key.`,
+    description: 'Makes an invite that one person can register with. One that a key made ends with the key.',
     audit: 'INVITE_CREATE',
-    authScopes: { credential: true },
+    authScopes: { keyManager: true, scope: 'admin' },
     args: { input: t.arg({ type: CreateInviteInput, required: true, description: 'What the invite gives.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.invites.create(viewer, input),
   }),
   revokeInvite: t.boolean({
-    description: `Takes an invite back that was not used yet and gives no more than you could. True once nobody can register with it. ${inviters}.`,
+    description:
+      'Takes an invite back that was not used yet and gives no more than you could. True once nobody can register with it.',
     audit: 'INVITE_REVOKE',
-    authScopes: { credential: true },
+    authScopes: { keyManager: true, scope: 'admin' },
     args: { id: t.arg.id({ required: true, description: 'Of the invite.' }) },
     resolve: async (_root, { id }, { services, viewer }) => {
       await services.invites.revoke(viewer, id)

@@ -3,6 +3,7 @@ import { formatPath } from '../../auth/path.ts'
 import { builder } from '../builder.ts'
 import { providersCost } from '../cost.ts'
 import { ProviderAccessRef, StorageProviderRef } from '../refs.ts'
+import { notALocation } from '../rules-plugin.ts'
 
 const ProviderRestriction = builder
   .objectRef<{ provider: typeof StorageProviderRef.$inferType; basePath: string }>('ProviderRestriction')
@@ -53,6 +54,8 @@ const ProviderRestrictionInput = builder.inputType('ProviderRestrictionInput', {
       required: true,
       defaultValue: '/',
       description: 'The folder to be reached, with all below it.',
+      // It is given to somebody; the services refuse what exceeds the giver.
+      ...notALocation,
     }),
   }),
 })

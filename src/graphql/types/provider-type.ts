@@ -35,7 +35,7 @@ ProviderTypeRef.implement({
 builder.queryField('providerTypes', t =>
   t.field({
     type: [ProviderTypeRef],
-    description: 'The adapters this server has: built in, or named in STOWAGE_ADAPTERS. Needs the scope `read`.',
+    description: 'The adapters this server has: built in, or named in STOWAGE_ADAPTERS.',
     authScopes: { scope: 'read' },
     complexity: providersCost,
     resolve: (_root, _args, { services, viewer }) => services.providers.types(viewer),

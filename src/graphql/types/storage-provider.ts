@@ -90,14 +90,14 @@ StorageProviderRef.implement({
 builder.queryFields(t => ({
   providers: t.field({
     type: [StorageProviderRef],
-    description: 'Those that the credential can reach, the oldest first. Needs the scope `read`.',
+    description: 'Those that the credential can reach, the oldest first.',
     authScopes: { scope: 'read' },
     complexity: providersCost,
     resolve: (_root, _args, { services, viewer }) => services.providers.list(viewer),
   }),
   provider: t.field({
     type: StorageProviderRef,
-    description: 'One that the credential can reach. Needs the scope `read`.',
+    description: 'One that the credential can reach.',
     authScopes: { scope: 'read' },
     args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
     resolve: (_root, { id }, context) => context.provider(id),

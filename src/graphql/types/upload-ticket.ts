@@ -1,6 +1,8 @@
+import { needs } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
+import { at } from '../rules.ts'
 import { ConflictBehaviorEnum } from './change-entry.ts'
 
 interface Ticket {
@@ -62,8 +64,8 @@ builder.mutationField('createUploadTicket', t =>
   t.field({
     type: UploadTicketRef,
     description:
-      'Where and how to upload a file: straight to the back end where that can take it, else through this server. Needs the scope `write`.',
-    authScopes: { scope: 'write' },
+      'Where and how to upload a file: straight to the back end where that can take it, else through this server.',
+    authScopes: at(needs.create),
     audit: 'DIRECT_UPLOAD',
     complexity: backEndCost,
     args: { input: t.arg({ type: UploadTicketInput, required: true, description: 'The file.' }) },

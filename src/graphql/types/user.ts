@@ -44,7 +44,7 @@ builder.queryFields(t => ({
   }),
   users: t.field({
     type: UserConnection,
-    description: 'The members of the workspace in the order of joining. Needs the scope `admin`.',
+    description: 'The members of the workspace in the order of joining.',
     authScopes: { scope: 'admin' },
     args: {
       first: t.arg.int({ defaultValue: 50, description: `How many at most, 1 to ${maxPage}.` }),
@@ -74,8 +74,7 @@ const UpdateMemberInput = builder.inputType('UpdateMemberInput', {
 builder.mutationFields(t => ({
   updateMember: t.field({
     type: UserRef,
-    description:
-      'Gives another member a role or provider access; their keys shrink with them. Needs the scope `admin`.',
+    description: 'Gives another member a role or provider access; their keys shrink with them.',
     audit: 'MEMBER_UPDATE',
     authScopes: { scope: 'admin' },
     args: { input: t.arg({ type: UpdateMemberInput, required: true, description: 'Whom, and what to change.' }) },
@@ -85,7 +84,7 @@ builder.mutationFields(t => ({
     }),
   }),
   removeMember: t.boolean({
-    description: 'Ends a membership, with its sessions and keys. True once it has ended. Needs the scope `admin`.',
+    description: 'Ends a membership, with its sessions and keys. True once it has ended.',
     audit: 'MEMBER_REMOVE',
     authScopes: { scope: 'admin' },
     args: { userId: t.arg.id({ required: true, description: 'Of the member.' }) },

@@ -55,7 +55,7 @@ ViewerRef.implement({
 builder.queryField('viewer', t =>
   t.field({
     type: ViewerRef,
-    description: 'What the credential of this request may do. Needs any credential.',
+    description: 'What the credential of this request may do.',
     authScopes: { credential: true },
     resolve: (_root, _args, { viewer }) => requireViewer(viewer),
   }),

@@ -34,7 +34,7 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
 builder.queryField('workspace', t =>
   t.field({
     type: WorkspaceRef,
-    description: 'The workspace that the credential is in. Needs any credential.',
+    description: 'The workspace that the credential is in.',
     authScopes: { credential: true },
     resolve: (_root, _args, { services, viewer }) => services.workspaces.get(viewer),
   }),
@@ -43,7 +43,7 @@ builder.queryField('workspace', t =>
 builder.mutationField('updateWorkspace', t =>
   t.field({
     type: WorkspaceRef,
-    description: 'Changes the settings of the workspace. Needs the scope `admin`.',
+    description: 'Changes the settings of the workspace.',
     audit: 'WORKSPACE_UPDATE',
     authScopes: { scope: 'admin' },
     args: { input: t.arg({ type: UpdateWorkspaceInput, required: true, description: 'What to change.' }) },

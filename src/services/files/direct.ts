@@ -2,7 +2,8 @@
  * Links that lead a client straight to the back end. They work for whoever has them until they expire, whatever becomes of
  * the credential, and name the back end's address: so they live for minutes, and an operator can forbid them.
  */
-import { formatPath, parseNewPath, parsePath, root, type StoragePath } from '../../auth/path.ts'
+import { authorize, needs } from '../../auth/needs.ts'
+import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -45,7 +46,7 @@ export async function directDownload(
   signal: AbortSignal,
 ): Promise<string | null> {
   const place = { providerId, path }
-  const granted = grant(viewer, { scope: 'read', providerId, path: parsePath(path) })
+  const [granted] = authorize(viewer, needs.read, place)
   const seconds = lifetime(expiresIn, directSeconds)
   if (seconds === 0) return null
   const answer = {
@@ -73,11 +74,11 @@ export function directUpload(
   const { providerId, conflict } = input
   const place = { providerId, path: input.path }
   return audit.recorded(viewer, 'DIRECT_UPLOAD', { place, details: { conflict } }, async recording => {
-    const path = parseNewPath(input.path)
+    const [granted] = authorize(viewer, needs.create, place)
     const at = (candidate: StoragePath) =>
       storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
-    const first = await at(path)
-    if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
+    const first = await storage.writeAt(granted)
+    if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
     const seconds = lifetime(input.expiresIn, directSeconds)
     if (seconds === 0 || maxBytes !== Number.MAX_SAFE_INTEGER) return null
     const location = conflict === 'REPLACE' ? first : await firstFree(first, conflict, at, signal)

@@ -1,7 +1,8 @@
-import { formatPath, nameOf, parseNewPath, parsePath } from '../../auth/path.ts'
-import { type Grant, grant, grantReach } from '../../auth/policy.ts'
+import { authorize, needs } from '../../auth/needs.ts'
+import { formatPath, nameOf, root } from '../../auth/path.ts'
+import { type Grant, grantReach } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import { type Origin, requireViewer, type Viewer } from '../../auth/viewer.ts'
+import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/host.ts'
 import type { ReadLocation } from '../../storage/location.ts'
@@ -77,7 +78,6 @@ export function createFiles(options: {
     requestSignal: AbortSignal,
     use: UseDownload<T>,
   ): Promise<T> {
-    const path = parsePath(place.path)
     const noteRefusal = (error: unknown): never => {
       if (viewer && error instanceof AppError && error.code === 'FORBIDDEN')
         audit.note(viewer, 'DOWNLOAD', { place }, error)
@@ -85,7 +85,7 @@ export function createFiles(options: {
     }
     let granted: Grant<'read'>
     try {
-      granted = grant(viewer, { scope: 'read', providerId: place.providerId, path })
+      granted = authorize(viewer, needs.read, place)[0]
     } catch (error) {
       return noteRefusal(error)
     }
@@ -114,8 +114,8 @@ export function createFiles(options: {
   return {
     /** @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND */
     async stat(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<FileEntry> {
-      const path = parsePath(place.path)
-      const location = await storage.readAt(grant(viewer, { scope: 'read', providerId: place.providerId, path }))
+      const [granted] = authorize(viewer, needs.read, place)
+      const location = await storage.readAt(granted)
       return entryAt(location, await location.stat(signal))
     },
 
@@ -133,19 +133,18 @@ export function createFiles(options: {
       page: { first: number; after?: string | null | undefined },
       signal: AbortSignal,
     ): Promise<EntryPage> {
-      const path = parsePath(place.path)
-      const granted = grant(viewer, { scope: 'read', providerId: place.providerId, path })
+      const [granted] = authorize(viewer, needs.read, place)
       const first = parsePageSize(page.first, maxPageSize)
-      const codec = cursorCodec(secrets, [place.providerId, path, requireViewer(viewer).credentialId])
+      const codec = cursorCodec(secrets, [granted.providerId, granted.path, granted.viewer.credentialId])
       return listPage(await storage.readAt(granted), { first, after: page.after ?? null, codec }, signal)
     },
 
     /** With its parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
     createFolder(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<FileEntry> {
       return audit.recorded(viewer, 'FOLDER_CREATE', { place }, async () => {
-        const path = parseNewPath(place.path)
-        const location = await storage.writeAt(grant(viewer, { scope: 'write', providerId: place.providerId, path }))
-        if (path === '') throw new AppError('ALREADY_EXISTS', 'The root is always there.')
+        const [granted] = authorize(viewer, needs.create, place)
+        const location = await storage.writeAt(granted)
+        if (granted.path === root) throw new AppError('ALREADY_EXISTS', 'The root is always there.')
         await location.mkdir(signal, { exclusive: true })
         return entryAt(location, await location.stat(signal))
       })
@@ -159,15 +158,15 @@ export function createFiles(options: {
       signal: AbortSignal,
     ): Promise<string> {
       return audit.recorded(viewer, 'DELETE', { place, details: { recursive } }, async recording => {
-        const path = parsePath(place.path)
-        const location = await storage.writeAt(grant(viewer, { scope: 'write', providerId: place.providerId, path }))
-        transfer.requireNotRoot(path, 'deleted')
+        const [granted] = authorize(viewer, needs.delete, place)
+        const location = await storage.writeAt(granted)
+        transfer.requireNotRoot(granted.path, 'deleted')
         const entry = await location.stat(signal)
         recording.add({ bytes: entry.size, details: { kind: entry.kind } })
         if (entry.kind === 'directory' && recursive) {
           await storage.running.during([location.grant], signal, running => deleteTree(location, running))
         } else await location.delete(signal).catch(error => explainNotEmpty(error))
-        return formatPath(path)
+        return formatPath(granted.path)
       })
     },
 
@@ -193,8 +192,8 @@ export function createFiles(options: {
     },
 
     /** Before anything is looked up. @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH */
-    requireMayUpload(viewer: Viewer | null, { providerId, path }: Place): void {
-      grant(viewer, { scope: 'write', providerId, path: parseNewPath(path) })
+    requireMayUpload(viewer: Viewer | null, place: Place): void {
+      authorize(viewer, needs.create, place)
     },
 
     /** The same file or folder until `use` is done with it. @throws as `stat` */
@@ -202,9 +201,8 @@ export function createFiles(options: {
 
     /** Text for a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
     link(viewer: Viewer | null, place: Place, link: { expiresIn: number; inline: boolean }): string {
-      const present = requireViewer(viewer)
-      grant(present, { scope: 'read', providerId: place.providerId, path: parsePath(place.path) })
-      return sealLink(secrets, present, place, link)
+      const [granted] = authorize(viewer, needs.read, place)
+      return sealLink(secrets, granted.viewer, place, link)
     },
 
     /** A link straight to the back end; null where there can be none. @throws as `stat`, INVALID_INPUT */
@@ -241,7 +239,8 @@ export function createFiles(options: {
   }
 }
 
-function siblingOf(path: string, name: string): string {
+/** As text, which may be no path. */
+export function siblingOf(path: string, name: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1) + name
 }
 

@@ -1,16 +1,6 @@
 /** Rename, move and copy. Both ends are granted before either is looked at. */
-import {
-  childOf,
-  formatPath,
-  isWithin,
-  nameOf,
-  parentOf,
-  parseNewName,
-  parseNewPath,
-  parsePath,
-  root,
-  type StoragePath,
-} from '../../auth/path.ts'
+import { authorize, type GrantsOf, needs } from '../../auth/needs.ts'
+import { formatPath, isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
 import { type Grant, grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -34,25 +24,19 @@ export interface Transfer extends Place {
   conflict: ConflictBehavior
 }
 
-interface Ends {
-  from: { providerId: string; path: StoragePath }
-  to: { providerId: string; path: StoragePath }
-}
-
 /** Milliseconds that undoing may take once the request itself was given up. */
 const undoTimeout = 60_000
 
 export async function rename(storage: Storage, viewer: Viewer | null, input: Rename, signal: AbortSignal) {
-  const path = parsePath(input.path)
-  const name = parseNewName(input.name)
-  requireNotRoot(path, 'renamed')
-  const to = childOf(parentOf(path), name)
-  const { providerId, conflict } = input
-  return moveEntry(storage, viewer, { from: { providerId, path }, to: { providerId, path: to } }, conflict, signal)
+  const granted = authorize(viewer, needs.rename, input)
+  requireNotRoot(granted[0].path, 'renamed')
+  return moveEntry(storage, viewer, granted, input.conflict, signal)
 }
 
 export async function move(storage: Storage, viewer: Viewer | null, input: Transfer, signal: AbortSignal) {
-  return moveEntry(storage, viewer, parseEnds(input, 'moved'), input.conflict, signal)
+  const granted = authorize(viewer, needs.move, input)
+  requireNoRoot(granted, 'moved')
+  return moveEntry(storage, viewer, granted, input.conflict, signal)
 }
 
 export async function copy(
@@ -61,12 +45,13 @@ export async function copy(
   input: Transfer,
   requestSignal: AbortSignal,
 ): Promise<FileEntry> {
-  const { from, to } = parseEnds(input, 'copied')
-  const granted = { from: grant(viewer, { scope: 'read', ...from }), to: grant(viewer, { scope: 'write', ...to }) }
-  const [source, at] = [await storage.readAt(granted.from), await targets(storage, viewer, granted.to)]
-  return storage.running.during([granted.from, granted.to], requestSignal, async signal => {
+  const granted = authorize(viewer, needs.copy, input)
+  requireNoRoot(granted, 'copied')
+  const [from, to] = granted
+  const [source, at] = [await storage.readAt(from), await targets(storage, viewer, to)]
+  return storage.running.during(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
-    requireNotInto(entry, { from, to })
+    requireNotInto(entry, from, to)
     return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
       const target = await at(path)
       if (isSame(source, target)) throw nameTaken(path)
@@ -78,15 +63,15 @@ export async function copy(
 async function moveEntry(
   storage: Storage,
   viewer: Viewer | null,
-  { from, to }: Ends,
+  granted: GrantsOf<typeof needs.move>,
   conflict: ConflictBehavior,
   requestSignal: AbortSignal,
 ): Promise<FileEntry> {
-  const granted = { from: grant(viewer, { scope: 'write', ...from }), to: grant(viewer, { scope: 'write', ...to }) }
-  const [source, at] = [await storage.writeAt(granted.from), await targets(storage, viewer, granted.to)]
-  return storage.running.during([granted.from, granted.to], requestSignal, async signal => {
+  const [from, to] = granted
+  const [source, at] = [await storage.writeAt(from), await targets(storage, viewer, to)]
+  return storage.running.during(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
-    requireNotInto(entry, { from, to })
+    requireNotInto(entry, from, to)
     if (from.providerId === to.providerId && from.path === to.path) return entryAt(source, entry)
     return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
       const target = await at(path)
@@ -162,22 +147,16 @@ async function copyAndDelete(
   return copied.entry
 }
 
-function parseEnds(input: Transfer, what: string): Ends {
-  const path = parsePath(input.path)
-  const toPath = parseNewPath(input.toPath)
-  requireNotRoot(path, what)
-  requireNotRoot(toPath, 'replaced')
-  return {
-    from: { providerId: input.providerId, path },
-    to: { providerId: input.toProviderId ?? input.providerId, path: toPath },
-  }
+function requireNoRoot([from, to]: readonly [Grant, Grant], what: string): void {
+  requireNotRoot(from.path, what)
+  requireNotRoot(to.path, 'replaced')
 }
 
 export function requireNotRoot(path: StoragePath, what: string): void {
   if (path === root) throw new AppError('ROOT_IS_FIXED', `The root of a provider cannot be ${what}.`)
 }
 
-function requireNotInto(entry: CheckedEntry, { from, to }: Ends): void {
+function requireNotInto(entry: CheckedEntry, from: Grant, to: Grant): void {
   const below = from.providerId === to.providerId && from.path !== to.path && isWithin(to.path, from.path)
   if (!below) return
   const name = nameOf(from.path)

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
-import { parseNewPath, root, type StoragePath } from '../../auth/path.ts'
+import { authorize, needs } from '../../auth/needs.ts'
+import { root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -41,11 +42,11 @@ export async function upload(
   signal: AbortSignal,
 ): Promise<FileEntry> {
   const { providerId, conflict } = input
-  const path = parseNewPath(input.path)
-  if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
+  const [granted] = authorize(viewer, needs.create, input)
+  if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
   const at = (candidate: StoragePath) =>
     context.storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
-  const first = await at(path)
+  const first = await context.storage.writeAt(granted)
   requireFits(input.size, Math.min(context.maxBytes, first.traits.maxFileSize ?? context.maxBytes))
   using target = await choose(context, first, conflict, at, signal, input.condition)
   const { location } = target

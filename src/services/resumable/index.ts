@@ -1,8 +1,9 @@
 /** Uploads that come in several requests: the state is in the database, where every server finds it. */
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { parseNewPath, root, type StoragePath } from '../../auth/path.ts'
-import { grant, requireScope } from '../../auth/policy.ts'
+import { authorize, needs } from '../../auth/needs.ts'
+import { root, type StoragePath } from '../../auth/path.ts'
+import { grant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -133,10 +134,10 @@ export function createResumableUploads(options: {
 
   async function create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<Begun> {
     const { providerId, conflict, size } = input
-    const present = requireScope(viewer, 'write')
-    const path = parseNewPath(input.path)
+    const [granted] = authorize(viewer, needs.create, input)
+    const { path, viewer: present } = granted
     if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
-    const first = await at(viewer, providerId, path)
+    const first = await storage.writeAt(granted)
     requireFits(size ?? undefined, maxBytesAt(first))
     const earlier = size === 0 ? await announcedBefore(present, input, signal) : null
     if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, providerId, pathOf(earlier)) }

@@ -1,0 +1,90 @@
+/**
+ * What each operation needs at the locations that its input names. The services take their grants from here, and the
+ * fields of the GraphQL schema state the same objects as their rules, so a rule cannot differ from what is checked.
+ */
+import { childOf, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
+import { type Grant, grant, requireScope } from './policy.ts'
+import { highestScope, type Scope } from './scopes.ts'
+import type { Viewer } from './viewer.ts'
+
+/** The ways an input names a location, and the fields that each reads. Paths are text as the client sent it. */
+interface Inputs {
+  path: { providerId: string; path: string }
+  /** An entry that is to be created at `path`. */
+  newPath: { providerId: string; path: string }
+  /** An entry that is to be created, in the provider of `path` unless `toProviderId` is given. */
+  toPath: { providerId: string; toProviderId?: string | null | undefined; toPath: string }
+  /** A new name in the folder of `path`. */
+  name: { providerId: string; path: string; name: string }
+  /** All of the provider with this id. */
+  id: { id: string }
+}
+
+/** One location of an operation, and the scope that it takes there. */
+export interface Need<S extends Scope = Scope> {
+  readonly scope: S
+  readonly at: keyof Inputs
+}
+
+export const needs = {
+  read: [{ scope: 'read', at: 'path' }],
+  create: [{ scope: 'write', at: 'newPath' }],
+  delete: [{ scope: 'write', at: 'path' }],
+  rename: [
+    { scope: 'write', at: 'path' },
+    { scope: 'write', at: 'name' },
+  ],
+  move: [
+    { scope: 'write', at: 'path' },
+    { scope: 'write', at: 'toPath' },
+  ],
+  copy: [
+    { scope: 'read', at: 'path' },
+    { scope: 'write', at: 'toPath' },
+  ],
+  manageProvider: [{ scope: 'admin', at: 'id' }],
+} as const satisfies Record<string, readonly Need[]>
+
+/** The fields that all of the needs read. */
+export type InputOf<N extends readonly Need[]> = object & Intersection<Inputs[N[number]['at']]>
+type Intersection<Union> = (Union extends unknown ? (each: Union) => void : never) extends (all: infer All) => void
+  ? All
+  : never
+
+/** One grant for each need, in their order. */
+export type GrantsOf<N extends readonly Need[]> = { readonly [I in keyof N]: Grant<N[I]['scope']> }
+
+interface Location {
+  providerId: string
+  path: StoragePath
+}
+
+const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location } = {
+  path: ({ providerId, path }) => ({ providerId, path: parsePath(path) }),
+  newPath: ({ providerId, path }) => ({ providerId, path: parseNewPath(path) }),
+  toPath: ({ providerId, toProviderId, toPath }) => ({
+    providerId: toProviderId ?? providerId,
+    path: parseNewPath(toPath),
+  }),
+  name: ({ providerId, path, name }) => ({
+    providerId,
+    path: childOf(parentOf(parsePath(path)), parseNewName(name)),
+  }),
+  id: ({ id }) => ({ providerId: id, path: root }),
+}
+
+/**
+ * Decides without any lookup. Several things can be wrong at once: the scope is checked first, then how each path is
+ * spelled, then where each one leads.
+ * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, INVALID_PATH, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH
+ */
+export function authorize<const N extends readonly Need[]>(
+  viewer: Viewer | null,
+  operation: N,
+  input: InputOf<N>,
+): GrantsOf<N> {
+  const highest = highestScope(operation.map(need => need.scope))
+  const present = highest && requireScope(viewer, highest)
+  const located = operation.map(({ scope, at }) => ({ scope, ...locate[at](input as never) }))
+  return located.map(need => grant(present, need)) as unknown as GrantsOf<N>
+}

@@ -1,0 +1,123 @@
+/** Holds every field to a rule that is stated as data, and tells clients the rule in the field's description. */
+import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
+import {
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputField,
+  type GraphQLSchema,
+  getNamedType,
+  isInputObjectType,
+  isInterfaceType,
+  isObjectType,
+} from 'graphql'
+import type { Need } from '../auth/needs.ts'
+import { type Scope, scopes } from '../auth/scopes.ts'
+import type { LocationRule, Rules } from './rules.ts'
+
+declare global {
+  export namespace PothosSchemaTypes {
+    export interface Plugins<Types extends SchemaTypes> {
+      rules: RulesPlugin<Types>
+    }
+  }
+}
+
+type Rule = Partial<Omit<Rules, 'at'>> | LocationRule
+
+/** For an argument or input field that looks like a path, but at which nothing is read or written. */
+export const notALocation = { extensions: { isLocation: false } } as const
+
+class RulesPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
+    const rule = config.pothosOptions.authScopes as Rule | undefined
+    if (!rule) return config
+    const isRoot = config.parentType === 'Query' || config.parentType === 'Mutation'
+    const sentences = describeRule(rule, { isRoot, input: 'input' in config.args ? 'input.' : '' })
+    return { ...config, description: [config.description, ...sentences].join(' ') }
+  }
+
+  override afterBuild(schema: GraphQLSchema): GraphQLSchema {
+    requireLocationRules(schema)
+    return schema
+  }
+}
+
+SchemaBuilder.registerPlugin('rules', RulesPlugin)
+
+/** @throws where a field takes a path and no rule of it says what it needs there */
+export function requireLocationRules(schema: GraphQLSchema): void {
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) && !isInterfaceType(type)) continue
+    for (const field of Object.values(type.getFields())) {
+      const rule = ruleOf(field)
+      const isStated = (name: string) =>
+        rule?.needs.some(need => inputNames(need).includes(name.replace(/^input\./, '')))
+      const unstated = locationNames(field.args).find(name => rule?.of !== 'arguments' || !isStated(name))
+      if (unstated === undefined) continue
+      throw new Error(
+        `${type.name}.${field.name} takes "${unstated}": state with authScopes: at(...) what it needs there, or mark the argument as notALocation.`,
+      )
+    }
+  }
+}
+
+/** The rule of a field about locations, if it has one. */
+export function ruleOf(field: GraphQLField<unknown, unknown>): LocationRule | null {
+  const options = field.extensions.pothosOptions as { authScopes?: Rule } | undefined
+  const rule = options?.authScopes
+  return rule && 'needs' in rule ? rule : null
+}
+
+/** The arguments, and fields of input objects, that look like a path: `path`, `input.toPath`. */
+function locationNames(
+  inputs: readonly (GraphQLArgument | GraphQLInputField)[],
+  seen: readonly object[] = [],
+): string[] {
+  return inputs.flatMap(input => {
+    const { name, type, extensions } = input
+    const named = getNamedType(type)
+    if (isInputObjectType(named)) {
+      // An input object may hold itself.
+      if (seen.includes(named)) return []
+      const inner = locationNames(Object.values(named.getFields()), [...seen, named])
+      return inner.map(each => `${name}.${each}`)
+    }
+    return /path/i.test(name) && extensions.isLocation !== false ? [name] : []
+  })
+}
+
+/** The fields of an input that a need reads, beside the provider. */
+function inputNames({ at }: Need): string[] {
+  if (at === 'newPath') return ['path']
+  return at === 'name' ? ['path', 'name'] : [at]
+}
+
+function describeRule(rule: Rule, { isRoot, input }: { isRoot: boolean; input: string }): string[] {
+  if ('needs' in rule) return [`Requires ${describeNeeds(rule, input)}.`]
+  const { scope, everyProvider } = rule
+  return [
+    // Below a root field something was required already.
+    ...(rule.public && isRoot ? ['Requires no credential.'] : []),
+    ...(rule.credential && isRoot ? ['Requires a credential.'] : []),
+    ...(rule.session ? ['Requires a session.'] : []),
+    ...(rule.keyManager ? ['Requires a session, or an `admin` key without restrictions.'] : []),
+    ...(scope ? [`Requires the scope \`${scope}\`.`] : []),
+    ...(everyProvider ? [`Requires the scope \`${everyProvider}\` on all providers.`] : []),
+  ]
+}
+
+/** "the scope `read` at `input.path`, the scope `write` at `input.toPath`" */
+function describeNeeds({ needs, of }: LocationRule, input: string): string {
+  const byScope = scopes.flatMap((scope: Scope) => {
+    const places = needs.filter(need => need.scope === scope).map(need => describeLocation(need, of, input))
+    return places.length > 0 ? [`the scope \`${scope}\` ${places.join(' and ')}`] : []
+  })
+  return byScope.join(', and ')
+}
+
+function describeLocation({ at }: Need, of: LocationRule['of'], input: string): string {
+  if (of === 'parent') return 'at the path of this entry'
+  if (at === 'id') return `on all of the provider \`${input}id\``
+  if (at === 'name') return `at the new \`${input}name\``
+  return `at \`${input}${at === 'newPath' ? 'path' : at}\``
+}

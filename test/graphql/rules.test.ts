@@ -1,0 +1,161 @@
+/** What a field needs is decided before its resolver runs, and stands in the schema. */
+import { randomUUID } from 'node:crypto'
+import { buildSchema, type GraphQLField, getIntrospectionQuery, graphql, isInterfaceType, isObjectType } from 'graphql'
+import t from 'tap'
+import { parsePath } from '../../src/auth/path.ts'
+import { includesScope, type Scope } from '../../src/auth/scopes.ts'
+import type { Viewer } from '../../src/auth/viewer.ts'
+import { requireLocationRules, ruleOf } from '../../src/graphql/rules-plugin.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { operation, type Schema } from '../matrix/api.ts'
+import { fields } from '../matrix/fields.ts'
+import type { Target } from '../matrix/row.ts'
+
+const mine: string = randomUUID()
+const other: string = randomUUID()
+
+function viewer(scope: Scope | null, basePath: string): Viewer {
+  const access = { all: false as const, basePaths: new Map([[mine, parsePath(basePath)]]) }
+  const [userId, workspaceId] = [randomUUID(), randomUUID()]
+  const member = { userId, workspaceId, email: 'a@example.org', name: null, createdAt: new Date() }
+  return {
+    kind: 'API_KEY',
+    credentialId: randomUUID(),
+    displayPrefix: 'stw_01234567',
+    member: { ...member, role: 'OWNER', access: { all: true } },
+    expiresAt: null,
+    confirmedAt: 0,
+    origin: { address: '127.0.0.1', requestId: 'r' },
+    scope,
+    access,
+  }
+}
+
+/** Resolves with the reason of the error; `asked` says which properties of the context a resolver has used. */
+async function run(row: string, by: Viewer | null, places: Target['places']) {
+  const { data } = await graphql({ schema, source: getIntrospectionQuery() })
+  const { types } = (data as unknown as { __schema: { types: { name: string }[] } }).__schema
+  const introspected = { types: new Map(types.map(type => [type.name, type])) } as unknown as Schema
+  const ids = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' }
+  const call = operation(introspected, row, fields[row]?.args?.({ places, n: 1, ids }) ?? {})
+  const { query, variables } = JSON.parse(String(call.body))
+  const asked: string[] = []
+  const contextValue = new Proxy(
+    { viewer: by },
+    {
+      get(target, name) {
+        // What the libraries keep there goes by symbols.
+        if (name === 'viewer' || typeof name === 'symbol') return Reflect.get(target, name)
+        asked.push(name)
+        throw new Error(`The resolver of ${row} has asked for ${name}`)
+      },
+    },
+  )
+  const { errors = [] } = await graphql({ schema, source: query, variableValues: variables, contextValue })
+  const cause = errors[0]?.originalError as { reason?: string; message: string } | undefined
+  return { reason: cause?.reason ?? cause?.message ?? errors[0]?.message, asked }
+}
+
+const rows = Object.entries(fields).filter(([, { needs }]) => ['paths', 'whole', 'every'].includes(needs.where ?? ''))
+const inside = { provider: mine, path: '/team/a' }
+const outside = { provider: mine, path: '/other/a' }
+const elsewhere = { provider: other, path: '/team/a' }
+
+t.test('a refusal at any of the locations comes before the resolver', async t => {
+  t.ok(rows.length >= 14)
+  for (const [row, { needs, takes = [] }] of rows) {
+    const good = takes.map((_, index) => ({ ...inside, path: `/team/${'abc'[index]}` }))
+    const scope = needs.scope ?? 'read'
+    if (needs.where === 'every') {
+      t.same(await run(row, viewer(scope, '/team'), []), { reason: 'PROVIDER_NOT_ALLOWED', asked: [] }, row)
+      continue
+    }
+    for (const [index, purpose] of takes.entries()) {
+      const at = (place: Target['places'][number]) => good.with(index, place)
+      const by = viewer(scope, '/team')
+      if (purpose === 'same folder') {
+        const places = [{ provider: mine, path: '/team' }, outside]
+        t.same(await run(row, viewer(scope, '/team'), places), { reason: 'OUTSIDE_BASE_PATH', asked: [] }, row)
+        t.same(await run(row, by, at({ ...inside, path: '/team/%2f' })), { reason: 'INVALID_PATH', asked: [] }, row)
+        continue
+      }
+      t.same(await run(row, by, at(outside)), { reason: 'OUTSIDE_BASE_PATH', asked: [] }, `${row} ${index}`)
+      t.same(await run(row, by, at(elsewhere)), { reason: 'PROVIDER_NOT_ALLOWED', asked: [] }, `${row} ${index}`)
+      t.same(await run(row, null, at(outside)), { reason: 'CREDENTIAL_REQUIRED', asked: [] }, `${row} ${index}`)
+      for (const lower of ([null, 'read', 'write'] as const).filter(lower => !includesScope(lower, scope))) {
+        const refused = await run(row, viewer(lower, '/team'), at({ ...inside, path: 'no path' }))
+        t.same(refused, { reason: 'SCOPE_REQUIRED', asked: [] }, `${row} ${index} with ${lower}`)
+      }
+      if (needs.where !== 'paths') continue
+      const unspelled = await run(row, by, at({ ...inside, path: '/team/../other' }))
+      t.same(unspelled, { reason: 'INVALID_PATH', asked: [] }, `${row} ${index}`)
+    }
+    const granted = await run(row, viewer(scope, needs.where === 'whole' ? '/' : '/team'), good)
+    t.not(granted.asked.length, 0, `${row} is let through where nothing is wrong`)
+  }
+})
+
+t.test('fields of an entry are decided at the entry', async t => {
+  const own = ['Entry', 'File', 'Folder'].flatMap(name => {
+    const type = schema.getType(name)
+    return isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : []
+  })
+  const reaching = own.filter(({ extensions }) => {
+    const options = extensions.pothosOptions as { resolve?: (...args: unknown[]) => unknown }
+    // The third parameter of a resolver is the context. The provider of an entry is no location in it.
+    return (options.resolve?.length ?? 0) > 2
+  })
+  const ofEntry = reaching.filter(({ name }) => name !== 'provider')
+  t.same(ofEntry.map(({ name }) => name).toSorted(), ['downloadUrl', 'downloadUrl', 'entries'])
+  t.same(
+    ofEntry.filter(field => ruleOf(field)?.of !== 'parent').map(({ name }) => name),
+    [],
+  )
+})
+
+t.test('a field that takes a path cannot be defined without a rule', async t => {
+  const unruled = (field: string, more = '') => buildSchema(`type Query { ${field}: Int } ${more}`)
+  t.throws(() => requireLocationRules(unruled('f(path: String)')), /Query.f takes "path"/)
+  t.throws(() => requireLocationRules(unruled('f(folderPaths: [String!]!)')), /takes "folderPaths"/)
+  t.throws(
+    () => requireLocationRules(unruled('f(input: I)', 'input I { deep: [J!] } input J { toPath: ID, more: [I] }')),
+    /takes "input.deep.toPath"/,
+  )
+  t.doesNotThrow(() => requireLocationRules(unruled('f(name: String)')))
+  const known = schema.getMutationType()?.getFields().createFolder as GraphQLField<unknown, unknown>
+  t.ok(ruleOf(known))
+  const another = buildSchema(
+    'type Mutation { f(input: I): Int } input I { path: ID, toPath: ID } type Query { a: Int }',
+  )
+  const field = another.getMutationType()?.getFields().f
+  if (field) field.extensions = known.extensions
+  t.throws(() => requireLocationRules(another), /Mutation.f takes "input.toPath"/, 'nor with one about another path')
+})
+
+t.test('the schema tells what each field needs', async t => {
+  const told = (type: string, field: string) => {
+    const found = schema.getType(type)
+    return isObjectType(found) ? found.getFields()[field]?.description : null
+  }
+  t.match(told('Query', 'folder'), / Requires the scope `read` at `path`\.$/)
+  t.match(
+    told('Mutation', 'copy'),
+    / Requires the scope `read` at `input.path`, and the scope `write` at `input.toPath`\.$/,
+  )
+  t.match(told('Mutation', 'move'), / Requires the scope `write` at `input.path` and at `input.toPath`\.$/)
+  t.match(told('Mutation', 'rename'), / Requires the scope `write` at `input.path` and at the new `input.name`\.$/)
+  t.match(told('Mutation', 'testProvider'), / Requires the scope `admin` on all of the provider `id`\.$/)
+  t.match(told('Folder', 'entries'), / Requires the scope `read` at the path of this entry\.$/)
+  const roots = [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
+    Object.values(type?.getFields() ?? {}),
+  )
+  t.same(
+    roots.filter(({ description }) => !/ Requires .+\.$/.test(description ?? '')).map(({ name }) => name),
+    [],
+  )
+  t.same(
+    roots.filter(({ description }) => /\bNeeds\b/.test(description ?? '')).map(({ name }) => name),
+    [],
+    'no sentence by hand beside it',
+  )
+})
