@@ -21,6 +21,8 @@ export interface Limits {
   graceTime: number
   /** Milliseconds between attempts to give up an upload of which nobody else knows, beside those of each request. */
   givingUpPauses: readonly number[]
+  /** Milliseconds after which an object that was to find out what the server does counts as left by a killed server. */
+  probeAge: number
 }
 
 const mib = 1024 * 1024
@@ -34,6 +36,7 @@ export const defaultLimits: Limits = {
   idleTime: 60_000,
   graceTime: 4_000,
   givingUpPauses: [1_000, 4_000, 15_000],
+  probeAge: 60 * 60_000,
 }
 
 /** Connections at once. Bodies that are read have their own: slow readers hold them as long as they like. */

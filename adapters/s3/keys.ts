@@ -39,6 +39,14 @@ export class Keys {
   }
 }
 
+/** What the objects begin with that find out what a server does: see probe.ts. */
+export const probePrefix = '.stowage-probe-'
+
+/** True for the folder that such an object seems to be. */
+export function isProbe(name: string): boolean {
+  return name.startsWith(probePrefix) && /^[0-9a-f-]{36}$/.test(name.slice(probePrefix.length))
+}
+
 /** True for a name that a StoragePath can hold. */
 export function isName(name: string): boolean {
   return (

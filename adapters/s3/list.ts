@@ -1,7 +1,7 @@
 import type { ListPage } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
 import { fileEntry, folderEntry } from './entry.ts'
-import { decodeKey, isName } from './keys.ts'
+import { decodeKey, isName, isProbe } from './keys.ts'
 
 export interface Selection {
   /** Empty, or ending in `/`. */
@@ -61,6 +61,7 @@ export async function listPage(bucket: Bucket, { folderKey, cursor: after, limit
   for (const { name, object } of page) {
     const leaf = object ? name : name?.slice(0, -1)
     if (leaf === undefined || !isName(leaf)) found.invalid.push(name)
+    else if (!object && isProbe(leaf)) continue
     else if (object) {
       files.add(leaf)
       found.entries.push(fileEntry(leaf, object.Size ?? 0, object))

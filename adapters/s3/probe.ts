@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Bucket } from './bucket.ts'
 import { configFault, statusOf } from './errors.ts'
-import { copySource } from './keys.ts'
+import { copySource, probePrefix } from './keys.ts'
 
 /** Requests that can make a file visible. */
 export type Step = 'put' | 'complete' | 'copy'
@@ -36,9 +36,9 @@ export async function probe(bucket: Bucket): Promise<Conditions | undefined> {
   return conditions
 }
 
-/** It looks like the marker of a folder, so that no file ever seems to be there. */
+/** It looks like the marker of a folder that no listing shows: see `isProbe`. */
 export function probeKey(bucket: Bucket): string {
-  return `${bucket.settings.base}.stowage-probe-${randomUUID()}/`
+  return `${bucket.settings.base}${probePrefix}${randomUUID()}/`
 }
 
 /** @param versions those that were written; undefined in a bucket without versions */
@@ -50,6 +50,24 @@ export async function removeProbe(
   for (const VersionId of versions) {
     const version = VersionId ? { VersionId } : {}
     await bucket.raw.deleteObject({ Bucket: bucket.name, Key, ...version }, cleaning()).catch(() => {})
+  }
+}
+
+/** Removes what a killed server has left. */
+async function removeOldProbes(bucket: Bucket, signal: AbortSignal): Promise<void> {
+  const options = { abortSignal: signal }
+  const wanted = { Bucket: bucket.name, Prefix: bucket.settings.base + probePrefix }
+  const isOld = (date: Date | undefined) =>
+    date !== undefined && bucket.clock() - date.getTime() > bucket.limits.probeAge
+  const [{ Contents = [] }, { Uploads = [] }] = await Promise.all([
+    bucket.raw.listObjectsV2(wanted, options),
+    bucket.raw.listMultipartUploads(wanted, options),
+  ])
+  for (const { Key, LastModified } of Contents) {
+    if (isOld(LastModified)) await bucket.raw.deleteObject({ Bucket: bucket.name, Key }, options)
+  }
+  for (const { Key, UploadId, Initiated } of Uploads) {
+    if (isOld(Initiated)) await bucket.raw.abortMultipartUpload({ Bucket: bucket.name, Key, UploadId }, options)
   }
 }
 
@@ -84,6 +102,8 @@ async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Con
       throw error
     }
   }
+  // Credentials that may not list uploads leave them.
+  await removeOldProbes(bucket, signal).catch(() => {})
   try {
     await put()
     if (!(await isHonoured(put))) return noConditions
