@@ -51,7 +51,7 @@ export async function buildApp(options: {
   const { db, settings, log, hidden = new HiddenTexts() } = options
   const secrets = deriveSecrets(options.secret)
   const adapters = await loadAdapters({
-    builtIn: options.adapters ?? builtInAdapters({ localRoots: settings.localRoots }),
+    builtIn: options.adapters ?? builtInAdapters(settings),
     packages: settings.adapterPackages,
     warn: (message, err) => log.warn({ err }, message),
   })

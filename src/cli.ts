@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { backUp } from './backup.ts'
@@ -28,10 +28,20 @@ export async function run(args: readonly string[]): Promise<number> {
 
 async function runServer(): Promise<number> {
   const settings = readSettings(process.env)
-  // A quarter of a warm start; what is loaded from here on. The data folder itself is made later, with its rights.
-  if (existsSync(settings.dataFolder)) enableCompileCache(join(settings.dataFolder, 'compiled'))
+  if (existsSync(settings.dataFolder)) keepCompiled(join(settings.dataFolder, 'compiled'))
   const { start } = await import('./start.ts')
   return await start(settings)
+}
+
+/** A quarter of a warm start; what is loaded from here on. The data folder itself is made later. */
+function keepCompiled(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch {
+    // Only read: then there is no such cache.
+    return
+  }
+  enableCompileCache(folder)
 }
 
 async function runBackup(folder: string): Promise<number> {

@@ -23,7 +23,7 @@ async function readSecret(file: string): Promise<string | null> {
 }
 
 async function makeSecret(file: string): Promise<string> {
-  await mkdir(join(file, '..'), { recursive: true })
+  await mkdir(join(file, '..'), { recursive: true, mode: 0o700 })
   const draft = `${file}.${randomBytes(4).toString('hex')}`
   await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {

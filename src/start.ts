@@ -1,10 +1,9 @@
 /** Brings everything up, waits for a signal, takes everything down in the opposite order. */
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { preparePasswords } from './auth/passwords.ts'
 import { prepareConsole } from './console-build.ts'
+import { isOpenToOthers, makeDataFolder, requireSeparateRoots } from './data-folder.ts'
 import { type Connection, connect, type Database } from './db/client.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './db/embedded/index.ts'
 import { migrate } from './db/migrate.ts'
@@ -30,6 +29,7 @@ export async function start(settings: Settings): Promise<number> {
     stopped.resolve(0)
   }
   await using cleanup = new AsyncDisposableStack()
+  await prepareDataFolder(settings, log)
   const embedded = settings.databaseUrl === null ? await startEmbedded(settings, log) : null
   if (embedded) {
     cleanup.defer(() => embedded.stop())
@@ -73,10 +73,18 @@ function passwordIn(url: string | null): string | null {
   return decodeURIComponent(password)
 }
 
+async function prepareDataFolder(settings: Settings, log: Logger): Promise<void> {
+  const { dataFolder, databaseUrl } = settings
+  if (databaseUrl === null) await makeDataFolder(dataFolder)
+  await requireSeparateRoots(settings)
+  if (await isOpenToOthers(dataFolder)) {
+    log.warn(
+      `Other users of this machine can read the files in ${dataFolder}: run "chmod 700 ${dataFolder}" to prevent it`,
+    )
+  }
+}
+
 async function startEmbedded(settings: Settings, log: Logger): Promise<EmbeddedPostgres> {
-  await mkdir(join(settings.dataFolder, 'files'), { recursive: true }).catch(cause => {
-    throw new SettingsError(`STOWAGE_DATA must be a folder that this user may write to: ${cause.message}.`, { cause })
-  })
   return startEmbeddedPostgres({
     dataFolder: settings.dataFolder,
     log: (message, details) => log.debug(details ?? {}, message),

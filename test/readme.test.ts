@@ -103,7 +103,7 @@ t.test('docs/errors.md lists every reason', async t => {
 })
 
 t.test('every type of provider and every route is documented', async t => {
-  for (const { type } of builtInAdapters({ localRoots: [] }))
+  for (const { type } of builtInAdapters({ localRoots: [], dataFolder: '/nowhere' }))
     t.ok(textOf('docs/configuration.md').includes(`\`${type}\``), type)
   const paths = new Set(Object.keys(routes).map(name => name.split(' ')[1] ?? ''))
   t.ok(paths.has('/api/upload/proxy'))

@@ -1,7 +1,7 @@
 /** The program itself: started, used, stopped and killed as an operator does it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -95,6 +95,29 @@ t.test('on the embedded database', async t => {
   })
 })
 
+t.test('the data folder is for its user alone', async t => {
+  const parent = await folder(t)
+  await chmod(parent, 0o755)
+  const data = join(parent, 'new', 'data')
+  for (let round = 0; round < 2; round += 1) {
+    const server = await start(t, { STOWAGE_DATA: data })
+    t.notMatch(server.output(), /Other users/)
+    t.equal(await server.stop(), 0)
+  }
+  const mode = async (path: string) => (await stat(join(data, path))).mode & 0o777
+  t.equal(await mode('.'), 0o700)
+  t.equal(await mode('files'), 0o700)
+  for (const name of await readdir(data)) t.equal((await mode(name)) & 0o066, 0, `nobody else reads or writes ${name}`)
+
+  // As an older version has made it.
+  await chmod(data, 0o755)
+  await chmod(join(data, 'files'), 0o755)
+  const server = await start(t, { STOWAGE_DATA: data })
+  t.match(server.output(), `run \\"chmod 700 ${data}\\"`)
+  t.equal(await mode('.'), 0o755, 'what the operator has set stays')
+  t.equal(await server.stop(), 0)
+})
+
 t.test('on a database of its own', async t => {
   const { connectionString } = await testDatabase(t)
   const secret = 'a secret of at least thirty-two bytes'
@@ -139,11 +162,18 @@ t.test('what keeps it from starting is said in one sentence', async t => {
   const address = busy.address()
   const port = typeof address === 'object' ? String(address?.port) : ''
   const { connectionString } = await testDatabase(t)
+  const data = join(await folder(t), 'data')
   const own = { DATABASE_URL: connectionString, STOWAGE_SECRET: 'x'.repeat(32) }
   const cases: [Record<string, string>, RegExp][] = [
     [{ PORT: 'x' }, /PORT must be a whole number/],
     [{ DATABASE_URL: 'postgres://127.0.0.1/x' }, /STOWAGE_SECRET must be set/],
     [{ ...own, DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /DATABASE_URL.*ECONNREFUSED/],
+    [
+      { STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: `/srv,${join(data, '..')}` },
+      /LOCAL_ROOTS must not name .*data folder/,
+    ],
+    [{ STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: join(data, 'postgres') }, /LOCAL_ROOTS must not name .*\/postgres, /],
+    [{ ...own, STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: data }, /LOCAL_ROOTS must not name/],
     [{ ...own, PORT: port }, new RegExp(`PORT ${port} is in use`)],
     [{ ...own, HOST: '203.0.113.1' }, /HOST "203.0.113.1" is no address of this machine/],
   ]

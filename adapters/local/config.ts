@@ -1,8 +1,17 @@
 import { constants, open, realpath, stat } from 'node:fs/promises'
 import { type ConfigSchema, StorageError } from '../contract.ts'
+import { reachesData } from './data-folder.ts'
 import { identityOf, type Root } from './root.ts'
 
 export type LocalConfig = { root: string }
+
+/** What the operator decides. */
+export interface LocalOptions {
+  /** Absolute folders; a provider's root is one of them or lies below one. The first is the default. */
+  localRoots: readonly string[]
+  /** Of the server itself, absolute. */
+  dataFolder: string
+}
 
 export function configSchema(localRoots: readonly string[]): ConfigSchema {
   const [first] = localRoots
@@ -22,7 +31,7 @@ export function configSchema(localRoots: readonly string[]): ConfigSchema {
 }
 
 /** @throws INVALID_CONFIG */
-export async function resolveRoot({ root }: LocalConfig, localRoots: readonly string[]): Promise<Root> {
+export async function resolveRoot({ root }: LocalConfig, { localRoots, dataFolder }: LocalOptions): Promise<Root> {
   await refuseOtherSystems()
   const allowed = `one of the folders in STOWAGE_LOCAL_ROOTS (now: ${localRoots.join(', ') || 'none'}), or below one`
   const refuse = (problem: string, cause?: unknown) =>
@@ -37,6 +46,7 @@ export async function resolveRoot({ root }: LocalConfig, localRoots: readonly st
   if (!roots.some(folder => folder.status === 'fulfilled' && isWithin(path, folder.value))) {
     throw refuse('is outside of the folders that local providers may use')
   }
+  if (await reachesData(path, dataFolder)) throw refuse("holds the server's own data, or lies in it")
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY).catch(error => {
     throw refuse('is not a folder that the server can read', error)
   })

@@ -1,19 +1,18 @@
 import type { AdapterDefinition, Host } from '../contract.ts'
-import { configSchema, type LocalConfig, resolveRoot } from './config.ts'
+import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from './config.ts'
 import { LocalProvider } from './provider.ts'
 import type { Root } from './root.ts'
 import { isCaseSensitive } from './staging.ts'
 import { withDirectory } from './walk.ts'
 
-/** @param localRoots absolute folders; a provider's root is one of them or lies below one. The first is the default. */
-export function localAdapter(localRoots: readonly string[]): AdapterDefinition<LocalConfig> {
+export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
   return {
     type: 'local',
     apiVersion: 1,
     title: 'Local disk',
-    configSchema: configSchema(localRoots),
+    configSchema: configSchema(options.localRoots),
     async open(config, host) {
-      const root = await resolveRoot(config, localRoots)
+      const root = await resolveRoot(config, options)
       const caseSensitive = await probeCase(root, host)
       return new LocalProvider(root, { emptyDirectories: true, caseSensitive, atomicCreate: true }, host)
     },

@@ -368,7 +368,10 @@ async function age(path: string): Promise<void> {
 
 async function reopen(t: { teardown(clean: () => Promise<void>): void }, { root }: Temporary) {
   const host = recordingHost()
-  const provider: StorageProvider = await localAdapter([root]).open({ root }, host)
+  const provider: StorageProvider = await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open(
+    { root },
+    host,
+  )
   t.teardown(async () => provider.close?.())
   return { provider, host }
 }

@@ -14,6 +14,7 @@ import {
   put,
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
+import { reachesData } from '../../adapters/local/data-folder.ts'
 import { localAdapter } from '../../adapters/local/index.ts'
 import { recordingHost } from './host.ts'
 import { openTemporary } from './temporary.ts'
@@ -77,6 +78,23 @@ function mountTests(): void {
     })
   }
 
+  t.test("the server's own data is known behind a bind mount", async t => {
+    const { root, outside } = await openTemporary(t)
+    const data = join(outside, 'app', 'data')
+    for (const name of ['files', 'postgres']) await mkdir(join(data, name), { recursive: true })
+    const bind = async (from: string, name: string) => {
+      const to = join(root, name)
+      await mkdir(to)
+      mount('--bind', from, to)
+      t.teardown(() => execFileSync('umount', [to]))
+      return to
+    }
+    t.equal(await reachesData(await bind(data, 'data'), data), true)
+    t.equal(await reachesData(await bind(join(outside, 'app'), 'app'), data), true)
+    t.equal(await reachesData(join(root, 'app', 'data', 'postgres'), data), true)
+    t.equal(await reachesData(await bind(join(data, 'files'), 'files'), data), false)
+  })
+
   t.test('a full disk is QUOTA_EXCEEDED and leaves nothing', async t => {
     const { provider, root } = await openTemporary(t)
     await mkdir(join(root, 'small'))
@@ -99,7 +117,7 @@ function mountTests(): void {
     mount('-o', 'remount,ro,bind', root)
     t.teardown(() => execFileSync('umount', [root]))
     const host = recordingHost()
-    const provider = await localAdapter([root]).open({ root }, host)
+    const provider = await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, host)
     t.match(host.warnings, [{ message: /only read/ }])
     await has(provider, 'file', 'content')
     t.strictSame(await namesIn(provider, ''), ['file'])
@@ -120,7 +138,7 @@ function mountTests(): void {
   t.test('a disk that is unmounted is UNAVAILABLE, and nothing is written into its bare mount point', async t => {
     const { root } = await openTemporary(t)
     mount('-t', 'tmpfs', 'none', root)
-    const provider = await localAdapter([root]).open({ root }, recordingHost())
+    const provider = await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, recordingHost())
     await put(provider, 'file', 'content')
     execFileSync('umount', [root])
     await rejectsWith('UNAVAILABLE', put(provider, 'file', 'no'))

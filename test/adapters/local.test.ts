@@ -41,7 +41,7 @@ t.test('no odd name is refused, and each is the name on the disk', async t => {
 
 t.test('the configuration', async t => {
   const { root, outside } = await openTemporary(t)
-  const [local] = builtInAdapters({ localRoots: [root, '/nowhere/at/all'] })
+  const [local] = builtInAdapters({ localRoots: [root, '/nowhere/at/all'], dataFolder: '/nowhere' })
   const open = (folder: string) => Promise.resolve(local?.open({ root: folder }, silentHost))
   t.match(local?.configSchema.properties, { root: { default: root } })
   await mkdir(join(root, 'inside'))

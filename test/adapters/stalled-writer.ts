@@ -4,7 +4,7 @@ import { localAdapter } from '../../adapters/local/index.ts'
 import { silentHost } from './host.ts'
 
 const root = process.argv[2] ?? ''
-const provider = await localAdapter([root]).open({ root }, silentHost)
+const provider = await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, silentHost)
 setInterval(() => {}, 1000)
 const bytes = pattern(3 * 1024 * 1024)
 await Promise.all(

@@ -20,7 +20,7 @@ export async function openTemporary(t: { teardown(clean: () => Promise<void>): v
   const [root, outside] = [join(folder, 'root'), join(folder, 'outside')]
   await Promise.all([mkdir(root), mkdir(outside)])
   const host = recordingHost()
-  const provider = await localAdapter([root]).open({ root }, host)
+  const provider = await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, host)
   t.teardown(async () => {
     await provider.close?.()
     await rm(folder, { recursive: true, force: true })

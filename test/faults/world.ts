@@ -39,7 +39,7 @@ export interface WorldOptions {
 
 export async function startWorld(t: Test, options: WorldOptions = {}): Promise<World> {
   const data = await temporaryFolder(t)
-  const files = options.files ?? join(data, 'provider')
+  const files = options.files ?? join(data, 'files')
   await mkdir(files, { recursive: true })
   const port = await freePort()
   const environment = {

@@ -84,7 +84,7 @@ export function local(): BackEnd {
   let folder = ''
   return {
     type: 'local',
-    adapters: roots => [localAdapter([roots]) as AdapterDefinition],
+    adapters: roots => [localAdapter({ localRoots: [roots], dataFolder: '/nowhere' }) as AdapterDefinition],
     async config(given) {
       folder = given
       await mkdir(join(folder, top))

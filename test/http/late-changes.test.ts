@@ -60,7 +60,7 @@ const updateMember = 'mutation ($input: UpdateMemberInput!) { updateMember(input
 async function setUp(t: Test) {
   const gate = new Gate()
   const app = await startApp(t, {
-    adapters: folder => [...builtInAdapters({ localRoots: [folder] }), gatedAdapter(gate)],
+    adapters: folder => [...builtInAdapters({ localRoots: [folder], dataFolder: '/nowhere' }), gatedAdapter(gate)],
   })
   const owner = await app.register('owner@example.org')
   const gated = await app.connectProvider(owner.token, 'gated', {})

@@ -47,7 +47,7 @@ interface Person {
 }
 
 async function setUp(t: Test, options: { onQuery?: (query: CompiledQuery) => void } = {}) {
-  const adapters = (folder: string) => [...builtInAdapters({ localRoots: [folder] }), endless]
+  const adapters = (folder: string) => [...builtInAdapters({ localRoots: [folder], dataFolder: '/nowhere' }), endless]
   const app = await startApp(t, { adapters, ...options })
   const replica = await app.replica()
   const owner = await app.register('owner@example.org')

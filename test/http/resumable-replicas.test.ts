@@ -48,12 +48,12 @@ async function owner(app: TestApp): Promise<TusTarget> {
 
 t.test('a server that is killed, and another that goes on', async t => {
   const { connectionString } = await testDatabase(t)
-  const folder = await temporaryFolder(t)
+  const [folder, data] = [await temporaryFolder(t), await temporaryFolder(t)]
   const environment = {
     PORT: '0',
     DATABASE_URL: connectionString,
     STOWAGE_SECRET: 'a secret that only these tests have',
-    STOWAGE_DATA: folder,
+    STOWAGE_DATA: data,
     STOWAGE_LOCAL_ROOTS: folder,
   }
   const [first, second] = [await startProgram(t, { environment }), await startProgram(t, { environment })]

@@ -91,7 +91,7 @@ export async function serve(
   await Promise.all(Array.from({ length: connections }, () => sql`select pg_sleep(0.01)`.execute(db)))
   const secrets = deriveSecrets('a secret that only these tests have')
   const own = options.adapters ?? []
-  const builtIn = [...builtInAdapters({ localRoots: [folder] }), ...own]
+  const builtIn = [...builtInAdapters({ localRoots: [folder], dataFolder: '/nowhere' }), ...own]
   const adapters = await loadAdapters({ builtIn, packages: [], warn: () => {} })
   const record = createFindRecord(db)
   const limits = { requestsPerMinute: 0, signIns: 0 }

@@ -21,7 +21,7 @@ t.test('local, S3 and Google Drive', async t => {
   const drive = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff })
   const app = await startApp(t, {
     adapters: folder => [
-      ...builtInAdapters({ localRoots: [folder] }).filter(({ type }) => type !== drive.type),
+      ...builtInAdapters({ localRoots: [folder], dataFolder: '/nowhere' }).filter(({ type }) => type !== drive.type),
       drive as AdapterDefinition,
     ],
   })

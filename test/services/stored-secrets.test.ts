@@ -172,7 +172,7 @@ t.test('a consent ends where its tokens could go elsewhere', async t => {
 })
 
 t.test('what keeps the secrets of the built-in adapters', async t => {
-  const kept = builtInAdapters({ localRoots: [] }).map(({ type, configSchema }) => {
+  const kept = builtInAdapters({ localRoots: [], dataFolder: '/nowhere' }).map(({ type, configSchema }) => {
     const properties = Object.entries(configSchema.properties) as [string, { keepsSecrets?: boolean }][]
     return [type, properties.filter(([, { keepsSecrets }]) => keepsSecrets).map(([name]) => name)]
   })

@@ -77,7 +77,10 @@ t.test('a provider at a closed address is not connected', async t => {
 t.test('one that comes to be there: users, and who tests it', async t => {
   const back = await listen(t)
   const options: TestAppOptions = {
-    adapters: folder => [...builtInAdapters({ localRoots: [folder] }), remote as unknown as AdapterDefinition],
+    adapters: folder => [
+      ...builtInAdapters({ localRoots: [folder], dataFolder: '/nowhere' }),
+      remote as unknown as AdapterDefinition,
+    ],
   }
   const before = await startApp(t, options)
   const { token } = await before.register('owner@example.org')

@@ -1,0 +1,79 @@
+/** No local provider reaches the server's own data, however its folder is spelt. */
+import { mkdir, mkdtemp, realpath, rename, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { testHost } from '../../adapters/conformance/index.ts'
+import { reachesData } from '../../adapters/local/data-folder.ts'
+import { localAdapter } from '../../adapters/local/index.ts'
+import { startApp } from '../support/app.ts'
+
+async function folders(t: Test) {
+  const top = await realpath(await mkdtemp(join(tmpdir(), 'stowage-data-')))
+  t.teardown(() => rm(top, { recursive: true, force: true }))
+  const data = join(top, 'app', 'data')
+  for (const path of ['files/team', 'postgres/data', 'filesystem']) await mkdir(join(data, path), { recursive: true })
+  await mkdir(join(top, 'beside'))
+  return { top, data }
+}
+
+t.test('what a root may be', async t => {
+  const { top, data } = await folders(t)
+  await symlink(data, join(top, 'beside', 'to-data'))
+  await symlink(top, join(top, 'beside', 'up'))
+  await symlink(join(data, 'files'), join(top, 'beside', 'to-files'))
+  await symlink('../postgres', join(data, 'files', 'out'))
+  const refused = ['.', 'app', 'app/data', 'app/data/postgres', 'app/data/postgres/data', 'app/data/filesystem']
+  const links = ['beside/to-data', 'beside/to-data/postgres', 'beside/up', 'beside/up/app', 'app/data/files/out']
+  const missing = ['app/data/not-yet', 'app/data/postgres/not/yet', 'beside/to-data/not-yet']
+  const allowed = [
+    'beside',
+    'app/data/files',
+    'app/data/files/team',
+    'app/data/files/not-yet',
+    'beside/to-files',
+    'not/yet',
+  ]
+  for (const path of [...refused, ...links, ...missing]) t.equal(await reachesData(join(top, path), data), true, path)
+  t.equal(await reachesData('/', data), true)
+  for (const path of allowed) t.equal(await reachesData(join(top, path), data), false, path)
+
+  const open = (root: string) => localAdapter({ localRoots: ['/'], dataFolder: data }).open({ root }, testHost())
+  for (const path of [...refused, ...links]) {
+    await t.rejects(open(join(top, path)), { code: 'INVALID_CONFIG', message: /own data/ }, path)
+  }
+  for (const path of ['beside', 'app/data/files', 'beside/to-files']) await (await open(join(top, path))).close?.()
+})
+
+t.test('before the data folder exists', async t => {
+  const { top } = await folders(t)
+  const data = join(top, 'later', 'data')
+  t.equal(await reachesData(top, data), true)
+  t.equal(await reachesData(join(top, 'beside'), data), false)
+  t.equal(await reachesData(join(data, 'files'), data), false)
+})
+
+t.test('"files" that is a link into the data folder is no folder for files', async t => {
+  const { data } = await folders(t)
+  await rename(join(data, 'files'), join(data, 'away'))
+  await symlink('postgres', join(data, 'files'))
+  t.equal(await reachesData(join(data, 'files'), data), true)
+  await rm(join(data, 'files'))
+  await symlink('..', join(data, 'files'))
+  t.equal(await reachesData(join(data, 'files'), data), true)
+})
+
+t.test('an administrator is refused, whatever STOWAGE_LOCAL_ROOTS allows', async t => {
+  const { top, data } = await folders(t)
+  const app = await startApp(t, { settings: { localRoots: [top], dataFolder: data } })
+  const { token } = await app.register('owner@example.org')
+  for (const root of [top, data, join(data, 'postgres')]) {
+    const { errors } = await app.graphql(
+      'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }',
+      { input: { type: 'local', name: 'x', config: { root } } },
+      token,
+    )
+    t.match(errors, [{ extensions: { reason: 'INVALID_CONFIG' } }], root)
+  }
+  await app.connectProvider(token, 'local', { root: join(data, 'files') })
+})
