@@ -37,6 +37,8 @@ export async function buildApp(options: {
   db: Database
   /** From which all keys are derived. */
   secret: string
+  /** Accepted beside it. Default: none. */
+  previousSecret?: string | null | undefined
   settings: Settings
   log: Logger
   /** What the log hides; the credentials of providers are added as they come into use. */
@@ -49,7 +51,7 @@ export async function buildApp(options: {
   bodyTimeout?: number | undefined
 }): Promise<App> {
   const { db, settings, log, hidden = new HiddenTexts() } = options
-  const secrets = deriveSecrets(options.secret)
+  const secrets = deriveSecrets(options.secret, options.previousSecret)
   const adapters = await loadAdapters({
     builtIn: options.adapters ?? builtInAdapters(settings),
     packages: settings.adapterPackages,

@@ -2,6 +2,7 @@
 import { access, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { backupEmbedded, startEmbeddedPostgres } from './db/embedded/index.ts'
+import { previousSecretFile, secretFile } from './secret-file.ts'
 import type { Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
 
@@ -26,7 +27,7 @@ export async function backUp(settings: Settings, folder: string, signal: AbortSi
   const draft = await makeDraft(destination)
   try {
     await copyDatabase(dataFolder, join(draft, 'postgres'), signal)
-    await copySecret(dataFolder, draft)
+    await copySecrets(dataFolder, draft)
     await rename(draft, destination)
     await sync(dirname(destination))
   } catch (error) {
@@ -46,13 +47,15 @@ async function copyDatabase(dataFolder: string, target: string, signal: AbortSig
   }
 }
 
-/** There is none where STOWAGE_SECRET is set. */
-async function copySecret(dataFolder: string, target: string): Promise<void> {
-  const secret = await readFile(join(dataFolder, 'secret')).catch(error => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
-  if (secret) await writeFile(join(target, 'secret'), secret, { mode: 0o600, flush: true })
+/** There is none where STOWAGE_SECRET is set, and two while the secret is rotated. */
+async function copySecrets(dataFolder: string, target: string): Promise<void> {
+  for (const name of [secretFile, previousSecretFile]) {
+    const secret = await readFile(join(dataFolder, name)).catch(error => {
+      if (error.code === 'ENOENT') return null
+      throw error
+    })
+    if (secret) await writeFile(join(target, name), secret, { mode: 0o600, flush: true })
+  }
   await sync(target)
 }
 

@@ -3,10 +3,15 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from './start-error.ts'
 
+export const secretFile = 'secret'
+/** To rotate the secret, an operator renames its file to this. */
+export const previousSecretFile = 'secret.previous'
+
 /** The secret of this data folder, made on first start; two servers that start at once agree on one. */
-export async function readOrMakeSecret(dataFolder: string): Promise<string> {
-  const file = join(dataFolder, 'secret')
-  return (await readSecret(file)) ?? makeSecret(file)
+export async function readOrMakeSecret(dataFolder: string): Promise<{ secret: string; previous: string | null }> {
+  const file = join(dataFolder, secretFile)
+  const secret = (await readSecret(file)) ?? (await makeSecret(file))
+  return { secret, previous: await readSecret(join(dataFolder, previousSecretFile)) }
 }
 
 async function readSecret(file: string): Promise<string | null> {

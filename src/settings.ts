@@ -41,6 +41,12 @@ export const definitions = {
     null,
     'generated at first start, kept in `<data>/secret`',
   ),
+  STOWAGE_SECRET_PREVIOUS: define(
+    'A second secret that is accepted, but not used for anything new: see [how to rotate it](operations.md#rotate-the-secret)',
+    secret,
+    null,
+    'none',
+  ),
   STOWAGE_PUBLIC_URL: define(
     'The address that clients use; links contain it',
     httpUrl,
@@ -138,6 +144,8 @@ export interface Settings {
   readonly databaseUrl: string | null
   /** Null: the one kept in the data folder. */
   readonly secret: string | null
+  /** Accepted beside `secret`; null: none. */
+  readonly previousSecret: string | null
   /** Without a `/` at its end. */
   readonly publicUrl: string | null
   readonly localRoots: readonly string[]
@@ -176,6 +184,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
       'STOWAGE_SECRET must be set together with DATABASE_URL: make one with "openssl rand -hex 32" and keep it.',
     )
   }
+  const previousSecret = read('STOWAGE_SECRET_PREVIOUS')
+  if (previousSecret !== null && secret === null) {
+    throw new SettingsError('STOWAGE_SECRET must be set together with STOWAGE_SECRET_PREVIOUS.')
+  }
   const handOver = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
   if (handOver && trustedProxies.length === 0) {
@@ -189,6 +201,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     dataFolder,
     databaseUrl,
     secret,
+    previousSecret,
     publicUrl: read('STOWAGE_PUBLIC_URL'),
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],
     adapterPackages: read('STOWAGE_ADAPTERS') ?? [],

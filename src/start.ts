@@ -40,12 +40,12 @@ export async function start(settings: Settings): Promise<number> {
   }
   const db = await openDatabase(embedded?.connection ?? { connectionString: settings.databaseUrl ?? '' }, log)
   cleanup.defer(() => db.destroy())
-  const secret = settings.secret ?? (await readOrMakeSecret(settings.dataFolder))
-  hidden.add(secret, passwordIn(settings.databaseUrl))
+  const { secret, previous } = await readSecrets(settings)
+  hidden.add(secret, previous, passwordIn(settings.databaseUrl))
   await prepareConsole(line => process.stdout.write(`${line}\n`)).catch(err =>
     log.warn({ err }, 'The console could not be built; the API works without it'),
   )
-  const app = await buildApp({ db, secret, settings, log, hidden })
+  const app = await buildApp({ db, secret, previousSecret: previous, settings, log, hidden })
   cleanup.defer(() => app.close())
   // For good: npm forwards a Ctrl-C that the terminal has sent already, and the second must not cut the first short.
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
@@ -53,11 +53,16 @@ export async function start(settings: Settings): Promise<number> {
   const address = await listen(app.server, settings)
   const stopSweeping = sweepDaily(app.services, log)
   const stopUploads = sweepEvery(uploadSweepInterval, () => app.services.uploads.sweep(), log)
+  const stopRotation = previous === null ? () => {} : finishRotation(app.services, log)
   cleanup.defer(async () => {
-    await Promise.all([stopSweeping(), stopUploads()])
+    await Promise.all([stopSweeping(), stopUploads(), stopRotation()])
   })
   process.stdout.write(banner(settings, address, await isEmpty(db)))
   return await stopped.promise
+}
+
+async function readSecrets({ secret, previousSecret, dataFolder }: Settings) {
+  return secret === null ? await readOrMakeSecret(dataFolder) : { secret, previous: previousSecret }
 }
 
 /** Node's own report would show all that hangs on the error: clients, requests, configurations. */
@@ -144,6 +149,24 @@ function sweepEvery(
     clearInterval(timer)
     stop.abort()
     return sweeping
+  }
+}
+
+/** In the background; the function that it returns ends it. */
+function finishRotation({ rotation }: Services, log: Logger): () => Promise<void> {
+  const stop = new AbortController()
+  const work = rotation.finish(stop.signal).then(
+    ({ count, unreadable }) => {
+      log.info({ count }, 'All stored credentials are encrypted with the current secret')
+      if (unreadable > 0) log.warn({ count: unreadable }, 'Stored credentials that neither secret decrypts')
+    },
+    err => {
+      if (!stop.signal.aborted) log.error({ err }, 'Stored credentials are still encrypted with the previous secret')
+    },
+  )
+  return () => {
+    stop.abort()
+    return work
   }
 }
 

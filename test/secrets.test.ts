@@ -164,7 +164,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
     cwd: folder,
   }
   for (const purpose of ['session', 'credentials', 'download-link', 'cursor'] as const) {
-    const key = deriveSecrets(options.environment.STOWAGE_SECRET).key(purpose)
+    const key = deriveSecrets(options.environment.STOWAGE_SECRET).keys(purpose)[0]
     secret(`key of ${purpose}`, key.toString('base64'))
     secret(`key of ${purpose}, hex`, key.toString('hex'))
   }

@@ -21,6 +21,7 @@ const bad: [string, string][] = [
   ['DATABASE_URL', 'mysql://localhost/x'],
   ['DATABASE_URL', 'secret-that-is-no-address'],
   ['STOWAGE_SECRET', 'too short'],
+  ['STOWAGE_SECRET_PREVIOUS', 'too short'],
   ['STOWAGE_PUBLIC_URL', 'files.example.org'],
   ['STOWAGE_PUBLIC_URL', 'ftp://files.example.org'],
   ['STOWAGE_LOCAL_ROOTS', '/srv/files,relative'],
@@ -40,13 +41,20 @@ for (const [name, value] of bad) {
     const error = t.throws(() => readSettings({ [name]: value })) as SettingsError
     t.type(error, SettingsError)
     t.match(error.message, new RegExp(`^${name} must [^.\\n].*\\.$`))
-    if (name === 'DATABASE_URL' || name === 'STOWAGE_SECRET') t.notOk(error.message.includes(value), 'not repeated')
+    if (name === 'DATABASE_URL' || name.startsWith('STOWAGE_SECRET'))
+      t.notOk(error.message.includes(value), 'not repeated')
   })
 }
 
 t.test('an own database needs an own secret', async t => {
   t.throws(() => readSettings({ DATABASE_URL: 'postgres://localhost/x' }), /^STOWAGE_SECRET must be set/)
   t.ok(readSettings({ DATABASE_URL: 'postgres://localhost/x', STOWAGE_SECRET: 'x'.repeat(32) }))
+})
+
+t.test('a previous secret needs a current one', async t => {
+  const given = { STOWAGE_SECRET_PREVIOUS: 'y'.repeat(32) }
+  t.throws(() => readSettings(given), /^STOWAGE_SECRET must be set/)
+  t.equal(readSettings({ ...given, STOWAGE_SECRET: 'x'.repeat(32) }).previousSecret, 'y'.repeat(32))
 })
 
 t.test('the hand-over of files needs to know the proxy', async t => {

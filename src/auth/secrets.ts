@@ -1,4 +1,7 @@
-/** Everything that is derived from STOWAGE_SECRET: one key for each purpose, so that none can stand in for another. */
+/**
+ * Everything that is derived from STOWAGE_SECRET: one key for each purpose, so that none can stand in for another. The
+ * current secret signs and encrypts; what a previous one signed or encrypted is still accepted, so it can be rotated.
+ */
 import {
   createCipheriv,
   createDecipheriv,
@@ -11,16 +14,21 @@ import {
 
 export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor'
 
+/** What is stored encrypted. `db/sealed.ts` knows where, so that a rotation reaches all of it. */
+export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload'
+
 export interface Secrets {
-  /** 32 bytes. */
-  key(purpose: Purpose): Buffer
-  /** Encrypts with AES-256-GCM, bound to `context`; the key's id stands in front, so that the secret can be rotated. */
-  seal(plain: string, context: string): Buffer
-  /** @throws SecretMismatch where the text was sealed with another secret, for another context, or was altered */
-  open(sealed: Buffer, context: string): string
+  /** 32 bytes each: the current key, which signs, then those that are accepted, too. */
+  keys(purpose: Purpose): readonly [Buffer, ...Buffer[]]
+  /** Encrypts with AES-256-GCM under the current key, bound to the row: its kind and id. The key's id comes first. */
+  seal(kind: SealedKind, id: string, plain: string): Buffer
+  /** @throws SecretMismatch if it was sealed under another secret or for another row, or was altered */
+  open(kind: SealedKind, id: string, sealed: Buffer): string
+  /** The first bytes of what is sealed under the current key. */
+  readonly currentKeyId: Buffer
   /** Text that only this server's secret can have made; readable, not secret. `context` is bound but not contained. */
   sign(purpose: Purpose, payload: string, context?: string): string
-  /** The payload, or null where the signature does not hold. */
+  /** The payload, or null if the signature does not hold. */
   verify(purpose: Purpose, signed: string, context?: string): string | null
 }
 
@@ -32,40 +40,60 @@ const tagBytes = 16
 /** 128 bits. */
 const macBytes = 16
 
-export function deriveSecrets(secret: string): Secrets {
+/** Additional data of the encryption: a sealed text does not open in another row. */
+const contextOf: Record<SealedKind, (id: string) => string> = {
+  provider: id => id,
+  tokens: id => `${id}/tokens`,
+  consent: id => id,
+  upload: id => `upload:${id}`,
+}
+
+interface Keys {
+  of: Record<Purpose, Buffer>
+  id: Buffer
+}
+
+function deriveKeys(secret: string): Keys {
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, 'stowage', purpose, 32))
-  const keys: Record<Purpose, Buffer> = {
+  const of: Record<Purpose, Buffer> = {
     session: derive('session'),
     credentials: derive('credentials'),
     'download-link': derive('download-link'),
     cursor: derive('cursor'),
   }
-  const keyId = createHash('sha256').update(keys.credentials).digest().subarray(0, keyIdBytes)
-  const mac = (purpose: Purpose, payload: string, context: string) =>
-    createHmac('sha256', keys[purpose])
+  return { of, id: createHash('sha256').update(of.credentials).digest().subarray(0, keyIdBytes) }
+}
+
+/** @param previous is accepted beside the current secret */
+export function deriveSecrets(secret: string, previous: string | null = null): Secrets {
+  const current = deriveKeys(secret)
+  const accepted = previous === null ? [current] : [current, deriveKeys(previous)]
+  const mac = (key: Buffer, payload: string, context: string) =>
+    createHmac('sha256', key)
       .update(JSON.stringify([payload, context]))
       .digest()
       .subarray(0, macBytes)
 
   return {
-    key: purpose => keys[purpose],
+    keys: purpose => [current.of[purpose], ...accepted.slice(1).map(({ of }) => of[purpose])],
+    currentKeyId: current.id,
 
-    seal(plain, context) {
+    seal(kind, id, plain) {
       const iv = randomBytes(ivBytes)
-      const cipher = createCipheriv('aes-256-gcm', keys.credentials, iv).setAAD(Buffer.from(context))
+      const cipher = createCipheriv('aes-256-gcm', current.of.credentials, iv)
+      cipher.setAAD(Buffer.from(contextOf[kind](id)))
       const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
-      return Buffer.concat([keyId, iv, cipher.getAuthTag(), body])
+      return Buffer.concat([current.id, iv, cipher.getAuthTag(), body])
     },
 
-    open(sealed, context) {
-      if (!sealed.subarray(0, keyIdBytes).equals(keyId)) {
-        throw new SecretMismatch('These credentials were stored under another STOWAGE_SECRET.')
-      }
+    open(kind, id, sealed) {
+      const keys = accepted.find(keys => sealed.subarray(0, keyIdBytes).equals(keys.id))
+      if (!keys) throw new SecretMismatch('These credentials were stored under another STOWAGE_SECRET.')
       const iv = sealed.subarray(keyIdBytes, keyIdBytes + ivBytes)
       const tag = sealed.subarray(keyIdBytes + ivBytes, keyIdBytes + ivBytes + tagBytes)
       try {
-        const decipher = createDecipheriv('aes-256-gcm', keys.credentials, iv, { authTagLength: tagBytes })
-        decipher.setAAD(Buffer.from(context)).setAuthTag(tag)
+        const decipher = createDecipheriv('aes-256-gcm', keys.of.credentials, iv, { authTagLength: tagBytes })
+        decipher.setAAD(Buffer.from(contextOf[kind](id))).setAuthTag(tag)
         const body = sealed.subarray(keyIdBytes + ivBytes + tagBytes)
         return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
       } catch (cause) {
@@ -74,16 +102,18 @@ export function deriveSecrets(secret: string): Secrets {
     },
 
     sign(purpose, payload, context = '') {
-      return `${Buffer.from(payload).toString('base64url')}.${mac(purpose, payload, context).toString('base64url')}`
+      const signature = mac(current.of[purpose], payload, context)
+      return `${Buffer.from(payload).toString('base64url')}.${signature.toString('base64url')}`
     },
 
     verify(purpose, signed, context = '') {
-      const [encoded, signature, ...rest] = signed.split('.')
+      const [encoded, signature, ...rest] = signed.split('.', 3)
       if (encoded === undefined || signature === undefined || rest.length > 0) return null
       const payload = Buffer.from(encoded, 'base64url').toString('utf8')
       const given = Buffer.from(signature, 'base64url')
-      const expected = mac(purpose, payload, context)
-      return given.length === expected.length && timingSafeEqual(given, expected) ? payload : null
+      if (given.length !== macBytes) return null
+      const isSigned = accepted.some(({ of }) => timingSafeEqual(given, mac(of[purpose], payload, context)))
+      return isSigned ? payload : null
     },
   }
 }

@@ -17,26 +17,31 @@ export interface SessionTokens {
 const issuer = 'stowage'
 
 export function sessionTokens(secrets: Secrets): SessionTokens {
-  const key = secrets.key('session')
-  const sign = createSigner({ key, algorithm: 'HS256', iss: issuer })
-  const verify = createVerifier({
-    key,
-    algorithms: ['HS256'],
-    allowedIss: issuer,
-    cache: 1000,
-    // A refusal is not kept: after a clock that was ahead has been set right, it would hold until that time comes again.
-    errorCacheTTL: () => Number.NEGATIVE_INFINITY,
-    requiredClaims: ['exp'],
-  })
+  const keys = secrets.keys('session')
+  const sign = createSigner({ key: keys[0], algorithm: 'HS256', iss: issuer })
+  const verifiers = keys.map(key =>
+    createVerifier({
+      key,
+      algorithms: ['HS256'],
+      allowedIss: issuer,
+      cache: 1000,
+      // A refusal is not kept: after a clock that was ahead has been set right, it would hold until that time comes again.
+      errorCacheTTL: () => Number.NEGATIVE_INFINITY,
+      requiredClaims: ['exp'],
+    }),
+  )
   return {
     sign: (claims, expiresAt) => sign({ ...claims, exp: Math.floor(expiresAt.getTime() / 1000) }),
     verify(token) {
-      try {
-        const claims: Partial<Claims> = verify(token)
-        return typeof claims.sid === 'string' && isId(claims.sid) ? claims.sid : null
-      } catch {
-        return null
+      for (const verify of verifiers) {
+        try {
+          const claims: Partial<Claims> = verify(token)
+          return typeof claims.sid === 'string' && isId(claims.sid) ? claims.sid : null
+        } catch {
+          // The next key may have signed it.
+        }
       }
+      return null
     },
   }
 }

@@ -4,7 +4,7 @@ import type { OAuthFlow } from '../../adapters/contract.ts'
 import { hashToken } from '../auth/api-key.ts'
 import { authorize, needs } from '../auth/needs.ts'
 import { bindState, createBrowserKey, createTicket, isBoundState, ticketOf } from '../auth/oauth-state.ts'
-import type { Secrets } from '../auth/secrets.ts'
+import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { Change, Database } from '../db/client.ts'
 import { findMember } from '../db/members.ts'
@@ -99,14 +99,19 @@ export function createAuthorization(options: {
     vendorUrl(record, pending, bindState(ticket, createBrowserKey()))
     const stateHash = hashToken(ticket)
     const { userId, workspaceId } = viewer.member
-    const sealed = secrets.seal(JSON.stringify(pending), stateHash.toString('hex'))
+    const sealed = secrets.seal('consent', stateHash.toString('hex'), JSON.stringify(pending))
     const expiresAt = new Date(Date.now() + lifetime)
     await insertOAuthState(change, { stateHash, providerId: record.id, workspaceId, userId, sealed, expiresAt })
     return `${baseUrl}/oauth/start?ticket=${ticket}`
   }
 
   function unseal(stored: OAuthState, stateHash: Buffer): Pending {
-    return JSON.parse(secrets.open(stored.sealed, stateHash.toString('hex')))
+    try {
+      return JSON.parse(secrets.open('consent', stateHash.toString('hex'), stored.sealed))
+    } catch (cause) {
+      if (!(cause instanceof SecretMismatch)) throw cause
+      throw new AppError('INVALID_STATE', `${cause.message} Authorize the provider again.`, { cause })
+    }
   }
 
   /** What it was begun with must still be good, and reach the provider as it was then. */

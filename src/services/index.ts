@@ -14,6 +14,7 @@ import { createInvites } from './invites.ts'
 import { createMembers } from './members.ts'
 import { createProviders } from './providers.ts'
 import { createResumableUploads } from './resumable/index.ts'
+import { createRotation } from './rotation.ts'
 import { createWorkspaces } from './workspaces.ts'
 
 export type Services = ReturnType<typeof createServices>
@@ -59,6 +60,7 @@ export function createServices(options: {
       directSeconds: options.directSeconds,
     }),
     uploads,
+    rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
     /** Writes what is still to be written; nothing follows. */
     async close() {

@@ -83,7 +83,7 @@ export function createProviders(options: {
 
   function seal(id: string, adapter: Adapter, config: Config) {
     const { open, secret } = adapter.rules.split(config)
-    const sealedSecrets = Object.keys(secret).length > 0 ? secrets.seal(JSON.stringify(secret), id) : null
+    const sealedSecrets = Object.keys(secret).length > 0 ? secrets.seal('provider', id, JSON.stringify(secret)) : null
     return { config: open, sealedSecrets }
   }
 

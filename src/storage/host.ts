@@ -104,7 +104,7 @@ export function createStorage(options: StorageOptions): Storage {
 
   function config(record: ProviderRecord): Config {
     try {
-      const secret = record.sealedSecrets ? JSON.parse(secrets.open(record.sealedSecrets, record.id)) : {}
+      const secret = record.sealedSecrets ? JSON.parse(secrets.open('provider', record.id, record.sealedSecrets)) : {}
       hidden.add(...Object.values(secret))
       return { ...record.config, ...secret }
     } catch (error) {

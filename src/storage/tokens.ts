@@ -60,11 +60,9 @@ export function createTokenStore(options: {
   const renewals = new Map<string, Promise<Tokens>>()
   const refusals = new Map<string, Refusal>()
 
-  const context = (providerId: string) => `${providerId}/tokens`
-
   function open(providerId: string, stored: StoredTokens): Tokens {
     try {
-      const tokens = { ...JSON.parse(secrets.open(stored.sealed, context(providerId))), expiresAt: stored.expiresAt }
+      const tokens = { ...JSON.parse(secrets.open('tokens', providerId, stored.sealed)), expiresAt: stored.expiresAt }
       hidden.add(tokens.accessToken, tokens.refreshToken)
       return tokens
     } catch (cause) {
@@ -76,7 +74,7 @@ export function createTokenStore(options: {
 
   function seal(providerId: string, { expiresAt, ...rest }: Tokens): StoredTokens {
     hidden.add(rest.accessToken, rest.refreshToken)
-    return { sealed: secrets.seal(JSON.stringify(rest), context(providerId)), expiresAt }
+    return { sealed: secrets.seal('tokens', providerId, JSON.stringify(rest)), expiresAt }
   }
 
   async function ask(providerId: string, refresh: Refresh, refreshToken: string): Promise<Tokens> {

@@ -37,7 +37,7 @@ export function createUnfinishedWrites({ db, secrets }: { db: Database; secrets:
       }
       const unfinished: Unfinished = {
         async began(state) {
-          const sealedState = secrets.seal(state, `upload:${id}`)
+          const sealedState = secrets.seal('upload', id, state)
           const note = () => (isNoted ? renewUnfinishedWrite(db, id, lease, sealedState) : insert(sealedState))
           await note().catch(error => {
             throw toAppError(error)

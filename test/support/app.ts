@@ -23,8 +23,8 @@ export interface TestApp extends Client {
   settings: Settings
   /** Every line that the server has logged. */
   logged(): string
-  /** A second server on the same database, as another replica. */
-  replica(): Promise<TestApp>
+  /** A second server on the same database, as another replica; with the same options unless given. */
+  replica(options?: TestAppOptions): Promise<TestApp>
   close(): Promise<void>
 }
 
@@ -35,6 +35,8 @@ export interface TestAppOptions {
   adapters?: readonly AdapterDefinition[] | ((folder: string) => readonly AdapterDefinition[])
   /** Milliseconds; a minute unless given. */
   metadataTimeout?: number
+  secret?: string
+  previousSecret?: string
   /** Milliseconds; half a minute unless given. */
   bodyTimeout?: number
 }
@@ -65,8 +67,8 @@ async function launch(t: Test, connectionString: string, folder: string, options
   const db = connect({ connectionString }, { max: 4, ...(options.onQuery && { onQuery: options.onQuery }) })
   const { metadataTimeout, bodyTimeout } = options
   const adapters = typeof options.adapters === 'function' ? options.adapters(folder) : options.adapters
-  const secret = 'a secret that only these tests have'
-  const app = await buildApp({ db, secret, settings, log, adapters, metadataTimeout, bodyTimeout })
+  const { secret = 'a secret that only these tests have', previousSecret } = options
+  const app = await buildApp({ db, secret, previousSecret, settings, log, adapters, metadataTimeout, bodyTimeout })
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
   let closing: Promise<void> | undefined
   const close = () => {
@@ -82,7 +84,7 @@ async function launch(t: Test, connectionString: string, folder: string, options
     folder,
     settings,
     logged: () => lines.join(''),
-    replica: () => launch(t, connectionString, folder, options),
+    replica: (other = {}) => launch(t, connectionString, folder, { ...options, ...other }),
     close,
   }
 }

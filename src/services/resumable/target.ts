@@ -79,13 +79,13 @@ export function bytesOf(buffers: readonly Buffer[]): number {
 
 /** Sealed, as whoever has it may write at some back ends. */
 function seal(secrets: Secrets, { id }: UploadRecord, state: string): Buffer {
-  return secrets.seal(state, `upload:${id}`)
+  return secrets.seal('upload', id, state)
 }
 
 /** @throws NOT_FOUND where it was sealed under another secret */
 export function open(secrets: Secrets, { id, sealedState }: UploadRecord): string {
   try {
-    return secrets.open(sealedState ?? Buffer.alloc(0), `upload:${id}`)
+    return secrets.open('upload', id, sealedState ?? Buffer.alloc(0))
   } catch (error) {
     if (!(error instanceof SecretMismatch)) throw error
     throw gone(error)

@@ -1,0 +1,68 @@
+/** Everything that is stored encrypted, for a rotation of the secret. */
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { SealedKind } from '../auth/secrets.ts'
+import type { Database } from './client.ts'
+
+/** One encrypted value. */
+export interface SealedValue {
+  kind: SealedKind
+  /** Of its row, as text. */
+  id: string
+  sealed: Buffer
+}
+
+interface Place {
+  table: string
+  column: string
+  /** The row's id as text. */
+  id: RawBuilder<string>
+  isRow(id: string): RawBuilder<SqlBool>
+  /** False while somebody compares the value to write the next one: then it must stay as it is. */
+  isFree?: RawBuilder<SqlBool>
+}
+
+const places: Record<SealedKind, Place> = {
+  provider: { table: 'providers', column: 'secrets', id: sql`id::text`, isRow: id => sql`id = ${id}` },
+  tokens: {
+    table: 'provider_tokens',
+    column: 'sealed',
+    id: sql`provider_id::text`,
+    isRow: id => sql`provider_id = ${id}`,
+    isFree: sql`(refreshing_until is null or refreshing_until < now())`,
+  },
+  consent: {
+    table: 'oauth_states',
+    column: 'sealed',
+    id: sql`encode(state_hash, 'hex')`,
+    isRow: id => sql`state_hash = decode(${id}, 'hex')`,
+  },
+  upload: { table: 'uploads', column: 'state', id: sql`id`, isRow: id => sql`id = ${id}` },
+}
+
+export const sealedKinds = Object.keys(places) as SealedKind[]
+/** `table.column` of each. */
+export const sealedColumns = Object.values(places).map(({ table, column }) => `${table}.${column}`)
+
+/** Values whose first bytes are not `keyId`, in the order of their ids, behind the id `after`. */
+export async function findSealedOtherwise(
+  db: Database,
+  kind: SealedKind,
+  keyId: Buffer,
+  { after, limit }: { after: string; limit: number },
+): Promise<SealedValue[]> {
+  const { table, column, id } = places[kind]
+  const { rows } = await sql<{ id: string; sealed: Buffer }>`
+    select ${id} as id, ${sql.ref(column)} as sealed from ${sql.table(table)}
+    where substring(${sql.ref(column)} from 1 for ${keyId.length}::int) <> ${keyId} and ${id} > ${after}
+    order by 1 limit ${limit}`.execute(db)
+  return rows.map(row => ({ kind, ...row }))
+}
+
+/** Puts `fresh` in its place; false if the value was changed meanwhile or may not change now. */
+export async function replaceSealed(db: Database, { kind, id, sealed }: SealedValue, fresh: Buffer): Promise<boolean> {
+  const { table, column, isRow, isFree } = places[kind]
+  const { numAffectedRows = 0n } = await sql`
+    update ${sql.table(table)} set ${sql.ref(column)} = ${fresh}
+    where ${isRow(id)} and ${sql.ref(column)} = ${sealed} and ${isFree ?? sql`true`}`.execute(db)
+  return numAffectedRows > 0n
+}

@@ -1,0 +1,206 @@
+/** STOWAGE_SECRET is replaced: with two secrets nothing stops working, and afterwards the old one opens nothing. */
+import { rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { AdapterDefinition } from '../../adapters/contract.ts'
+import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { localAdapter } from '../../adapters/local/index.ts'
+import { deriveSecrets } from '../../src/auth/secrets.ts'
+import { sealedColumns } from '../../src/db/sealed.ts'
+import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
+import { metadataHeader, tus, tusPath } from '../http/tus.ts'
+import { startGoogleDrive } from '../servers/google-drive/index.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { client, password } from '../support/client.ts'
+import { ConsentBrowser } from '../support/consent.ts'
+import { startProgram, temporaryFolder } from '../support/program.ts'
+
+const [secretA, secretB] = ['a'.repeat(32), 'b'.repeat(32)]
+const never = new AbortController().signal
+
+const connect =
+  'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { authorizationUrl provider { id } } }'
+const listing = `query ($id: ID!, $after: String) {
+  folder(providerId: $id) { entries(first: 1, after: $after) { nodes { name } pageInfo { endCursor hasNextPage } } }
+}`
+
+async function start(t: Test) {
+  const fake = await startGoogleDrive(t)
+  const drive = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff }) as AdapterDefinition
+  const adapters = (folder: string) => [
+    localAdapter({ localRoots: [folder], dataFolder: '/nowhere' }) as AdapterDefinition,
+    drive,
+  ]
+  const app = await startApp(t, { adapters, secret: secretA })
+  const { token } = await app.register('owner@example.org')
+  const { clientId, clientSecret } = fake.oauth
+  const connectDrive = async () => {
+    const input = { type: 'google-drive', name: 'Drive', config: { clientId, clientSecret } }
+    return (await app.ask(connect, { input }, token)).connectProvider
+  }
+  return { app, fake, token, connectDrive }
+}
+
+const statusOf = async (app: TestApp, id: string, token: string) =>
+  (await app.ask('mutation ($id: ID!) { testProvider(id: $id) { status } }', { id }, token)).testProvider.status
+
+const signIn = async (app: Pick<TestApp, 'ask'>) => {
+  const input = { email: 'owner@example.org', password }
+  return (await app.ask('mutation ($input: LoginInput!) { login(input: $input) { token } }', { input })).login.token
+}
+
+/** `table.column` of every value that begins with the id of the secret's key. */
+async function sealedUnder(app: TestApp, secret: string): Promise<string[]> {
+  const { currentKeyId } = deriveSecrets(secret)
+  const found: string[] = []
+  for (const column of sealedColumns) {
+    const [table = '', name = ''] = column.split('.')
+    const rows = await app.db
+      .selectFrom(table as 'providers')
+      .select(name as 'secrets')
+      .execute()
+    for (const value of rows.flatMap(row => Object.values(row))) {
+      if (value?.subarray(0, currentKeyId.length).equals(currentKeyId)) found.push(column)
+    }
+  }
+  return found
+}
+
+t.test('all that the old secret signed or encrypted outlives it', async t => {
+  const { app: first, fake, token, connectDrive } = await start(t)
+  const { key } = await first.createKey(token, { name: 'k', scopes: ['admin'] })
+  const local = await first.connectProvider(token, 'local', { root: first.folder })
+  for (const name of ['a', 'b']) await first.upload(token, local, `/${name}`, name)
+  const drive = await connectDrive()
+  t.equal((await new ConsentBrowser().consent(drive.authorizationUrl)).status, 200)
+  const driveId = drive.provider.id
+  t.equal((await first.upload(token, driveId, '/file', 'in the drive')).status, 201)
+  const waiting = await connectDrive()
+  const ask = 'query ($id: ID!) { file(providerId: $id, path: "/a") { downloadUrl } }'
+  const link = new URL((await first.ask(ask, { id: local }, token)).file.downloadUrl)
+  const page = (await first.ask(listing, { id: local }, token)).folder.entries
+  t.match(page, { nodes: [{ name: 'a' }], pageInfo: { hasNextPage: true } })
+  const metadata = metadataHeader({ providerId: local, path: '/resumed' })
+  const created = await tus({ url: first.url, token }, 'POST', tusPath, {
+    'upload-length': '10',
+    'upload-metadata': metadata,
+  })
+  const upload = created.headers.get('location') ?? ''
+  const patch = (app: TestApp, as: string, offset: number, bytes: string) =>
+    tus({ url: app.url, token: as }, 'PATCH', upload, { 'upload-offset': String(offset) }, Buffer.from(bytes))
+  t.equal((await patch(first, token, 0, '01234')).status, 204)
+  t.same([...new Set(await sealedUnder(first, secretA))].sort(), [...sealedColumns].sort(), 'there is one of each')
+
+  const second = await first.replica({ secret: secretB, previousSecret: secretA })
+  await t.test('before everything is encrypted again', async t => {
+    t.equal((await second.ask('{ me { email } }', {}, token)).me.email, 'owner@example.org')
+    t.equal((await second.ask('{ viewer { kind } }', {}, key)).viewer.kind, 'API_KEY')
+    t.equal(await (await fetch(`${second.url}${link.pathname}${link.search}`)).text(), 'a')
+    const { entries } = (await second.ask(listing, { id: local, after: page.pageInfo.endCursor }, token)).folder
+    t.same(entries.nodes, [{ name: 'b' }])
+    t.equal(await (await second.download(token, driveId, '/file')).text(), 'in the drive')
+    t.equal((await patch(second, token, 5, '567')).status, 204)
+  })
+
+  await t.test('replicas with both secrets in either order accept each other', async t => {
+    const other = await first.replica({ secret: secretA, previousSecret: secretB })
+    for (const [from, to] of [
+      [second, other],
+      [other, second],
+    ] as const) {
+      const session = await signIn(from)
+      t.equal((await to.ask('{ me { email } }', {}, session)).me.email, 'owner@example.org')
+      const { endCursor } = (await from.ask(listing, { id: local }, session)).folder.entries.pageInfo
+      t.match((await to.ask(listing, { id: local, after: endCursor }, session)).folder.entries.nodes, [{ name: 'b' }])
+    }
+    await other.close()
+  })
+
+  await t.test('everything is encrypted again, by two servers at once', async t => {
+    const third = await first.replica({ secret: secretB, previousSecret: secretA })
+    // Of a provider whose tokens are being refreshed, which writes the new ones only over those that it has read.
+    const refreshing_until = new Date(Date.now() + 4000)
+    const [before] = await first.db
+      .updateTable('provider_tokens')
+      .set({ refreshing_until })
+      .returning('sealed')
+      .execute()
+    const work = [second, third].map(({ app }) => app.services.rotation.finish(never))
+    await sleep(1500)
+    t.same(await first.db.selectFrom('provider_tokens').select('sealed').execute(), [before])
+    t.same(await sealedUnder(first, secretA), ['provider_tokens.sealed'], 'tokens that are being refreshed wait')
+    const done = await Promise.all(work)
+    t.same(
+      done.map(({ unreadable }) => unreadable),
+      [0, 0],
+    )
+    t.ok(done.reduce((sum, { count }) => sum + count, 0) >= sealedColumns.length)
+    t.same(await sealedUnder(first, secretA), [])
+    t.ok((await sealedUnder(first, secretB)).length > sealedColumns.length)
+    t.match(await third.app.services.rotation.finish(never), { count: 0, unreadable: 0 }, 'nothing is left to do')
+    await third.close()
+  })
+
+  await t.test('then the new secret is enough', async t => {
+    const last = await first.replica({ secret: secretB })
+    const { errors } = await last.graphql('{ me { email } }', {}, token)
+    t.match(errors, [{ extensions: { reason: 'INVALID_CREDENTIAL' } }], 'sessions of the old secret have ended')
+    const stale = await fetch(`${last.url}${link.pathname}${link.search}`)
+    t.equal(stale.status, 401)
+    t.equal(await (await last.download(key, driveId, '/file')).text(), 'in the drive')
+    fake.oauth.expireAccessTokens()
+    t.equal(await statusOf(last, driveId, key), 'CONNECTED', 'tokens are refreshed')
+    const browser = new ConsentBrowser()
+    const callback = await browser.answer(await browser.begin(waiting.authorizationUrl.replace(first.url, last.url)))
+    t.equal((await browser.open(callback.replace(first.url, last.url))).status, 200, 'a consent goes on')
+    await first.close()
+  })
+})
+
+t.test('what neither secret opens is told', async t => {
+  const { app, connectDrive } = await start(t)
+  await connectDrive()
+  const other = await app.replica({ secret: secretB, previousSecret: 'c'.repeat(32) })
+  const rotated = await other.app.services.rotation.finish(never)
+  t.match(rotated, { count: 0, unreadable: 2 }, 'the configuration and the consent under way')
+})
+
+t.test('every column of bytes is known to be encrypted or not', async t => {
+  const { app } = await start(t)
+  const columns = await app.db
+    .selectFrom('information_schema.columns' as never)
+    .select(['table_name', 'column_name'] as never)
+    .where('data_type' as never, '=', 'bytea' as never)
+    .where('table_schema' as never, '=', 'public' as never)
+    .execute()
+  const names = columns.map(({ table_name, column_name }: Record<string, string>) => `${table_name}.${column_name}`)
+  const hashes = ['api_keys.key_hash', 'idempotent_uploads.key_hash', 'idempotent_uploads.fingerprint', 'locks.key']
+  const others = [...hashes, 'invites.token_hash', 'oauth_states.state_hash', 'rate_limits.key', 'upload_chunks.bytes']
+  t.same(names.sort(), [...others, ...sealedColumns].sort(), 'add a column that is encrypted to db/sealed.ts')
+})
+
+t.test('the generated secret is rotated by renaming its file', async t => {
+  const folder = await temporaryFolder(t)
+  const options = { environment: { PORT: '0', STOWAGE_DATA: folder } }
+  const before = await startProgram(t, options)
+  const { token } = await client(before.url).register('owner@example.org')
+  t.equal(await before.stop(), 0)
+  await rename(join(folder, 'secret'), join(folder, 'secret.previous'))
+
+  const during = await startProgram(t, options)
+  const api = client(during.url)
+  t.equal((await api.ask('{ me { email } }', {}, token)).me.email, 'owner@example.org')
+  const session = await signIn(api)
+  t.equal(await during.stop(), 0)
+  t.match(during.output(), /All stored credentials are encrypted with the current secret/)
+  t.equal((await stat(join(folder, 'secret'))).mode & 0o777, 0o600)
+  await rm(join(folder, 'secret.previous'))
+
+  const after = await startProgram(t, options)
+  t.match((await client(after.url).graphql('{ me { email } }', {}, token)).errors, [
+    { extensions: { reason: 'INVALID_CREDENTIAL' } },
+  ])
+  t.equal((await client(after.url).ask('{ me { email } }', {}, session)).me.email, 'owner@example.org')
+  t.equal(await after.stop(), 0)
+})
