@@ -25,6 +25,7 @@ export const reasons = {
   REGISTRATION_CLOSED: reason('FORBIDDEN', 403, 'The workspace takes no new members, or only with an invite.'),
   BACK_END_REFUSED: reason('FORBIDDEN', 403, 'The back end refuses this path to the provider itself.'),
   TOO_MANY_UPLOADS: reason('FORBIDDEN', 429, 'The user has too many uploads that are not complete.', true),
+  TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
   RATE_LIMITED: reason('FORBIDDEN', 429, 'Too many requests; try again later.', true),
 
   NOT_FOUND: reason('NOT_FOUND', 404, 'There is nothing with this id, at this path or at this address.'),
@@ -45,6 +46,11 @@ export const reasons = {
     'BAD_USER_INPUT',
     400,
     'The GraphQL document is too deep, too broad, too long or too costly.',
+  ),
+  RESPONSE_TOO_LARGE: reason(
+    'BAD_USER_INPUT',
+    400,
+    'The response would be too large: ask for fewer fields or a smaller page.',
   ),
   INTO_ITSELF: reason('BAD_USER_INPUT', 400, 'A folder cannot be moved or copied into itself.'),
   ROOT_IS_FIXED: reason('BAD_USER_INPUT', 400, "A provider's root cannot be moved, renamed, copied over or deleted."),

@@ -127,7 +127,7 @@ function withAdapters(endpoints: object): [string, ...string[]] {
 const connectDocument =
   'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { authorizationUrl provider { id config status statusReason } } }'
 const everythingDocument = `{ me { id email } viewer { kind scopes } workspace { name } installation { hasUsers }
-  users { nodes { email role } } apiKeys { id name displayPrefix state } providerTypes { type configSchema }
+  users { nodes { email role } } apiKeys { nodes { id name displayPrefix state } } providerTypes { type configSchema }
   providers { id name config status statusReason quota { used } capabilities { serverSideCopy } }
   auditEvents(first: 100) { nodes { action result details address path } } }`
 

@@ -1,9 +1,9 @@
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { Member } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
-import { memberColumns, toMember } from './members.ts'
+import { lockMember, memberColumns, toMember } from './members.ts'
 import type { Schema } from './schema.ts'
 
 export interface ApiKey {
@@ -51,13 +51,21 @@ function toApiKey(row: KeyRow): ApiKey {
   }
 }
 
+/** Null where the owner has `maxActive` keys that can be used; then nothing is inserted. */
 export async function insertApiKey(
   db: Change,
   values: Pick<ApiKey, 'userId' | 'name' | 'displayPrefix' | 'scopes' | 'access' | 'expiresAt'> & {
     workspaceId: string
     hash: Buffer
   },
-): Promise<ApiKey> {
+  maxActive: number,
+): Promise<ApiKey | null> {
+  await lockMember(db, values)
+  const { count } = await keysOf(db, values)
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where(isActive)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= maxActive) return null
   const row = await db
     .insertInto('api_keys')
     .values({
@@ -106,17 +114,31 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
   }
 }
 
-/** The newest first. */
-export async function listApiKeys(db: Database, workspaceId: string, userId: string): Promise<ApiKey[]> {
-  const rows = await db
-    .selectFrom('api_keys')
-    .select(keyColumns)
-    .where('workspace_id', '=', workspaceId)
-    .where('user_id', '=', userId)
-    .orderBy('created_at', 'desc')
-    .orderBy('id')
-    .execute()
-  return rows.map(toApiKey)
+/** The newest first, those after the key `after`. */
+export async function listApiKeys(
+  db: Database,
+  owner: KeyOwner,
+  { limit, after, includeInactive }: { limit: number; after: string | null; includeInactive: boolean },
+): Promise<ApiKey[]> {
+  let query = keysOf(db, owner).select(keyColumns).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
+  if (!includeInactive) query = query.where(isActive)
+  if (after !== null) {
+    query = query.where(
+      sql<SqlBool>`(created_at, id) < (select last.created_at, last.id from api_keys last where last.id = ${after})`,
+    )
+  }
+  return (await query.execute()).map(toApiKey)
+}
+
+interface KeyOwner {
+  workspaceId: string
+  userId: string
+}
+
+const isActive = sql<SqlBool>`revoked_at is null and (expires_at is null or expires_at > now())`
+
+function keysOf(db: Database, { workspaceId, userId }: KeyOwner) {
+  return db.selectFrom('api_keys').where('workspace_id', '=', workspaceId).where('user_id', '=', userId)
 }
 
 export async function findApiKey(db: Database, workspaceId: string, id: string): Promise<ApiKey | null> {

@@ -1,7 +1,10 @@
 import type { FastifyRequest } from 'fastify'
+import { networkOf } from '../auth/network.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import type { Services } from '../services/index.ts'
+import type { HeldResponses } from './held-responses.ts'
+import { ResponseBudget } from './response-size.ts'
 
 /** What a request brings along; many need neither the signal nor the address. */
 export interface RequestFacts {
@@ -20,15 +23,18 @@ export class GraphqlContext {
   readonly services: Services
   readonly viewer: Viewer | null
   readonly requestId: string
+  readonly response: ResponseBudget
   readonly #facts: RequestFacts
   readonly #request: FastifyRequest
   readonly #providers = new Map<string, Promise<ProviderRecord>>()
   readonly #reachable = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
 
-  constructor(services: Services, facts: RequestFacts, request: FastifyRequest) {
+  constructor(services: Services, facts: RequestFacts, request: FastifyRequest, held: HeldResponses) {
     this.services = services
     this.viewer = facts.viewerOf(request)
     this.requestId = request.id
+    const holder = this.viewer?.member.userId ?? networkOf(facts.originOf(request).address)
+    this.response = new ResponseBudget(held, holder)
     this.#facts = facts
     this.#request = request
   }

@@ -11,7 +11,6 @@ export const backEndCost = 100
 export const passwordCost = 25_000
 
 /** Of lists without pages; what they can hold is not known beforehand. */
-export const keysCost = { field: 1, multiplier: 100 }
 export const providersCost = { field: 1, multiplier: 20 }
 /** Of `nodes` and `edges`: the connection's `first` has been counted already. */
 export const pageCost = { field: 1, multiplier: 1 }

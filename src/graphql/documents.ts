@@ -8,7 +8,6 @@ import {
   validate,
 } from 'graphql'
 import { maxErrors, RequestRefused } from './error-formatter.ts'
-import { requireAffordableIntrospection } from './introspection-cost.ts'
 import { maxCharacters, maxTokens, requireSmall, tooLarge } from './limits.ts'
 
 /** A document that is small enough and valid. */
@@ -57,7 +56,6 @@ function check(schema: GraphQLSchema, source: string): KnownDocument {
     const message = `This server has no ${missing.operation}s.`
     throw new RequestRefused('INVALID_QUERY', [new GraphQLError(message, { nodes: missing })])
   }
-  for (const operation of operations) requireAffordableIntrospection(document, operation)
   return { document, operations }
 }
 

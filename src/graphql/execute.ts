@@ -5,7 +5,8 @@ import { AppError } from '../errors.ts'
 import type { GraphqlContext } from './context.ts'
 import { requireAffordable } from './cost.ts'
 import { createDocuments, findOperation } from './documents.ts'
-import { type FormattedError, formatExecution, formatRefusal, maxErrors } from './error-formatter.ts'
+import { causeOf, type FormattedError, formatExecution, formatRefusal, maxErrors } from './error-formatter.ts'
+import { requireSmallIntrospection } from './introspection-size.ts'
 import type { Parameters } from './parameters.ts'
 import { noteRefusals } from './refusals.ts'
 import { readVariables } from './variables.ts'
@@ -40,6 +41,7 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
     if (affordable.has(operation)) return operation
     const values = readVariables(schema, operation, variables ?? {})
     requireAffordable(schema, known.document, operation, values)
+    requireSmallIntrospection(schema, known.document, operation, values)
     if (!operation.variableDefinitions?.length) affordable.add(operation)
     return operation
   }
@@ -60,6 +62,14 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
       .graphql(query, context, variables ?? undefined, operationName ?? undefined)
       // Its entry refers to the context, and through it to the request: all of that would outlive young collections.
       .finally(() => RequestCache.clearForContext(context))
+    const { refusal } = context.response
+    if (refusal) {
+      const first = errors?.find(error => causeOf(error) === refusal)
+      return {
+        errors: first ? formatExecution([first], requestId, report) : formatRefusal(refusal, requestId),
+        data: null,
+      }
+    }
     if (!errors) return { data }
     noteRefusals(errors.slice(0, maxErrors), schema, context, variables)
     return { errors: formatExecution(errors, requestId, report), data: data ?? null }

@@ -3,11 +3,14 @@ import { AppError, type Reason } from '../errors.ts'
 import type { Services } from '../services/index.ts'
 import { GraphqlContext, type RequestFacts } from './context.ts'
 import type { Answer, Execute } from './execute.ts'
+import { HeldResponses } from './held-responses.ts'
 import { negotiate, responseMediaType } from './media-type.ts'
 import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
 
 /** Bytes of a POST body. */
 const maxBody = 1024 * 1024
+/** Milliseconds for a client to read a large response. */
+const readTimeout = 5 * 60_000
 
 /**
  * `/graphql`, as GraphQL over HTTP has it (https://graphql.github.io/graphql-over-http/draft/).
@@ -29,10 +32,11 @@ export function graphqlRoute(
   options: { services: Services; execute: Execute; facts: RequestFacts },
 ): void {
   const { services, execute, facts } = options
+  const held = new HeldResponses()
 
   async function answer(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, safe: boolean) {
     const mediaType = negotiate(request.headers.accept)
-    const context = new GraphqlContext(services, facts, request)
+    const context = new GraphqlContext(services, facts, request, held)
     const executing = execute({
       parameters,
       context,
@@ -43,13 +47,17 @@ export function graphqlRoute(
         request.log[level]({ err: error.cause ?? error, reason: error.reason, path }, 'A GraphQL field failed')
       },
     })
-    const body = await (safe ? executing : facts.track(executing))
-    if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
-    else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
-    const retryAfter = secondsToWait(body)
-    if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
-    reply.header('content-type', `${mediaType}; charset=utf-8`)
-    return JSON.stringify(body)
+    try {
+      const body = await (safe ? executing : facts.track(executing))
+      if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
+      else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
+      const retryAfter = secondsToWait(body)
+      if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
+      reply.header('content-type', `${mediaType}; charset=utf-8`)
+      return Buffer.from(JSON.stringify(body))
+    } finally {
+      if (context.response.isReserved) onceRead(request, reply, () => context.response.release())
+    }
   }
 
   app.removeAllContentTypeParsers()
@@ -96,4 +104,18 @@ function hasLostCredential({ errors = [] }: Answer): boolean {
 
 function isRefusal(body: Answer): boolean {
   return body.data === undefined
+}
+
+/** Calls `done` when the client has read the response, is gone, or has taken too long. */
+function onceRead({ raw: { socket } }: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
+  const late = setTimeout(() => socket.destroy(), readTimeout).unref()
+  const end = () => {
+    clearTimeout(late)
+    raw.off('close', end)
+    socket.off('close', end)
+    done()
+  }
+  if (socket.destroyed) end()
+  // A response that waits behind others in a pipeline never emits `close` when the client goes away.
+  else for (const each of [raw, socket]) each.once('close', end)
 }

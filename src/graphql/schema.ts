@@ -1,4 +1,5 @@
 import { builder } from './builder.ts'
+import { countFields } from './response-size.ts'
 import './types/account.ts'
 import './types/api-key.ts'
 import './types/audit-event.ts'
@@ -17,4 +18,4 @@ import './types/workspace.ts'
 import './types/upload-ticket.ts'
 import './types/installation.ts'
 
-export const schema = builder.toSchema()
+export const schema = countFields(builder.toSchema())

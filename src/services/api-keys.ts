@@ -10,7 +10,11 @@ import { findMember } from '../db/members.ts'
 import { AppError } from '../errors.ts'
 import { type AccessInput, parseAccess, requireProviders } from './access.ts'
 import type { Audit } from './audit.ts'
-import { parseFuture, parseName } from './input.ts'
+import { parseFuture, parseName, parsePageSize } from './input.ts'
+
+/** Of one member. */
+export const maxActiveKeys = 100
+export const maxKeysPage = 100
 
 export type ApiKeyState = 'active' | 'expired' | 'revoked'
 
@@ -44,7 +48,7 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
   }
 
   return {
-    /** `key` is the full value, shown this once. @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND */
+    /** `key` is the full value, shown this once. @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS */
     create(viewer: Viewer | null, input: CreateApiKey): Promise<{ apiKey: ApiKey; key: string }> {
       return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
         const maker = requireKeyManager(viewer)
@@ -64,23 +68,33 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
         const providerAccess = storeAccess(access)
         recording.add({ details: { name, displayPrefix, scopes: given, providerAccess, expiresAt } })
         return recording.commit(async change => {
-          const apiKey = await insertApiKey(change, values)
+          const apiKey = await insertApiKey(change, values, maxActiveKeys)
+          if (!apiKey) throw tooManyKeys()
           recording.add({ subject: { kind: 'API_KEY', id: apiKey.id } })
           return { apiKey, key }
         })
       })
     },
 
-    /** One's own, or those of a member whom the viewer manages. @throws SESSION_REQUIRED, SCOPE_REQUIRED, NOT_FOUND */
+    /**
+     * One's own, or those of a member whom the viewer manages; the newest first.
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT, INVALID_CURSOR
+     */
     async list(
       viewer: Viewer | null,
-      options: { ofUser?: string | null | undefined; includeInactive: boolean },
-    ): Promise<ApiKey[]> {
+      query: { ofUser?: string | null | undefined; includeInactive: boolean },
+      page: { first: number; after?: string | null | undefined },
+    ): Promise<{ items: { key: ApiKey; cursor: string }[]; hasNext: boolean }> {
       const manager = requireKeyManager(viewer)
-      const userId = options.ofUser ?? manager.member.userId
+      const { workspaceId } = manager.member
+      const userId = query.ofUser ?? manager.member.userId
       if (userId !== manager.member.userId) await requireManages(manager, userId)
-      const keys = await listApiKeys(db, manager.member.workspaceId, userId)
-      return options.includeInactive ? keys : keys.filter(key => apiKeyState(key) === 'active')
+      const limit = parsePageSize(page.first, maxKeysPage)
+      const after = page.after == null ? null : decodeCursor(page.after)
+      const { includeInactive } = query
+      const found = await listApiKeys(db, { workspaceId, userId }, { limit: limit + 1, after, includeInactive })
+      const items = found.slice(0, limit).map(key => ({ key, cursor: encodeCursor(key.id) }))
+      return { items, hasNext: found.length > limit }
     },
 
     async get(viewer: Viewer | null, id: string): Promise<ApiKey> {
@@ -111,6 +125,22 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
       return viewer.kind === 'API_KEY' ? findApiKey(db, viewer.member.workspaceId, viewer.credentialId) : null
     },
   }
+}
+
+function tooManyKeys(): AppError {
+  const message = `You have ${maxActiveKeys} active API keys, which is the limit: revoke one that is not used any more.`
+  return new AppError('TOO_MANY_KEYS', message)
+}
+
+function encodeCursor(id: string): string {
+  return Buffer.from(id).toString('base64url')
+}
+
+/** @throws INVALID_CURSOR */
+function decodeCursor(cursor: string): string {
+  const id = Buffer.from(cursor, 'base64url').toString()
+  if (!isId(id) || encodeCursor(id) !== cursor) throw new AppError('INVALID_CURSOR')
+  return id
 }
 
 /** For the audit log: whose and which. */

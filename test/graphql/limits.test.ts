@@ -49,7 +49,7 @@ t.test('limits hold before anything is executed', async t => {
     ],
     [
       'all about all keys',
-      '{ apiKeys { id name displayPrefix scopes state createdAt expiresAt lastUsedAt owner { email } providerAccess { all restrictions { basePath provider { id name } } } } }',
+      '{ apiKeys(first: 100) { nodes { id name displayPrefix scopes state createdAt expiresAt lastUsedAt owner { email } providerAccess { all restrictions { basePath provider { id name } } } } } }',
     ],
   ]
   for (const [what, query] of allowed) {

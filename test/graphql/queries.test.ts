@@ -6,15 +6,15 @@ const access = 'providerAccess { all restrictions { basePath provider { id name 
 
 /** Documents over lists; each is asked with the lists at two sizes. */
 const documents: Record<string, string> = {
-  'own keys': `{ apiKeys { id state scopes ${access} owner { email role ${access} } } }`,
-  "another member's keys": `query ($user: ID!) { apiKeys(ofUser: $user) { id ${access} owner { email ${access} } } }`,
+  'own keys': `{ apiKeys { nodes { id state scopes ${access} owner { email role ${access} } } } }`,
+  "another member's keys": `query ($user: ID!) { apiKeys(ofUser: $user) { nodes { id ${access} owner { email ${access} } } } }`,
   members: `{ users(first: 200) { nodes { email role ${access} } edges { cursor node { id } } pageInfo { endCursor } } }`,
   invites: `{ invites { role ${access} createdBy { email ${access} } } }`,
   providers:
     '{ providers { id name status config createdAt type { title } capabilities { emptyFolders } quota { used } root { id path provider { name } } } }',
   entries:
     'query ($provider: ID!) { folder(providerId: $provider) { entries { nodes { id provider { id name type { title } } ... on File { size downloadUrl } } } } }',
-  'several lists': `{ a: apiKeys { ${access} } b: apiKeys { ${access} } viewer { ${access} apiKey { id } workspace { name } } }`,
+  'several lists': `{ a: apiKeys { nodes { ${access} } } b: apiKeys { nodes { ${access} } } viewer { ${access} apiKey { id } workspace { name } } }`,
 }
 
 t.test('a list takes as many database queries as it takes with one item', async t => {

@@ -67,17 +67,21 @@ t.test('what hangs on something that may be seen is no side door', async t => {
     const nobody = await app.register('nobody@example.org')
     t.match(
       await app.ask(
-        '{ me { email role providerAccess { all restrictions { basePath } } } viewer { scopes apiKey { id } workspace { id name } } apiKeys { id } }',
+        '{ me { email role providerAccess { all restrictions { basePath } } } viewer { scopes apiKey { id } workspace { id name } } apiKeys { nodes { id } } }',
         {},
         nobody.token,
       ),
-      { me: { email: 'nobody@example.org', role: 'NONE' }, viewer: { scopes: [], apiKey: null }, apiKeys: [] },
+      {
+        me: { email: 'nobody@example.org', role: 'NONE' },
+        viewer: { scopes: [], apiKey: null },
+        apiKeys: { nodes: [] },
+      },
     )
     for (const query of [
       '{ providers { id } }',
       '{ providerTypes { type } }',
       '{ users { nodes { id } } }',
-      `{ apiKeys(ofUser: "${ownerId}") { id } }`,
+      `{ apiKeys(ofUser: "${ownerId}") { nodes { id } } }`,
     ]) {
       t.match(
         (await app.graphql(query, {}, nobody.token)).errors,

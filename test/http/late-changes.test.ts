@@ -136,8 +136,8 @@ t.test('steps that come late', async t => {
       t.equal(told(answer), '401 KEY_REVOKED', step)
     }
     t.same(await names(local), [])
-    const { apiKeys } = await app.ask('{ apiKeys { name } }', {}, owner.token)
-    t.notOk(apiKeys.some(({ name }: { name: string }) => name === 'made'))
+    const { apiKeys } = await app.ask('{ apiKeys { nodes { name } } }', {}, owner.token)
+    t.notOk(apiKeys.nodes.some(({ name }: { name: string }) => name === 'made'))
   })
 
   t.test('of one change: what was looked at slowly is not changed', async t => {

@@ -39,7 +39,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Query.sessions': { needs: session },
   'Query.invites': { needs: inviter },
-  'Query.apiKeys': { needs: keyManager, args: () => ({ ofUser: null, includeInactive: true }) },
+  'Query.apiKeys': { needs: keyManager, args: () => ({ first: 3, after: null, ofUser: null, includeInactive: true }) },
   'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
   'Query.providerTypes': { needs: read },
   'Query.providers': { needs: read },
@@ -196,6 +196,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     lastUsedAt: own,
     owner: own,
   },
+  ApiKeyConnection: { nodes: own, edges: own, pageInfo: own },
+  ApiKeyEdge: { node: own, cursor: own },
   AuditEvent: {
     id: 'what is reached',
     at: 'what is reached',

@@ -3,7 +3,7 @@ import t from 'tap'
 import { startApp } from '../support/app.ts'
 
 const list =
-  'query ($inactive: Boolean) { apiKeys(includeInactive: $inactive) { id name displayPrefix scopes state lastUsedAt expiresAt revokedAt providerAccess { all restrictions { basePath provider { id } } } } }'
+  'query ($inactive: Boolean) { apiKeys(includeInactive: $inactive) { nodes { id name displayPrefix scopes state lastUsedAt expiresAt revokedAt providerAccess { all restrictions { basePath provider { id } } } } } }'
 const revoke = 'mutation ($id: ID!) { revokeApiKey(id: $id) { id state revokedAt } }'
 const create =
   'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id state expiresAt } } }'
@@ -20,7 +20,7 @@ t.test('API keys', async t => {
     const { key, id } = await app.createKey(owner.token, { name: 'backup', scopes: ['write'] })
     t.match(key, /^stw_[0-9a-f]{40}$/)
     const answer = await app.graphql(list, {}, owner.token)
-    const listed = answer.data.apiKeys.find((one: { id: string }) => one.id === id)
+    const listed = answer.data.apiKeys.nodes.find((one: { id: string }) => one.id === id)
     t.match(listed, {
       name: 'backup',
       displayPrefix: key.slice(0, 12),
@@ -91,7 +91,7 @@ t.test('API keys', async t => {
     t.equal(status, 401)
     t.match(errors, [{ extensions: { code: 'UNAUTHENTICATED', reason: 'KEY_EXPIRED' } }])
     const states = async (inactive: boolean) =>
-      (await app.ask(list, { inactive }, owner.token)).apiKeys.filter((one: { id: string }) => one.id === id)
+      (await app.ask(list, { inactive }, owner.token)).apiKeys.nodes.filter((one: { id: string }) => one.id === id)
     t.match(await states(true), [{ state: 'expired' }])
     t.same(await states(false), [])
     t.match(await app.ask(revoke, { id }, owner.token), { revokeApiKey: { state: 'revoked' } })
@@ -182,5 +182,47 @@ t.test('API keys', async t => {
     t.same(await viewer(), { kind: 'API_KEY', scopes: ['read'], providerAccess: { all: false } })
     await app.ask(update, { input: { userId: member.id, role: 'NONE' } }, owner.token)
     t.same(await viewer(), { kind: 'API_KEY', scopes: [], providerAccess: { all: false } })
+  })
+})
+
+const made = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { id } } }'
+const page = `query ($first: Int, $after: String, $inactive: Boolean) {
+  apiKeys(first: $first, after: $after, includeInactive: $inactive) { nodes { id } pageInfo { endCursor hasNextPage } } }`
+
+t.test('of 150 keys made at once on two replicas 100 are active, and a revoked one makes room', async t => {
+  const app = await startApp(t)
+  const replica = await app.replica()
+  const { token } = await app.register('owner@example.org')
+  const make = async (n: number): Promise<string> => {
+    const input = { name: `key ${n}`, scopes: ['read'] }
+    const { errors } = await (n % 2 ? app : replica).graphql(made, { input }, token)
+    return errors[0]?.extensions.reason ?? 'made'
+  }
+  const answers = await Promise.all(Array.from({ length: 150 }, (_, n) => make(n)))
+  const count = (answer: string) => answers.filter(each => each === answer).length
+  t.same([count('made'), count('TOO_MANY_KEYS')], [100, 50])
+  const { apiKeys } = await app.ask('{ apiKeys(first: 1) { nodes { id } } }', {}, token)
+  await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: apiKeys.nodes[0].id }, token)
+  t.same([await make(0), await make(1)], ['made', 'TOO_MANY_KEYS'])
+  const other = await app.ask('mutation { createInvite(input: { role: EDITOR }) { invite } }', {}, token)
+  const member = await app.register('other@example.org', other.createInvite)
+  t.same((await app.graphql(made, { input: { name: 'k', scopes: ['read'] } }, member.token)).errors, [])
+
+  t.test('they are listed in pages', async t => {
+    const ids: string[] = []
+    let after: string | null = null
+    do {
+      const { apiKeys } = await app.ask(page, { first: 30, after, inactive: true }, token)
+      ids.push(...apiKeys.nodes.map(({ id }: { id: string }) => id))
+      t.ok(apiKeys.nodes.length <= 30)
+      after = apiKeys.pageInfo.hasNextPage ? apiKeys.pageInfo.endCursor : null
+    } while (after !== null)
+    t.equal(ids.length, 101)
+    t.equal(new Set(ids).size, 101, 'each once')
+    const active = await app.ask(page, { first: 100, inactive: false }, token)
+    t.equal(active.apiKeys.nodes.length, 100)
+    t.equal(active.apiKeys.pageInfo.hasNextPage, false)
+    t.match((await app.graphql(page, { first: 101 }, token)).errors, [{ extensions: { reason: 'INVALID_INPUT' } }])
+    t.match((await app.graphql(page, { after: 'x' }, token)).errors, [{ extensions: { reason: 'INVALID_CURSOR' } }])
   })
 })

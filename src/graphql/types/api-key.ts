@@ -1,9 +1,10 @@
 import { requireViewer } from '../../auth/viewer.ts'
 import type { ApiKey } from '../../db/api-keys.ts'
-import { apiKeyState } from '../../services/api-keys.ts'
+import { apiKeyState, maxActiveKeys, maxKeysPage } from '../../services/api-keys.ts'
 import { builder } from '../builder.ts'
-import { keysCost } from '../cost.ts'
+import { connectionCost } from '../cost.ts'
 import { ApiKeyRef, ProviderAccessRef, UserRef } from '../refs.ts'
+import { definePage } from './page.ts'
 import { ProviderAccessInput } from './provider-access.ts'
 import { ScopeEnum } from './scope.ts'
 
@@ -61,6 +62,8 @@ ApiKeyRef.implement({
   }),
 })
 
+const ApiKeyConnection = definePage<ApiKey>('ApiKey', ApiKeyRef, 'API keys')
+
 const CreateApiKeyPayload = builder.objectRef<{ apiKey: ApiKey; key: string }>('CreateApiKeyPayload').implement({
   description: 'A new key.',
   fields: t => ({
@@ -87,19 +90,28 @@ const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
 
 builder.queryFields(t => ({
   apiKeys: t.field({
-    type: [ApiKeyRef],
+    type: ApiKeyConnection,
     description: 'The keys of one person, the newest first.',
     authScopes: { keyManager: true },
     args: {
+      first: t.arg.int({ defaultValue: 50, description: `How many at most, 1 to ${maxKeysPage}.` }),
+      after: t.arg.string({ description: 'The cursor after which the page begins.' }),
       ofUser: t.arg.id({ description: 'Of another member, with the scope `admin`; your own unless it is given.' }),
       includeInactive: t.arg.boolean({
         defaultValue: true,
         description: 'Whether expired and revoked ones are listed.',
       }),
     },
-    complexity: keysCost,
-    resolve: (_root, { ofUser, includeInactive }, { services, viewer }) =>
-      services.apiKeys.list(viewer, { ofUser, includeInactive: includeInactive ?? true }),
+    complexity: ({ first }) => connectionCost(first, maxKeysPage),
+    resolve: async (_root, { first, after, ofUser, includeInactive }, { services, viewer }) => {
+      const query = { ofUser, includeInactive: includeInactive ?? true }
+      const page = await services.apiKeys.list(viewer, query, { first: first ?? 50, after })
+      return {
+        edges: page.items.map(({ key, cursor }) => ({ node: key, cursor })),
+        hasNext: page.hasNext,
+        hasPrevious: after != null,
+      }
+    },
   }),
   apiKey: t.field({
     type: ApiKeyRef,
@@ -113,7 +125,7 @@ builder.queryFields(t => ({
 builder.mutationFields(t => ({
   createApiKey: t.field({
     type: CreateApiKeyPayload,
-    description: 'Makes a key of your own, which never exceeds you.',
+    description: `Makes a key of your own, which never exceeds you; at most ${maxActiveKeys} can be active.`,
     audit: 'API_KEY_CREATE',
     authScopes: { keyManager: true },
     args: { input: t.arg({ type: CreateApiKeyInput, required: true, description: 'What the key may do.' }) },

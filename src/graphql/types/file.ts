@@ -1,5 +1,6 @@
 import { formatPath } from '../../auth/path.ts'
 import { builder } from '../builder.ts'
+import { backEndCost } from '../cost.ts'
 import { EntryRef, FileRef } from '../refs.ts'
 import { atEntry } from '../rules.ts'
 
@@ -38,6 +39,8 @@ FileRef.implement({
       description:
         'A link that works without a header until it expires, as long as the credential that asks for it is good and still reaches the file.',
       authScopes: atEntry,
+      // A direct link is signed for each file, and each is an event of the audit log.
+      complexity: ({ direct }) => (direct ? backEndCost : 1),
       args: {
         expiresIn: t.arg.int({ defaultValue: 300, description: 'Seconds, at most a week.' }),
         inline: t.arg.boolean({

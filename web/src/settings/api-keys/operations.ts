@@ -1,16 +1,19 @@
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 
 export const ApiKeysQuery = graphql(`
-  query ApiKeys($ofUser: ID) {
-    apiKeys(ofUser: $ofUser) {
-      id name displayPrefix scopes state createdAt lastUsedAt expiresAt revokedAt
-      providerAccess { all restrictions { basePath provider { id name } } }
-      owner { id name email }
+  query ApiKeys($ofUser: ID, $after: String) {
+    apiKeys(ofUser: $ofUser, first: 100, after: $after) {
+      nodes {
+        id name displayPrefix scopes state createdAt lastUsedAt expiresAt revokedAt
+        providerAccess { all restrictions { basePath provider { id name } } }
+        owner { id name email }
+      }
+      pageInfo { endCursor hasNextPage }
     }
   }
 `)
 
-export type ApiKey = ResultOf<typeof ApiKeysQuery>['apiKeys'][number]
+export type ApiKey = ResultOf<typeof ApiKeysQuery>['apiKeys']['nodes'][number]
 
 export const CreateKeyMutation = graphql(`
   mutation CreateApiKey($input: CreateApiKeyInput!) {

@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'react-router'
 import { ask } from '../../api/request.ts'
@@ -21,15 +21,18 @@ export function ApiKeysPage() {
   const [search] = useSearchParams()
   const ofUser = search.get('user')
   const client = useQueryClient()
-  const { data, error, refetch } = useQuery({
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: [...apiKeysKey, ofUser],
-    queryFn: ({ signal }) => ask(ApiKeysQuery, { ofUser }, { signal }),
+    queryFn: ({ signal, pageParam }) => ask(ApiKeysQuery, { ofUser, after: pageParam }, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ apiKeys }) => (apiKeys.pageInfo.hasNextPage ? apiKeys.pageInfo.endCursor : null),
   })
+  const keys = data?.pages.flatMap(({ apiKeys }) => apiKeys.nodes)
   const [shown, setShown] = useState<Shown>('all')
   const [open, setOpen] = useState<Open | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: apiKeysKey })
-  const owner = data?.apiKeys[0]?.owner
+  const owner = keys?.[0]?.owner
   return (
     <>
       <PageTitle>API Keys</PageTitle>
@@ -47,21 +50,26 @@ export function ApiKeysPage() {
       </p>
       {error && <ErrorBox error={error} retry={refetch} />}
       {!error && !data && <Loading label="Loading the keys" />}
-      {data?.apiKeys.length === 0 && (
+      {keys?.length === 0 && (
         <div className="empty">
           <p>No keys yet.</p>
           {ofUser === null && <p>Make one with “New key”; it can be limited to one folder.</p>}
         </div>
       )}
-      {data && data.apiKeys.length > 0 && (
+      {keys && keys.length > 0 && (
         <>
-          <Filter keys={data.apiKeys} shown={shown} onChange={setShown} />
+          <Filter keys={keys} hasMore={hasNextPage} shown={shown} onChange={setShown} />
           <KeyTable
-            keys={data.apiKeys.filter(({ state }) => shown === 'all' || state === shown)}
+            keys={keys.filter(({ state }) => shown === 'all' || state === shown)}
             onRename={key => setOpen({ kind: 'rename', key })}
             onRevoke={key => setOpen({ kind: 'revoke', key })}
           />
         </>
+      )}
+      {hasNextPage && (
+        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
+          Show more
+        </Button>
       )}
       {open?.kind === 'new' && <NewKeyDialog onMade={() => void reload()} onClose={close} />}
       {open?.kind === 'rename' && (
@@ -96,10 +104,13 @@ export function ApiKeysPage() {
 
 function Filter({
   keys,
+  hasMore,
   shown,
   onChange,
 }: {
   keys: readonly ApiKey[]
+  /** Whether there are keys that are not loaded. */
+  hasMore: boolean
   shown: Shown
   onChange: (shown: Shown) => void
 }) {
@@ -117,7 +128,7 @@ function Filter({
         layout="row"
         value={shown}
         onChange={onChange}
-        choices={states.map(([value, title]) => ({ value, title: `${title} (${count(value)})` }))}
+        choices={states.map(([value, title]) => ({ value, title: `${title} (${count(value)}${hasMore ? '+' : ''})` }))}
       />
     </div>
   )

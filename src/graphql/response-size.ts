@@ -1,0 +1,144 @@
+/** Bounds a response while it is built: no field of the schema adds to it without being counted. */
+import {
+  defaultFieldResolver,
+  type GraphQLObjectType,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  getNamedType,
+  isIntrospectionType,
+  isLeafType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type SelectionSetNode,
+} from 'graphql'
+import { AppError } from '../errors.ts'
+import type { GraphqlContext } from './context.ts'
+import type { HeldResponses } from './held-responses.ts'
+
+const mib = 1024 * 1024
+
+/** Bytes of a response. */
+export const maxResponse = 8 * mib
+/** Bytes that no response has to reserve, so that small ones never fail because of large ones. */
+const freeBytes = 64 * 1024
+/** Bytes that are reserved at a time. */
+const step = 256 * 1024
+
+/** What one response may still grow by. */
+export class ResponseBudget {
+  readonly #held: HeldResponses
+  readonly #holder: string
+  #bytes = 0
+  #reserved = 0
+  #refusal: AppError | null = null
+
+  constructor(held: HeldResponses, holder: string) {
+    this.#held = held
+    this.#holder = holder
+  }
+
+  /** Why the response cannot be sent; null while it can. */
+  get refusal(): AppError | null {
+    return this.#refusal
+  }
+
+  get isReserved(): boolean {
+    return this.#reserved > 0
+  }
+
+  /** @throws RESPONSE_TOO_LARGE, RATE_LIMITED, UNAVAILABLE, then for each further field */
+  spend(bytes: number): void {
+    if (this.#refusal) throw this.#refusal
+    this.#bytes += bytes
+    if (this.#bytes > maxResponse) throw this.#refuse(tooLarge())
+    const missing = this.#bytes - freeBytes - this.#reserved
+    if (missing <= 0) return
+    const more = Math.ceil(missing / step) * step
+    try {
+      this.#held.add(this.#holder, more)
+    } catch (error) {
+      throw error instanceof AppError ? this.#refuse(error) : error
+    }
+    this.#reserved += more
+  }
+
+  /** Call this once the client has the response, or will never have it. */
+  release(): void {
+    this.#refusal ??= new AppError('UNAVAILABLE')
+    this.#held.remove(this.#holder, this.#reserved)
+    this.#reserved = 0
+  }
+
+  #refuse(error: AppError): AppError {
+    this.#refusal = error
+    return error
+  }
+}
+
+function tooLarge(): AppError {
+  const message = `The response would have more than ${maxResponse / mib} MiB: ask for fewer fields or a smaller page.`
+  return new AppError('RESPONSE_TOO_LARGE', message, { facts: { maxBytes: maxResponse } })
+}
+
+/** Counts whatever the fields of the schema return, before anything is made of it. Introspection has a limit of its own. */
+export function countFields(schema: GraphQLSchema): GraphQLSchema {
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (isObjectType(type) && !isIntrospectionType(type)) countFieldsOf(type)
+  }
+  return schema
+}
+
+function countFieldsOf(type: GraphQLObjectType): void {
+  for (const field of Object.values(type.getFields())) {
+    const resolve = field.resolve ?? defaultFieldResolver
+    const isNullable = !isNonNullType(field.type)
+    const sizeOf = isLeafType(getNamedType(field.type)) ? sizeOfLeaf : sizeOfObjects
+    const count = ({ response }: GraphqlContext, value: unknown, info: GraphQLResolveInfo) => {
+      response.spend(sizeOf(value, info))
+      return value
+    }
+    field.resolve = (source, args, context: GraphqlContext, info) => {
+      // An error for each of many thousand fields would itself be large.
+      if (context.response.refusal && isNullable) return null
+      const value: unknown = resolve(source, args, context, info)
+      return value instanceof Promise
+        ? value.then(settled => count(context, settled, info))
+        : count(context, value, info)
+    }
+  }
+}
+
+function sizeOfLeaf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? 'null')
+}
+
+/** The braces and the names of their fields; what those hold counts with each of them. */
+function sizeOfObjects(value: unknown, { fieldNodes, fragments }: GraphQLResolveInfo): number {
+  if (value === null || value === undefined) return 4
+  const each = fieldNodes.reduce((sum, { selectionSet }) => sum + sizeOfNames(selectionSet, fragments), 3)
+  return 2 + (Array.isArray(value) ? value.length : 1) * each
+}
+
+/** Of a type's name, which `__typename` returns. */
+const typeNameBytes = 32
+const known = new WeakMap<SelectionSetNode, number>()
+
+/** Bytes of one object without its values: of all types that it can have. */
+function sizeOfNames(set: SelectionSetNode | undefined, fragments: GraphQLResolveInfo['fragments']): number {
+  if (!set) return 0
+  const found = known.get(set)
+  if (found !== undefined) return found
+  let bytes = 0
+  for (const node of set.selections) {
+    if (node.kind === Kind.FIELD) {
+      bytes += (node.alias ?? node.name).value.length + '"":,'.length
+      if (node.name.value === '__typename') bytes += typeNameBytes
+    } else {
+      const fragment = node.kind === Kind.FRAGMENT_SPREAD ? fragments[node.name.value] : node
+      bytes += sizeOfNames(fragment?.selectionSet, fragments)
+    }
+  }
+  known.set(set, bytes)
+  return bytes
+}

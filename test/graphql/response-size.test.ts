@@ -1,0 +1,274 @@
+/** Responses that are made to be large: every list of the schema, with as many aliases as one may have. */
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  buildSchema,
+  type GraphQLField,
+  type GraphQLNamedType,
+  type GraphQLOutputType,
+  getNamedType,
+  getNullableType,
+  isInterfaceType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql'
+import { sql } from 'kysely'
+import t, { type Test } from 'tap'
+import { maxResponse } from '../../src/graphql/response-size.ts'
+import { head, type Talk, talk } from '../http/socket.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+const schema = buildSchema(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'))
+type Field = GraphQLField<unknown, unknown>
+
+const isList = (type: GraphQLOutputType): boolean => isListType(getNullableType(type))
+
+function fieldsOf(type: GraphQLNamedType): Field[] {
+  return isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : []
+}
+
+/** A list with its name and the way to it from the query: `Folder.entries.nodes`. */
+interface Way {
+  name: string
+  steps: readonly Field[]
+  type: GraphQLNamedType
+}
+
+/** The shortest way to each list of objects, each list once. */
+function waysToLists(): Way[] {
+  const found = new Map<string, Way>()
+  const queue: Way[] = [{ name: '', steps: [], type: schema.getQueryType() as GraphQLNamedType }]
+  const seen = new Set<string>()
+  for (let way = queue.shift(); way; way = queue.shift()) {
+    const own = isInterfaceType(way.type) ? schema.getPossibleTypes(way.type) : [way.type]
+    for (const type of own) {
+      for (const field of fieldsOf(type)) {
+        const name = `${type.name}.${field.name}`
+        const inner = getNamedType(field.type)
+        if (isLeafType(inner) || seen.has(name)) continue
+        seen.add(name)
+        const next = {
+          name,
+          steps: [...way.steps, { ...field, on: type } as Field & { on: GraphQLNamedType }],
+          type: inner,
+        }
+        if (isList(field.type)) found.set(name, next)
+        queue.push(next)
+      }
+    }
+  }
+  return [...found.values()]
+}
+
+/** Every list of objects in the schema. */
+function allLists(): string[] {
+  return Object.values(schema.getTypeMap())
+    .filter(type => isObjectType(type) && !type.name.startsWith('__'))
+    .flatMap(type =>
+      fieldsOf(type)
+        .filter(field => isList(field.type) && !isLeafType(getNamedType(field.type)))
+        .map(field => `${type.name}.${field.name}`),
+    )
+}
+
+type Values = Record<string, string>
+
+function call(field: Field, values: Values): string {
+  const given = field.args.flatMap(({ name, type }) => {
+    if (values[name] !== undefined) return [`${name}: ${values[name]}`]
+    if (isNonNullType(type)) throw new Error(`The test knows no value for ${field.name}(${name})`)
+    return []
+  })
+  return given.length > 0 ? `${field.name}(${given.join(', ')})` : field.name
+}
+
+/** All leaves of a type in turn, under so many names. */
+function aliases(type: GraphQLNamedType, count: number): string {
+  const leaves = fieldsOf(type).filter(field => isLeafType(getNamedType(field.type)))
+  const own = leaves.length > 0 ? leaves.map(({ name }) => name) : ['__typename']
+  return Array.from({ length: count }, (_, n) => `${'a'.repeat(90)}${n}: ${own[n % own.length]}`).join(' ')
+}
+
+function document({ steps, type }: Way, values: Values): string {
+  let text = aliases(type, 90)
+  for (const [index, step] of [...steps.entries()].toReversed()) {
+    const on = (step as Field & { on: GraphQLNamedType }).on.name
+    const inside = `${call(step, values)} { ${text} }`
+    text = index === 0 ? inside : `... on ${on} { ${inside} }`
+  }
+  return `{ ${text} }`
+}
+
+const long = 'n'.repeat(200)
+
+/** As much as there can be of everything. */
+async function fill(app: TestApp, token: string, folder: string): Promise<string> {
+  const providerId = await app.connectProvider(token, 'memory', {})
+  await Promise.all(
+    Array.from({ length: 30 }, (_, n) => app.connectProvider(token, 'memory', {}, `${n}${long.slice(9)}`)),
+  )
+  for (let from = 0; from < 1000; from += 50) {
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, n) => {
+        const { status } = await app.upload(token, providerId, `${folder}/${from + n}`, 'x')
+        if (status !== 201) throw new Error(`upload: ${status}`)
+      }),
+    )
+  }
+  await sql`with made as (insert into users (email, email_key, name, password_hash)
+    select n || ${`@${'e'.repeat(200)}.org`}, n || 'x', ${long}, 'none' from generate_series(1, 200) n returning id)
+    insert into members (workspace_id, user_id, role, provider_access)
+    select workspaces.id, made.id, 'VIEWER', '{"all": true}' from workspaces, made`.execute(app.db)
+  await sql`insert into api_keys (workspace_id, user_id, name, key_hash, display_prefix, scopes, provider_access)
+    select m.workspace_id, m.user_id, ${long}, sha256(n::text::bytea), 'stw_00000000', '{read}', '{"all": true}'
+    from generate_series(1, 300) n, members m where m.role = 'OWNER'`.execute(app.db)
+  await sql`insert into invites (workspace_id, token_hash, role, provider_access, created_by, expires_at)
+    select m.workspace_id, sha256(n::text::bytea), 'VIEWER', '{"all": true}', m.user_id, now() + interval '1 day'
+    from generate_series(1, 300) n, members m where m.role = 'OWNER'`.execute(app.db)
+  await sql`insert into sessions (workspace_id, user_id, expires_at) select m.workspace_id, m.user_id, now() + interval '1 day'
+    from generate_series(1, 300) n, members m where m.role = 'OWNER'`.execute(app.db)
+  await app.app.services.audit.flush()
+  return providerId
+}
+
+t.test('no list of the schema makes a response larger than the limit', async t => {
+  const app = await startApp(t)
+  const { token, id: userId } = await app.register('owner@example.org')
+  const folder = `/${Array.from({ length: 20 }, () => long.slice(0, 195)).join('/')}`
+  const providerId = await fill(app, token, folder)
+  const keys = await app.ask('{ apiKeys { nodes { id } } }', {}, token)
+  const ids: Record<string, string> = {
+    providerId: JSON.stringify(providerId),
+    path: JSON.stringify(folder),
+    id: JSON.stringify(providerId),
+    userId: JSON.stringify(userId),
+  }
+  const ways = waysToLists()
+  const types = new Set(ways.map(({ name }) => name))
+  // Those of what a mutation returns are of types that a query reaches, too, or hold what was given.
+  const unreached = allLists().filter(name => !types.has(name))
+  t.same(unreached, ['UploadTicket.headers'], 'every list is asked for')
+  const seen: Record<string, number> = {}
+  let largest = 0
+  for (const way of ways) {
+    const first = way.steps.find(({ args }) => args.some(({ name }) => name === 'first'))
+    // A file, an API key and a provider are asked for by ids of their own.
+    const values = { ...ids }
+    const root = way.steps[0]?.name
+    if (root === 'apiKey') values.id = JSON.stringify(keys.apiKeys.nodes[0].id)
+    if (root === 'file') values.path = JSON.stringify(`${folder}/0`)
+    // The largest page that the limit on cost allows.
+    const pages = first ? [1000, 200, 100, 10] : [0]
+    let reason = ''
+    for (const size of pages) {
+      const query = document(way, size > 0 ? { ...values, first: String(size) } : values)
+      const response = await app.request('/graphql', {
+        method: 'POST',
+        token,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ query }),
+      })
+      const text = await response.text()
+      largest = Math.max(largest, text.length)
+      t.ok(text.length <= maxResponse, `${way.name}: ${text.length} bytes`)
+      const { errors } = JSON.parse(text)
+      reason = errors?.[0]?.extensions.reason ?? 'OK'
+      seen[reason] = (seen[reason] ?? 0) + 1
+      t.match(reason, /^(OK|RESPONSE_TOO_LARGE|QUERY_TOO_LARGE|INVALID_INPUT)$/, `${way.name}: ${text.slice(0, 300)}`)
+      if (!/^(QUERY_TOO_LARGE|INVALID_INPUT)$/.test(reason)) break
+    }
+    t.match(reason, /^(OK|RESPONSE_TOO_LARGE)$/, `${way.name} is carried out`)
+  }
+  t.comment(JSON.stringify(seen), `the largest: ${largest} bytes`)
+  t.ok((seen.RESPONSE_TOO_LARGE ?? 0) >= 2, 'several are refused by their size')
+  t.ok(largest > maxResponse / 8, 'and large ones go out')
+  t.notMatch(app.logged(), /"level":[56]0/)
+})
+
+/** 1,000 entries whose paths have 4,000 characters, in a memory provider. */
+async function longPaths(t: Test): Promise<{ app: TestApp; token: string; query: (count: number) => string }> {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const folder = `/${Array.from({ length: 20 }, () => long.slice(0, 195)).join('/')}`
+  const id = await fill(app, token, folder)
+  return {
+    app,
+    token,
+    query: count =>
+      `{ folder(providerId: "${id}", path: "${folder}") { entries(first: 1000) { nodes { ${Array.from({ length: count }, (_, n) => `a${n}: path`).join(' ')} } } } }`,
+  }
+}
+
+t.test('a response stops growing at the limit, and says what to do', async t => {
+  const { app, token, query } = await longPaths(t)
+  const begin = process.memoryUsage.rss()
+  const { status, data, errors } = await app.graphql(query(90), {}, token)
+  const grown = (process.memoryUsage.rss() - begin) / 1024 / 1024
+  t.comment(`memory grew by ${Math.round(grown)} MiB`)
+  t.same([status, data, errors.length], [200, null, 1])
+  t.match(errors[0], {
+    message: /8 MiB: ask for fewer fields or a smaller page/,
+    extensions: { code: 'BAD_USER_INPUT' },
+  })
+  t.equal(errors[0]?.extensions.reason, 'RESPONSE_TOO_LARGE')
+  t.ok(grown < 150, `memory grew by ${Math.round(grown)} MiB`)
+  const { folder } = await app.ask(query(1), {}, token)
+  t.equal(folder.entries.nodes.length, 1000, 'a good one is answered')
+})
+
+t.test('large responses that nobody reads have a limit together, and small ones go out', async t => {
+  const { app, token, query } = await longPaths(t)
+  const clients: Talk[] = []
+  const hangUp = () => {
+    for (const { socket } of clients.splice(0)) socket.destroy()
+  }
+  t.teardown(hangUp)
+  // Some 8 MB each: more than the system buffers of a connection that nobody reads.
+  const body = JSON.stringify({ query: query(2) })
+  const headers = {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    Authorization: `Bearer ${token}`,
+  }
+  const ask = async () => {
+    const client = await talk(Number(new URL(app.url).port))
+    clients.push(client)
+    const begun = once(client.socket, 'data')
+    await client.send(head('POST', `${app.url}/graphql`, headers) + body)
+    await begun
+    client.socket.pause()
+    return Number(client.received().slice(9, 12))
+  }
+  const statuses: number[] = []
+  for (let n = 0; n < 24; n++) statuses.push(await ask())
+  const sent = statuses.filter(status => status === 200).length
+  t.ok(sent >= 3 && sent <= 12, `${sent} were sent`)
+  t.same(new Set(statuses), new Set([200, 429]))
+  const { me } = await app.ask('{ me { email } }', {}, token)
+  t.equal(me.email, 'owner@example.org')
+  hangUp()
+  let status = 0
+  for (let n = 0; n < 100 && status !== 200; n++) {
+    status = await ask()
+    if (status !== 200) await sleep(50)
+  }
+  t.equal(status, 200, 'once they are gone there is room again')
+})
+
+t.test('direct links have their cost', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const id = await app.connectProvider(token, 'memory', {})
+  const links = (first: number, value: string) =>
+    `query ${value === '$direct' ? '($direct: Boolean)' : ''} { folder(providerId: "${id}") { entries(first: ${first}) { nodes { ... on File { downloadUrl(direct: ${value}) } } } } }`
+  const reasonOf = async (query: string, variables = {}) =>
+    (await app.graphql(query, variables, token)).errors[0]?.extensions.reason ?? 'OK'
+  t.equal(await reasonOf(links(1000, 'true')), 'QUERY_TOO_LARGE')
+  t.equal(await reasonOf(links(1000, '$direct'), { direct: true }), 'QUERY_TOO_LARGE')
+  t.equal(await reasonOf(links(1000, '$direct'), { direct: false }), 'OK')
+  t.equal(await reasonOf(links(1000, 'false')), 'OK')
+  t.equal(await reasonOf(links(500, 'true')), 'OK')
+})
