@@ -5,6 +5,8 @@ import t from 'tap'
 import { parsePath } from '../../src/auth/path.ts'
 import { includesScope, type Scope } from '../../src/auth/scopes.ts'
 import type { Viewer } from '../../src/auth/viewer.ts'
+import { HeldResponses } from '../../src/graphql/held-responses.ts'
+import { ResponseBudget } from '../../src/graphql/response-size.ts'
 import { requireLocationRules, ruleOf } from '../../src/graphql/rules-plugin.ts'
 import { schema } from '../../src/graphql/schema.ts'
 import { operation, type Schema } from '../matrix/api.ts'
@@ -41,11 +43,11 @@ async function run(row: string, by: Viewer | null, places: Target['places']) {
   const { query, variables } = JSON.parse(String(call.body))
   const asked: string[] = []
   const contextValue = new Proxy(
-    { viewer: by },
+    { viewer: by, response: new ResponseBudget(new HeldResponses(), '') },
     {
       get(target, name) {
-        // What the libraries keep there goes by symbols.
-        if (name === 'viewer' || typeof name === 'symbol') return Reflect.get(target, name)
+        // The size of the response is counted around each resolver. What the libraries keep there goes by symbols.
+        if (name in target || typeof name === 'symbol') return Reflect.get(target, name)
         asked.push(name)
         throw new Error(`The resolver of ${row} has asked for ${name}`)
       },
