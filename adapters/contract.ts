@@ -36,6 +36,21 @@ export interface Entry {
   mimeType: string | null
   /** Lowercase hex that the back end already stores; never read the file to compute one. A listing may leave them out. */
   checksums?: Partial<Record<ChecksumAlgorithm, string>>
+  /**
+   * Names the stored file or directory itself: the same through every provider that reaches it, whatever its path there, and
+   * never that of another. 1 to 2,048 characters that begin with the kind of storage, such as `s3:<endpoint>/<bucket>/<key>`.
+   *
+   * Two providers may lead to one store. By this id the host refuses to copy or move a file onto itself or a directory into
+   * itself, and never deletes as the source of a move what is also its target. Leave it out only where the back end knows
+   * nothing of the kind. It must hold while the entry stays where it is and is not replaced; the host compares ids within one
+   * operation and never stores them.
+   */
+  fileId?: string
+  /**
+   * True where reading yields a conversion made on request, not what is stored (a Google Doc). The host copies such a file,
+   * but never deletes it as the source of a move that would have to copy it: only `move` moves it.
+   */
+  isExport?: boolean
 }
 
 export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
@@ -107,8 +122,9 @@ export interface StorageProvider {
   read(path: StoragePath, options: Call & { range?: ByteRange; ifMatch?: string }): Promise<ReadResult>
 
   /**
-   * Visible only once resolved, whole; after a failure or abort no trace is left and what was there before still is.
-   * Makes missing parents. `size` is a hint in bytes; `body` is read to its end even so, as it may still fail after its
+   * Visible only once resolved, whole, and kept from then on, through a power cut too: the host may delete the source of a
+   * move next. The same holds for `mkdir`, `copy`, `move` and `complete`. After a failure or abort no trace is left and what
+   * was there before still is. Makes missing parents. `size` is a hint in bytes; `body` is read to its end even so, as it may still fail after its
    * last byte (a wrong digest), which rejects with the error of the body. When the adapter fails, it destroys `body`.
    * `unfinished` is for a back end that keeps what a killed server has begun.
    * @throws ALREADY_EXISTS with `overwrite: false`; NOT_A_FILE over a directory; NOT_A_DIRECTORY where a parent is a

@@ -15,6 +15,12 @@ export interface Harness {
   reopen?(provider: StorageProvider): Promise<StorageProvider>
 
   /**
+   * Opens a folder of what `provider` has open as a provider of its own: a bucket and a prefix in it, a disk and a folder
+   * on it. The kit closes it. Without it, the case that compares their ids is skipped.
+   */
+  openFolder?(provider: StorageProvider, path: string): Promise<StorageProvider>
+
+  /**
    * True for a name that this back end really cannot hold, so that INVALID_PATH is the honest answer. Asked about
    * `commonNames` only; any of the odder ones may be refused. Without it, none is.
    */

@@ -1,6 +1,7 @@
 import type { StorageProvider } from '../contract.ts'
 import { abortCases } from './abort.ts'
 import { faultCases } from './faults.ts'
+import { fileIdCases } from './file-id.ts'
 import type { Harness } from './harness.ts'
 import { kindCases } from './kinds.ts'
 import { type Case, Lacking } from './kit.ts'
@@ -42,6 +43,7 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
     ...listCases,
     ...overwriteCases,
     ...kindCases,
+    ...fileIdCases,
     ...abortCases,
     ...optionalCases,
     ...resumableCases,

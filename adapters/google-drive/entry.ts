@@ -5,10 +5,13 @@ import { isDoc, isFolder } from './names.ts'
 
 export function toEntry(name: string, file: DriveFile): Entry {
   const modifiedAt = file.modifiedTime ? new Date(file.modifiedTime) : null
-  if (isFolder(file)) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null }
+  // Unique in all of Drive, and the same for every account that the file is shared with.
+  const fileId = `google-drive:${file.id}`
+  if (isFolder(file)) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null, fileId }
   // No export has the same bytes twice, so an etag would promise too much.
   if (isDoc(file)) {
-    return { name, kind: 'file', size: null, modifiedAt, etag: null, mimeType: exportTypeOf(file.mimeType) ?? null }
+    const mimeType = exportTypeOf(file.mimeType) ?? null
+    return { name, kind: 'file', size: null, modifiedAt, etag: null, mimeType, fileId, isExport: true }
   }
   const checksums = {
     ...(file.md5Checksum && { md5: file.md5Checksum }),
@@ -22,6 +25,7 @@ export function toEntry(name: string, file: DriveFile): Entry {
     modifiedAt,
     etag: etagOf(file),
     mimeType: file.mimeType,
+    fileId,
     ...(Object.keys(checksums).length > 0 ? { checksums } : {}),
   }
 }

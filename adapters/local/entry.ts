@@ -3,10 +3,13 @@ import type { Entry } from '../contract.ts'
 
 /** Undefined for what is neither file nor directory: symbolic links, FIFOs, sockets and devices are not served. */
 export function toEntry(name: string, stats: BigIntStats): Entry | undefined {
+  // The same through nested roots, bind mounts and other spellings of a name; hard links count as one file.
+  const fileId = `local:${stats.dev}:${stats.ino}`
   const modifiedAt = new Date(Number(stats.mtimeMs))
-  if (stats.isDirectory()) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null }
+  if (stats.isDirectory())
+    return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null, fileId }
   if (!stats.isFile()) return undefined
-  return { name, kind: 'file', size: Number(stats.size), modifiedAt, etag: etagOf(stats), mimeType: null }
+  return { name, kind: 'file', size: Number(stats.size), modifiedAt, etag: etagOf(stats), mimeType: null, fileId }
 }
 
 /**

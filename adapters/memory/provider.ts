@@ -10,7 +10,7 @@ import {
   type StoragePath,
   type StorageProvider,
 } from '../contract.ts'
-import { type File, nameOf, nodeBytes, put, segmentsOf, Tree, toEntry } from './tree.ts'
+import { type File, nameOf, newId, nodeBytes, put, segmentsOf, Tree, toEntry } from './tree.ts'
 
 /**
  * The smallest provider that keeps the whole contract. It has the methods that every provider has and leaves out the
@@ -88,7 +88,15 @@ export class MemoryProvider implements StorageProvider {
       const parent = this.#tree.makeDirectory(segmentsOf(path).slice(0, -1), 'NOT_A_DIRECTORY')
       const size = reserved - nodeBytes
       const etag = `${this.#etagPrefix}-${++this.#writes}`
-      const file: File = { kind: 'file', chunks, size, modifiedAt: new Date(), etag, mimeType: mimeType ?? null }
+      const file: File = {
+        kind: 'file',
+        id: newId(),
+        chunks,
+        size,
+        modifiedAt: new Date(),
+        etag,
+        mimeType: mimeType ?? null,
+      }
       put(parent, nameOf(path), file)
       reserved = replaced ? nodeBytes + replaced.size : 0
       return toEntry(nameOf(path), file)

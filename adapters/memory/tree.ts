@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { type Entry, StorageError, type StoragePath } from '../contract.ts'
 
 export interface File {
   kind: 'file'
+  id: string
   chunks: Buffer[]
   size: number
   modifiedAt: Date
@@ -11,6 +13,7 @@ export interface File {
 
 export interface Directory {
   kind: 'directory'
+  id: string
   modifiedAt: Date
   children: Map<string, File | Directory>
 }
@@ -84,11 +87,15 @@ export function nameOf(path: StoragePath): string {
 }
 
 export function toEntry(name: string, node: File | Directory): Entry {
-  const { kind, modifiedAt } = node
-  if (node.kind === 'directory') return { name, kind, size: null, modifiedAt, etag: null, mimeType: null }
-  return { name, kind, size: node.size, modifiedAt, etag: node.etag, mimeType: node.mimeType }
+  const { kind, modifiedAt, id: fileId } = node
+  if (node.kind === 'directory') return { name, kind, size: null, modifiedAt, etag: null, mimeType: null, fileId }
+  return { name, kind, size: node.size, modifiedAt, etag: node.etag, mimeType: node.mimeType, fileId }
 }
 
 function newDirectory(): Directory {
-  return { kind: 'directory', modifiedAt: new Date(), children: new Map() }
+  return { kind: 'directory', id: newId(), modifiedAt: new Date(), children: new Map() }
+}
+
+export function newId(): string {
+  return `memory:${randomUUID()}`
 }

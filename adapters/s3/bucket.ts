@@ -87,6 +87,11 @@ export class Bucket {
     return this.settings
   }
 
+  /** @param key of a file; of a folder, its prefix, ending in `/` unless it is the whole bucket */
+  fileId(key: string): string {
+    return this.settings.storeId + key
+  }
+
   /** Without a signal for what must not be left half done. */
   call<T>(signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
     return this.#run(this.#calls, signal, work)

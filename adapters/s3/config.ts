@@ -78,6 +78,8 @@ export interface S3Settings {
   /** What every key begins with: empty, or ending in `/`. */
   base: string
   isAmazon: boolean
+  /** Begins the id of every object: the same for each prefix and, at Amazon, for each endpoint. Ends in `/`. */
+  storeId: string
   /** For people. */
   endpointName: string
 }
@@ -95,8 +97,14 @@ export function parseConfig(config: S3Config): S3Settings {
     forcePathStyle: forcePathStyle && endpoint !== undefined,
     base: parsePrefix(prefix),
     isAmazon,
+    storeId: `s3:${isAmazon ? `//${partitionOf(region)}/` : endpoint.href.replace(/\/?$/, '/')}${bucket}/`,
     endpointName: endpoint?.host ?? `Amazon S3 in ${region}`,
   }
+}
+
+/** Within one a bucket's name is unique, whatever the region and the endpoint (docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html). */
+function partitionOf(region: string): string {
+  return /^(cn|us-gov|us-iso[a-z]*|eu-isoe)-/.exec(region)?.[1] ?? 'aws'
 }
 
 function parseEndpoint(text: string): URL {

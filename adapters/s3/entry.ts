@@ -15,7 +15,7 @@ export interface Described {
 /** What back ends say where nobody gave a type. */
 const noType = new Set(['binary/octet-stream', 'application/octet-stream'])
 
-export function fileEntry(name: string, size: number, object: Described): Entry {
+export function fileEntry(name: string, fileId: string, size: number, object: Described): Entry {
   const checksums = checksumsOf(object)
   return {
     name,
@@ -24,12 +24,13 @@ export function fileEntry(name: string, size: number, object: Described): Entry 
     modifiedAt: toSeconds(object.LastModified),
     etag: etagOf(object.ETag),
     mimeType: object.ContentType && !noType.has(object.ContentType) ? object.ContentType : null,
+    fileId,
     ...(Object.keys(checksums).length > 0 ? { checksums } : {}),
   }
 }
 
-export function folderEntry(name: string): Entry {
-  return { name, kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null }
+export function folderEntry(name: string, fileId: string): Entry {
+  return { name, kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null, fileId }
 }
 
 /** Unquoted; null where it is empty, as in Ceph's answer to a completed upload. */

@@ -28,13 +28,14 @@ export class Folders {
   async stat(path: StoragePath, signal: AbortSignal): Promise<Entry> {
     const exists = await this.exists(path, signal)
     if (path !== '' && !exists) throw notFound()
-    return folderEntry(nameOf(path))
+    return folderEntry(nameOf(path), this.#bucket.fileId(this.#keys.folder(path)))
   }
 
   async statFile(path: StoragePath, signal?: AbortSignal): Promise<Entry | undefined> {
     if (path === '') return undefined
-    const head = await this.#bucket.head(this.#keys.file(path), signal)
-    return head && fileEntry(nameOf(path), head.ContentLength ?? 0, head)
+    const key = this.#keys.file(path)
+    const head = await this.#bucket.head(key, signal)
+    return head && fileEntry(nameOf(path), this.#bucket.fileId(key), head.ContentLength ?? 0, head)
   }
 
   /** @throws what says why there is no file */

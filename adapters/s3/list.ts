@@ -64,9 +64,9 @@ export async function listPage(bucket: Bucket, { folderKey, cursor: after, limit
     else if (!object && isProbe(leaf)) continue
     else if (object) {
       files.add(leaf)
-      found.entries.push(fileEntry(leaf, object.Size ?? 0, object))
+      found.entries.push(fileEntry(leaf, bucket.fileId(folderKey + leaf), object.Size ?? 0, object))
     } else if (await isFile(leaf)) found.hidden.push(leaf)
-    else found.entries.push(folderEntry(leaf))
+    else found.entries.push(folderEntry(leaf, bucket.fileId(`${folderKey}${leaf}/`)))
   }
   // A name that is not UTF-8 is no cursor; such sort first here, so that a good one is the last.
   const end = page.at(-1)?.name

@@ -112,7 +112,7 @@ export class S3Provider implements StorageProvider {
         stream.destroy()
         throw new StorageError('UNAVAILABLE', 'The back end does not tell which part of the file it sends.')
       }
-      return { stream, length, entry: fileEntry(nameOf(path), Number(size), answer) }
+      return { stream, length, entry: fileEntry(nameOf(path), this.#bucket.fileId(object.Key), Number(size), answer) }
     }
     const { stream, length, entry } = await get(range, ifMatch, signal).catch(error => {
       if (error?.code === 'NOT_FOUND') return this.#folders.refuseNoFile(path, signal)
@@ -195,7 +195,7 @@ export class S3Provider implements StorageProvider {
     if (!head) return await this.#folders.refuseNoFile(from, signal)
     if (from === to) {
       if (!overwrite) throw taken()
-      return fileEntry(nameOf(from), head.ContentLength ?? 0, head)
+      return fileEntry(nameOf(from), this.#bucket.fileId(source), head.ContentLength ?? 0, head)
     }
     const [conditions] = await Promise.all([this.#probed(), this.#folders.refuseFolder(to, overwrite, signal)])
     const options = { path: to, signal, unfinished }

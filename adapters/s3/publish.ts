@@ -87,14 +87,14 @@ export async function storedEntry(
   const etag = head && etagOf(head.ETag)
   if (!head || !etags.includes(etag ?? null)) {
     // Another write or a delete came after ours.
-    return fileEntry(name, size, { ETag: etags.find(Boolean) ?? undefined })
+    return fileEntry(name, bucket.fileId(key), size, { ETag: etags.find(Boolean) ?? undefined })
   }
   if (head.ContentLength !== size) {
     await remove(bucket, key)
     const message = `The back end kept ${head.ContentLength} of ${size} bytes, and the file was removed: try again.`
     throw new StorageError('UNAVAILABLE', message)
   }
-  return fileEntry(name, size, head)
+  return fileEntry(name, bucket.fileId(key), size, head)
 }
 
 async function remove(bucket: Bucket, Key: string): Promise<void> {

@@ -8,7 +8,7 @@ import { addAbortSignal, Readable } from 'node:stream'
 import { StorageError } from 'stowage/adapter'
 
 const schema = `
-  pragma journal_mode = wal; pragma synchronous = normal; pragma busy_timeout = 5000;
+  pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000;
   create table if not exists entries (parent text, name text, version text, size integer, modified integer, type text,
     primary key (parent, name)) without rowid;
   create table if not exists pieces (version text, start integer, bytes blob, primary key (version, start));`
@@ -54,7 +54,7 @@ class SqliteProvider {
   /** @type {StorageProvider['stat']} */
   async stat(path, { signal }) {
     signal.throwIfAborted()
-    return toEntry(find(this.db, path))
+    return this.#toEntry(find(this.db, path))
   }
 
   /** @type {StorageProvider['list']} */
@@ -64,7 +64,7 @@ class SqliteProvider {
     // The last name is the cursor: it stays good while entries come and go.
     const after = this.db.prepare('select * from entries where parent = ? and name > ? order by name limit ?')
     const rows = after.all(path, cursor, limit + 1).map(row => /** @type {Row} */ (row))
-    const entries = rows.slice(0, limit).map(toEntry)
+    const entries = rows.slice(0, limit).map(row => this.#toEntry(row))
     const last = entries.at(-1)
     return rows.length > limit && last ? { entries, cursor: last.name } : { entries }
   }
@@ -97,7 +97,7 @@ class SqliteProvider {
           done(error)
         },
       })
-      return { body: addAbortSignal(signal, body), entry: toEntry(row) }
+      return { body: addAbortSignal(signal, body), entry: this.#toEntry(row) }
     } catch (error) {
       db.close()
       throw error
@@ -123,7 +123,7 @@ class SqliteProvider {
         if (replaced) this.db.prepare('delete from pieces where version = ?').run(replaced.version)
         const put = this.db.prepare('insert or replace into entries values (?, ?, ?, ?, ?, ?)')
         put.run(parentOf(path), nameOf(path), version, size, Date.now(), mimeType)
-        return toEntry(find(this.db, path))
+        return this.#toEntry(find(this.db, path))
       })
     } catch (error) {
       body.destroy()
@@ -157,6 +157,15 @@ class SqliteProvider {
 
   async close() {
     this.db.close()
+  }
+
+  /** @param {Row} row @returns {Entry} */
+  #toEntry({ parent, name, version, size, modified, type }) {
+    // The same for every provider on this database.
+    const fileId = `sqlite:${this.file}:${parent}/${name}`
+    const modifiedAt = modified === null ? null : new Date(modified)
+    if (version === null) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null, fileId }
+    return { name, kind: 'file', size, modifiedAt, etag: version, mimeType: type, fileId }
   }
 
   /** The file that a write to `path` replaces. @param {string} path @param {boolean} overwrite */
@@ -194,12 +203,12 @@ class SqliteProvider {
 
 /**
  * A folder has no version.
- * @typedef {{ name: string, version: string | null, size: number, modified: number | null, type: string | null }} Row
+ * @typedef {{ parent: string, name: string, version: string | null, size: number, modified: number | null, type: string | null }} Row
  */
 
 /** @param {DatabaseSync} db @param {string} path @returns {Row | undefined} */
 function lookUp(db, path) {
-  if (path === '') return { name: '', version: null, size: 0, modified: null, type: null }
+  if (path === '') return { parent: '', name: '', version: null, size: 0, modified: null, type: null }
   const row = db.prepare('select * from entries where parent = ? and name = ?').get(parentOf(path), nameOf(path))
   return /** @type {Row | undefined} */ (row)
 }
@@ -209,13 +218,6 @@ function find(db, path) {
   const row = lookUp(db, path)
   if (!row) throw new StorageError('NOT_FOUND', 'There is nothing at this path.')
   return row
-}
-
-/** @param {Row} row @returns {Entry} */
-function toEntry({ name, version, size, modified, type }) {
-  const modifiedAt = modified === null ? null : new Date(modified)
-  if (version === null) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null }
-  return { name, kind: 'file', size, modifiedAt, etag: version, mimeType: type }
 }
 
 /** @param {string} path */

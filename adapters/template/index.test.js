@@ -10,7 +10,15 @@ process.env.SQLITE_FOLDER = folder
 after(() => rm(folder, { recursive: true }))
 
 let databases = 0
-const harness = { open: () => adapter.open({ name: `test-${++databases}` }, testHost()) }
+const names = new Map()
+/** @param {string} name */
+const open = async name => {
+  const provider = await adapter.open({ name }, testHost())
+  names.set(provider, name)
+  return provider
+}
+/** @type {import('stowage/adapter/conformance').Harness} */
+const harness = { open: () => open(`test-${++databases}`), reopen: provider => open(names.get(provider)) }
 
 for (const { name, run } of conformanceCases(harness)) {
   test(name, async t => {

@@ -6,24 +6,28 @@ import { isName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 
 /** What an adapter says of an entry, found to be possible. */
-export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums'>>> & {
+export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums' | 'fileId'>>> & {
   readonly checksums: Readonly<Partial<Record<ChecksumAlgorithm, string>>>
+  /** Names the stored object, for comparison only: never shown, as it may hold the address of the back end. */
+  readonly fileId: string | null
 }
 
 /** Characters; the contract's bound. */
 const maxCursorLength = 1024
+/** The same. */
+const maxFileIdLength = 2048
 const etagPattern = /^[\x21\x23-\x7e]{1,256}$/
 const mimePattern = /^[\w.+-]{1,127}\/[\w.+-]{1,127}(?:;.{0,200})?$/
 const hexPattern = /^[0-9a-f]{8,128}$/
 const algorithms: readonly ChecksumAlgorithm[] = ['md5', 'sha1', 'sha256', 'crc32c']
 
 /**
- * Holds an adapter's answer to the contract. What only describes (etag, type, checksums, time) is dropped where it is
+ * Holds an adapter's answer to the contract. What only describes (etag, type, checksums, time, id) is dropped where it is
  * malformed; what bytes and paths hang on is refused.
  * @throws BACK_END_FAULT
  */
 export function checkEntry(entry: Entry, name: string): CheckedEntry {
-  const { kind, size, modifiedAt, etag, mimeType } = entry
+  const { kind, size, modifiedAt, etag, mimeType, fileId } = entry
   if (kind !== 'file' && kind !== 'directory') throw fault('an entry of no known kind')
   const isFile = kind === 'file'
   if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an impossible size')
@@ -40,6 +44,8 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
         return isFile && typeof hex === 'string' && hexPattern.test(hex) ? [[algorithm, hex]] : []
       }),
     ),
+    fileId: typeof fileId === 'string' && fileId !== '' && fileId.length <= maxFileIdLength ? fileId : null,
+    isExport: isFile && entry.isExport === true,
   }
 }
 

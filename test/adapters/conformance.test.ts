@@ -99,6 +99,19 @@ const faults: [string, string, Mutation][] = [
     }),
   ],
   ['traits are no facts', 'traits are', () => ({ traits: { emptyDirectories: 'yes' } as never })],
+  ['ids are those of the content', 'fileId: different', entries(entry => ({ ...entry, fileId: `id:${entry.size}` }))],
+  ['ids are those of the name', 'fileId: different', entries(entry => ({ ...entry, fileId: `id:${entry.name}` }))],
+  ['ids are made up', 'fileId: different', entries(entry => ({ ...entry, fileId: randomUUID() }))],
+  ['ids are too long', 'fileId: different', entries(entry => ({ ...entry, fileId: 'x'.repeat(2049) }))],
+  ['ids are numbers', 'fileId: an empty folder', entries(entry => ({ ...entry, fileId: 5 as never }))],
+  [
+    'ids are those of the provider',
+    'fileId: the same through another',
+    good => {
+      const prefix = randomUUID()
+      return entries(entry => ({ ...entry, fileId: prefix + entry.fileId }))(good)
+    },
+  ],
   ['media types are changed', 'a media type', entries(entry => ({ ...entry, mimeType: 'text/plain' }))],
   [
     'ranges count from one',

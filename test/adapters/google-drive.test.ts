@@ -14,7 +14,7 @@ const options = { endpoints: endpointsOf(fake), backoff }
 const host = await oauthHost(fake, options)
 const { clientId, clientSecret } = fake.oauth
 let folder = ''
-const openFolder = () => googleDriveAdapter(options).open({ clientId, clientSecret, rootFolderId: folder }, host)
+const open = (rootFolderId: string) => googleDriveAdapter(options).open({ clientId, clientSecret, rootFolderId }, host)
 
 runConformance({
   inMemory: true,
@@ -37,9 +37,13 @@ runConformance({
   },
   async open() {
     folder = fake.addFolder(fake.rootId, 'case').id
-    return await openFolder()
+    return await open(folder)
   },
-  reopen: openFolder,
+  reopen: () => open(folder),
+  openFolder: (_, name) => {
+    const found = [...fake.store.items.values()].find(item => item.parent === folder && item.name === name)
+    return open(found?.id ?? '')
+  },
   async cleanUp() {
     const item = fake.store.items.get(folder)
     if (item) fake.store.remove(item)

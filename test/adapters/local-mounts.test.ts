@@ -95,6 +95,24 @@ function mountTests(): void {
     t.equal(await reachesData(await bind(join(data, 'files'), 'files'), data), false)
   })
 
+  t.test('a bind mount leads to the same files, and says so', async t => {
+    const { provider, root, outside } = await openTemporary(t)
+    await mkdir(join(root, 'mount'))
+    mount('--bind', outside, join(root, 'mount'))
+    t.teardown(() => execFileSync('umount', [join(root, 'mount')]))
+    const other = await localAdapter([outside]).open({ root: outside }, recordingHost())
+    t.teardown(async () => other.close?.())
+    await put(other, 'folder/file', 'content')
+    for (const path of ['', 'folder', 'folder/file']) {
+      const [here, there] = [
+        await provider.stat(at(path === '' ? 'mount' : `mount/${path}`), call()),
+        await other.stat(at(path), call()),
+      ]
+      t.type(here.fileId, 'string')
+      t.equal(here.fileId, there.fileId, path)
+    }
+  })
+
   t.test('a full disk is QUOTA_EXCEEDED and leaves nothing', async t => {
     const { provider, root } = await openTemporary(t)
     await mkdir(join(root, 'small'))

@@ -22,6 +22,7 @@ import {
 import { oddNames } from '../../adapters/conformance/names.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
+import { localAdapter } from '../../adapters/local/index.ts'
 import { smallestAfter } from '../../adapters/local/list.ts'
 import { claim } from '../../adapters/local/store.ts'
 import { runConformance } from './conformance.ts'
@@ -30,7 +31,18 @@ import { openTemporary } from './temporary.ts'
 
 const mib = 1024 * 1024
 
-runConformance({ open: async () => (await openTemporary(t)).provider })
+const roots = new Map<StorageProvider, string>()
+const openRoot = (root: string) => localAdapter([root]).open({ root }, silentHost)
+
+runConformance({
+  async open() {
+    const { provider, root } = await openTemporary(t)
+    roots.set(provider, root)
+    return provider
+  },
+  reopen: provider => openRoot(roots.get(provider) ?? ''),
+  openFolder: (provider, path) => openRoot(join(roots.get(provider) ?? '', path)),
+})
 
 t.test('no odd name is refused, and each is the name on the disk', async t => {
   const { provider, root } = await openTemporary(t)

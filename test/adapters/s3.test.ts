@@ -1,11 +1,12 @@
 import t from 'tap'
 import { conformanceCases } from '../../adapters/conformance/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
+import { parseConfig, type S3Config } from '../../adapters/s3/config.ts'
 import type { S3Provider } from '../../adapters/s3/provider.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { runConformance } from './conformance.ts'
-import { openS3 } from './s3-provider.ts'
+import { configFor, openS3 } from './s3-provider.ts'
 
 // The server may have to be installed first.
 t.setTimeout(300_000)
@@ -23,8 +24,20 @@ async function open(account = server, prefix = `p ${prefixes.size}`): Promise<S3
 runConformance({
   open,
   reopen: provider => open(server, prefixes.get(provider) ?? ''),
+  openFolder: (provider, path) => open(server, `${prefixes.get(provider)}/${path}`),
   // As many as fill several pages; 10,000 are listed in s3-folders.test.ts.
   manyEntries: 1_100,
+})
+
+t.test('ids name the bucket of its owner, whatever the endpoint at Amazon is called', async t => {
+  const idOf = (changes: Partial<S3Config>) => parseConfig(configFor(server, 'bucket', changes)).storeId
+  const amazon = idOf({ endpoint: '' })
+  t.equal(idOf({ endpoint: 'https://s3.eu-central-1.amazonaws.com', region: 'eu-central-1' }), amazon)
+  t.equal(idOf({ endpoint: 'https://s3.dualstack.us-east-1.amazonaws.com/', forcePathStyle: false }), amazon)
+  t.not(idOf({ endpoint: '', region: 'cn-north-1' }), amazon, 'another partition has buckets of its own')
+  t.equal(idOf({ endpoint: 'http://Storage.Example:80/' }), idOf({ endpoint: 'http://storage.example' }))
+  t.not(idOf({ endpoint: 'http://storage.example:8080' }), idOf({ endpoint: 'http://storage.example' }))
+  t.not(idOf({ bucket: 'other' }), idOf({}))
 })
 
 t.test('faults, by a proxy in between', async t => {

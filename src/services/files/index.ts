@@ -122,8 +122,8 @@ export function createFiles(options: {
     /** The top of what the viewer reaches in a provider; the back end is not asked whether it is there. */
     top(viewer: Viewer | null, providerId: string): FileEntry {
       const { path } = grantReach(viewer, providerId)
-      const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {} }
-      return { providerId, path, name: nameOf(path), kind: 'directory', ...nothing }
+      const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
+      return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing }
     },
 
     /** One page, in the back end's order. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT, INVALID_CURSOR */
