@@ -58,6 +58,11 @@ export const reasons = {
   NOT_A_FOLDER: reason('BAD_USER_INPUT', 400, 'There is a file where a folder is needed.'),
   INCOMPLETE_BODY: reason('BAD_USER_INPUT', 400, 'The body ended before it was complete.', true),
   METHOD_NOT_ALLOWED: reason('BAD_USER_INPUT', 405, 'The address does not take this HTTP method.'),
+  COPY_ONLY: reason(
+    'BAD_USER_INPUT',
+    400,
+    'The file can be copied there but not moved: copy it, then delete the original.',
+  ),
   ALREADY_EXISTS: reason('BAD_USER_INPUT', 409, 'The name is taken.'),
   NOT_EMPTY: reason('BAD_USER_INPUT', 409, 'The folder is not empty.'),
   OFFSET_MISMATCH: reason('BAD_USER_INPUT', 409, 'The upload stands at another offset: ask for it with HEAD.', true),

@@ -76,6 +76,13 @@ export function parentOf(path: StoragePath): StoragePath {
   return path.slice(0, Math.max(0, path.lastIndexOf('/'))) as StoragePath
 }
 
+/** Every folder that the path lies in, from the root down; none for the root. */
+export function ancestorsOf(path: StoragePath): StoragePath[] {
+  if (path === root) return []
+  const names = segmentsOf(path).slice(0, -1)
+  return [root, ...names.map((_, depth) => names.slice(0, depth + 1).join('/') as StoragePath)]
+}
+
 /** @throws INVALID_PATH where the whole grows too long */
 export function childOf(path: StoragePath, name: string): StoragePath {
   const child = path === root ? name : `${path}/${name}`

@@ -8,6 +8,7 @@ import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, Entry, LinkAnswer, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
+import { enclosingIds } from './enclosing.ts'
 import {
   type CheckedEntry,
   checkBody,
@@ -68,9 +69,20 @@ export class ReadLocation {
   }
 
   stat(signal: AbortSignal): Promise<CheckedEntry> {
-    return this.metadata(signal, async call =>
-      checkEntry(await this.opened.provider.stat(this.path, call), nameOf(this.path)),
-    )
+    return this.#statAt(this.path, signal)
+  }
+
+  /**
+   * Ids of the stored folders that the path lies in, also above the grant: nothing else is told of those.
+   * @param except folders that enclose this location of the same provider, too, are left out
+   */
+  enclosingIds(signal: AbortSignal, except: ReadLocation): Promise<ReadonlySet<string>> {
+    const known = except.providerId === this.providerId ? except.path : null
+    return enclosingIds(this.path, known, folder => this.#statAt(folder, signal))
+  }
+
+  #statAt(path: StoragePath, signal: AbortSignal): Promise<CheckedEntry> {
+    return this.metadata(signal, async call => checkEntry(await this.opened.provider.stat(path, call), nameOf(path)))
   }
 
   list(

@@ -100,7 +100,10 @@ function mountTests(): void {
     await mkdir(join(root, 'mount'))
     mount('--bind', outside, join(root, 'mount'))
     t.teardown(() => execFileSync('umount', [join(root, 'mount')]))
-    const other = await localAdapter([outside]).open({ root: outside }, recordingHost())
+    const other = await localAdapter({ localRoots: [outside], dataFolder: '/nowhere' }).open(
+      { root: outside },
+      recordingHost(),
+    )
     t.teardown(async () => other.close?.())
     await put(other, 'folder/file', 'content')
     for (const path of ['', 'folder', 'folder/file']) {

@@ -32,7 +32,8 @@ import { openTemporary } from './temporary.ts'
 const mib = 1024 * 1024
 
 const roots = new Map<StorageProvider, string>()
-const openRoot = (root: string) => localAdapter([root]).open({ root }, silentHost)
+const openRoot = (root: string) =>
+  localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, silentHost)
 
 runConformance({
   async open() {

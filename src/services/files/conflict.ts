@@ -19,6 +19,20 @@ export function* candidates(path: StoragePath, kind: CheckedEntry['kind']): Gene
   for (let number = 1; number <= maxRenames; number++) yield childOf(parentOf(path), `${stem} (${number})${ending}`)
 }
 
+/** What an attempt returns where the name itself is taken. No error says so: one may be about an entry further down. */
+export const taken = Symbol('taken')
+export type Taken = typeof taken
+
+/** Runs the one call that makes an entry of this very name. */
+export async function unlessTaken<T>(make: () => Promise<T>): Promise<T | Taken> {
+  try {
+    return await make()
+  } catch (error) {
+    if (isTaken(error)) return taken
+    throw error
+  }
+}
+
 /**
  * Runs `attempt` on the path, or with RENAME on one candidate after the other until a name is free. `attempt` itself
  * must never overwrite unless told to.
@@ -28,15 +42,11 @@ export async function resolveConflict<T>(
   path: StoragePath,
   kind: CheckedEntry['kind'],
   conflict: ConflictBehavior,
-  attempt: (path: StoragePath, overwrite: boolean) => Promise<T>,
+  attempt: (path: StoragePath, overwrite: boolean) => Promise<T | Taken>,
 ): Promise<T> {
-  if (conflict !== 'RENAME') return attempt(path, conflict === 'REPLACE')
-  for (const candidate of candidates(path, kind)) {
-    try {
-      return await attempt(candidate, false)
-    } catch (error) {
-      if (!isTaken(error)) throw error
-    }
+  for (const candidate of conflict === 'RENAME' ? candidates(path, kind) : [path]) {
+    const result = await attempt(candidate, conflict === 'REPLACE')
+    if (result !== taken) return result as T
   }
   throw nameTaken(path)
 }

@@ -1,7 +1,7 @@
 import type { CheckedEntry } from '../../storage/entries.ts'
 import { fault } from '../../storage/entries.ts'
 import type { WriteLocation } from '../../storage/location.ts'
-import { deleteUnchanged } from './tree.ts'
+import { deleteUnchanged } from './copied.ts'
 
 /** Milliseconds for taking back what is wrong; the client may be gone. */
 const undoTimeout = 30_000

@@ -1,15 +1,16 @@
 /** Rename, move and copy. Both ends are granted before either is looked at. */
 import { authorize, type GrantsOf, needs } from '../../auth/needs.ts'
-import { formatPath, isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
+import { isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
 import { type Grant, grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/entries.ts'
 import type { Storage } from '../../storage/host.ts'
 import type { ReadLocation, WriteLocation } from '../../storage/location.ts'
-import { type ConflictBehavior, nameTaken, resolveConflict, statOrNull } from './conflict.ts'
+import { type ConflictBehavior, resolveConflict, statOrNull, taken, unlessTaken } from './conflict.ts'
+import { copyEntry, requireOutside } from './copying.ts'
 import { entryAt, type FileEntry, type Place } from './entry.ts'
-import { type CopiedFolder, children, copyChildren, copyFile, deleteCopied, deleteUnchanged, undoCopy } from './tree.ts'
+import { copyAndDelete, isSameObject } from './moving.ts'
 
 export interface Rename extends Place {
   name: string
@@ -23,9 +24,6 @@ export interface Transfer extends Place {
   toPath: string
   conflict: ConflictBehavior
 }
-
-/** Milliseconds that undoing may take once the request itself was given up. */
-const undoTimeout = 60_000
 
 export async function rename(storage: Storage, viewer: Viewer | null, input: Rename, signal: AbortSignal) {
   const granted = authorize(viewer, needs.rename, input)
@@ -51,11 +49,13 @@ export async function copy(
   const [source, at] = [await storage.readAt(from), await targets(storage, viewer, to)]
   return storage.running.during(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
-    requireNotInto(entry, from, to)
+    const enclosing = await refuseInto(source, entry, await at(to.path), signal)
     return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
       const target = await at(path)
-      if (isSame(source, target)) throw nameTaken(path)
-      return entryAt(target, (await copyEntry(source, entry, target, overwrite, signal)).entry)
+      const existing = await statOrNull(target, signal)
+      if (isSame(source, target) || (existing && isSameObject(entry, existing))) return taken
+      const copied = await copyEntry(source, entry, { target, existing, overwrite }, { signal, enclosing })
+      return copied === taken ? taken : entryAt(target, copied.entry)
     })
   })
 }
@@ -71,12 +71,15 @@ async function moveEntry(
   const [source, at] = [await storage.writeAt(from), await targets(storage, viewer, to)]
   return storage.running.during(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
-    requireNotInto(entry, from, to)
-    if (from.providerId === to.providerId && from.path === to.path) return entryAt(source, entry)
+    const first = await at(to.path)
+    if (isSame(source, first)) return entryAt(source, entry)
+    const enclosing = await refuseInto(source, entry, first, signal)
     return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
       const target = await at(path)
-      const moved = await source.moveTo(target, signal, { overwrite })
-      return entryAt(target, moved ?? (await copyAndDelete(source, entry, target, overwrite, signal)))
+      const moved = await unlessTaken(() => source.moveTo(target, signal, { overwrite }))
+      if (moved === taken) return taken
+      const there = moved ?? (await copyAndDelete(source, entry, target, overwrite, { signal, enclosing }))
+      return there === taken ? taken : entryAt(target, there)
     })
   })
 }
@@ -90,63 +93,6 @@ async function targets(storage: Storage, viewer: Viewer | null, granted: Grant<'
       : storage.writeAt(grant(viewer, { scope: 'write', providerId: granted.providerId, path }))
 }
 
-interface Copied {
-  entry: CheckedEntry
-  /** Removes from the source what was copied. True where all of it is gone. */
-  deleteSource(source: WriteLocation): Promise<boolean>
-}
-
-/** Nothing is left of a copy that fails, and nothing of what others did meanwhile is lost. */
-async function copyEntry(
-  source: ReadLocation,
-  entry: CheckedEntry,
-  target: WriteLocation,
-  overwrite: boolean,
-  signal: AbortSignal,
-): Promise<Copied> {
-  if (entry.kind === 'file') {
-    const { seen, copy } = await copyFile(source, entry, target, overwrite, signal)
-    return { entry: copy, deleteSource: from => deleteUnchanged(from, seen, signal) }
-  }
-  const made: CopiedFolder = { isNew: true, files: [], folders: new Map() }
-  if (overwrite && (await isEmptyFolder(target, signal))) made.isNew = false
-  else await target.mkdir(signal, { exclusive: true })
-  try {
-    await copyChildren(source, target, made, signal)
-    return { entry: await target.stat(signal), deleteSource: from => deleteCopied(from, made, signal) }
-  } catch (error) {
-    // What made the copy fail says more than what may make its undoing fail.
-    await undoCopy(target, made, AbortSignal.timeout(undoTimeout)).catch(() => {})
-    throw error
-  }
-}
-
-/** REPLACE never throws away a folder's content: only an empty folder takes another one in. @throws NOT_EMPTY, NOT_A_FOLDER */
-async function isEmptyFolder(target: WriteLocation, signal: AbortSignal): Promise<boolean> {
-  const existing = await statOrNull(target, signal)
-  if (!existing) return false
-  if (existing.kind === 'file') throw new AppError('NOT_A_FOLDER', 'A folder does not replace a file.')
-  for await (const _entry of children(target, signal)) throw new AppError('NOT_EMPTY')
-  return true
-}
-
-async function copyAndDelete(
-  source: WriteLocation,
-  entry: CheckedEntry,
-  target: WriteLocation,
-  overwrite: boolean,
-  signal: AbortSignal,
-): Promise<CheckedEntry> {
-  const copied = await copyEntry(source, entry, target, overwrite, signal)
-  if (!(await copied.deleteSource(source))) {
-    throw new AppError(
-      'PRECONDITION_FAILED',
-      `"${formatPath(source.path)}" is copied, but what changed meanwhile or cannot be copied was left where it is.`,
-    )
-  }
-  return copied.entry
-}
-
 function requireNoRoot([from, to]: readonly [Grant, Grant], what: string): void {
   requireNotRoot(from.path, what)
   requireNotRoot(to.path, 'replaced')
@@ -156,13 +102,27 @@ export function requireNotRoot(path: StoragePath, what: string): void {
   if (path === root) throw new AppError('ROOT_IS_FIXED', `The root of a provider cannot be ${what}.`)
 }
 
-function requireNotInto(entry: CheckedEntry, from: Grant, to: Grant): void {
-  const below = from.providerId === to.providerId && from.path !== to.path && isWithin(to.path, from.path)
-  if (!below) return
-  const name = nameOf(from.path)
-  throw entry.kind === 'file'
-    ? new AppError('NOT_A_FOLDER', `"${name}" is a file: nothing goes into it.`)
-    : new AppError('INTO_ITSELF', `The folder "${name}" cannot go into itself.`)
+/**
+ * Refuses what cannot end: a folder that goes into itself, or below a file. Resolves with the ids of the folders that the
+ * target lies in, for those that a copy meets further down: one provider may begin inside the folder that another copies.
+ * @throws INTO_ITSELF, NOT_A_FOLDER
+ */
+async function refuseInto(
+  source: ReadLocation,
+  entry: CheckedEntry,
+  target: WriteLocation,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  if (source.providerId === target.providerId && source.path !== target.path && isWithin(target.path, source.path)) {
+    const name = nameOf(source.path)
+    throw entry.kind === 'file'
+      ? new AppError('NOT_A_FOLDER', `"${name}" is a file: nothing goes into it.`)
+      : new AppError('INTO_ITSELF', `The folder "${name}" cannot go into itself.`)
+  }
+  if (entry.kind === 'file' || entry.fileId === null) return new Set()
+  const enclosing = await target.enclosingIds(signal, source)
+  requireOutside(entry, source, enclosing)
+  return enclosing
 }
 
 function isSame(a: ReadLocation, b: ReadLocation): boolean {

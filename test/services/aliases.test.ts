@@ -1,0 +1,247 @@
+/** Two providers over one store: whatever is copied or moved between them, no byte is lost. */
+import { mkdir, mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import t, { type Test } from 'tap'
+import type { AdapterDefinition, Entry, StorageProvider } from '../../adapters/contract.ts'
+import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { builtInAdapters } from '../../adapters/index.ts'
+import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
+import { configFor } from '../adapters/s3-provider.ts'
+import { startGoogleDrive } from '../servers/google-drive/index.ts'
+import { s3Server } from '../servers/radosgw.ts'
+import { startApp } from '../support/app.ts'
+import { type Place, place } from './transfers.ts'
+
+t.setTimeout(300_000)
+
+const operations = ['copy', 'move'] as const
+const conflicts = ['FAIL', 'REPLACE', 'RENAME'] as const
+type Operation = (typeof operations)[number]
+type Conflict = (typeof conflicts)[number]
+
+/** `inner` begins at `/team` of `outer`, `deep` at `/team/sub`. */
+interface Alias {
+  outer: Place
+  inner: Place
+  deep: Place
+}
+
+interface Case {
+  name: string
+  from: Place
+  path: string
+  to: Place
+  toPath: string
+  /** Whether source and target are one object, or the target lies in the source. */
+  kind: 'same' | 'inside'
+}
+
+/** As long as names can be, so that a copy that goes on into itself soon meets the longest path. */
+const empty = 'e'.repeat(240)
+const fresh = 'n'.repeat(240)
+
+/** Paths in `outer`, and what is stored there; null for a folder. */
+const tree: Record<string, string | null> = {
+  '/team': null,
+  [`/team/${empty}`]: null,
+  '/team/sub': null,
+  '/team/sub/deep': null,
+  '/team/sub/deep/z': 'zzz',
+  '/team/sub/y': 'yy',
+  '/team/x.txt': 'x',
+}
+
+function casesOf({ outer, inner, deep }: Alias): Case[] {
+  const pairs: [Place, string, Place, string, Case['kind']][] = [
+    [outer, '/team/x.txt', inner, '/x.txt', 'same'],
+    [inner, '/x.txt', outer, '/team/x.txt', 'same'],
+    [outer, '/team/sub', inner, '/sub', 'same'],
+    [inner, '/sub', outer, '/team/sub', 'same'],
+    [outer, `/team/${empty}`, inner, `/${empty}`, 'same'],
+    [inner, `/${empty}`, outer, `/team/${empty}`, 'same'],
+    [outer, '/team', inner, `/${fresh}`, 'inside'],
+    [outer, '/team', inner, `/${empty}`, 'inside'],
+    [outer, '/team', inner, `/sub/${fresh}`, 'inside'],
+    [inner, '/sub', outer, `/team/sub/${fresh}/deeper`, 'inside'],
+    [outer, '/team', deep, `/${fresh}`, 'inside'],
+  ]
+  const names = new Map([
+    [outer, 'outer'],
+    [inner, 'inner'],
+    [deep, 'deep'],
+  ])
+  const shown = (at: Place, path: string) => `${names.get(at)}:${path.replace(empty, 'empty').replace(fresh, 'new')}`
+  return pairs.map(([from, path, to, toPath, kind]) => ({
+    name: `${shown(from, path)} to ${shown(to, toPath)}`,
+    from,
+    path,
+    to,
+    toPath,
+    kind,
+  }))
+}
+
+const listing = `query ($providerId: ID!, $path: String!) {
+  folder(providerId: $providerId, path: $path) { entries(first: 1000) { nodes { __typename path } } }
+}`
+
+async function snapshot(at: Place, folder = '/'): Promise<Record<string, string | null>> {
+  const { data } = await at.app.graphql(listing, { providerId: at.providerId, path: folder }, at.token)
+  const found: Record<string, string | null> = {}
+  for (const { __typename, path } of data?.folder?.entries.nodes ?? []) {
+    found[path] = __typename === 'Folder' ? null : await at.get(path)
+    if (__typename === 'Folder') Object.assign(found, await snapshot(at, path))
+  }
+  return found
+}
+
+async function plant({ outer }: Alias): Promise<void> {
+  for (const [path, content] of Object.entries(tree)) {
+    if (content === null) await outer.run('createFolder', { path })
+    else await outer.put(path, content)
+  }
+}
+
+/** What the API answers, and what is stored afterwards, where the host knows that both ends are in one store. */
+function expected(operation: Operation, conflict: Conflict, { from, path, to, toPath, kind }: Case, { outer }: Alias) {
+  if (kind === 'inside') return { answer: 'INTO_ITSELF', stored: tree }
+  if (operation === 'move') return { answer: { path: toPath }, stored: tree }
+  if (conflict !== 'RENAME') return { answer: 'ALREADY_EXISTS', stored: tree }
+  const renamed = (text: string) => text.replace(/(\.txt)?$/, ' (1)$1')
+  const source = from === outer ? path : `/team${path}`
+  const copies = Object.entries(tree)
+    .filter(([at]) => at === source || at.startsWith(`${source}/`))
+    .map(([at, content]) => [renamed(source) + at.slice(source.length), content])
+  return { answer: { path: renamed(toPath) }, stored: { ...tree, ...Object.fromEntries(copies) }, to }
+}
+
+/** @param connect a new store, with the three folders that the providers begin at and nothing else */
+async function everyCase(t: Test, isKnown: boolean, connect: () => Promise<Alias>): Promise<void> {
+  const planted = async () => {
+    const alias = await connect()
+    await plant(alias)
+    return { alias, cases: casesOf(alias) }
+  }
+  let { alias, cases } = await planted()
+  for (const index of cases.keys()) {
+    for (const operation of operations) {
+      for (const conflict of conflicts) {
+        // The others only make what was not there, so no source is overwritten.
+        if (!isKnown && conflict !== 'REPLACE') continue
+        const one = cases[index] as Case
+        await t.test(`${operation} ${conflict} ${one.name}`, async t => {
+          const { from, path, to, toPath } = one
+          const answer = await from.run(operation, { path, toProviderId: to.providerId, toPath, conflict })
+          const stored = await snapshot(alias.outer)
+          if (isKnown) {
+            const wanted = expected(operation, conflict, one, alias)
+            t.match(answer, wanted.answer)
+            t.strictSame(stored, wanted.stored)
+          } else {
+            const contents = Object.values(stored)
+            for (const content of Object.values(tree)) t.ok(contents.includes(content), `keeps ${content}`)
+            // The parents of a target are made with it, and stay.
+            const files = Object.fromEntries(Object.entries(stored).filter(([path]) => !path.endsWith(`/${fresh}`)))
+            if (one.kind === 'inside') t.strictSame(files, tree, 'what was begun is undone')
+            const isRewritten = one.path.endsWith('.txt') && operation === 'move' && conflict === 'REPLACE'
+            if (isRewritten) t.equal(answer, 'PRECONDITION_FAILED')
+          }
+          if (!isDeepStrictEqual(stored, tree)) ({ alias, cases } = await planted())
+        })
+      }
+    }
+  }
+}
+
+/** The same adapter, which does not say what its entries are: two mounts of one network file system look like this. */
+function withoutIds(adapter: AdapterDefinition): AdapterDefinition {
+  const without = (entry: Entry): Entry => {
+    const { fileId, ...rest } = entry
+    if (fileId === undefined) throw new Error('There was none')
+    return rest
+  }
+  return {
+    ...adapter,
+    async open(config, host) {
+      const good = await adapter.open(config, host)
+      const changes: Partial<StorageProvider> = {
+        stat: async (...call) => without(await good.stat(...call)),
+        write: async (...call) => without(await good.write(...call)),
+        async list(...call) {
+          const page = await good.list(...call)
+          return { ...page, entries: page.entries.map(without) }
+        },
+        async read(...call) {
+          const { body, entry } = await good.read(...call)
+          return { body, entry: without(entry) }
+        },
+      }
+      return new Proxy(good, {
+        get(_, name) {
+          const value = Reflect.get(changes, name) ?? Reflect.get(good, name)
+          return typeof value === 'function' ? value.bind(good) : value
+        },
+      })
+    },
+  }
+}
+
+t.test('two providers over one store', async t => {
+  const fake = await startGoogleDrive(t)
+  const s3 = await s3Server(t)
+  const drive = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff, trust: 0 }) as AdapterDefinition
+  const adapters = (folder: string) => [
+    ...builtInAdapters({ localRoots: [folder], dataFolder: '/nowhere' }).filter(({ type }) => type !== drive.type),
+    drive,
+  ]
+
+  for (const isKnown of [true, false]) {
+    const app = await startApp(t, {
+      adapters: folder => (isKnown ? adapters(folder) : adapters(folder).map(withoutIds)),
+    })
+    const { token } = await app.register('owner@example.org')
+    const connect = async (type: string, config: object) =>
+      place(app, token, await app.connectProvider(token, type, config))
+    const title = isKnown ? 'known by their ids' : 'without ids'
+
+    await t.test(`local folders, one in the other, ${title}`, async t => {
+      await everyCase(t, isKnown, async () => {
+        const root = await mkdtemp(join(app.folder, 'store-'))
+        await mkdir(join(root, 'team/sub'), { recursive: true })
+        return await aliasOf(folder => connect('local', { root: join(root, folder) }))
+      })
+    })
+
+    for (const name of ['127.0.0.1', 'localhost']) {
+      const isSame = name === '127.0.0.1'
+      if (!isKnown && !isSame) continue
+      await t.test(`a bucket and folders in it, ${isSame ? title : 'by two names of the server'}`, async t => {
+        const endpoint = s3.endpoint.replace('127.0.0.1', name)
+        if (!isSame) t.not(endpoint, s3.endpoint)
+        await everyCase(t, isKnown && isSame, async () => {
+          const bucket = await s3.newBucket()
+          return await aliasOf(prefix =>
+            connect('s3', configFor(s3, bucket, prefix === '' ? {} : { endpoint, prefix })),
+          )
+        })
+      })
+    }
+
+    await t.test(`a drive and folders in it, ${title}`, async t => {
+      const robot = `robot-${isKnown}@fake.iam.gserviceaccount.com`
+      const serviceAccountKey = fake.oauth.addServiceAccount(robot)
+      await everyCase(t, isKnown, async () => {
+        const outer = fake.addFolder(fake.store.rootOf(robot), 'store', { owner: robot }).id
+        const team = fake.addFolder(outer, 'team', { owner: robot }).id
+        const sub = fake.addFolder(team, 'sub', { owner: robot }).id
+        const ids = { '': outer, team, 'team/sub': sub }
+        return await aliasOf(folder => connect('google-drive', { serviceAccountKey, rootFolderId: ids[folder] }))
+      })
+    })
+  }
+})
+
+async function aliasOf(at: (folder: '' | 'team' | 'team/sub') => Promise<Place>): Promise<Alias> {
+  return { outer: await at(''), inner: await at('team'), deep: await at('team/sub') }
+}

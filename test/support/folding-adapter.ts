@@ -1,0 +1,30 @@
+import type { AdapterDefinition, StoragePath, StorageProvider } from '../../adapters/contract.ts'
+import { MemoryProvider } from '../../adapters/memory/provider.ts'
+
+/** In memory, and takes upper and lower case for the same, as exFAT and many network drives do. */
+export function foldingAdapter(): AdapterDefinition & { mkdirs: string[] } {
+  const mkdirs: string[] = []
+  const fold = (path: string) => path.toLowerCase() as StoragePath
+  return {
+    type: 'folding',
+    apiVersion: 1,
+    title: 'Memory without case',
+    configSchema: { type: 'object', properties: {} },
+    mkdirs,
+    async open(): Promise<StorageProvider> {
+      const files = new MemoryProvider(1_000_000)
+      return {
+        traits: { ...files.traits, caseSensitive: false },
+        stat: (path, options) => files.stat(fold(path), options),
+        list: (path, options) => files.list(fold(path), options),
+        read: (path, options) => files.read(fold(path), options),
+        write: (path, body, options) => files.write(fold(path), body, options),
+        delete: (path, options) => files.delete(fold(path), options),
+        mkdir: (path, options) => {
+          mkdirs.push(path)
+          return files.mkdir(fold(path), options)
+        },
+      }
+    },
+  }
+}
