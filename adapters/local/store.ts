@@ -1,5 +1,6 @@
 import { type FileHandle, link, lstat, open, readlink, rename, unlink } from 'node:fs/promises'
 import { type Entry, StorageError } from '../contract.ts'
+import { syncDirectory } from './durable.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound } from './errors.ts'
 import { inside, self } from './names.ts'
@@ -66,6 +67,7 @@ async function publishIn(parent: FileHandle, staged: Staged, target: Target): Pr
     if (!hasErrno(error, 'EXDEV')) throw error
     return await publishCopy(staged, parent, target)
   }
+  await syncDirectory(parent)
   return await entryOf(staged, target.name)
 }
 
@@ -123,6 +125,7 @@ async function publishCopy(staged: Staged, parent: FileHandle, target: Target): 
     async again => {
       signal.throwIfAborted()
       await publish(again, parent, target)
+      await syncDirectory(parent)
       return await entryOf(again, name)
     },
   )

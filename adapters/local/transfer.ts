@@ -1,5 +1,6 @@
 import { constants, copyFile, type FileHandle, lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
 import { type Entry, StorageError } from '../contract.ts'
+import { syncDirectory } from './durable.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound } from './errors.ts'
 import { inside, self } from './names.ts'
@@ -42,6 +43,9 @@ export async function moveEntry(from: Place, to: Place, overwrite: boolean): Pro
   if (overwrite) await moveOver(source, to)
   else if (stats.isDirectory()) await moveDirectory(source, to)
   else await moveFile(source, stats, inside(to.parent, to.name))
+  // The new name first: at worst a power cut leaves both.
+  await syncDirectory(to.parent)
+  await syncDirectory(from.parent)
   const entry = toEntry(to.name, await lstat(inside(to.parent, to.name), { bigint: true }))
   if (!entry) throw notFound()
   return entry

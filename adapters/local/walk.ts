@@ -1,4 +1,5 @@
 import { constants, type FileHandle, mkdir, open, rmdir } from 'node:fs/promises'
+import { syncDirectory } from './durable.ts'
 import { hasErrno, notFound } from './errors.ts'
 import { inside } from './names.ts'
 import { openRoot, type Root } from './root.ts'
@@ -124,11 +125,12 @@ async function tryInMadeDirectory<T>(
 export async function makeDirectory(directory: FileHandle, name: string): Promise<boolean> {
   try {
     await mkdir(inside(directory, name))
-    return true
   } catch (error) {
     if (hasErrno(error, 'EEXIST')) return false
     throw error
   }
+  await syncDirectory(directory)
+  return true
 }
 
 /** The last `count` directories of the path, deepest first; stops at one that others use by now. */
