@@ -1,5 +1,7 @@
 import { argon2id, hash, verify } from 'argon2'
 import { AppError } from '../errors.ts'
+import { FairQueue, type Place } from './fair-queue.ts'
+import { networkOf } from './network.ts'
 
 /** Characters are Unicode code points of the normalised password. */
 const minLength = 12
@@ -10,12 +12,21 @@ const maxUnits = 4096
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, two passes, one lane. */
 const options = { type: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const
 
-/** Hashing fills cores and memory: more at once only makes all of them, and everybody's file I/O, wait. */
-const maxAtOnce = 2
-/** Of those who wait for their turn: a few seconds' worth. */
-const maxWaiting = 50
-let running = 0
-const waiting: (() => void)[] = []
+/**
+ * Hashing fills cores and memory: more at once only makes all of them, and everybody's file I/O, wait. All places together
+ * are a few seconds' worth.
+ */
+const queue = new FairQueue({ running: 2, places: 100, placesOfNetwork: 20 })
+
+/**
+ * A place in the queue for hashing. Take it before any other work of a sign-in, so that a network that has no place costs
+ * the database nothing; dispose of it at the end.
+ * @param address IP
+ * @throws RATE_LIMITED, the signal's reason
+ */
+export function enterPasswordQueue(address: string, signal?: AbortSignal): Place {
+  return queue.enter(networkOf(address), signal)
+}
 
 /** @throws INVALID_INPUT */
 export function checkPassword(password: string): void {
@@ -24,14 +35,18 @@ export function checkPassword(password: string): void {
   }
 }
 
-export function hashPassword(password: string): Promise<string> {
-  return limited(() => hash(normalize(password), options))
+/** @throws RATE_LIMITED, as `Place.run` */
+export function hashPassword(place: Place, password: string): Promise<string> {
+  return place.run(() => hash(normalize(password), options))
 }
 
-/** Takes as long where `stored` is null (an unknown email) as where it is another password's. */
-export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
+/**
+ * Takes as long where `stored` is null (an unknown email) as where it is another password's.
+ * @throws RATE_LIMITED, as `Place.run`
+ */
+export async function verifyPassword(place: Place, stored: string | null, password: string): Promise<boolean> {
   if (isTooLong(password)) return false
-  const matches = await limited(async () => verify(stored ?? (await decoy()), normalize(password)))
+  const matches = await place.run(async () => verify(stored ?? (await decoy()), normalize(password)))
   return stored !== null && matches
 }
 
@@ -54,21 +69,4 @@ function isTooLong(password: string): boolean {
 /** One password typed on two systems can arrive in two normal forms: NIST SP 800-63B, 3.1.1.2. */
 function normalize(password: string): string {
   return password.normalize('NFKC')
-}
-
-async function limited<T>(work: () => Promise<T>): Promise<T> {
-  if (waiting.length >= maxWaiting) {
-    throw new AppError('RATE_LIMITED', 'Too many people are signing in right now: try again in a few seconds.', {
-      retryAfterMs: 5000,
-    })
-  }
-  if (running >= maxAtOnce) await new Promise<void>(resolve => waiting.push(resolve))
-  else running++
-  try {
-    return await work()
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else running--
-  }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { allProviders } from '../auth/access.ts'
 import { hashToken } from '../auth/api-key.ts'
 import { isId } from '../auth/id.ts'
-import { checkPassword, hashPassword, verifyPassword } from '../auth/passwords.ts'
+import { checkPassword, enterPasswordQueue, hashPassword, verifyPassword } from '../auth/passwords.ts'
 import { requireMayAssign, requireSession } from '../auth/policy.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
 import { type Member, memberViewer, type Origin, type Viewer } from '../auth/viewer.ts'
@@ -88,17 +88,23 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
     return { workspaceId: workspace.id, role: 'NONE', access: allProviders } as const
   }
 
-  async function register(input: Registration, origin: Origin, recording: Recording): Promise<SignedIn> {
+  async function register(
+    input: Registration,
+    origin: Origin,
+    recording: Recording,
+    signal?: AbortSignal,
+  ): Promise<SignedIn> {
     const email = parseEmail(input.email)
     const name = input.name ? parseName(input.name, 'A name') : null
     checkPassword(input.password)
+    using place = enterPasswordQueue(origin.address, signal)
     const who = { email, address: origin.address }
     await limits.countRegistration(who).catch(async error => {
       const isLimited = error instanceof AppError && error.reason === 'RATE_LIMITED'
       // Whatever others have tried before: somebody can always be the first.
       if (!isLimited || (await findTheWorkspace(db))) throw error
     })
-    const passwordHash = await hashPassword(input.password)
+    const passwordHash = await hashPassword(place, input.password)
     const signedIn = await recording.commit(async trx => {
       let workspace = await findTheWorkspace(trx)
       if (!workspace) {
@@ -127,22 +133,25 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
      * The first person founds the workspace and owns it; of two at once, one does.
      * @throws INVALID_INPUT, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
      */
-    register(input: Registration, origin: Origin): Promise<SignedIn> {
+    register(input: Registration, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
       const given = { ...emailIn(input), byInvite: input.invite != null }
-      return audit.recorded({ origin }, 'REGISTER', { details: given }, recording => register(input, origin, recording))
+      return audit.recorded({ origin }, 'REGISTER', { details: given }, recording =>
+        register(input, origin, recording, signal),
+      )
     },
 
     /**
      * The same answer, after the same time, for an unknown email as for a wrong password.
      * @throws WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT for what is too long to be an email, RATE_LIMITED
      */
-    login(input: { email: string; password: string }, origin: Origin): Promise<SignedIn> {
+    login(input: { email: string; password: string }, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
       return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, async recording => {
         const email = parseKnownEmail(input.email)
-        return limits.tryPassword({ email, address: origin.address }, async () => {
+        using place = enterPasswordQueue(origin.address, signal)
+        return await limits.tryPassword({ email, address: origin.address }, async () => {
           // PostgreSQL holds no NUL, so no email has one.
           const account = email.includes('\0') ? null : await findPasswordByEmail(db, email)
-          const matches = await verifyPassword(account?.passwordHash ?? null, input.password)
+          const matches = await verifyPassword(place, account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
           if (!account || !member) throw wrongPassword()
           return recording.commit(change => signIn(change, recording, member, account.passwordHash))
@@ -182,17 +191,22 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
      * The session stays; all others of the person end.
      * @throws SESSION_REQUIRED, WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT, RATE_LIMITED
      */
-    changePassword(viewer: Viewer | null, input: { currentPassword: string; newPassword: string }): Promise<SignedIn> {
+    changePassword(
+      viewer: Viewer | null,
+      input: { currentPassword: string; newPassword: string },
+      signal?: AbortSignal,
+    ): Promise<SignedIn> {
       return audit.recorded(viewer, 'PASSWORD_CHANGE', {}, async recording => {
         const { member, credentialId, expiresAt, origin } = requireSession(viewer)
         checkPassword(input.newPassword)
+        using place = enterPasswordQueue(origin.address, signal)
         // Whoever has found a session must not guess here what they cannot guess at the login.
         const account = await limits.tryPassword({ email: member.email, address: origin.address }, async () => {
           const found = await findPassword(db, member.userId)
-          if (found && (await verifyPassword(found.passwordHash, input.currentPassword))) return found
+          if (found && (await verifyPassword(place, found.passwordHash, input.currentPassword))) return found
           throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The current password is wrong.')
         })
-        const passwordHash = await hashPassword(input.newPassword)
+        const passwordHash = await hashPassword(place, input.newPassword)
         await recording.commit(async trx => {
           if (!(await replacePassword(trx, member.userId, account.passwordHash, passwordHash))) {
             throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password was changed by somebody else meanwhile.')

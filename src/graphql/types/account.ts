@@ -76,7 +76,7 @@ builder.mutationFields(t => ({
     authScopes: { public: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: RegisterInput, required: true, description: 'The new account.' }) },
-    resolve: (_root, { input }, { services, origin }) => services.accounts.register(input, origin),
+    resolve: (_root, { input }, { services, origin, signal }) => services.accounts.register(input, origin, signal),
   }),
   login: t.field({
     type: AuthPayload,
@@ -85,7 +85,7 @@ builder.mutationFields(t => ({
     authScopes: { public: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: LoginInput, required: true, description: 'Who signs in.' }) },
-    resolve: (_root, { input }, { services, origin }) => services.accounts.login(input, origin),
+    resolve: (_root, { input }, { services, origin, signal }) => services.accounts.login(input, origin, signal),
   }),
   logout: t.boolean({
     description: 'Ends the session of this request, at once and everywhere. True once it has ended.',
@@ -113,6 +113,7 @@ builder.mutationFields(t => ({
     authScopes: { session: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: ChangePasswordInput, required: true, description: 'Both passwords.' }) },
-    resolve: (_root, { input }, { services, viewer }) => services.accounts.changePassword(viewer, input),
+    resolve: (_root, { input }, { services, viewer, signal }) =>
+      services.accounts.changePassword(viewer, input, signal),
   }),
 }))

@@ -1,0 +1,146 @@
+import { AppError } from '../errors.ts'
+
+/** Somebody's place in the queue, from when a request arrives until it is answered. */
+export interface Place extends Disposable {
+  /**
+   * Does the work in its turn; one piece of work of a place at a time.
+   * @throws RATE_LIMITED where the place was lost to another network, the signal's reason, and what `work` throws
+   */
+  run<T>(work: () => Promise<T>): Promise<T>
+}
+
+export interface QueueBounds {
+  /** Pieces of work that run at once. */
+  running: number
+  places: number
+  placesOfNetwork: number
+}
+
+/** Milliseconds. */
+const retryAfterMs = 5000
+
+interface Holder {
+  /** Ends the wait for a turn; null while none is waited for. */
+  wait: PromiseWithResolvers<void> | null
+  isRunning: boolean
+  isLost: boolean
+}
+
+/**
+ * Work that takes turns: each turn goes to the next network, so that what one network sends delays another by one turn only.
+ * A network holds a bounded number of places. When all places are taken, a newcomer gets the latest place of the network
+ * that has most.
+ */
+export class FairQueue {
+  readonly #bounds: QueueBounds
+  readonly #holders = new Map<string, Set<Holder>>()
+  /** By network, in the order of their turns. */
+  readonly #waiting = new Map<string, Holder[]>()
+  #places = 0
+  #running = 0
+
+  constructor(bounds: QueueBounds) {
+    this.#bounds = bounds
+  }
+
+  /** @throws RATE_LIMITED, the signal's reason */
+  enter(network: string, signal?: AbortSignal): Place {
+    signal?.throwIfAborted()
+    const own = this.#holders.get(network)?.size ?? 0
+    if (own >= this.#bounds.placesOfNetwork) throw tooMany('Too many people are signing in from this address')
+    if (this.#places >= this.#bounds.places && !this.#takeFromLargest(own + 1)) throw tooManyInAll()
+    const holder: Holder = { wait: null, isRunning: false, isLost: false }
+    this.#add(network, holder)
+    return {
+      run: work => this.#run(network, holder, work, signal),
+      [Symbol.dispose]: () => this.#remove(network, holder),
+    }
+  }
+
+  async #run<T>(network: string, holder: Holder, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (holder.isLost) throw tooManyInAll()
+    signal?.throwIfAborted()
+    if (this.#running < this.#bounds.running) this.#running += 1
+    else await this.#turn(network, holder, signal)
+    holder.isRunning = true
+    try {
+      return await work()
+    } finally {
+      holder.isRunning = false
+      this.#next()
+    }
+  }
+
+  async #turn(network: string, holder: Holder, signal?: AbortSignal): Promise<void> {
+    const wait = Promise.withResolvers<void>()
+    holder.wait = wait
+    const queue = this.#waiting.get(network) ?? []
+    queue.push(holder)
+    this.#waiting.set(network, queue)
+    const leave = () => this.#leave(network, holder, signal?.reason)
+    signal?.addEventListener('abort', leave)
+    try {
+      await wait.promise
+    } finally {
+      signal?.removeEventListener('abort', leave)
+    }
+  }
+
+  /** Hands the turn on. */
+  #next(): void {
+    for (const [network, queue] of this.#waiting) {
+      const holder = queue.shift()
+      // The network goes to the end of the line.
+      this.#waiting.delete(network)
+      if (queue.length > 0) this.#waiting.set(network, queue)
+      holder?.wait?.resolve()
+      if (holder) holder.wait = null
+      return
+    }
+    this.#running -= 1
+  }
+
+  /** Ends the wait of a holder, if it waits. */
+  #leave(network: string, holder: Holder, reason: unknown): void {
+    if (!holder.wait) return
+    const others = this.#waiting.get(network)?.filter(other => other !== holder) ?? []
+    if (others.length > 0) this.#waiting.set(network, others)
+    else this.#waiting.delete(network)
+    holder.wait.reject(reason)
+    holder.wait = null
+  }
+
+  /** True where a place was free to take: from a network that has more than `places`, and not the one that is at work. */
+  #takeFromLargest(places: number): boolean {
+    const [largest] = [...this.#holders].toSorted(([, a], [, b]) => b.size - a.size)
+    if (!largest || largest[1].size <= places) return false
+    const [network, holders] = largest
+    const holder = [...holders].findLast(({ isRunning }) => !isRunning)
+    if (!holder) return false
+    holder.isLost = true
+    this.#remove(network, holder)
+    this.#leave(network, holder, tooManyInAll())
+    return true
+  }
+
+  #add(network: string, holder: Holder): void {
+    const holders = this.#holders.get(network) ?? new Set()
+    this.#holders.set(network, holders.add(holder))
+    this.#places += 1
+  }
+
+  #remove(network: string, holder: Holder): void {
+    const holders = this.#holders.get(network)
+    if (!holders?.delete(holder)) return
+    this.#places -= 1
+    if (holders.size === 0) this.#holders.delete(network)
+  }
+}
+
+function tooManyInAll(): AppError {
+  return tooMany('Too many people are signing in right now')
+}
+
+function tooMany(what: string): AppError {
+  return new AppError('RATE_LIMITED', `${what}: try again in a few seconds.`, { retryAfterMs })
+}

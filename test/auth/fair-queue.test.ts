@@ -1,0 +1,107 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import t from 'tap'
+import { FairQueue, type Place } from '../../src/auth/fair-queue.ts'
+import type { AppError } from '../../src/errors.ts'
+
+const bounds = { running: 1, places: 6, placesOfNetwork: 4 }
+
+/** Runs until it is told to end, and keeps in which order what was begun. */
+function work(place: Place, name: string, begun: string[]) {
+  const end = Promise.withResolvers<void>()
+  const done = place
+    .run(async () => {
+      begun.push(name)
+      await end.promise
+    })
+    .then(
+      () => 'done',
+      (error: AppError) => error.reason ?? error.message,
+    )
+  return { end: end.resolve, done }
+}
+
+t.test('turns go round the networks, whoever came first', async t => {
+  const queue = new FairQueue(bounds)
+  const begun: string[] = []
+  const names = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']
+  const works = names.map(name => work(queue.enter(name.slice(0, 1)), name, begun))
+  for (const { end } of works) end()
+  t.same(await Promise.all(works.map(({ done }) => done)), Array(6).fill('done'))
+  t.same(begun, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
+})
+
+t.test('as much runs at once as may, and what fails gives its turn on', async t => {
+  const queue = new FairQueue({ ...bounds, running: 2 })
+  let running = 0
+  let most = 0
+  const fault = new Error('of the work')
+  const results = await Promise.allSettled(
+    ['a', 'a', 'b', 'b', 'c', 'c'].map((network, n) =>
+      queue.enter(network).run(async () => {
+        running += 1
+        most = Math.max(most, running)
+        await turn()
+        running -= 1
+        if (n % 2) throw fault
+      }),
+    ),
+  )
+  t.equal(most, 2)
+  t.same(
+    results.map(result => result.status === 'rejected' && result.reason === fault),
+    [false, true, false, true, false, true],
+  )
+})
+
+t.test('a network holds its places until they are disposed of', async t => {
+  const queue = new FairQueue(bounds)
+  const places = Array.from({ length: 4 }, () => queue.enter('a'))
+  t.throws(() => queue.enter('a'), /from this address/)
+  places[1]?.[Symbol.dispose]()
+  places[1]?.[Symbol.dispose]()
+  t.ok(queue.enter('a'))
+  t.throws(() => queue.enter('a'), /from this address/)
+})
+
+t.test('a newcomer gets the latest place of the network that has most, but none that is at work', async t => {
+  const queue = new FairQueue(bounds)
+  const begun: string[] = []
+  const names = ['a1', 'a2', 'a3', 'b1', 'c1', 'd1']
+  const works = names.map(name => work(queue.enter(name.slice(0, 1)), name, begun))
+  const e1 = work(queue.enter('e'), 'e1', begun)
+  t.equal(await works[2]?.done, 'RATE_LIMITED', 'a has lost its third')
+  const idle = queue.enter('f')
+  t.equal(await works[1]?.done, 'RATE_LIMITED', 'and its second')
+  t.throws(() => queue.enter('g'), /right now/, 'no network has more than one')
+  for (const { end } of [...works, e1]) end()
+  await e1.done
+  t.same(begun, ['a1', 'b1', 'c1', 'd1', 'e1'])
+  t.equal(await idle.run(async () => 'f1'), 'f1')
+})
+
+t.test('a place that is lost before its turn is asked for says so', async t => {
+  const queue = new FairQueue({ running: 1, places: 2, placesOfNetwork: 2 })
+  const [first, second] = [queue.enter('a'), queue.enter('a')]
+  queue.enter('b')
+  await t.rejects(
+    second.run(async () => {}),
+    /right now/,
+  )
+  second[Symbol.dispose]()
+  t.equal(await first.run(async () => 1), 1)
+  t.throws(() => queue.enter('c'), /right now/, 'it was counted once')
+})
+
+t.test('who goes away leaves the line; work that has begun comes to its end', async t => {
+  const queue = new FairQueue(bounds)
+  const begun: string[] = []
+  const gone = new AbortController()
+  const [a1, a2, b1] = ['a', 'a', 'b'].map((network, n) => work(queue.enter(network, gone.signal), `${n}`, begun))
+  gone.abort(new Error('gone'))
+  t.same(await Promise.all([a2?.done, b1?.done]), ['gone', 'gone'])
+  a1?.end()
+  t.equal(await a1?.done, 'done')
+  t.equal(await queue.enter('c').run(async () => 'next'), 'next')
+  t.throws(() => queue.enter('c', gone.signal), { message: 'gone' })
+  t.same(begun, ['0'])
+})
