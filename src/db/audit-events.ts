@@ -56,7 +56,10 @@ export function changeWithEvent<T>(
   })
 }
 
-/** In one statement, which can be repeated. Names of providers that an event does not tell are looked up. */
+/**
+ * In one statement, which can be repeated; each id at most once. An event that is already there takes the count and the
+ * details of one with a higher count. Names of providers that an event does not tell are looked up.
+ */
 export async function insertAuditEvents(db: Database, events: readonly AuditEvent[]): Promise<void> {
   const rows = JSON.stringify(events, (_key, value) => (typeof value === 'string' ? storable(value) : value))
   await sql`
@@ -76,7 +79,8 @@ export async function insertAuditEvents(db: Database, events: readonly AuditEven
     left join providers p on p.id = e."providerId" and p.workspace_id = e."workspaceId"
     left join providers q on q.id = e."toProviderId" and q.workspace_id = e."workspaceId"
     where coalesce(e."workspaceId", w.id) is not null
-    on conflict (id) do nothing`.execute(db)
+    on conflict (id) do update set count = excluded.count, details = excluded.details
+      where audit_events.count < excluded.count`.execute(db)
 }
 
 export interface AuditFilter {

@@ -153,6 +153,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
           const account = email.includes('\0') ? null : await findPasswordByEmail(db, email)
           const matches = await verifyPassword(place, account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
+          if (account && !member) recording.add({ subject: { kind: 'MEMBER', id: account.userId } })
           if (!account || !member) throw wrongPassword()
           return recording.commit(change => signIn(change, recording, member, account.passwordHash))
         })

@@ -34,6 +34,10 @@ export interface Stranger {
 
 /** UTF-16 code units of text that somebody has made up. */
 const maxText = 1000
+/** The same of somebody without a credential: as long as an email. */
+const maxStrangerText = 254
+/** Characters of the longest IPv6 address; an untrue proxy may send any text. */
+const maxAddress = 45
 
 const nextId = timeOrderedIds()
 
@@ -59,7 +63,7 @@ export function createEvent(
     credentialKind: facts.credential?.kind ?? viewer?.kind ?? null,
     credentialId: facts.credential?.id ?? viewer?.credentialId ?? null,
     credentialPrefix: viewer?.displayPrefix ?? null,
-    address: by.origin.address,
+    address: by.origin.address.slice(0, maxAddress),
     requestId: by.origin.requestId,
     providerId: place.id,
     providerName: facts.providerName ?? null,
@@ -72,11 +76,16 @@ export function createEvent(
     bytes: facts.bytes ?? null,
     count: 1,
     details: {
-      ...facts.details,
+      ...(viewer ? facts.details : shortened(facts.details ?? {})),
       ...place.rest('givenProvider', 'givenPath'),
       ...to.rest('givenToProvider', 'givenToPath'),
     },
   }
+}
+
+function shortened(details: Record<string, unknown>): Record<string, unknown> {
+  const short = (value: unknown) => (typeof value === 'string' ? value.slice(0, maxStrangerText) : value)
+  return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, short(value)]))
 }
 
 /** CUT where it ended since the client went away. */

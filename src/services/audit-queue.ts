@@ -1,6 +1,7 @@
 /** Events that nobody waits for: gathered, and written together. */
 import type { AuditEvent } from '../db/audit-events.ts'
 import type { Database } from '../db/client.ts'
+import { createStrangerEvents, isStrangers } from './audit-strangers.ts'
 import { type Unwritable, writeEvents } from './audit-writer.ts'
 
 export interface AuditQueue {
@@ -18,7 +19,9 @@ const writeDelay = 1000
 const batchSize = 1000
 /** UTF-16 code units, about; with the objects around them, some 50 MB. */
 const maxWaiting = 16 * 1024 * 1024
-/** Events that failed, from one credential or address within one delay; more are counted without their places. */
+/** Milliseconds between two writes of an event whose count grows. */
+const recountDelay = 10_000
+/** Events that failed, from one credential within one delay; more are counted without their places. */
 const maxFailuresApart = 100
 /** Times that the database may refuse an event, a delay apart, before it counts as lost. */
 const maxAttempts = 3
@@ -34,30 +37,39 @@ export interface LostEvents {
 }
 
 export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => void): AuditQueue {
-  let waiting: AuditEvent[] = []
+  /** By id: what takes the place of an event that waits is written instead. */
+  const waiting = new Map<string, AuditEvent>()
   let weight = 0
   /** By what they have in common: those that wait and can take in others. */
   const alike = new Map<string, AuditEvent>()
   const failures = new Map<string, number>()
-  /** By event that the database has refused: how often. */
-  const refusals = new Map<AuditEvent, number>()
+  const strangers = createStrangerEvents()
+  /** By id of an event that the database has refused: how often. */
+  const refusals = new Map<string, number>()
   let isClosed = false
   let noRoom = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
+  let recountTimer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()
 
   function put(event: AuditEvent): void {
-    const size = weigh(event)
     if (isClosed) {
       reportLoss(countActions([event]))
       return
     }
+    remove(waiting.get(event.id))
+    const size = weigh(event)
     if (weight + size > maxWaiting) {
       noRoom.set(event.action, (noRoom.get(event.action) ?? 0) + event.count)
       return
     }
     weight += size
-    waiting.push(event)
+    waiting.set(event.id, event)
+  }
+
+  /** Nothing, if another event has taken its place. */
+  function remove(event: AuditEvent | undefined): void {
+    if (event && waiting.get(event.id) === event && waiting.delete(event.id)) weight -= weigh(event)
   }
 
   function merge(event: AuditEvent): void {
@@ -85,16 +97,12 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     if (lost.size > 0) onLoss({ lost: Object.fromEntries(lost), ...details })
   }
 
-  function forget(event: AuditEvent): void {
-    weight -= weigh(event)
-    refusals.delete(event)
-  }
-
   /** True where the event is to be tried again. */
   function isRetried({ event, error }: Unwritable): boolean {
-    const count = (refusals.get(event) ?? 0) + 1
-    refusals.set(event, count)
+    const count = (refusals.get(event.id) ?? 0) + 1
+    refusals.set(event.id, count)
     if (count < maxAttempts) return true
+    refusals.delete(event.id)
     reportLoss(countActions([event]), { event, err: error })
     return false
   }
@@ -106,19 +114,34 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     noRoom = new Map()
     reportLoss(full)
     const retried: AuditEvent[] = []
-    while (waiting.length > 0) {
+    while (waiting.size > 0) {
       // From here on, no event is counted in one that is being written.
       alike.clear()
-      const batch = waiting.slice(0, batchSize)
+      const batch = [...waiting.values()].slice(0, batchSize)
       const refused = await writeEvents(db, batch).catch(() => null)
       if (!refused) break
-      waiting = waiting.slice(batch.length)
-      const again = new Set(refused.filter(isRetried).map(({ event }) => event))
-      retried.push(...again)
-      for (const event of batch) if (!again.has(event)) forget(event)
+      for (const event of batch) remove(event)
+      retried.push(...refused.filter(isRetried).map(({ event }) => event))
     }
-    waiting.unshift(...retried)
-    return waiting.length === 0
+    for (const event of retried) if (!waiting.has(event.id)) put(event)
+    return waiting.size === 0
+  }
+
+  function putGrown(): void {
+    clearTimeout(recountTimer)
+    recountTimer = undefined
+    for (const event of strangers.grown()) put(event)
+  }
+
+  function addStrangers(event: AuditEvent): void {
+    const first = strangers.add(event)
+    if (first) put(first)
+    else {
+      recountTimer ??= setTimeout(() => {
+        putGrown()
+        schedule()
+      }, recountDelay).unref()
+    }
   }
 
   function schedule(): void {
@@ -134,21 +157,27 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     return writing
   }
 
+  function flushAll(): Promise<void> {
+    putGrown()
+    return flush()
+  }
+
   return {
     add(event) {
-      if (event.result !== 'OK' || event.action === 'DOWNLOAD') merge(event)
+      if (isStrangers(event)) addStrangers(event)
+      else if (event.result !== 'OK' || event.action === 'DOWNLOAD') merge(event)
       else put(event)
       schedule()
     },
-    flush,
+    flush: flushAll,
     async close() {
       const late = Promise.withResolvers<void>()
       const tooLong = setTimeout(late.resolve, closeTime)
-      await Promise.race([flush().then(() => (waiting.length > 0 ? flush() : undefined)), late.promise])
+      await Promise.race([flushAll().then(() => (waiting.size > 0 ? flush() : undefined)), late.promise])
       clearTimeout(tooLong)
       clearTimeout(timer)
       isClosed = true
-      reportLoss(countActions(waiting))
+      reportLoss(countActions([...waiting.values()]))
     },
   }
 }

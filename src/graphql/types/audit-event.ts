@@ -9,7 +9,10 @@ import { CredentialKind } from './viewer.ts'
 
 const actions: Record<AuditAction, { description: string }> = {
   REGISTER: { description: 'Somebody made an account.' },
-  LOGIN: { description: 'Somebody signed in, or tried to: `details.email` is what they gave.' },
+  LOGIN: {
+    description:
+      'Somebody signed in, or tried to: `details.email` is what they gave, and the subject of a wrong password is the member.',
+  },
   LOGOUT: { description: 'A session was ended.' },
   PASSWORD_CHANGE: { description: 'Somebody changed their password.' },
   INVITE_CREATE: { description: 'An invite was made.' },
@@ -78,7 +81,7 @@ AuditEventRef.implement({
       description: 'The first 12 characters of an API key.',
     }),
     address: t.exposeString('address', {
-      description: 'The IP address that it came from; empty for what the server did by itself.',
+      description: 'The IP address that it came from, of several the first; empty for what the server did by itself.',
     }),
     requestId: t.exposeString('requestId', {
       description: 'As in the answer and in the log of the server; empty for what the server did by itself.',
@@ -103,7 +106,8 @@ AuditEventRef.implement({
     subjectId: t.exposeString('subjectId', { nullable: true, description: 'Of what was changed.' }),
     bytes: t.expose('bytes', { type: 'SafeInt', nullable: true, description: 'That were sent, stored or deleted.' }),
     count: t.exposeInt('count', {
-      description: 'How often it happened: failures and downloads that are alike are one event for each second.',
+      description:
+        'How often it happened: failures and downloads that are alike are one event for each second. Failures without a credential are one event for ten minutes, whose count grows meanwhile; `details.until` is the time of the last.',
     }),
     details: t.field({
       type: 'JSON',

@@ -25,6 +25,11 @@ export interface Who {
   address: string
 }
 
+/** Milliseconds for which a network that was over its limit is refused without asking the database again. */
+const refusedTime = 5000
+/** Networks for which that is remembered. */
+const maxRefused = 10_000
+
 /** @param limit failed logins from one network in ten minutes; 0: no limit on anything here */
 export function createSignIns({
   db,
@@ -37,16 +42,34 @@ export function createSignIns({
 }): SignIns {
   const rules = signInRules(limit)
   const attempts = createAttempts(db)
+  /** By network: times of `performance.now()`. */
+  const refused = new Map<string, { until: number; endsAt: number }>()
 
   async function require(rule: Rule, subject: string, what: string): Promise<void> {
     const wait = await attempts.take(rule, subject)
     if (wait !== null) throw tooMany(what, wait)
   }
 
+  function tooManyOf(network: string, endsAt: number): AppError {
+    if (refused.size >= maxRefused) refused.clear()
+    const now = performance.now()
+    if (!refused.has(network)) refused.set(network, { until: now + refusedTime, endsAt })
+    return tooMany('Too many failed logins from this address', endsAt - now)
+  }
+
+  /** What a network over its limit sends must not leave a count of each account in the database. */
+  function requireNotRefused(network: string): void {
+    const known = refused.get(network)
+    if (known && known.until > performance.now()) throw tooManyOf(network, known.endsAt)
+    refused.delete(network)
+  }
+
   /** One after the other, so that what one refuses does not fill the next. */
   async function requireRoom({ account, network, pair }: Subjects): Promise<void> {
+    requireNotRefused(network)
     await require(rules.pair, pair, 'Too many failed logins to this account from this address')
-    await require(rules.network, network, 'Too many failed logins from this address')
+    const networkWait = await attempts.take(rules.network, network)
+    if (networkWait !== null) throw tooManyOf(network, performance.now() + networkWait)
     const wait = await attempts.take(rules.account, account)
     if (wait === null || (await withinTime(hasHits(db, keyOf(rules.known, pair))))) return
     throw tooMany('Too many failed logins to this account', wait)
