@@ -90,6 +90,7 @@ CREATE UNIQUE INDEX invites_token_hash_key ON public.invites USING btree (token_
 locks.key bytea not null
 locks.holder uuid not null
 locks.ends_at timestamp with time zone not null
+locks: locks_key_length CHECK ((octet_length(key) = 32)) NOT VALID
 locks: locks_pkey PRIMARY KEY (key)
 CREATE UNIQUE INDEX locks_pkey ON public.locks USING btree (key)
 members.workspace_id uuid not null
