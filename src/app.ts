@@ -8,12 +8,12 @@ import { deriveSecrets } from './auth/secrets.ts'
 import type { Database } from './db/client.ts'
 import { isMigrated } from './db/migrate.ts'
 import { registerGraphql } from './graphql/index.ts'
-import { HiddenTexts } from './hidden.ts'
 import { originOf } from './http/authenticate.ts'
 import { requestSignal } from './http/connection/abort.ts'
 import { asTransfer, closeGracefully } from './http/connection/close.ts'
 import { createServer } from './http/server.ts'
-import { describeDetails } from './log.ts'
+import { describeDetails } from './log/logger.ts'
+import { Redaction } from './log/redaction.ts'
 import { createAuthentication } from './services/authentication.ts'
 import { createServices, type Services } from './services/index.ts'
 import type { Settings } from './settings.ts'
@@ -41,8 +41,8 @@ export async function buildApp(options: {
   previousSecret?: string | null | undefined
   settings: Settings
   log: Logger
-  /** What the log hides; the credentials of providers are added as they come into use. */
-  hidden?: HiddenTexts
+  /** What the log redacts; it holds the credentials of providers while they are in use. */
+  redaction?: Redaction
   /** Those that come with the server, unless given. */
   adapters?: readonly AdapterDefinition[] | undefined
   /** Milliseconds for what a back end is asked and moves no file content. Default: a minute. */
@@ -50,7 +50,7 @@ export async function buildApp(options: {
   /** Milliseconds for a body that is no upload. Default: half a minute. */
   bodyTimeout?: number | undefined
 }): Promise<App> {
-  const { db, settings, log, hidden = new HiddenTexts() } = options
+  const { db, settings, log, redaction = new Redaction() } = options
   const secrets = deriveSecrets(options.secret, options.previousSecret)
   const adapters = await loadAdapters({
     builtIn: options.adapters ?? builtInAdapters(settings),
@@ -68,7 +68,7 @@ export async function buildApp(options: {
     record,
     running: authentication.running,
     network: createNetwork({ allow: settings.allowedNetworks, deny: settings.deniedNetworks }),
-    hidden,
+    redaction,
     warn: (message, details = {}) => log.warn(describeDetails(details), message),
     metadataTimeout: options.metadataTimeout,
     transferTimeout: settings.backEndTimeout * 1000,

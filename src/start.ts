@@ -7,8 +7,8 @@ import { isOpenToOthers, makeDataFolder, requireSeparateRoots } from './data-fol
 import { type Connection, connect, type Database } from './db/client.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './db/embedded/index.ts'
 import { migrate } from './db/migrate.ts'
-import { HiddenTexts } from './hidden.ts'
-import { createLog } from './log.ts'
+import { createLog } from './log/logger.ts'
+import { Redaction } from './log/redaction.ts'
 import { readOrMakeSecret } from './secret-file.ts'
 import type { Services } from './services/index.ts'
 import { type Settings, SettingsError } from './settings.ts'
@@ -20,8 +20,8 @@ const uploadSweepInterval = 60 * 60 * 1000
 
 /** Resolves with the exit status once the server has stopped. */
 export async function start(settings: Settings): Promise<number> {
-  const hidden = new HiddenTexts()
-  const log = createLog(settings.logLevel, undefined, hidden.hide)
+  const redaction = new Redaction()
+  const log = createLog(settings.logLevel, undefined, redaction.redact)
   endOnFault(log)
   const stopped = Promise.withResolvers<number>()
   const onSignal = (signal: NodeJS.Signals) => {
@@ -41,11 +41,11 @@ export async function start(settings: Settings): Promise<number> {
   const db = await openDatabase(embedded?.connection ?? { connectionString: settings.databaseUrl ?? '' }, log)
   cleanup.defer(() => db.destroy())
   const { secret, previous } = await readSecrets(settings)
-  hidden.add(secret, previous, passwordIn(settings.databaseUrl))
+  redaction.hold(secret, previous, passwordIn(settings.databaseUrl))
   await prepareConsole(line => process.stdout.write(`${line}\n`)).catch(err =>
     log.warn({ err }, 'The console could not be built; the API works without it'),
   )
-  const app = await buildApp({ db, secret, previousSecret: previous, settings, log, hidden })
+  const app = await buildApp({ db, secret, previousSecret: previous, settings, log, redaction })
   cleanup.defer(() => app.close())
   // For good: npm forwards a Ctrl-C that the terminal has sent already, and the second must not cut the first short.
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)

@@ -18,7 +18,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/settings.ts': ['src/start-error.ts'],
   'src/secret-file.ts': ['src/start-error.ts'],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
-  'src/log.ts': ['src/settings.ts'],
+  'src/log': ['src/settings.ts'],
   adapters: [],
   migrations: [],
 }

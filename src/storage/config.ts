@@ -8,6 +8,8 @@ import { AppError } from '../errors.ts'
 const maxProblems = 10
 /** Characters of a name that somebody has made up. */
 const maxName = 100
+/** Characters of a secret; the longest in use, private keys with their certificates, have a third of it. */
+const maxSecret = 32_768
 
 export type Config = Record<string, unknown>
 
@@ -62,6 +64,8 @@ export function configRules(schema: ConfigSchema): ConfigRules {
           },
         )
       }
+      const long = Object.entries(copy).find(([name, value]) => isSecret(name) && sizeOf(value) > maxSecret)
+      if (long) throw new AppError('INVALID_CONFIG', `"${long[0]}" has at most ${maxSecret} characters.`)
       return copy
     },
     movedBy(before, after) {
@@ -71,6 +75,10 @@ export function configRules(schema: ConfigSchema): ConfigRules {
     },
     split: config => ({ open: pick(config, name => !isSecret(name)), secret: pick(config, isSecret) }),
   }
+}
+
+function sizeOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : JSON.stringify(value).length
 }
 
 function problem(error: ErrorObject): { property: string; message: string } {

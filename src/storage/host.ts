@@ -9,6 +9,7 @@ import { AppError, toAppError } from '../errors.ts'
 import type { Config } from './config.ts'
 import { isStorageError } from './errors.ts'
 import { guarded } from './guarded.ts'
+import { HeldSecrets, type Redactor } from './held-secrets.ts'
 import { type OpenedProvider, ReadLocation, WriteLocation } from './location.ts'
 import { createLocks } from './locks.ts'
 import { isClosedAddress } from './network/index.ts'
@@ -62,8 +63,8 @@ export interface StorageOptions {
   record: FindRecord
   /** All work in locations is registered here, and checked by it. */
   running: Running
-  /** Told of every secret before an adapter has it. */
-  hidden: { add(...secrets: unknown[]): void }
+  /** Holds every secret for as long as an adapter has it. */
+  redaction: Redactor
   warn: (message: string, details?: Record<string, unknown>) => void
   /** Milliseconds for what moves no file content, opening and closing included. Default: a minute. */
   metadataTimeout?: number | undefined
@@ -74,6 +75,8 @@ export interface StorageOptions {
 interface Opened {
   version: number
   provider: Promise<OpenedProvider>
+  /** Those that it was opened with. */
+  secrets: DisposableStack
 }
 
 /** Milliseconds that transfers under way may go on with a configuration that has changed, or is disconnected. */
@@ -83,11 +86,13 @@ const closeDelay = 60 * 60 * 1000
 const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, network, record, running, hidden, warn } = options
+  const { db, secrets, adapters, network, record, running, redaction, warn } = options
   const { metadataTimeout = 60_000, transferTimeout = 300_000 } = options
   const patience = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const opened = new Map<string, Opened>()
-  const tokens = createTokenStore({ db, secrets, hidden })
+  const tokens = createTokenStore({ db, secrets, redaction })
+  /** Of each provider as last read, which services use, too. */
+  const held = new HeldSecrets(redaction)
   const unfinished = createUnfinishedWrites({ db, secrets })
   const { exclusively } = createLocks(db)
 
@@ -105,7 +110,7 @@ export function createStorage(options: StorageOptions): Storage {
   function config(record: ProviderRecord): Config {
     try {
       const secret = record.sealedSecrets ? JSON.parse(secrets.open('provider', record.id, record.sealedSecrets)) : {}
-      hidden.add(...Object.values(secret))
+      held.put(record.id, ...Object.values(secret))
       return { ...record.config, ...secret }
     } catch (error) {
       if (!(error instanceof SecretMismatch)) throw error
@@ -159,17 +164,20 @@ export function createStorage(options: StorageOptions): Storage {
   function open(record: ProviderRecord): Promise<OpenedProvider> {
     const current = opened.get(record.id)
     if (current?.version === record.version) return current.provider
+    const secrets = new DisposableStack()
     const provider = Promise.resolve().then(async () => {
       const [adapter, settings] = [adapterOf(record), config(record)]
+      secrets.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret)))
       const host = hostFor(adapter, settings, record)
       const provider = await openAdapter(adapter, settings, host).catch(cause => {
         throw notNow(cause)
       })
       return { id: record.id, provider, warn: host.warn, metadataTimeout, patience, running, unfinished }
     })
-    opened.set(record.id, { version: record.version, provider })
+    opened.set(record.id, { version: record.version, provider, secrets })
     // A failure is not kept: the next call tries again.
     provider.catch(() => {
+      secrets.dispose()
       if (opened.get(record.id)?.provider === provider) opened.delete(record.id)
     })
     if (current) closeLater(current)
@@ -188,10 +196,11 @@ export function createStorage(options: StorageOptions): Storage {
     }
   }
 
-  async function closeOne({ provider }: Opened): Promise<void> {
+  async function closeOne({ provider, secrets }: Opened): Promise<void> {
     // What could not be opened needs no closing.
     const opened = await provider.catch(() => null)
     if (opened) await closeProvider(opened.provider)
+    secrets.dispose()
   }
 
   return {
@@ -212,7 +221,7 @@ export function createStorage(options: StorageOptions): Storage {
     ask: (signal, question) => ask(signal, question),
     tokens,
     async tryOut(adapter, settings, use, record) {
-      hidden.add(...Object.values(adapter.rules.split(settings).secret))
+      using _held = redaction.hold(...Object.values(adapter.rules.split(settings).secret))
       try {
         const provider = await openAdapter(adapter, settings, hostFor(adapter, settings, record))
         try {
@@ -227,6 +236,8 @@ export function createStorage(options: StorageOptions): Storage {
     forget(providerId) {
       const gone = opened.get(providerId)
       opened.delete(providerId)
+      held.release(providerId)
+      tokens.forget(providerId)
       if (gone) closeLater(gone)
     },
     async close() {

@@ -14,6 +14,7 @@ import {
 import type { ProviderRecord } from '../db/providers.ts'
 import { fault } from './entries.ts'
 import { fromAdapter, isStorageError } from './errors.ts'
+import { HeldSecrets, type Redactor } from './held-secrets.ts'
 
 /** How to get a new access token for one provider. */
 export type Refresh = (refreshToken: string) => Promise<Tokens>
@@ -29,6 +30,8 @@ export interface TokenStore {
   put(trx: Database, providerId: string, tokens: Tokens): Promise<void>
   /** Ends the consent; within the transaction of `trx`. What a refresh under way gets is not kept. */
   remove(trx: Database, providerId: string): Promise<void>
+  /** Drops what this server remembers of a provider that was disconnected. */
+  forget(providerId: string): void
 }
 
 /** Milliseconds that a token must still be good for. */
@@ -49,12 +52,9 @@ interface Refusal {
   until: number
 }
 
-export function createTokenStore(options: {
-  db: Database
-  secrets: Secrets
-  hidden: { add(...secrets: unknown[]): void }
-}): TokenStore {
-  const { db, secrets, hidden } = options
+export function createTokenStore(options: { db: Database; secrets: Secrets; redaction: Redactor }): TokenStore {
+  const { db, secrets, redaction } = options
+  const held = new HeldSecrets(redaction)
   /** Of the version that they were asked for: another one may have another person's consent. */
   const known = new Map<string, { version: number; tokens: Tokens }>()
   const renewals = new Map<string, Promise<Tokens>>()
@@ -63,7 +63,7 @@ export function createTokenStore(options: {
   function open(providerId: string, stored: StoredTokens): Tokens {
     try {
       const tokens = { ...JSON.parse(secrets.open('tokens', providerId, stored.sealed)), expiresAt: stored.expiresAt }
-      hidden.add(tokens.accessToken, tokens.refreshToken)
+      held.put(providerId, tokens.accessToken, tokens.refreshToken)
       return tokens
     } catch (cause) {
       if (!(cause instanceof SecretMismatch)) throw cause
@@ -73,7 +73,7 @@ export function createTokenStore(options: {
   }
 
   function seal(providerId: string, { expiresAt, ...rest }: Tokens): StoredTokens {
-    hidden.add(rest.accessToken, rest.refreshToken)
+    held.put(providerId, rest.accessToken, rest.refreshToken)
     return { sealed: secrets.seal('tokens', providerId, JSON.stringify(rest)), expiresAt }
   }
 
@@ -121,6 +121,12 @@ export function createTokenStore(options: {
     },
 
     remove: deleteProviderTokens,
+
+    forget(providerId) {
+      known.delete(providerId)
+      refusals.delete(providerId)
+      held.release(providerId)
+    },
 
     async accessToken({ id: providerId, version }, refresh, { rejected } = {}) {
       const current = known.get(providerId)

@@ -11,9 +11,9 @@ import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { connect } from '../../src/db/client.ts'
-import { HiddenTexts } from '../../src/hidden.ts'
 import { closeGracefully } from '../../src/http/connection/close.ts'
 import { createServer, type ServerOptions } from '../../src/http/server.ts'
+import { Redaction } from '../../src/log/redaction.ts'
 import { createAuthentication } from '../../src/services/authentication.ts'
 import { createServices, type Services } from '../../src/services/index.ts'
 import { createStorage } from '../../src/storage/host.ts'
@@ -104,7 +104,7 @@ export async function serve(
     record,
     running: authentication.running,
     network: createNetwork(),
-    hidden: new HiddenTexts(),
+    redaction: new Redaction(),
     warn: () => {},
   })
   const maxUploadBytes = options.maxUploadBytes ?? Number.MAX_SAFE_INTEGER

@@ -1,5 +1,5 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
-import type { LogLevel } from './settings.ts'
+import type { LogLevel } from '../settings.ts'
 
 /** Causes within causes; deeper ones say nothing new. */
 const maxCauses = 5
@@ -8,13 +8,13 @@ const maxDepth = 4
 
 /**
  * JSON lines. Of an error only what tells of it: libraries hang clients, requests and keys on theirs.
- * @param hide takes out of a line what it may not hold
+ * @param redact removes secrets from a line
  */
-export function createLog(level: LogLevel, destination?: DestinationStream, hide?: (line: string) => string): Logger {
+export function createLog(level: LogLevel, destination?: DestinationStream, redact?: (line: string) => string): Logger {
   const options = {
     level,
     serializers: { err: (error: unknown) => describeError(error, maxCauses) },
-    ...(hide && { hooks: { streamWrite: hide } }),
+    ...(redact && { hooks: { streamWrite: redact } }),
   }
   return destination ? pino(options, destination) : pino(options)
 }
