@@ -78,6 +78,7 @@ export async function buildApp(options: {
     secrets,
     authentication,
     storage,
+    setupCode: settings.setupCode,
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,
     auditDays: settings.auditDays,

@@ -35,6 +35,11 @@ export const reasons = {
   INVALID_CURSOR: reason('BAD_USER_INPUT', 400, 'The cursor was not made by this list for this credential.'),
   INVALID_CONFIG: reason('BAD_USER_INPUT', 400, "The provider's configuration does not fit its type."),
   INVALID_INVITE: reason('BAD_USER_INPUT', 400, 'The invite is unknown, revoked, expired or used.'),
+  INVALID_SETUP_CODE: reason(
+    'BAD_USER_INPUT',
+    400,
+    'The first account requires the setup code that the operator has set.',
+  ),
   INVALID_STATE: reason(
     'BAD_USER_INPUT',
     400,

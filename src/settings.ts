@@ -47,6 +47,12 @@ export const definitions = {
     null,
     'none',
   ),
+  STOWAGE_SETUP_CODE: define(
+    'At least 16 characters that registering the first account, the owner, requires; not used later',
+    setupCode,
+    null,
+    'none: the first to register becomes the owner',
+  ),
   STOWAGE_PUBLIC_URL: define(
     'The address that clients use; links contain it',
     httpUrl,
@@ -146,6 +152,8 @@ export interface Settings {
   readonly secret: string | null
   /** Accepted beside `secret`; null: none. */
   readonly previousSecret: string | null
+  /** Null: the owner registers without one. */
+  readonly setupCode: string | null
   /** Without a `/` at its end. */
   readonly publicUrl: string | null
   readonly localRoots: readonly string[]
@@ -202,6 +210,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     databaseUrl,
     secret,
     previousSecret,
+    setupCode: read('STOWAGE_SETUP_CODE'),
     publicUrl: read('STOWAGE_PUBLIC_URL'),
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],
     adapterPackages: read('STOWAGE_ADAPTERS') ?? [],
@@ -264,6 +273,11 @@ function secret(text: string): string {
   if (Buffer.byteLength(text) < 32) {
     throw new Error('have at least 32 bytes: make one with "openssl rand -hex 32"')
   }
+  return text
+}
+
+function setupCode(text: string): string {
+  if (text.length < 16) throw new Error('have at least 16 characters: make one with "openssl rand -hex 16"')
   return text
 }
 

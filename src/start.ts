@@ -11,8 +11,10 @@ import { createLog } from './log/logger.ts'
 import { Redaction } from './log/redaction.ts'
 import { readOrMakeSecret } from './secret-file.ts'
 import type { Services } from './services/index.ts'
+import type { Installation } from './services/workspaces.ts'
 import { type Settings, SettingsError } from './settings.ts'
 import { StartError } from './start-error.ts'
+import { warnUntilOwned } from './unowned.ts'
 
 /** Milliseconds. */
 const sweepInterval = 24 * 60 * 60 * 1000
@@ -41,7 +43,7 @@ export async function start(settings: Settings): Promise<number> {
   const db = await openDatabase(embedded?.connection ?? { connectionString: settings.databaseUrl ?? '' }, log)
   cleanup.defer(() => db.destroy())
   const { secret, previous } = await readSecrets(settings)
-  redaction.hold(secret, previous, passwordIn(settings.databaseUrl))
+  redaction.hold(secret, previous, settings.setupCode, passwordIn(settings.databaseUrl))
   await prepareConsole(line => process.stdout.write(`${line}\n`)).catch(err =>
     log.warn({ err }, 'The console could not be built; the API works without it'),
   )
@@ -57,7 +59,11 @@ export async function start(settings: Settings): Promise<number> {
   cleanup.defer(async () => {
     await Promise.all([stopSweeping(), stopUploads(), stopRotation()])
   })
-  process.stdout.write(banner(settings, address, await isEmpty(db)))
+  const { installation } = app.services.workspaces
+  const hosts = app.server.addresses().flatMap(bound => (typeof bound === 'string' ? [] : bound.address))
+  const warn = (message: string) => log.warn(message)
+  cleanup.defer(warnUntilOwned({ hosts, setupCode: settings.setupCode, installation, warn }))
+  process.stdout.write(banner(settings, address, await installation()))
   return await stopped.promise
 }
 
@@ -124,10 +130,6 @@ async function listen(server: { listen(options: object): Promise<string> }, sett
   }
 }
 
-async function isEmpty(db: Database): Promise<boolean> {
-  return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) === undefined
-}
-
 /** The function that it returns ends it. */
 function sweepDaily({ accounts, authorization, audit }: Services, log: Logger): () => Promise<unknown> {
   const work = (signal: AbortSignal) => Promise.all([accounts.sweep(), authorization.sweep(), audit.sweep(signal)])
@@ -170,15 +172,16 @@ function finishRotation({ rotation }: Services, log: Logger): () => Promise<void
   }
 }
 
-function banner(settings: Settings, address: string, isFirstRun: boolean): string {
+function banner(settings: Settings, address: string, { hasOwner, needsSetupCode }: Installation): string {
   const base = settings.publicUrl ?? address
   const where = settings.databaseUrl === null ? `data in ${settings.dataFolder}` : 'on the database of DATABASE_URL'
-  const next = isFirstRun
+  const code = needsSetupCode ? ', "setupCode": "<STOWAGE_SETUP_CODE>"' : ''
+  const next = !hasOwner
     ? `Nobody has an account yet. The first one to register owns the workspace: open ${base} in a browser, or
 
   curl ${base}/graphql -H 'Content-Type: application/json' -d '{
     "query": "mutation ($input: RegisterInput!) { register(input: $input) { token user { email role } } }",
-    "variables": { "input": { "email": "you@example.org", "password": "at least 12 characters" } }
+    "variables": { "input": { "email": "you@example.org", "password": "at least 12 characters"${code} } }
   }'
 `
     : `Open it in a browser, sign in with the login mutation, or send an API key.

@@ -17,6 +17,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/start-error.ts': [],
   'src/settings.ts': ['src/start-error.ts'],
   'src/secret-file.ts': ['src/start-error.ts'],
+  'src/unowned.ts': ['src/services'],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
   'src/log': ['src/settings.ts'],
   adapters: [],

@@ -155,10 +155,11 @@ t.test('the compose file starts it on a PostgreSQL, with secrets from outside', 
   t.match(postgres.healthcheck.test, ['CMD', 'pg_isready'])
 
   for (const name of Object.keys(stowage.environment)) t.ok(name in definitions, `${name} is a setting`)
-  const given = { POSTGRES_PASSWORD: 'b7f1', STOWAGE_SECRET: 'x'.repeat(32) }
+  const given = { POSTGRES_PASSWORD: 'b7f1', STOWAGE_SECRET: 'x'.repeat(32), STOWAGE_SETUP_CODE: 'y'.repeat(32) }
   const settings = readSettings(interpolateAll(stowage.environment, given))
   t.equal(settings.databaseUrl, 'postgres://stowage:b7f1@postgres:5432/stowage')
   t.equal(settings.secret, given.STOWAGE_SECRET)
+  t.equal(settings.setupCode, given.STOWAGE_SETUP_CODE)
   t.same(interpolateAll(postgres.environment, given), {
     POSTGRES_USER: 'stowage',
     POSTGRES_DB: 'stowage',

@@ -126,7 +126,7 @@ function withAdapters(endpoints: object): [string, ...string[]] {
 
 const connectDocument =
   'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { authorizationUrl provider { id config status statusReason } } }'
-const everythingDocument = `{ me { id email } viewer { kind scopes } workspace { name } installation { hasUsers }
+const everythingDocument = `{ me { id email } viewer { kind scopes } workspace { name } installation { hasOwner needsSetupCode }
   users { nodes { email role } } apiKeys { nodes { id name displayPrefix state } } providerTypes { type configSchema }
   providers { id name config status statusReason quota { used } capabilities { serverSideCopy } }
   auditEvents(first: 100) { nodes { action result details address path } } }`
@@ -152,6 +152,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
       STOWAGE_DATA: folder,
       STOWAGE_LOCAL_ROOTS: files,
       STOWAGE_SECRET: secret('STOWAGE_SECRET', random('server-')),
+      STOWAGE_SETUP_CODE: secret('setup code', random('setup-')),
       STOWAGE_ADAPTERS: 'drive-of-the-test,leaky-of-the-test,missing-of-the-test',
       STOWAGE_SIGN_IN_LIMIT: '0',
       LOG_LEVEL: 'trace',
@@ -190,7 +191,13 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
     return token
   }
   const names = (name: string) => [name, `signature of ${name}`]
-  const owner = noteToken('session', (await register('owner@example.org', {}, names('session'))).data.register.token)
+  const wrongCode = secret('wrong setup code', random('wrong-setup-'))
+  for (const setupCode of [wrongCode, [wrongCode], undefined]) await register('owner@example.org', { setupCode }, [])
+  const setupCode = options.environment.STOWAGE_SETUP_CODE
+  const owner = noteToken(
+    'session',
+    (await register('owner@example.org', { setupCode }, names('session'))).data.register.token,
+  )
   const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
   const again = (
     await graphql(url, login, { input: { email: 'owner@example.org', password } }, undefined, names('other session'))

@@ -5,6 +5,7 @@ import { isId } from '../auth/id.ts'
 import { checkPassword, enterPasswordQueue, hashPassword, verifyPassword } from '../auth/passwords.ts'
 import { requireMayAssign, requireSession } from '../auth/policy.ts'
 import type { SessionTokens } from '../auth/session-token.ts'
+import { isSetupCode } from '../auth/setup-code.ts'
 import { type Member, memberViewer, type Origin, type Viewer } from '../auth/viewer.ts'
 import { findApiKey } from '../db/api-keys.ts'
 import { type Change, type Database, isUniqueViolation } from '../db/client.ts'
@@ -25,7 +26,7 @@ import { apiKeyState } from './api-keys.ts'
 import type { Audit, Recording } from './audit.ts'
 import { cut } from './audit-event.ts'
 import { parseEmail, parseKnownEmail, parseName } from './input.ts'
-import type { SignIns } from './limits/sign-ins.ts'
+import type { SignIns, Who } from './limits/sign-ins.ts'
 
 /** Milliseconds: a week. */
 const sessionLifetime = 7 * 24 * 60 * 60 * 1000
@@ -38,6 +39,7 @@ export interface Registration {
   password: string
   name?: string | null | undefined
   invite?: string | null | undefined
+  setupCode?: string | null | undefined
 }
 
 export interface OpenSession {
@@ -59,8 +61,15 @@ export function createInviteToken(): { invite: string; hash: Buffer } {
   return { invite, hash: hashToken(invite) }
 }
 
-export function createAccounts(options: { db: Database; tokens: SessionTokens; limits: SignIns; audit: Audit }) {
-  const { db, tokens, limits, audit } = options
+export function createAccounts(options: {
+  db: Database
+  tokens: SessionTokens
+  limits: SignIns
+  audit: Audit
+  /** What the first account requires; null: nothing. */
+  setupCode: string | null
+}) {
+  const { db, tokens, limits, audit, setupCode } = options
 
   /** @param passwordHash of the password that was shown @throws WRONG_EMAIL_OR_PASSWORD where it was changed meanwhile */
   async function signIn(change: Change, recording: Recording, member: Member, passwordHash: string): Promise<SignedIn> {
@@ -72,13 +81,31 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
     return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }
   }
 
+  /** @throws INVALID_SETUP_CODE */
+  function requireSetupCode(input: Registration): void {
+    if (setupCode !== null && !isSetupCode(input.setupCode ?? '', setupCode)) throw new AppError('INVALID_SETUP_CODE')
+  }
+
+  /** Before the password is hashed, which costs. @throws RATE_LIMITED, INVALID_SETUP_CODE */
+  async function countRegistration(input: Registration, who: Who): Promise<void> {
+    if (await findTheWorkspace(db)) return limits.countRegistration(who)
+    if (setupCode !== null) await limits.countSetupCode(who.address)
+    requireSetupCode(input)
+    // Whatever others have tried before: somebody can always be the first.
+    await limits.countRegistration(who).catch(error => {
+      if (!(error instanceof AppError) || error.reason !== 'RATE_LIMITED') throw error
+    })
+  }
+
   /** What a newcomer gets: everything as the founder, what the invite says, or nothing yet. */
-  async function admit(trx: Change, workspace: Workspace | null, invite: string | null, origin: Origin) {
+  async function admit(trx: Change, workspace: Workspace | null, input: Registration, origin: Origin) {
+    const { invite } = input
     if (!workspace) {
+      requireSetupCode(input)
       const founded = await insertWorkspace(trx, { name: 'Stowage' })
       return { workspaceId: founded.id, role: 'OWNER', access: allProviders } as const
     }
-    if (invite !== null) return acceptInvite(trx, invite, origin)
+    if (invite != null) return acceptInvite(trx, invite, origin)
     if (workspace.registration !== 'OPEN') {
       throw new AppError(
         'REGISTRATION_CLOSED',
@@ -99,11 +126,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
     checkPassword(input.password)
     using place = enterPasswordQueue(origin.address, signal)
     const who = { email, address: origin.address }
-    await limits.countRegistration(who).catch(async error => {
-      const isLimited = error instanceof AppError && error.reason === 'RATE_LIMITED'
-      // Whatever others have tried before: somebody can always be the first.
-      if (!isLimited || (await findTheWorkspace(db))) throw error
-    })
+    await countRegistration(input, who)
     const passwordHash = await hashPassword(place, input.password)
     const signedIn = await recording.commit(async trx => {
       let workspace = await findTheWorkspace(trx)
@@ -114,7 +137,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
       if (workspace?.registration === 'CLOSED') {
         throw new AppError('REGISTRATION_CLOSED', 'This workspace takes no new members.')
       }
-      const membership = await admit(trx, workspace, input.invite ?? null, origin)
+      const membership = await admit(trx, workspace, input, origin)
       const userId = await insertUser(trx, { email, name, passwordHash }).catch(error => {
         if (!isUniqueViolation(error)) throw error
         throw new AppError('ALREADY_EXISTS', 'An account with this email exists: log in instead.')
@@ -131,7 +154,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
   return {
     /**
      * The first person founds the workspace and owns it; of two at once, one does.
-     * @throws INVALID_INPUT, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
+     * @throws INVALID_INPUT, INVALID_SETUP_CODE, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
      */
     register(input: Registration, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
       const given = { ...emailIn(input), byInvite: input.invite != null }

@@ -25,6 +25,8 @@ export function createServices(options: {
   secrets: Secrets
   authentication: Authentication
   storage: Storage
+  /** What the first account requires; null: nothing. */
+  setupCode: string | null
   /** Bytes. */
   maxUploadBytes: number
   /** Of links straight to a back end; 0: there are none. */
@@ -34,7 +36,7 @@ export function createServices(options: {
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
 }) {
-  const { db, secrets, authentication, storage, maxUploadBytes, onError } = options
+  const { db, secrets, authentication, storage, setupCode, maxUploadBytes, onError } = options
   const { credentials, limits, tokens } = authentication
   const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss: options.onAuditLoss })
   const reservations = new Reservations()
@@ -43,11 +45,11 @@ export function createServices(options: {
     credentials,
     requestLimits: limits.requests,
     audit,
-    accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
+    accounts: createAccounts({ db, tokens, limits: limits.signIns, audit, setupCode }),
     apiKeys: createApiKeys({ db, audit }),
     members: createMembers({ db, audit }),
     invites: createInvites({ db, audit }),
-    workspaces: createWorkspaces({ db, audit }),
+    workspaces: createWorkspaces({ db, audit, setupCode }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files: createFiles({

@@ -9,15 +9,22 @@ import { parseName } from './input.ts'
 
 export interface Installation {
   hasOwner: boolean
+  /** Whether the first account requires the operator's code. */
+  needsSetupCode: boolean
   registration: Registration
 }
 
-export function createWorkspaces({ db, audit }: { db: Database; audit: Audit }) {
+export function createWorkspaces(options: { db: Database; audit: Audit; setupCode: string | null }) {
+  const { db, audit, setupCode } = options
   return {
     /** For visitors, too. */
     async installation(): Promise<Installation> {
       const workspace = await findTheWorkspace(db)
-      return { hasOwner: workspace !== null, registration: workspace?.registration ?? 'OPEN' }
+      return {
+        hasOwner: workspace !== null,
+        needsSetupCode: workspace === null && setupCode !== null,
+        registration: workspace?.registration ?? 'OPEN',
+      }
     },
 
     /** The one that the credential is in. @throws CREDENTIAL_REQUIRED */

@@ -61,8 +61,8 @@ t.test('every field of the schema, used as people use it', async t => {
   const isTime = (text: string | null, what: string) =>
     t.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, `${what} is ISO 8601`)
 
-  t.same(await ask('{ installation { hasOwner registration } }'), {
-    installation: { hasOwner: false, registration: 'OPEN' },
+  t.same(await ask('{ installation { hasOwner needsSetupCode registration } }'), {
+    installation: { hasOwner: false, needsSetupCode: false, registration: 'OPEN' },
   })
   const registered = await ask(
     `mutation { register(input: { email: "owner@example.org", password: "${password}", name: "Olga" }) { token expiresAt user ${user} } }`,

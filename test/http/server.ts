@@ -113,6 +113,7 @@ export async function serve(
     secrets,
     authentication,
     storage,
+    setupCode: null,
     maxUploadBytes,
     directSeconds: 900,
     auditDays: 0,

@@ -54,7 +54,9 @@ export const fields: Readonly<Record<string, FieldRow>> = {
 
   'Mutation.register': {
     needs: anyone,
-    args: ({ n }) => ({ input: { email: `new-${n}@example.org`, password: 'short', name: null, invite: null } }),
+    args: ({ n }) => ({
+      input: { email: `new-${n}@example.org`, password: 'short', name: null, invite: null, setupCode: null },
+    }),
     bounces: true,
   },
   'Mutation.login': { needs: anyone, args: ({ ids }) => ({ input: ids.login }) },
@@ -166,7 +168,7 @@ export type NestedNeed = 'as its parent' | 'what is reached' | 'managed'
 const own = 'as its parent' as const
 
 export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
-  Installation: { hasOwner: own, registration: own },
+  Installation: { hasOwner: own, needsSetupCode: own, registration: own },
   AuthPayload: { token: own, expiresAt: own, user: own },
   Session: { id: own, createdAt: own, expiresAt: own, current: own },
   Invite: { id: own, role: own, providerAccess: own, createdAt: own, expiresAt: own, createdBy: own },

@@ -229,6 +229,29 @@ t.test('an invite that went astray is seen and revoked', async t => {
   t.same([...page.faults, ...guest.faults], [])
 })
 
+t.test('the first account asks for the setup code where there is one', async t => {
+  const setupCode = 'a setup code of this test'
+  const app = await startApp(t, { settings: { setupCode } })
+  const browser = await startBrowser(t)
+  if (!browser) return
+  const page = await visit(browser, app)
+  await page.goto('/')
+  await page.getByLabel('Email').fill('owner@example.com')
+  await page.getByLabel('Password').fill(password)
+  await page.getByLabel('Setup code').fill('a guess')
+  await settles(t, page, 'registration with a setup code')
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await page.getByText('requires the setup code').waitFor()
+  await page.getByLabel('Setup code').fill(setupCode)
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await page.getByRole('heading', { name: 'Connect your first storage' }).waitFor()
+  await app.register('second@example.com')
+  const other = await visit(browser, app)
+  await other.goto('/register')
+  await other.getByLabel('Email').waitFor()
+  t.equal(await other.getByLabel('Setup code').count(), 0)
+})
+
 t.test('consent is given in another tab, and the page continues by itself', async t => {
   const fake = await startGoogleDrive(t)
   const adapter = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff })

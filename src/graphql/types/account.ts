@@ -48,6 +48,10 @@ const RegisterInput = builder.inputType('RegisterInput', {
     password: t.string({ required: true, description: '12 to 256 characters of any script.' }),
     name: t.string({ description: 'As people write it.' }),
     invite: t.string({ description: 'From `createInvite`; without one, the workspace must be open to registration.' }),
+    setupCode: t.string({
+      description:
+        'For the first account, where `installation.needsSetupCode` says so: the code that the operator has set.',
+    }),
   }),
 })
 

@@ -9,6 +9,10 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
       description: 'False until the first person has registered: who does so owns the workspace.',
       authScopes: { public: true },
     }),
+    needsSetupCode: t.exposeBoolean('needsSetupCode', {
+      description: 'Whether the first person needs the code that the operator has set.',
+      authScopes: { public: true },
+    }),
     registration: t.expose('registration', {
       type: RegistrationEnum,
       description: 'Who can register.',

@@ -15,6 +15,8 @@ export interface SignIns {
   tryPassword<T>(who: Who, work: () => Promise<T>): Promise<T>
   /** Counts a new account, whatever becomes of it. @throws RATE_LIMITED, UNAVAILABLE */
   countRegistration(who: Who): Promise<void>
+  /** Counts a setup code, right or wrong. @throws RATE_LIMITED, UNAVAILABLE */
+  countSetupCode(address: string): Promise<void>
   /** From there they are known. */
   noteRegistered(who: Who): Promise<void>
 }
@@ -112,6 +114,10 @@ export function createSignIns({
       const { account, network } = subjectsOf(who)
       await require(rules.newAccounts, network, 'Too many new accounts from this address')
       await require(rules.newAccount, account, 'Too many attempts to register this email')
+    },
+
+    async countSetupCode(address) {
+      if (limit > 0) await require(rules.setup, networkOf(address), 'Too many setup codes from this address')
     },
 
     async noteRegistered(who) {

@@ -38,6 +38,7 @@ export function Register() {
         password: String(form.get('password')),
         ...(name && { name }),
         ...(invite && { invite }),
+        ...(data.needsSetupCode && { setupCode: String(form.get('setupCode')) }),
       })
       await forgetAll()
       await navigate(data.hasOwner ? '/files' : '/connect', { replace: true })
@@ -73,6 +74,16 @@ export function Register() {
             isRequired
             description="At least 12 characters. A sentence is fine."
           />
+          {data.needsSetupCode && (
+            <TextField
+              label="Setup code"
+              name="setupCode"
+              type="password"
+              autoComplete="off"
+              isRequired
+              description="Set on the server as STOWAGE_SETUP_CODE."
+            />
+          )}
           {error !== null && <ErrorBox error={error} />}
           <Button type="submit" variant="primary" isPending={busy}>
             Create account

@@ -14,7 +14,7 @@ const ViewerQuery = graphql(`
 
 const InstallationQuery = graphql(`
   query Installation {
-    installation { hasOwner registration }
+    installation { hasOwner needsSetupCode registration }
   }
 `)
 
@@ -72,6 +72,7 @@ export async function register(input: {
   password: string
   name?: string
   invite?: string
+  setupCode?: string
 }): Promise<void> {
   const { register } = await ask(RegisterMutation, { input }, { asVisitor: true })
   await keepInCookie(register.token)

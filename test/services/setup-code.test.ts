@@ -1,0 +1,142 @@
+/** Where the operator has set a code, only whoever has it becomes the owner. */
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { warnUntilOwned } from '../../src/unowned.ts'
+import { eventually } from '../http/socket.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+import { main, runProgram, startProgram, temporaryFolder } from '../support/program.ts'
+
+const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token user { role } } }'
+const installation = '{ installation { hasOwner needsSetupCode } }'
+const setupCode = 'a setup code of these tests'
+
+const found = (app: TestApp, more: object = {}, email = 'owner@example.org') =>
+  app.graphql(register, { input: { email, password, ...more } })
+
+t.test('the owner is whoever has the code', async t => {
+  const app = await startApp(t, { settings: { setupCode } })
+  t.same((await app.ask(installation)).installation, { hasOwner: false, needsSetupCode: true })
+  const wrong = [
+    '',
+    'x',
+    `${setupCode} `,
+    setupCode.toUpperCase(),
+    setupCode.slice(1),
+    'é'.repeat(10),
+    'x'.repeat(100_000),
+  ]
+  for (const given of [{}, { setupCode: null }, { invite: setupCode }, ...wrong.map(text => ({ setupCode: text }))]) {
+    const { errors } = await found(app, given)
+    t.match(
+      errors,
+      [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_SETUP_CODE' } }],
+      JSON.stringify(given).slice(0, 50),
+    )
+  }
+  t.same(await app.db.selectFrom('users').selectAll().execute(), [], 'nobody was let in')
+  t.match((await found(app, { setupCode })).data, { register: { user: { role: 'OWNER' } } })
+  t.same((await app.ask(installation)).installation, { hasOwner: true, needsSetupCode: false })
+  t.match(
+    (await found(app, {}, 'second@example.org')).data,
+    { register: { user: { role: 'NONE' } } },
+    'not needed later',
+  )
+  t.match((await found(app, { setupCode }, 'third@example.org')).data, { register: { user: { role: 'NONE' } } })
+})
+
+t.test('of many at once, one with the code becomes the owner and nobody without it gets in before', async t => {
+  const app = await startApp(t, { settings: { setupCode } })
+  const people = Array.from({ length: 8 }, (_, n) => found(app, n % 2 ? { setupCode } : {}, `p${n}@example.org`))
+  const answers = await Promise.all(people)
+  t.equal(answers.filter(({ data }) => data?.register.user.role === 'OWNER').length, 1)
+  const [owner] = await app.db.selectFrom('users').selectAll().orderBy('created_at').execute()
+  t.match(owner?.email, /^p[1357]@/)
+})
+
+t.test('without a setting no code is needed', async t => {
+  const app = await startApp(t)
+  t.same((await app.ask(installation)).installation, { hasOwner: false, needsSetupCode: false })
+  t.match((await found(app)).data, { register: { user: { role: 'OWNER' } } })
+})
+
+t.test('guesses are limited by address, and keep nobody else out', async t => {
+  const app = await startApp(t, { settings: { setupCode, signInLimit: 100, trustedProxies: ['127.0.0.1'] } })
+  const from = async (address: string, input: object) => {
+    const response = await app.request('/graphql', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
+      body: JSON.stringify({ query: register, variables: { input } }),
+    })
+    const body = (await response.json()) as { errors?: { extensions: { reason: string } }[] }
+    return body.errors?.[0]?.extensions.reason ?? 'none'
+  }
+  const guesses: string[] = []
+  for (let n = 0; n < 12; n += 1) {
+    guesses.push(await from('192.0.2.1', { email: 'owner@example.org', password, setupCode: `guess number ${n}` }))
+  }
+  t.same(guesses, [...Array.from({ length: 10 }, () => 'INVALID_SETUP_CODE'), 'RATE_LIMITED', 'RATE_LIMITED'])
+  t.equal(await from('192.0.2.1', { email: 'owner@example.org', password, setupCode }), 'RATE_LIMITED')
+  t.equal(
+    await from('192.0.2.2', { email: 'owner@example.org', password, setupCode }),
+    'none',
+    'the owner, from elsewhere',
+  )
+})
+
+t.test('the log warns until there is an owner', async t => {
+  const app = await startApp(t)
+  const warned: string[] = []
+  const watch = (host: string, code: string | null = null) => {
+    const { installation } = app.app.services.workspaces
+    const warn = (line: string) => warned.push(line)
+    t.teardown(warnUntilOwned({ hosts: [host], setupCode: code, installation, warn, interval: 20 }))
+  }
+  for (const host of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1']) watch(host)
+  watch('0.0.0.0', setupCode)
+  await sleep(200)
+  t.same(warned, [], 'on loopback, or with a code, there is nothing to warn of')
+  watch('::')
+  await eventually(() => assert(warned.length >= 3))
+  t.match(warned[0], /become its owner.*STOWAGE_SETUP_CODE/)
+  await app.register('owner@example.org')
+  // A look that was under way may still warn.
+  await sleep(200)
+  warned.length = 0
+  watch('192.0.2.1')
+  await sleep(200)
+  t.same(warned, [], 'there is an owner')
+})
+
+const namespace = process.getuid?.() === 0 ? ['--net'] : ['--map-current-user', '--net']
+const hasNamespaces = (await runProgram({ environment: {}, command: ['unshare', ...namespace, 'true'] })).status === 0
+
+t.test('the server does so on other addresses than loopback', { skip: !hasNamespaces && 'no unshare' }, async t => {
+  const data = await temporaryFolder(t)
+  // In a network of its own, where nobody reaches it.
+  const command = ['unshare', ...namespace, process.execPath, main] as [string, ...string[]]
+  const start = async (more: Record<string, string>) => {
+    const program = await startProgram(t, {
+      environment: {
+        STOWAGE_DATA: data,
+        PORT: '0',
+        HOST: '0.0.0.0',
+        ...more,
+        STOWAGE_PUBLIC_URL: 'http://files.example.org',
+      },
+      command,
+    })
+    const line = 'Anybody who reaches this server can become its owner'
+    if (Object.keys(more).length === 0) await eventually(() => assert(program.output().includes(line)))
+    else t.notMatch(program.output(), line)
+    return program
+  }
+  const open = await start({})
+  t.notMatch(open.output(), 'setupCode')
+  t.equal(await open.stop(), 0)
+  const closed = await start({ STOWAGE_SETUP_CODE: setupCode })
+  t.match(closed.output(), '"setupCode": "<STOWAGE_SETUP_CODE>"', 'the call to paste')
+  t.notMatch(closed.output(), setupCode)
+  t.equal(await closed.stop(), 0)
+})
