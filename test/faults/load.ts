@@ -80,20 +80,34 @@ export async function resumable({ world, ledger, odd }: Load, providerId: string
   const key = `${providerId}/${name}`
   ledger.attempt(key, content)
   const target = { url: world.url, token: world.token, metadata: { providerId, path: `/${name}` } }
+  const responses: string[] = []
   try {
     // Also after the 5xx of a server that is about to end.
-    const options = { retryDelays: Array(300).fill(200), chunkSize: 3_000_000 }
-    const sent = await send(target, bytes, { ...options, onShouldRetry: error => !isNameKept(error) })
+    const sent = await send(target, bytes, {
+      retryDelays: Array(300).fill(200),
+      chunkSize: 3_000_000,
+      onShouldRetry: error => !isNameKept(error),
+      onAfterResponse: (request, response) => void responses.push(`${request.getMethod()} ${response.getStatus()}`),
+    })
     if (sent.path === `/${name}`) ledger.acknowledge(key, content)
     else odd.push(`${key}: stored as ${sent.path}`)
   } catch (error) {
-    if (!isNameKept(error)) odd.push(`${key}: ${error}`)
+    if (!isNameKept(error) && !isNameTaken(error, responses)) odd.push(`${key}: ${responses.join(', ')}; ${error}`)
   }
 }
 
 /** The answer that told its address was lost with the server: the name is kept for that upload for some minutes. */
 function isNameKept(error: unknown): boolean {
   return `${error}`.includes('while creating upload') && `${error}`.includes('is under way')
+}
+
+/**
+ * The client forgets an upload whose HEAD is answered with 5xx, and creates another one. The file of the first may be there
+ * already: its server was killed before it could say so.
+ */
+function isNameTaken(error: unknown, responses: readonly string[]): boolean {
+  const hasForgotten = responses.some(response => response.startsWith('HEAD 5'))
+  return hasForgotten && `${error}`.includes('while creating upload') && `${error}`.includes('ALREADY_EXISTS')
 }
 
 function* chunksOf(bytes: Buffer): Generator<Buffer> {
