@@ -112,5 +112,8 @@ function looksLike(a: CheckedEntry, b: CheckedEntry): boolean {
 
 /** Milliseconds; never longer than the resolution, whatever the clocks say. */
 async function wait(time: number, signal: AbortSignal): Promise<void> {
-  if (time > 0) await sleep(Math.min(time, timeResolution), undefined, { signal })
+  if (time <= 0) return
+  await sleep(Math.min(time, timeResolution), undefined, { signal }).catch(() => {
+    throw signal.reason
+  })
 }
