@@ -18,8 +18,8 @@ interface Sent {
 /** A place for text: how a request is made of it. */
 type Place = (text: string) => Sent
 
-/** UTF-16 code units of the longer text: just below what a body, or the headers together, may hold. */
-const inBody = 900_000
+/** UTF-16 code units of the longer text; a body may hold two and a half times as many, headers together not much more. */
+const inBody = 400_000
 const inHeaders = 28_000
 
 /** How many times as long the longer text is. */
@@ -36,43 +36,26 @@ const units = [
   'stw_',
   'a',
   'a.',
-  'a@',
   '@',
   '9',
-  '1-',
   '-',
   ' ',
   '\t',
   ',',
-  ', ',
   ' ,',
-  '\t,',
-  ';',
-  '; ',
   ';a=',
   '=',
-  '=:',
   '"',
-  '""',
   '"a",',
-  '"a" ',
   'W/',
-  'W/"a",',
   '\\',
   '/',
-  '/a',
-  '..',
   '.',
-  '%',
   '%25',
-  '%2F',
   '&',
-  'a=',
-  ':',
   '(',
   '{',
   '[',
-  '<',
 ]
 
 /** Of as many characters as said; one ends as it goes on, the other does not. */
