@@ -7,17 +7,18 @@ import { builtInAdapters } from '../adapters/index.ts'
 import { deriveSecrets } from './auth/secrets.ts'
 import type { Database } from './db/client.ts'
 import { isMigrated } from './db/migrate.ts'
+import { registerFrontEnds } from './front-ends.ts'
 import { registerGraphql } from './graphql/index.ts'
-import { originOf } from './http/authenticate.ts'
-import { requestSignal } from './http/connection/abort.ts'
-import { asTransfer, closeGracefully } from './http/connection/close.ts'
+import { originOf } from './http/authentication.ts'
+import { requestSignal } from './http/connection/client-abort.ts'
+import { asTransfer, closeGracefully } from './http/connection/graceful-close.ts'
 import { createServer } from './http/server.ts'
 import { describeDetails } from './log/logger.ts'
 import { Redaction } from './log/redaction.ts'
-import { createAuthentication } from './services/authentication.ts'
 import { createServices, type Services } from './services/index.ts'
+import { createAuthentication } from './services/people/authentication.ts'
 import type { Settings } from './settings.ts'
-import { createStorage } from './storage/host.ts'
+import { createStorage } from './storage/index.ts'
 import { createNetwork } from './storage/network/index.ts'
 import { createFindRecord } from './storage/records.ts'
 import { loadAdapters } from './storage/registry.ts'
@@ -87,6 +88,7 @@ export async function buildApp(options: {
   })
   const { bodyTimeout } = options
   const server = await createServer({ services, settings, log, ready: () => requireReady(db), bodyTimeout })
+  await registerFrontEnds(server, { services, settings })
   await registerGraphql(server, {
     services,
     facts: {

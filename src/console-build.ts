@@ -4,7 +4,7 @@ import { access, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { consoleFolder } from './http/console/pages.ts'
+import { consoleFolder } from './console/pages.ts'
 
 const sources = fileURLToPath(new URL('../web', import.meta.url))
 const script = fileURLToPath(new URL('../scripts/build-console.ts', import.meta.url))

@@ -1,5 +1,5 @@
 import { BlockList, isIPv6 } from 'node:net'
-import type { Installation } from './services/workspaces.ts'
+import type { Installation } from './services/people/workspaces.ts'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)

@@ -3,12 +3,16 @@ import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 
 /**
- * What each folder may import, beside itself, files at the foot of `src/` and the adapter contract. Data goes from the
- * entrances to the right; app.ts composes, and start.ts, cli.ts and main.ts stand in front of it.
+ * The folders that each folder may import, besides itself and the adapter contract. Front ends do not import each other.
+ * app.ts composes all layers, and start.ts, cli.ts and main.ts start it.
  */
+const shared = ['src/services', 'src/storage', 'src/auth', 'src/db', 'src/settings.ts', 'src/errors.ts']
 const mayImport: Record<string, readonly string[]> = {
-  'src/http': ['src/services', 'src/storage', 'src/auth', 'src/db', 'src/settings.ts', 'src/errors.ts'],
   'src/graphql': ['src/services', 'src/storage', 'src/auth', 'src/db', 'src/errors.ts'],
+  'src/rest': ['src/http', ...shared],
+  'src/tus': ['src/http', ...shared],
+  'src/console': ['src/http', ...shared],
+  'src/http': shared,
   'src/services': ['src/storage', 'src/auth', 'src/db', 'src/errors.ts'],
   'src/storage': ['src/auth', 'src/db', 'src/errors.ts'],
   'src/db': ['src/auth', 'src/errors.ts', 'src/start-error.ts'],
@@ -25,6 +29,7 @@ const mayImport: Record<string, readonly string[]> = {
 }
 const composers = [
   'src/app.ts',
+  'src/front-ends.ts',
   'src/start.ts',
   'src/backup.ts',
   'src/console-build.ts',
@@ -34,11 +39,10 @@ const composers = [
 ]
 const contract = 'adapters/contract.ts'
 
-/** The entrances see rows and records through the services; of `db` they may import types only. */
-const typesOnly = [
-  ['src/http', 'src/db'],
-  ['src/graphql', 'src/db'],
-] as const
+/** Front ends see rows through the services, so they import only types of `db`. */
+const typesOnly = ['src/http', 'src/graphql', 'src/rest', 'src/tus', 'src/console'].map(
+  layer => [layer, 'src/db'] as const,
+)
 
 interface Import {
   from: string

@@ -1,7 +1,7 @@
 import { type FieldNode, type GraphQLError, type GraphQLSchema, valueFromASTUntyped } from 'graphql'
 import type { AuditAction } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
-import type { AuditFacts } from '../services/audit.ts'
+import type { AuditFacts } from '../services/audit/index.ts'
 import { siblingOf } from '../services/files/index.ts'
 import type { GraphqlContext } from './context.ts'
 import { causeOf } from './error-formatter.ts'

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AppError, publicError } from '../errors.ts'
-import { ClientGone } from './connection/abort.ts'
-import { isBodyComing, lingering } from './connection/linger.ts'
+import { ClientGone } from './connection/client-abort.ts'
+import { isBodyComing, lingering } from './connection/lingering-close.ts'
 import { fromHttp } from './errors.ts'
-import { setStandardHeaders } from './headers.ts'
+import { setStandardHeaders } from './standard-headers.ts'
 
 /** Seconds to wait where the cause has not said. */
 const defaultRetryAfter = 5

@@ -1,42 +1,42 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
-import { authenticateRequests } from './authenticate.ts'
-import { watchClients } from './connection/abort.ts'
+import { authenticateRequests } from './authentication.ts'
 import { boundBodies, defaultBodyLimit, defaultBodyTimeout } from './connection/body-bounds.ts'
+import { watchClients } from './connection/client-abort.ts'
 import { createClientErrorHandler } from './connection/client-error.ts'
-import { refuseWhenClosing } from './connection/close.ts'
+import { cutStalledClients } from './connection/client-timeout.ts'
 import { limitConnections } from './connection/connection-limit.ts'
-import { handleExpectations } from './connection/expect.ts'
-import { warnOfUntrustedProxy } from './connection/forwarded.ts'
+import { handleExpectations } from './connection/expect-continue.ts'
+import { refuseWhenClosing } from './connection/graceful-close.ts'
 import { requestId } from './connection/request-id.ts'
-import { cutStalledClients } from './connection/stall.ts'
-import { acceptSessionCookies } from './console/session.ts'
+import { warnOfUntrustedProxy } from './connection/untrusted-proxy.ts'
 import { refuseLongContentTypes } from './content-type.ts'
 import { handleFrameworkError } from './error-handler.ts'
-import { sendStandardHeaders } from './headers.ts'
-import { registerRoutes } from './index.ts'
-import { RequestLogController, requestLog } from './log.ts'
+import { healthRoutes } from './health.ts'
 import { refuseUnknownRoutes } from './not-found.ts'
-import { handleErrors } from './refusals.ts'
+import { handleErrors } from './refusal-audit.ts'
+import { RequestLogController, requestLog } from './request-log.ts'
+import { acceptSessionCookies } from './session-cookie.ts'
+import { sendStandardHeaders } from './standard-headers.ts'
 
 export interface ServerOptions {
   services: Services
-  settings: Pick<Settings, 'trustedProxies' | 'connectionLimit' | 'stallTimeout' | 'handOver'>
+  settings: Pick<Settings, 'trustedProxies' | 'connectionLimit' | 'stallTimeout'>
   log: FastifyBaseLogger
-  /** Rejects with a sentence where the server cannot do its work. */
+  /** Rejects with a sentence that says why the server cannot work now. */
   ready: () => Promise<void>
-  /** Milliseconds for a body that is no upload. Default: half a minute. */
+  /** Milliseconds for a body that is not an upload. Default: 30 seconds. */
   bodyTimeout?: number | undefined
 }
 
-/** Bytes of the address and all headers together: a path of 4,096 bytes can take three times that in a URL. */
+/** Bytes of the URL and all headers together. A path of 4,096 bytes can take three times as many in a URL. */
 const maxHeaderSize = 32 * 1024
-/** Milliseconds until all headers have arrived. */
+/** Milliseconds for all headers to arrive. */
 const headersTimeout = 30_000
 const keepAliveTimeout = 72_000
 
-/** The HTTP server with all routes but GraphQL's, which come into it next; it does not listen yet. */
+/** Creates the HTTP server without the front ends' routes. It does not listen yet. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { services, settings, log, ready, bodyTimeout = defaultBodyTimeout } = options
   const clientErrors = createClientErrorHandler(log)
@@ -50,7 +50,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     requestTimeout: 0,
     http: { maxHeaderSize, headersTimeout },
     forceCloseConnections: 'idle',
-    // Its body would not be in our shape: see refuseWhenClosing.
+    // Fastify's response would not have the form of our errors; refuseWhenClosing sends one that has.
     return503OnClosing: false,
     exposeHeadRoutes: true,
     frameworkErrors: handleFrameworkError,
@@ -70,6 +70,6 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   refuseLongContentTypes(app)
   refuseUnknownRoutes(app)
   handleExpectations(app)
-  await registerRoutes(app, { services, ready, handOver: settings.handOver })
+  healthRoutes(app, ready)
   return app
 }

@@ -7,9 +7,9 @@
 import { type Grant, grant } from '../auth/policy.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
+import { Running, type Work } from '../storage/active-grants.ts'
 import type { FindRecord } from '../storage/records.ts'
-import { Running, type Work } from '../storage/running.ts'
-import { type Credentials, requireUnexpired } from './credentials.ts'
+import { type Credentials, requireUnexpired } from './people/credentials.ts'
 
 /** Milliseconds between two looks; with the query, what was taken away is cut within a second. */
 const interval = 400

@@ -1,7 +1,7 @@
 /** Which stored folders a path lies in, by their ids. */
 import { ancestorsOf, isWithin, type StoragePath } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
-import type { CheckedEntry } from './entries.ts'
+import type { CheckedEntry } from './validate-entry.ts'
 
 /** Deeper than any sensible tree; each level takes a request to the back end. */
 const maxDepth = 512

@@ -1,5 +1,5 @@
 import { type Readable, Transform } from 'node:stream'
-import { fault } from './entries.ts'
+import { fault } from './validate-entry.ts'
 
 /**
  * The same bytes, failing where they are not `size` (null: unknown): of what a back end cut short, no other may take the

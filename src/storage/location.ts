@@ -8,7 +8,13 @@ import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, Entry, LinkAnswer, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
+import type { Running } from './active-grants.ts'
+import { guarded, guardedChange } from './adapter-call.ts'
 import { enclosingIds } from './enclosing.ts'
+import { isStorageError } from './errors.ts'
+import type { UnfinishedWrites } from './orphaned-writes.ts'
+import { ResumableLocation } from './resumable-write.ts'
+import { givenInTime, type Patience, takenInTime, within } from './transfer-timeouts.ts'
 import {
   type CheckedEntry,
   checkBody,
@@ -18,16 +24,9 @@ import {
   checkPresigned,
   fault,
   type Presigned,
-} from './entries.ts'
+} from './validate-entry.ts'
 
-import { isStorageError } from './errors.ts'
-import { guarded, guardedChange } from './guarded.ts'
-import { ResumableLocation } from './resumable.ts'
-import type { Running } from './running.ts'
-import { givenInTime, type Patience, takenInTime, within } from './stalls.ts'
-import type { UnfinishedWrites } from './unfinished.ts'
-
-export type { Presigned } from './entries.ts'
+export type { Presigned } from './validate-entry.ts'
 
 export interface OpenedProvider {
   id: string

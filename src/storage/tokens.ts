@@ -12,9 +12,9 @@ import {
   type StoredTokens,
 } from '../db/provider-tokens.ts'
 import type { ProviderRecord } from '../db/providers.ts'
-import { fault } from './entries.ts'
 import { fromAdapter, isStorageError } from './errors.ts'
 import { HeldSecrets, type Redactor } from './held-secrets.ts'
+import { fault } from './validate-entry.ts'
 
 /** How to get a new access token for one provider. */
 export type Refresh = (refreshToken: string) => Promise<Tokens>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { closeGracefully } from '../../src/http/connection/close.ts'
+import { closeGracefully } from '../../src/http/connection/graceful-close.ts'
 import { startHttp } from './server.ts'
 import { eventually, head, talk } from './socket.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseContentDigest } from '../../src/http/content-digest.ts'
+import { parseContentDigest } from '../../src/http/content/digests.ts'
 
 const key = fc.constantFrom('sha-384', 'md5', 'unixsum', 'sha', 'sha-256-x', '*a', 'x_y.z', 'id-sha-256')
 const bytes = fc.uint8Array({ maxLength: 70 }).map(array => Buffer.from(array))

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t from 'tap'
-import { maxRanges, parseRange } from '../../src/http/download/range.ts'
+import { maxRanges, parseRange } from '../../src/http/content/range.ts'
 import { type HttpServer, startHttp, testOrigin } from './server.ts'
 import { eventually } from './socket.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { AppError } from '../../src/errors.ts'
-import { redactUrl } from '../../src/http/log.ts'
 import { parseQuery } from '../../src/http/query.ts'
+import { redactUrl } from '../../src/http/request-log.ts'
 import { startHttp } from './server.ts'
 
 interface ErrorBody {

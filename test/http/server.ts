@@ -11,12 +11,14 @@ import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { connect } from '../../src/db/client.ts'
-import { closeGracefully } from '../../src/http/connection/close.ts'
+import { registerFrontEnds } from '../../src/front-ends.ts'
+import { closeGracefully } from '../../src/http/connection/graceful-close.ts'
 import { createServer, type ServerOptions } from '../../src/http/server.ts'
 import { Redaction } from '../../src/log/redaction.ts'
-import { createAuthentication } from '../../src/services/authentication.ts'
 import { createServices, type Services } from '../../src/services/index.ts'
-import { createStorage } from '../../src/storage/host.ts'
+import { createAuthentication } from '../../src/services/people/authentication.ts'
+import type { Settings } from '../../src/settings.ts'
+import { createStorage } from '../../src/storage/index.ts'
 import { createNetwork } from '../../src/storage/network/index.ts'
 import { createFindRecord } from '../../src/storage/records.ts'
 import { loadAdapters } from '../../src/storage/registry.ts'
@@ -61,7 +63,7 @@ export interface HttpOptions {
   maxUploadBytes?: number
   /** Routes of a test's own. */
   extend?: (app: FastifyInstance) => void
-  settings?: Partial<ServerOptions['settings']>
+  settings?: Partial<ServerOptions['settings'] & Pick<Settings, 'handOver'>>
   /** Adapters of a test's own; each is connected, without a configuration. */
   adapters?: AdapterDefinition[]
 }
@@ -121,12 +123,14 @@ export async function serve(
     onAuditLoss: () => {},
   })
   let ready = async () => {}
+  const settings = { trustedProxies: [], connectionLimit: 0, stallTimeout: 60, handOver: null, ...options.settings }
   const app = await createServer({
     services,
-    settings: { trustedProxies: [], connectionLimit: 0, stallTimeout: 60, handOver: null, ...options.settings },
+    settings,
     log: pino({ level: 'debug' }, sink),
     ready: () => ready(),
   })
+  await registerFrontEnds(app, { services, settings })
   options.extend?.(app)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const email = `owner@example.org`

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkPage } from '../../src/storage/entries.ts'
+import { checkPage } from '../../src/storage/validate-entry.ts'
 import { badNames } from './lies.ts'
 
 t.test('names that no path can hold are left out, and told of once a page', async t => {

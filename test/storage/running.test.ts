@@ -3,7 +3,7 @@ import { allProviders } from '../../src/auth/access.ts'
 import { root } from '../../src/auth/path.ts'
 import { type Grant, grant } from '../../src/auth/policy.ts'
 import { memberViewer } from '../../src/auth/viewer.ts'
-import { Running } from '../../src/storage/running.ts'
+import { Running } from '../../src/storage/active-grants.ts'
 
 const member = {
   userId: 'user',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { consoleFolder } from '../../src/http/console/pages.ts'
+import { consoleFolder } from '../../src/console/pages.ts'
 import { findProgram, requirePrograms } from '../servers/programs.ts'
 import type { TestApp } from '../support/app.ts'
 

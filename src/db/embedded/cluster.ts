@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { EmbeddedPostgresError, isErrno } from './errors.ts'
 import { allGone, processesIn, signalIfAlive } from './processes.ts'
 import { type Host, listen, program } from './programs.ts'
-import { spawnTethered } from './tether.ts'
+import { spawnTethered } from './watchdog.ts'
 
 /** PostgreSQL's own superuser, for administration; Stowage itself runs as `stowage`, which is none. */
 export const SUPERUSER = 'postgres'

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PORT } from './connection.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { type Host, listen, program } from './programs.ts'
-import { spawnTethered } from './tether.ts'
+import { spawnTethered } from './watchdog.ts'
 
 export interface Postmaster {
   pid: number

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Binaries } from './binaries.ts'
 import type { Layout } from './layout.ts'
-import { type Program, SYSTEM_PATH } from './tether.ts'
 import type { RunUser } from './user.ts'
+import { type Program, SYSTEM_PATH } from './watchdog.ts'
 
 export type Log = (message: string, details?: object) => void
 

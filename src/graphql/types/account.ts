@@ -1,4 +1,4 @@
-import type { OpenSession, SignedIn } from '../../services/accounts.ts'
+import type { OpenSession, SignedIn } from '../../services/people/accounts.ts'
 import { builder } from '../builder.ts'
 import { passwordCost } from '../cost.ts'
 import { UserRef } from '../refs.ts'

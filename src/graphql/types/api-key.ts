@@ -1,6 +1,6 @@
 import { requireViewer } from '../../auth/viewer.ts'
 import type { ApiKey } from '../../db/api-keys.ts'
-import { apiKeyState, maxActiveKeys, maxKeysPage } from '../../services/api-keys.ts'
+import { apiKeyState, maxActiveKeys, maxKeysPage } from '../../services/people/api-keys.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { ApiKeyRef, ProviderAccessRef, UserRef } from '../refs.ts'

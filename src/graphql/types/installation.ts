@@ -1,4 +1,4 @@
-import type { Installation } from '../../services/workspaces.ts'
+import type { Installation } from '../../services/people/workspaces.ts'
 import { builder } from '../builder.ts'
 import { RegistrationEnum } from './workspace.ts'
 

@@ -1,6 +1,6 @@
 import { requireViewer } from '../../auth/viewer.ts'
 import type { Invite } from '../../db/invites.ts'
-import { maxInvites } from '../../services/invites.ts'
+import { maxInvites } from '../../services/people/invites.ts'
 import { builder } from '../builder.ts'
 import { ProviderAccessRef, UserRef } from '../refs.ts'
 import { ProviderAccessInput } from './provider-access.ts'

@@ -1,6 +1,6 @@
 import type { Quota } from '../../../adapters/contract.ts'
 import type { ProviderStatus } from '../../db/schema.ts'
-import type { Capabilities } from '../../services/providers.ts'
+import type { Capabilities } from '../../services/providers/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost, providersCost } from '../cost.ts'
 import { FolderRef, ProviderTypeRef, StorageProviderRef } from '../refs.ts'

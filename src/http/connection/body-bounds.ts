@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { detached } from '../../services/resumable/receive.ts'
-import { isBodyComing } from './linger.ts'
+import { detached } from '../../services/uploads/receive.ts'
+import { isBodyComing } from './lingering-close.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,8 +1,8 @@
 /** What an archive of a folder holds, met one by one. */
 import type { StoragePath } from '../../auth/path.ts'
 import { AppError, type Reason } from '../../errors.ts'
-import type { CheckedEntry } from '../../storage/entries.ts'
 import type { ReadLocation } from '../../storage/location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { children, requireDepth } from './tree.ts'
 
 /** `error` says why what is below a folder, or all that follows in it, could not be listed. */

@@ -1,8 +1,8 @@
 /** What happens where a name is taken. */
 import { childOf, nameOf, parentOf, type StoragePath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
-import type { CheckedEntry } from '../../storage/entries.ts'
 import type { ReadLocation } from '../../storage/location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
 export const conflictBehaviors = ['FAIL', 'REPLACE', 'RENAME'] as const
 export type ConflictBehavior = (typeof conflictBehaviors)[number]

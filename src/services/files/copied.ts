@@ -1,7 +1,7 @@
 /** What a copy has made: to undo it, or to delete its source. */
 import { AppError } from '../../errors.ts'
-import type { CheckedEntry } from '../../storage/entries.ts'
 import type { WriteLocation } from '../../storage/location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { statOrNull } from './conflict.ts'
 
 /** A file that was copied: what the source was before it was read, and what stands at the target now. */

@@ -1,9 +1,9 @@
 /** Copies files and folders. */
 import { formatPath, nameOf } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
-import type { CheckedEntry } from '../../storage/entries.ts'
 import { exactBody } from '../../storage/exact-body.ts'
 import type { ReadLocation, WriteLocation } from '../../storage/location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { type Taken, taken, unlessTaken } from './conflict.ts'
 import { type CopiedFile, type CopiedFolder, undoCopy } from './copied.ts'
 import { children, requireDepth } from './tree.ts'

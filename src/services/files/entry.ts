@@ -1,7 +1,7 @@
 import mime from 'mime'
 import { childOf, nameOf, type StoragePath } from '../../auth/path.ts'
-import type { CheckedEntry } from '../../storage/entries.ts'
 import type { ReadLocation } from '../../storage/location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
 /** A file or a folder as the entrances see it. */
 export interface FileEntry extends CheckedEntry {

@@ -1,7 +1,7 @@
 import type { Secrets } from '../../auth/secrets.ts'
 import { AppError } from '../../errors.ts'
-import { fault } from '../../storage/entries.ts'
 import type { ReadLocation } from '../../storage/location.ts'
+import { fault } from '../../storage/validate-entry.ts'
 import { entryIn, type FileEntry } from './entry.ts'
 
 export interface EntryPage {

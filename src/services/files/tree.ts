@@ -1,7 +1,7 @@
 /** Walks over what lies below a folder, page by page. */
 import { AppError } from '../../errors.ts'
-import { type CheckedEntry, fault } from '../../storage/entries.ts'
 import { maxPageSize, type ReadLocation, type WriteLocation } from '../../storage/location.ts'
+import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
 
 /** Deeper than any sensible tree, and than what a loop at the back end could be told from. */
 const maxDepth = 512

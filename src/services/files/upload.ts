@@ -4,13 +4,13 @@ import { root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
-import type { Storage } from '../../storage/host.ts'
+import type { Storage } from '../../storage/index.ts'
 import type { WriteLocation } from '../../storage/location.ts'
 import { checkedBody, type Digests } from './checked-body.ts'
-import { type Condition, conditionOn } from './condition.ts'
 import { type ConflictBehavior, candidates, nameTaken, type Reservations, statOrNull } from './conflict.ts'
 import { entryAt, type FileEntry, type Place } from './entry.ts'
-import { requireStored } from './stored.ts'
+import { requireStored } from './verify-stored.ts'
+import { type Condition, conditionOn } from './write-condition.ts'
 
 export interface Upload extends Place {
   conflict: ConflictBehavior

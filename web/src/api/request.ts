@@ -30,7 +30,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The server takes the cookie only beside it: see src/http/console/session.ts. */
+/** The server takes the cookie only beside it: see src/console/session.ts. */
 export const consoleHeaders = { 'X-Stowage-Console': '1' }
 
 /**

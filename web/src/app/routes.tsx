@@ -5,7 +5,7 @@ import { ErrorPage, NotFound } from './error-page.tsx'
 import { fetched } from './fetched.ts'
 import { Shell } from './shell.tsx'
 
-/** Pages are fetched when they are first gone to. The server knows the same addresses: src/http/console/pages.ts. */
+/** Pages are fetched when they are first gone to. The server knows the same addresses: src/console/pages.ts. */
 export const routes: RouteObject[] = [
   { path: '/sign-in', element: <SignIn /> },
   { path: '/register', element: <Register /> },

@@ -1,0 +1,46 @@
+/** The console: pages for people, made from `web/` and served as they were built. */
+import { fileURLToPath } from 'node:url'
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance } from 'fastify'
+import { nothingHere } from '../http/not-found.ts'
+
+/** Where the build stands, in a checkout and in the package alike. */
+export const consoleFolder = fileURLToPath(new URL('../../web/dist', import.meta.url))
+
+/** All of these are one page, whose script goes on from the address. */
+const pages = ['/', '/sign-in', '/register', '/connect', '/files', '/files/*', '/settings', '/settings/*']
+
+/** Its own files, pictures and texts it has fetched, and this server. Styles are set on elements by its script, too. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "media-src 'self'",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-src 'self' blob:",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Names of built files carry a hash of their content. */
+const aYear = 365 * 24 * 60 * 60 * 1000
+
+export async function consoleRoutes(app: FastifyInstance): Promise<void> {
+  await app.register(fastifyStatic, { root: consoleFolder, serve: false, preCompressed: true, cacheControl: false })
+  for (const path of pages) {
+    app.get(path, (_request, reply) => {
+      reply.headers({ 'Content-Security-Policy': contentSecurityPolicy, 'Cache-Control': 'no-cache' })
+      return reply.sendFile('index.html')
+    })
+  }
+  app.get('/icon.svg', (_request, reply) => reply.header('Cache-Control', 'max-age=86400').sendFile('icon.svg'))
+  app.get<{ Params: { '*': string } }>('/assets/*', (request, reply) => {
+    const name = request.params['*']
+    if (!/^[\w-]+(\.[\w-]+)+$/.test(name)) throw nothingHere()
+    reply.header('Cache-Control', `max-age=${aYear / 1000}, immutable`)
+    return reply.sendFile(`assets/${name}`)
+  })
+}

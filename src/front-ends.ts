@@ -1,0 +1,16 @@
+import type { FastifyInstance } from 'fastify'
+import { registerConsole } from './console/index.ts'
+import { registerRest } from './rest/index.ts'
+import type { Services } from './services/index.ts'
+import type { Settings } from './settings.ts'
+import { registerTus } from './tus/index.ts'
+
+/** Adds the routes of every HTTP front end except GraphQL, which needs more of the server: see `registerGraphql`. */
+export async function registerFrontEnds(
+  app: FastifyInstance,
+  { services, settings }: { services: Services; settings: Pick<Settings, 'handOver'> },
+): Promise<void> {
+  await registerRest(app, { services, handOver: settings.handOver })
+  await registerTus(app, services)
+  await registerConsole(app)
+}

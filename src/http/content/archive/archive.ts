@@ -1,0 +1,129 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { formatPath } from '../../../auth/path.ts'
+import {
+  type ArchiveItem,
+  archiveItems,
+  contentDisposition,
+  type Download,
+  isLeftOut,
+} from '../../../services/files/index.ts'
+import { cutDownload } from '../cut-download.ts'
+import { isNotModified } from '../download-conditions.ts'
+import { openCurrent } from '../file-content.ts'
+import { type ByteSink, bytesWritten, write } from '../send-file.ts'
+import { archivedName, topName } from '../zip/names.ts'
+import { ZipWriter } from '../zip/writer.ts'
+import { compressionFor } from './compression.ts'
+import { Omissions } from './omissions.ts'
+
+const mimeType = 'application/zip'
+
+/**
+ * Sends a folder as a ZIP archive that is created on the fly, so its length is unknown and it supports no ranges. One
+ * file is open at a time.
+ * @param signal aborts when the download must stop
+ * @throws PRECONDITION_FAILED, and as `Files.list`
+ */
+export async function sendArchive(
+  download: Download,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  signal: AbortSignal,
+): Promise<null> {
+  const top = topName(download.name)
+  reply.headers({ 'Accept-Ranges': 'none', 'Cache-Control': 'private, no-cache', 'Content-Security-Policy': 'sandbox' })
+  // Pages embed links. A request with a credential comes from a script of the same origin.
+  if (request.viewer === null) reply.header('Cross-Origin-Resource-Policy', 'cross-origin')
+  const isUnchanged = isNotModified(request.headers, { etag: null, modifiedAt: null })
+  reply.headers({
+    'Content-Type': mimeType,
+    'Content-Disposition': contentDisposition({ name: `${top}.zip`, mimeType }, false),
+  })
+  if (isUnchanged || request.method === 'HEAD') {
+    reply.hijack()
+    reply.raw.writeHead(isUnchanged ? 304 : 200, reply.getHeaders() as Record<string, string>).end()
+    return null
+  }
+  const items = archiveItems(download.location, signal)
+  // Until the headers are sent, a refusal is still a proper error response.
+  const first = await items.next()
+  reply.hijack()
+  const response = reply.raw
+  const zip = new ZipWriter(chunk => write(response, chunk, signal))
+  try {
+    response.writeHead(200, reply.getHeaders() as Record<string, string>)
+    await writeArchive(zip, { download, top, first, items }, signal)
+    response.end()
+    download.ended(bytesWritten(response))
+  } catch (error) {
+    download.ended(bytesWritten(response), signal.aborted ? signal.reason : error)
+    // The directory of a ZIP file is at its end, so an incomplete archive does not open.
+    cutDownload(request, response, error, signal)
+  } finally {
+    await items.return()
+    await zip.close()
+  }
+  return null
+}
+
+interface Source {
+  download: Download
+  top: string
+  first: IteratorResult<ArchiveItem, void>
+  items: AsyncGenerator<ArchiveItem, void, undefined>
+}
+
+async function writeArchive(
+  zip: ZipWriter,
+  { download, top, first, items }: Source,
+  signal: AbortSignal,
+): Promise<void> {
+  const base = formatPath(download.entry.path)
+  const nameOf = (path: string) => {
+    const below = formatPath(path as typeof download.entry.path).slice(base === '/' ? 0 : base.length)
+    return `${top}${below.split('/').map(archivedName).join('/')}`
+  }
+  const omissions = new Omissions(top)
+  await zip.folder(top, download.entry.modifiedAt)
+  for (let item = first; !item.done; item = await items.next()) {
+    const { location, entry, error } = item.value
+    if (error) {
+      omissions.add(nameOf(item.value.path), error)
+      continue
+    }
+    const name = nameOf(location.path)
+    omissions.note(name)
+    if (entry.kind === 'directory') await zip.folder(name, entry.modifiedAt)
+    else await writeFile(zip, name, location, omissions, signal)
+  }
+  await omissions.write(zip, signal)
+  await zip.end()
+}
+
+async function writeFile(
+  zip: ZipWriter,
+  name: string,
+  location: Download['location'],
+  omissions: Omissions,
+  signal: AbortSignal,
+): Promise<void> {
+  const opened = await openCurrent(location, signal).catch(error => {
+    if (!isLeftOut(error)) throw error
+    omissions.add(name, error)
+    return null
+  })
+  if (!opened) return
+  const { entry, content } = opened
+  const { size, modifiedAt } = entry
+  try {
+    const method = compressionFor(entry)
+    const span = size === null ? null : { first: 0, last: size - 1 }
+    const file = { name, modifiedAt, size, method }
+    // A file that changes, such as a growing log, must not fail the whole archive.
+    const onChange = () => omissions.addChanged(name)
+    const send = (sink: ByteSink, signal: AbortSignal) => content.send(sink, span, signal, onChange)
+    await zip.file(file, async (sink, signal) => (size === 0 ? undefined : send(sink, signal)), signal)
+  } finally {
+    await content.close()
+  }
+}

@@ -1,0 +1,117 @@
+/** Sends the bytes of a file, from the local disk or from a back end. */
+import type { FileHandle } from 'node:fs/promises'
+import { addAbortSignal, type Readable } from 'node:stream'
+import { AppError } from '../../errors.ts'
+import type { Download } from '../../services/files/index.ts'
+import type { ReadLocation } from '../../storage/location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { Span } from './range.ts'
+import { type ByteSink, fileVersion, sendFile, TruncatedContent, write } from './send-file.ts'
+
+export interface Content {
+  /**
+   * @param span null sends all of a file whose size is unknown
+   * @param onChange is called if a file on disk changed meanwhile; without it, sending fails
+   * @throws TruncatedContent, the signal's reason
+   */
+  send(sink: ByteSink, span: Span | null, signal: AbortSignal, onChange?: () => void): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Opens the version that the entry describes.
+ * @param spans the ranges to send; the first is requested from the back end at once, while an error response is still
+ * possible
+ * @throws PRECONDITION_FAILED if the file has changed since
+ */
+export async function openContent(
+  download: Download,
+  spans: readonly [Span | null, ...(Span | null)[]],
+  signal: AbortSignal,
+): Promise<Content> {
+  const { entry, location } = download
+  const version = entry.etag === null ? {} : { ifMatch: entry.etag }
+  const file = await location.openFile(signal, version)
+  if (!file) return openStream(download, spans[0], signal)
+  if (!isSame(file.entry, entry)) {
+    await file.handle.close()
+    throw changed()
+  }
+  return await fileContent(file.handle)
+}
+
+/** Opens the current version in one call. @throws as `ReadLocation.read` */
+export async function openCurrent(
+  location: ReadLocation,
+  signal: AbortSignal,
+): Promise<{ entry: CheckedEntry; content: Content }> {
+  const file = await location.openFile(signal)
+  if (file) return { entry: file.entry, content: await fileContent(file.handle) }
+  const { entry, body } = await location.read(signal)
+  return {
+    entry,
+    content: {
+      send: (sink, span, signal) => sendStream(sink, body, span && span.last - span.first + 1, signal),
+      close: async () => void body.destroy(),
+    },
+  }
+}
+
+async function fileContent(handle: FileHandle): Promise<Content> {
+  const version = await fileVersion(handle).catch(async error => {
+    await handle.close()
+    throw error
+  })
+  return {
+    async send(sink, span, signal, onChange) {
+      if (!span) throw new Error('A file on disk has a size')
+      await sendFile(sink, { handle, version }, span, signal, onChange)
+    },
+    close: () => handle.close(),
+  }
+}
+
+async function openStream({ entry, location }: Download, first: Span | null, signal: AbortSignal): Promise<Content> {
+  const read = async (span: Span | null) => {
+    const version = entry.etag === null ? {} : { ifMatch: entry.etag }
+    const range = span && { range: { offset: span.first, length: span.last - span.first + 1 } }
+    const result = await location.read(signal, { ...version, ...range })
+    if (isSame(result.entry, entry)) return result.body
+    result.body.destroy()
+    throw changed()
+  }
+  let opened: Readable | null = await read(first)
+  return {
+    async send(sink, span, signal) {
+      const body = opened ?? (await read(span))
+      opened = null
+      await sendStream(sink, body, span && span.last - span.first + 1, signal)
+    },
+    async close() {
+      opened?.destroy()
+    },
+  }
+}
+
+/** Sends exactly `length` bytes. @throws TruncatedContent, the signal's reason */
+async function sendStream(sink: ByteSink, body: Readable, length: number | null, signal: AbortSignal): Promise<void> {
+  let sent = 0
+  for await (const part of addAbortSignal(signal, body)) {
+    // The length of a string counts UTF-16 code units, not bytes.
+    const chunk = typeof part === 'string' ? Buffer.from(part) : part
+    if (!(chunk instanceof Uint8Array)) throw new TruncatedContent('The back end sent something other than bytes')
+    sent += chunk.length
+    if (length !== null && sent > length) break
+    await write(sink, chunk, signal)
+  }
+  if (length !== null && sent !== length)
+    throw new TruncatedContent(`The back end sent ${sent} bytes instead of ${length}`)
+}
+
+function isSame(a: Download['entry'] | { etag: string | null; size: number | null }, b: Download['entry']): boolean {
+  return a.etag === b.etag && a.size === b.size
+}
+
+function changed(): AppError {
+  return new AppError('PRECONDITION_FAILED', 'The file changed during the request.')
+}

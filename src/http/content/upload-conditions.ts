@@ -1,0 +1,57 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { AppError } from '../../errors.ts'
+import type { Condition, ConflictBehavior } from '../../services/files/index.ts'
+import { parseConflict } from './body-headers.ts'
+import { namesTag } from './validators.ts'
+
+/**
+ * `If-None-Match: *` wants a free name, `If-Match` the version that is replaced: RFC 9110, sections 13.1.1 and 13.1.2. Both
+ * say what `conflict` would, and are refused where it says otherwise.
+ * @throws INVALID_INPUT
+ */
+export function parseUploadConditions(
+  headers: IncomingHttpHeaders,
+  conflictText: string | undefined,
+): { conflict: ConflictBehavior; condition?: Condition; isConditional: boolean } {
+  const { 'if-match': match, 'if-none-match': noneMatch } = headers
+  const conflict = parseConflict(conflictText)
+  const allow = (needed: ConflictBehavior, header: string) => {
+    if (conflictText === undefined || conflict === needed) return
+    throw new AppError(
+      'INVALID_INPUT',
+      `${header} goes with "conflict=${needed.toLowerCase()}", or without "conflict".`,
+    )
+  }
+  if (match !== undefined) {
+    allow('REPLACE', 'If-Match')
+    return {
+      conflict: 'REPLACE',
+      isConditional: true,
+      condition: etag =>
+        etag !== undefined &&
+        namesTag(match, etag, 'strong') &&
+        !(noneMatch !== undefined && namesTag(noneMatch, etag, 'weak')),
+    }
+  }
+  if (noneMatch === undefined) return { conflict, isConditional: false }
+  if (noneMatch.trim() === '*') {
+    allow('FAIL', 'If-None-Match: *')
+    return { conflict: 'FAIL', isConditional: true }
+  }
+  allow('REPLACE', 'If-None-Match with etags')
+  const condition: Condition = etag => etag === undefined || !namesTag(noneMatch, etag, 'weak')
+  return { conflict: 'REPLACE', isConditional: true, condition }
+}
+
+/** Dates are not compared on uploads, and a form has several files. @throws INVALID_INPUT */
+export function requireNoConditions(headers: IncomingHttpHeaders): void {
+  if (headers['if-match'] !== undefined || headers['if-none-match'] !== undefined) {
+    throw new AppError('INVALID_INPUT', 'A form takes no If-Match and no If-None-Match: send the file as the raw body.')
+  }
+}
+
+/** What a client that has sent a condition is told of a name that is taken. */
+export function asPrecondition(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.reason !== 'ALREADY_EXISTS') return error
+  return new AppError('PRECONDITION_FAILED', error.message, { cause: error })
+}

@@ -1,0 +1,54 @@
+/** Entity tags and HTTP dates: RFC 9110, sections 5.6.7 and 8.8. */
+import { skipSeparators } from '../header-text.ts'
+
+interface EntityTag {
+  weak: boolean
+  opaque: string
+}
+
+const tagPattern = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/y
+const fixdate =
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
+const rfc850 =
+  /^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{2}-(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)-\d{2} \d{2}:\d{2}:\d{2} GMT$/
+const asctime =
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
+
+export function formatTag(etag: string): string {
+  return `"${etag}"`
+}
+
+/** A comma-separated list; null where it is malformed. */
+function parseTags(header: string): EntityTag[] | null {
+  const tags: EntityTag[] = []
+  let at = skipSeparators(header, 0)
+  while (at < header.length) {
+    tagPattern.lastIndex = at
+    const match = tagPattern.exec(header)
+    if (!match) return null
+    tags.push({ weak: match[1] !== undefined, opaque: match[2] ?? '' })
+    const end = tagPattern.lastIndex
+    at = skipSeparators(header, end)
+    if (at < header.length && !header.slice(end, at).includes(',')) return null
+  }
+  return tags
+}
+
+/** Whether a header such as If-Match names the tag; `strong` leaves weak ones out (section 8.8.3.2). */
+export function namesTag(header: string, etag: string | null, comparison: 'strong' | 'weak'): boolean {
+  if (header.trim() === '*') return true
+  if (etag === null) return false
+  return (parseTags(header) ?? []).some(({ weak, opaque }) => opaque === etag && !(weak && comparison === 'strong'))
+}
+
+/** Milliseconds, or null where it is none of the three forms of a date. */
+export function parseHttpDate(text: string): number | null {
+  const zoned = asctime.test(text) ? `${text} GMT` : fixdate.test(text) || rfc850.test(text) ? text : null
+  const time = zoned === null ? Number.NaN : Date.parse(zoned)
+  return Number.isNaN(time) ? null : time
+}
+
+/** HTTP dates count in seconds. */
+export function wholeSeconds(date: Date): number {
+  return Math.floor(date.getTime() / 1000) * 1000
+}

@@ -1,0 +1,39 @@
+/**
+ * The console's session cookie, which no script can read. The server accepts it only together with a header that pages of
+ * other sites cannot send, because the server answers no CORS preflight. Forms, links and images of other sites therefore
+ * cannot act with it.
+ */
+import cookie from '@fastify/cookie'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+const cookieName = 'stowage_session'
+/** The console's scripts send this header with any value. */
+const consoleHeader = 'x-stowage-console'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route works although the cookie's session has ended. */
+    ignoresCookie?: boolean
+  }
+}
+
+export async function acceptSessionCookies(app: FastifyInstance): Promise<void> {
+  await app.register(cookie)
+}
+
+/** Returns the token in the cookie; null if there is none or the header is missing. */
+export function cookieToken({ headers, cookies }: FastifyRequest): string | null {
+  return headers[consoleHeader] === undefined ? null : (cookies[cookieName] ?? null)
+}
+
+export function setSessionCookie(request: FastifyRequest, reply: FastifyReply, token: string, expires?: Date): void {
+  reply.setCookie(cookieName, token, { ...attributes(request), ...(expires && { expires }) })
+}
+
+export function clearSessionCookie(request: FastifyRequest, reply: FastifyReply): void {
+  reply.clearCookie(cookieName, attributes(request))
+}
+
+function attributes({ protocol }: FastifyRequest) {
+  return { path: '/', httpOnly: true, sameSite: 'strict', secure: protocol === 'https' } as const
+}

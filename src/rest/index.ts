@@ -1,0 +1,18 @@
+import type { FastifyInstance } from 'fastify'
+import type { Services } from '../services/index.ts'
+import type { HandOver } from '../settings.ts'
+import { downloadRoute } from './download.ts'
+import { oauthCallbackRoute } from './oauth/callback.ts'
+import { oauthStartRoute } from './oauth/start.ts'
+import { uploadRoute } from './upload.ts'
+
+/** Adds the REST endpoints for uploads, downloads and OAuth. */
+export async function registerRest(
+  app: FastifyInstance,
+  { services, handOver }: { services: Services; handOver: HandOver | null },
+): Promise<void> {
+  oauthStartRoute(app, services)
+  oauthCallbackRoute(app, services)
+  downloadRoute(app, services, handOver)
+  await app.register(scope => uploadRoute(scope, services))
+}

@@ -1,0 +1,25 @@
+import type { FastifyInstance } from 'fastify'
+import { originOf } from '../../http/authentication.ts'
+import type { Services } from '../../services/index.ts'
+import { browserKeyOf } from './browser-key.ts'
+import { sendFailure } from './failure.ts'
+import { html, sendPage } from './page.ts'
+
+/**
+ * `GET ?code=&state=`, or `?error=&error_description=&state=` (RFC 6749, section 4.1.2): where a person's browser comes
+ * back to from a vendor's consent page. A `state` works once, so HEAD, which has no effect, is not taken.
+ */
+export function oauthCallbackRoute(app: FastifyInstance, { authorization }: Services): void {
+  app.get('/webhook/callback', { exposeHeadRoute: false }, async (request, reply) => {
+    const query = new URLSearchParams(request.raw.url?.split('?', 2)[1] ?? '')
+    const callback = { code: query.get('code'), state: query.get('state'), error: query.get('error') }
+    try {
+      const { name } = await authorization.complete(callback, browserKeyOf(request), originOf(request))
+      return sendPage(reply, `“${name}” is connected`, [
+        html`<p>Stowage can use the storage now. You can close this page.</p>`,
+      ])
+    } catch (error) {
+      return sendFailure(error, request, reply, query.get('error_description') ?? query.get('error'))
+    }
+  })
+}

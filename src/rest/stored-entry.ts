@@ -1,0 +1,33 @@
+import { formatPath } from '../auth/path.ts'
+import { entryId, type FileEntry } from '../services/files/index.ts'
+
+/** A stored file as the uploads answer it; the same names as in GraphQL. */
+export interface StoredEntry {
+  id: string
+  providerId: string
+  /** Absolute within the provider. */
+  path: string
+  name: string
+  /** Bytes. */
+  size: number | null
+  mimeType: string | null
+  etag: string | null
+  /** ISO 8601. */
+  modifiedAt: string | null
+  checksums: { algorithm: string; hex: string }[]
+}
+
+export function storedEntry(entry: FileEntry): StoredEntry {
+  const { providerId, name, size, mimeType, etag } = entry
+  return {
+    id: entryId(entry),
+    providerId,
+    path: formatPath(entry.path),
+    name,
+    size,
+    mimeType,
+    etag,
+    modifiedAt: entry.modifiedAt?.toISOString() ?? null,
+    checksums: Object.entries(entry.checksums).map(([algorithm, hex]) => ({ algorithm, hex })),
+  }
+}

@@ -1,0 +1,81 @@
+import multipart from '@fastify/multipart'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { formatPath } from '../auth/path.ts'
+import { requireScope } from '../auth/policy.ts'
+import { requestSignal } from '../http/connection/client-abort.ts'
+import { continueOnRead } from '../http/connection/expect-continue.ts'
+import { asTransfer } from '../http/connection/graceful-close.ts'
+import { parseContentLength, parseMimeType, requirePlainBody } from '../http/content/body-headers.ts'
+import { parseDigests, requireNoDigest } from '../http/content/digests.ts'
+import { asPrecondition, parseUploadConditions, requireNoConditions } from '../http/content/upload-conditions.ts'
+import { formatTag } from '../http/content/validators.ts'
+import { parseQuery, requireParameter } from '../http/query.ts'
+import type { Files, Place } from '../services/files/index.ts'
+import type { Services } from '../services/index.ts'
+import { downloadPath } from './download.ts'
+import { onlyOnce, type Repeatable, requireNoIdempotencyKey } from './idempotency.ts'
+import { storedEntry } from './stored-entry.ts'
+import { formLimits, uploadForm } from './upload-form.ts'
+
+/**
+ * `POST ?providerId=&path=&conflict=` with the file as the body, or with `multipart/form-data`. In a scope of its own:
+ * here every type of body is bytes that nobody parses.
+ */
+export async function uploadRoute(app: FastifyInstance, services: Services): Promise<void> {
+  app.removeAllContentTypeParsers()
+  await app.register(multipart, { preservePath: true, limits: formLimits })
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  const config = { continuesLater: true, streamsBody: true, audit: 'UPLOAD' } as const
+  app.post('/api/upload/proxy', { config }, async (request, reply) => {
+    requireScope(request.viewer, 'write')
+    requirePlainBody(request.headers)
+    continueOnRead(request.raw, reply)
+    const query = parseQuery(request.raw.url ?? '', ['providerId', 'path', 'conflict'])
+    reply.status(201)
+    if (request.isMultipart()) {
+      requireNoDigest(request.headers)
+      requireNoConditions(request.headers)
+      requireNoIdempotencyKey(request.headers)
+      return { entries: await asTransfer(app, uploadForm(services, request, query)) }
+    }
+    const upload = {
+      work: () => uploadRaw(services.files, request, query),
+      authorize: () => services.files.requireMayUpload(request.viewer, placeOf(query)),
+    }
+    return asTransfer(app, onlyOnce(services.idempotency, request, reply, upload))
+  })
+}
+
+type UploadQuery = { providerId?: string; path?: string; conflict?: string }
+
+function placeOf(query: UploadQuery): Place {
+  return {
+    providerId: requireParameter(query.providerId, 'providerId'),
+    path: requireParameter(query.path, 'path'),
+  }
+}
+
+async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQuery): Promise<Repeatable> {
+  const { headers: given, raw } = request
+  const { conflict, condition, isConditional } = parseUploadConditions(given, query.conflict)
+  const storing = files.upload(
+    request.viewer,
+    {
+      ...placeOf(query),
+      conflict,
+      condition,
+      body: raw,
+      size: parseContentLength(given),
+      mimeType: parseMimeType(given['content-type']),
+      digests: parseDigests(given),
+    },
+    requestSignal(request),
+  )
+  const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
+  const place = new URLSearchParams({ providerId: stored.providerId, path: formatPath(stored.path) })
+  const headers = {
+    Location: `${downloadPath}?${place}`,
+    ...(stored.etag !== null && { ETag: formatTag(stored.etag) }),
+  }
+  return { headers, body: storedEntry(stored) }
+}

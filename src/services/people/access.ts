@@ -1,0 +1,56 @@
+import { allProviders, type ProviderAccess, storeAccess } from '../../auth/access.ts'
+import { isId } from '../../auth/id.ts'
+import { parsePath, type StoragePath } from '../../auth/path.ts'
+import type { Member } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { findProviders } from '../../db/providers.ts'
+import { AppError } from '../../errors.ts'
+
+export interface AccessInput {
+  all?: boolean | null | undefined
+  restrictions?: { providerId: string; basePath: string }[] | null | undefined
+}
+
+const maxRestrictions = 1000
+
+/**
+ * All providers unless the input lists some. Whether they exist is not looked up here: see `requireProviders`.
+ * @throws INVALID_INPUT, INVALID_PATH
+ */
+export function parseAccess(input: AccessInput | null | undefined): ProviderAccess {
+  const restrictions = input?.restrictions ?? null
+  if (!input || (restrictions === null && input.all !== false)) return allProviders
+  if (input.all === true) {
+    throw new AppError('INVALID_INPUT', 'Give either "all: true" or "restrictions", not both.')
+  }
+  if (!restrictions || restrictions.length === 0) {
+    throw new AppError('INVALID_INPUT', 'Without access to all providers, "restrictions" lists at least one.')
+  }
+  if (restrictions.length > maxRestrictions) {
+    throw new AppError('INVALID_INPUT', `At most ${maxRestrictions} restrictions can be given.`)
+  }
+  const basePaths = new Map<string, StoragePath>()
+  for (const { providerId, basePath } of restrictions) {
+    if (basePaths.has(providerId)) {
+      throw new AppError('INVALID_INPUT', `The provider ${providerId} is listed twice: there is one entry for each.`)
+    }
+    basePaths.set(providerId, parsePath(basePath))
+  }
+  return { all: false, basePaths }
+}
+
+/** To be called once the viewer is known to cover the access. @throws NOT_FOUND */
+export async function requireProviders(db: Database, workspaceId: string, access: ProviderAccess): Promise<void> {
+  if (access.all) return
+  const ids = [...access.basePaths.keys()]
+  const known = ids.filter(isId)
+  const found = known.length === 0 ? [] : await findProviders(db, known)
+  const existing = new Set(found.filter(record => record.workspaceId === workspaceId).map(record => record.id))
+  const missing = ids.find(id => !existing.has(id))
+  if (missing !== undefined) throw new AppError('NOT_FOUND', `There is no provider ${missing}.`)
+}
+
+/** For the audit log: what a member has, or is to get. */
+export function given({ role, access }: Pick<Member, 'role' | 'access'>) {
+  return { role, providerAccess: storeAccess(access) }
+}

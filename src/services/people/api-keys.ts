@@ -1,0 +1,160 @@
+import { storeAccess } from '../../auth/access.ts'
+import { generateApiKey } from '../../auth/api-key.ts'
+import { isId } from '../../auth/id.ts'
+import { requireCovers, requireKeyManager, requireMayAssign, requireScope } from '../../auth/policy.ts'
+import { highestScope, includesScope, type Scope, scopes } from '../../auth/scopes.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import { type ApiKey, findApiKey, insertApiKey, listApiKeys, renameApiKey, revokeApiKey } from '../../db/api-keys.ts'
+import type { Database } from '../../db/client.ts'
+import { findMember } from '../../db/members.ts'
+import { AppError } from '../../errors.ts'
+import type { Audit } from '../audit/index.ts'
+import { parseFuture, parseName, parsePageSize } from '../input.ts'
+import { type AccessInput, parseAccess, requireProviders } from './access.ts'
+
+/** Of one member. */
+export const maxActiveKeys = 100
+export const maxKeysPage = 100
+
+export type ApiKeyState = 'active' | 'expired' | 'revoked'
+
+export interface CreateApiKey {
+  name: string
+  scopes: readonly Scope[]
+  providerAccess?: AccessInput | null | undefined
+  expiresAt?: Date | null | undefined
+}
+
+export function apiKeyState(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now = new Date()): ApiKeyState {
+  if (key.revokedAt) return 'revoked'
+  return key.expiresAt && key.expiresAt <= now ? 'expired' : 'active'
+}
+
+export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
+  /** The viewer's own, or one of a member whom the viewer manages. */
+  async function managed(viewer: Viewer, id: string): Promise<ApiKey> {
+    const key = isId(id) ? await findApiKey(db, viewer.member.workspaceId, id) : null
+    const visible = key?.userId === viewer.member.userId || includesScope(viewer.scope, 'admin')
+    if (!key || !visible) throw new AppError('NOT_FOUND', 'There is no such API key.')
+    if (key.userId !== viewer.member.userId) await requireManages(viewer, key.userId)
+    return key
+  }
+
+  async function requireManages(viewer: Viewer, userId: string): Promise<void> {
+    requireScope(viewer, 'admin')
+    const member = isId(userId) ? await findMember(db, viewer.member.workspaceId, userId) : null
+    if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
+    requireMayAssign(viewer, member)
+  }
+
+  return {
+    /** `key` is the full value, shown this once. @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS */
+    create(viewer: Viewer | null, input: CreateApiKey): Promise<{ apiKey: ApiKey; key: string }> {
+      return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
+        const maker = requireKeyManager(viewer)
+        const name = parseName(input.name, 'The name of a key')
+        const given = scopes.filter(scope => input.scopes.includes(scope))
+        if (given.length === 0)
+          throw new AppError('INVALID_INPUT', 'A key has at least one scope: read, write or admin.')
+        const access = parseAccess(input.providerAccess)
+        const expiresAt = input.expiresAt ? parseFuture(input.expiresAt, 'The expiry of a key') : null
+        // "All providers" means all that the owner reaches, so it never exceeds them.
+        requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })
+        requireEarlierExpiry(maker, expiresAt)
+        await requireProviders(db, maker.member.workspaceId, access)
+        const { key, keyHash, displayPrefix } = generateApiKey()
+        const { userId, workspaceId } = maker.member
+        const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, scopes: given, access, expiresAt }
+        const providerAccess = storeAccess(access)
+        recording.add({ details: { name, displayPrefix, scopes: given, providerAccess, expiresAt } })
+        return recording.commit(async change => {
+          const apiKey = await insertApiKey(change, values, maxActiveKeys)
+          if (!apiKey) throw tooManyKeys()
+          recording.add({ subject: { kind: 'API_KEY', id: apiKey.id } })
+          return { apiKey, key }
+        })
+      })
+    },
+
+    /**
+     * One's own, or those of a member whom the viewer manages; the newest first.
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT, INVALID_CURSOR
+     */
+    async list(
+      viewer: Viewer | null,
+      query: { ofUser?: string | null | undefined; includeInactive: boolean },
+      page: { first: number; after?: string | null | undefined },
+    ): Promise<{ items: { key: ApiKey; cursor: string }[]; hasNext: boolean }> {
+      const manager = requireKeyManager(viewer)
+      const { workspaceId } = manager.member
+      const userId = query.ofUser ?? manager.member.userId
+      if (userId !== manager.member.userId) await requireManages(manager, userId)
+      const limit = parsePageSize(page.first, maxKeysPage)
+      const after = page.after == null ? null : decodeCursor(page.after)
+      const { includeInactive } = query
+      const found = await listApiKeys(db, { workspaceId, userId }, { limit: limit + 1, after, includeInactive })
+      const items = found.slice(0, limit).map(key => ({ key, cursor: encodeCursor(key.id) }))
+      return { items, hasNext: found.length > limit }
+    },
+
+    async get(viewer: Viewer | null, id: string): Promise<ApiKey> {
+      return managed(requireKeyManager(viewer), id)
+    },
+
+    rename(viewer: Viewer | null, id: string, name: string): Promise<ApiKey> {
+      return audit.recorded(viewer, 'API_KEY_RENAME', { subject: { kind: 'API_KEY', id } }, async recording => {
+        const manager = requireKeyManager(viewer)
+        const parsed = parseName(name, 'The name of a key')
+        const key = await managed(manager, id)
+        recording.add({ details: { ...described(key), newName: parsed } })
+        return recording.commit(change => renameApiKey(change, key.id, parsed))
+      })
+    },
+
+    /** At once and for good. */
+    revoke(viewer: Viewer | null, id: string): Promise<ApiKey> {
+      return audit.recorded(viewer, 'API_KEY_REVOKE', { subject: { kind: 'API_KEY', id } }, async recording => {
+        const key = await managed(requireKeyManager(viewer), id)
+        recording.add({ details: described(key) })
+        return recording.commit(change => revokeApiKey(change, key.id))
+      })
+    },
+
+    /** The key that a request came with. */
+    async own(viewer: Viewer): Promise<ApiKey | null> {
+      return viewer.kind === 'API_KEY' ? findApiKey(db, viewer.member.workspaceId, viewer.credentialId) : null
+    },
+  }
+}
+
+function tooManyKeys(): AppError {
+  const message = `You have ${maxActiveKeys} active API keys, which is the limit: revoke one that is not used any more.`
+  return new AppError('TOO_MANY_KEYS', message)
+}
+
+function encodeCursor(id: string): string {
+  return Buffer.from(id).toString('base64url')
+}
+
+/** @throws INVALID_CURSOR */
+function decodeCursor(cursor: string): string {
+  const id = Buffer.from(cursor, 'base64url').toString()
+  if (!isId(id) || encodeCursor(id) !== cursor) throw new AppError('INVALID_CURSOR')
+  return id
+}
+
+/** For the audit log: whose and which. */
+function described({ name, displayPrefix, userId }: ApiKey) {
+  return { name, displayPrefix, ownerId: userId }
+}
+
+/** What a key makes does not outlive it; a session's end says nothing about what was made in it. */
+export function requireEarlierExpiry(maker: Viewer, expiresAt: Date | null): void {
+  if (maker.kind !== 'API_KEY' || !maker.expiresAt) return
+  if (!expiresAt || expiresAt > maker.expiresAt) {
+    throw new AppError(
+      'EXCEEDS_OWN_REACH',
+      `What this key makes expires with it at the latest: give an expiresAt up to ${maker.expiresAt.toISOString()}.`,
+    )
+  }
+}

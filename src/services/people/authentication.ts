@@ -1,0 +1,36 @@
+import type { Secrets } from '../../auth/secrets.ts'
+import { sessionTokens } from '../../auth/session-token.ts'
+import type { Database } from '../../db/client.ts'
+import type { FindRecord } from '../../storage/records.ts'
+import { createGrantWatch } from '../grant-watch.ts'
+import { createLimits, type LimitSettings } from '../limits/index.ts'
+import { createCredentials } from './credentials.ts'
+import { createKeyUsage } from './key-usage.ts'
+
+export type Authentication = ReturnType<typeof createAuthentication>
+
+/** Who a request stands for, and whether its work may go on. Storage needs this before it can be created. */
+export function createAuthentication(options: {
+  db: Database
+  secrets: Secrets
+  record: FindRecord
+  limits: LimitSettings
+  onError: (error: unknown) => void
+}) {
+  const { db, secrets, record, onError } = options
+  const tokens = sessionTokens(secrets)
+  const usage = createKeyUsage(db, onError)
+  const limits = createLimits({ db, settings: options.limits, onError })
+  const credentials = createCredentials({ db, tokens, usage, limits: limits.requests })
+  const grants = createGrantWatch({ record, credentials, onError })
+  return {
+    tokens,
+    limits,
+    credentials,
+    running: grants.running,
+    async close() {
+      grants.close()
+      await Promise.all([usage.close(), limits.close()])
+    },
+  }
+}

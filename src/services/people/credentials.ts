@@ -1,0 +1,156 @@
+import { hashToken, isApiKey } from '../../auth/api-key.ts'
+import type { SessionTokens } from '../../auth/session-token.ts'
+import { keyReach, memberReach, type Origin, type Viewer } from '../../auth/viewer.ts'
+import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
+import { batched } from '../../db/batched.ts'
+import type { Database } from '../../db/client.ts'
+import { prepareSessions, type Session } from '../../db/sessions.ts'
+import { AppError } from '../../errors.ts'
+import type { RequestLimits } from '../limits/requests.ts'
+import type { KeyUsage } from './key-usage.ts'
+
+export interface Credentials {
+  /**
+   * Who a bearer token stands for. Looked up in the database each time, so that what was revoked is refused at once, on
+   * every replica. Counts as a request. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
+   */
+  authenticate(token: string, origin: Origin): Promise<Viewer>
+  /** The same for what may only carry a session: a key is no session. @throws as `authenticate` */
+  authenticateSession(token: string, origin: Origin): Promise<Viewer>
+  /**
+   * Who it stands for now, where it was last found good more than a second ago: for what is done late in a request.
+   * @throws as `authenticate`
+   */
+  confirm(viewer: Viewer): Promise<Viewer>
+  /** The same for a credential that was authenticated before, by its id; it does not count. @throws as `authenticate` */
+  recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
+}
+
+/** Milliseconds. */
+const freshness = 1000
+
+export function createCredentials({
+  db,
+  tokens,
+  usage,
+  limits,
+}: {
+  db: Database
+  tokens: SessionTokens
+  usage: KeyUsage
+  limits: RequestLimits
+}): Credentials {
+  const findSessions = prepareSessions(db)
+  const findKeysByHash = prepareOwnedApiKeys(db, 'key_hash')
+  const findKeysById = prepareOwnedApiKeys(db, 'id')
+  const sessionById = batched(async (ids: readonly string[]) => {
+    return new Map((await findSessions(ids)).map(session => [session.id, session]))
+  })
+  const keyByHash = batched(async (hashes: readonly string[]) => {
+    const found = await findKeysByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
+    return new Map(found.map(owned => [owned.hash.toString('hex'), owned]))
+  })
+  const keyById = batched(async (ids: readonly string[]) => {
+    return new Map((await findKeysById(ids)).map(owned => [owned.key.id, owned]))
+  })
+
+  function keyViewer(found: OwnedApiKey | null, origin: Origin): Viewer {
+    if (!found) throw new AppError('INVALID_CREDENTIAL', 'This API key is unknown.')
+    const { key, owner } = found
+    const now = new Date()
+    if (key.revokedAt) throw new AppError('KEY_REVOKED', 'This API key was revoked: create a new one.')
+    const viewer: Viewer = {
+      kind: 'API_KEY',
+      credentialId: key.id,
+      displayPrefix: key.displayPrefix,
+      member: owner,
+      expiresAt: key.expiresAt,
+      confirmedAt: performance.now(),
+      origin,
+      ...keyReach(owner, key),
+    }
+    requireUnexpired(viewer, now)
+    usage.note(key, now)
+    return viewer
+  }
+
+  async function byKey(key: string, origin: Origin): Promise<Viewer> {
+    const hash = hashToken(key).toString('hex')
+    using _trial = limits.tryKey(hash, origin.address)
+    const viewer = await counted(keyByHash(hash), found => keyViewer(found, origin), origin)
+    limits.countKey(hash)
+    return viewer
+  }
+
+  async function bySession(token: string, origin: Origin): Promise<Viewer> {
+    const id = tokens.verify(token)
+    if (id === null) {
+      limits.countGuess(origin.address)
+      throw new AppError(
+        'INVALID_CREDENTIAL',
+        'This token is malformed, expired or not from this server: sign in again.',
+      )
+    }
+    limits.countSession(id)
+    return counted(sessionById(id), found => sessionViewer(found, origin), origin)
+  }
+
+  async function counted<Found>(finding: Promise<Found>, viewerOf: (found: Found) => Viewer, { address }: Origin) {
+    const found = await finding
+    try {
+      return viewerOf(found)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'UNAUTHENTICATED') limits.countBad(address)
+      throw error
+    }
+  }
+
+  /** As they were found last, so that long work asks once a second, however many steps it has. */
+  const latest = new WeakMap<Viewer, Viewer>()
+
+  async function recall({ kind, credentialId, origin }: Parameters<Credentials['recall']>[0]): Promise<Viewer> {
+    return kind === 'API_KEY'
+      ? keyViewer(await keyById(credentialId), origin)
+      : sessionViewer(await sessionById(credentialId), origin)
+  }
+
+  return {
+    authenticate: (token, origin) => (isApiKey(token) ? byKey(token, origin) : bySession(token, origin)),
+    authenticateSession: bySession,
+    async confirm(viewer) {
+      const known = latest.get(viewer) ?? viewer
+      if (performance.now() - known.confirmedAt < freshness) return known
+      const now = await recall(viewer)
+      latest.set(viewer, now)
+      return now
+    },
+    recall,
+  }
+}
+
+/** @throws KEY_EXPIRED, SESSION_ENDED */
+export function requireUnexpired({ kind, expiresAt }: Pick<Viewer, 'kind' | 'expiresAt'>, now = new Date()): void {
+  if (!expiresAt || expiresAt > now) return
+  if (kind === 'SESSION') throw sessionEnded()
+  throw new AppError('KEY_EXPIRED', 'This API key has expired: create a new one.')
+}
+
+function sessionViewer(session: Session | null, origin: Origin): Viewer {
+  if (!session || session.revokedAt) throw sessionEnded()
+  const viewer: Viewer = {
+    kind: 'SESSION',
+    credentialId: session.id,
+    displayPrefix: null,
+    member: session.member,
+    expiresAt: session.expiresAt,
+    confirmedAt: performance.now(),
+    origin,
+    ...memberReach(session.member),
+  }
+  requireUnexpired(viewer)
+  return viewer
+}
+
+function sessionEnded(): AppError {
+  return new AppError('SESSION_ENDED', 'This session has ended: sign in again.')
+}

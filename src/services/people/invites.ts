@@ -1,0 +1,89 @@
+import { isId } from '../../auth/id.ts'
+import { mayAssign, requireKeyManager, requireMayAssign, requireScope } from '../../auth/policy.ts'
+import { includesRole, type Role, roles } from '../../auth/scopes.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { deleteInvite, type Invite, insertInvite, listOpenInvites, lockOpenInvite } from '../../db/invites.ts'
+import { AppError } from '../../errors.ts'
+import type { Audit } from '../audit/index.ts'
+import { parseFuture } from '../input.ts'
+import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
+import { createInviteToken } from './accounts.ts'
+import { requireEarlierExpiry } from './api-keys.ts'
+
+/** Milliseconds that an invite is good for unless it says otherwise: a week. */
+const inviteLifetime = 7 * 24 * 60 * 60 * 1000
+
+/** Nobody looks through more, and a script may leave any number. */
+export const maxInvites = 200
+
+export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
+  return {
+    /** `invite` is shown this once; one that a key made ends with the key. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
+    create(
+      viewer: Viewer | null,
+      input: { role: Role; providerAccess?: AccessInput | null | undefined; expiresAt?: Date | null | undefined },
+    ): Promise<{ invite: string; expiresAt: Date }> {
+      return audit.recorded(viewer, 'INVITE_CREATE', { details: { role: input.role } }, async recording => {
+        const admin = requireInviter(viewer)
+        const access = input.providerAccess ? parseAccess(input.providerAccess) : null
+        const gift = { role: input.role, access: access ?? admin.access }
+        requireMayAssign(admin, gift)
+        const expiresAt = input.expiresAt
+          ? parseFuture(input.expiresAt, 'The expiry of an invite')
+          : new Date(Math.min(Date.now() + inviteLifetime, keyExpiry(admin)))
+        requireEarlierExpiry(admin, expiresAt)
+        const { workspaceId, userId } = admin.member
+        if (access) await requireProviders(db, workspaceId, access)
+        const { invite, hash } = createInviteToken()
+        const apiKeyId = admin.kind === 'API_KEY' ? admin.credentialId : null
+        recording.add({ details: { gives: given(gift), expiresAt } })
+        return recording.commit(async trx => {
+          const values = { workspaceId, tokenHash: hash, ...gift, createdBy: userId, apiKeyId, expiresAt }
+          recording.add({ subject: { kind: 'INVITE', id: await insertInvite(trx, values) } })
+          return { invite, expiresAt }
+        })
+      })
+    },
+
+    /**
+     * Those that were neither used nor have expired and give no more than the viewer could give, the newest first, at most
+     * `maxInvites`. @throws SESSION_REQUIRED, SCOPE_REQUIRED
+     */
+    async list(viewer: Viewer | null): Promise<Invite[]> {
+      const admin = requireInviter(viewer)
+      const lower = roles.filter(role => includesRole(admin.member.role, role))
+      const page = { roles: lower, within: admin.access, limit: maxInvites }
+      const found = await listOpenInvites(db, admin.member.workspaceId, page)
+      // The query sees to it that these are as many as there can be; the policy decides.
+      return found.filter(invite => mayAssign(admin, invite))
+    },
+
+    /** At once and for good. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, NOT_FOUND */
+    async revoke(viewer: Viewer | null, id: string): Promise<void> {
+      await audit.recorded(viewer, 'INVITE_REVOKE', { subject: { kind: 'INVITE', id } }, async recording => {
+        const admin = requireInviter(viewer)
+        await recording.commit(async trx => {
+          const invite = isId(id) ? await lockOpenInvite(trx, admin.member.workspaceId, id) : null
+          if (!invite) {
+            throw new AppError('NOT_FOUND', 'There is no such invite: it was used or revoked already, or has expired.')
+          }
+          const { role, createdBy, expiresAt } = invite
+          recording.add({ details: { role, gives: given(invite), createdBy, expiresAt } })
+          requireMayAssign(admin, invite)
+          await deleteInvite(trx, invite.id)
+        })
+      })
+    },
+  }
+}
+
+/** @throws SESSION_REQUIRED, SCOPE_REQUIRED */
+function requireInviter(viewer: Viewer | null): Viewer {
+  return requireScope(requireKeyManager(viewer), 'admin')
+}
+
+/** Milliseconds; a session's end says nothing about what was made in it. */
+function keyExpiry({ kind, expiresAt }: Viewer): number {
+  return kind === 'API_KEY' && expiresAt ? expiresAt.getTime() : Number.POSITIVE_INFINITY
+}

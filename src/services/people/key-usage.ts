@@ -1,0 +1,51 @@
+import { type ApiKey, touchApiKeys } from '../../db/api-keys.ts'
+import type { Database } from '../../db/client.ts'
+
+export interface KeyUsage {
+  note(key: Pick<ApiKey, 'id' | 'lastUsedAt'>, now: Date): void
+  /** Writes what is still to be written. */
+  close(): Promise<void>
+}
+
+/** `lastUsedAt` is kept to the minute. */
+const precision = 60_000
+/** Milliseconds between a use and its being written, together with all others of that time. */
+const writeDelay = 500
+
+export function createKeyUsage(db: Database, onError: (error: unknown) => void): KeyUsage {
+  let pending = new Map<string, Date>()
+  /** When this server last wrote of a key, so that a burst of requests does not write until it reads its own write. */
+  const written = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let writing = Promise.resolve()
+
+  async function write(uses: Map<string, Date>): Promise<void> {
+    try {
+      await touchApiKeys(db, uses)
+    } catch (error) {
+      for (const id of uses.keys()) written.delete(id)
+      onError(error)
+    }
+  }
+
+  function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    const uses = pending
+    pending = new Map()
+    if (uses.size > 0) writing = writing.then(() => write(uses))
+    return writing
+  }
+
+  return {
+    note(key, now) {
+      const last = Math.max(key.lastUsedAt?.getTime() ?? 0, written.get(key.id) ?? 0)
+      if (now.getTime() - last < precision) return
+      if (written.size >= 10_000) written.clear()
+      written.set(key.id, now.getTime())
+      pending.set(key.id, now)
+      timer ??= setTimeout(flush, writeDelay).unref()
+    },
+    close: flush,
+  }
+}

@@ -1,0 +1,131 @@
+import { isId } from '../../auth/id.ts'
+import { requireMayAssign, requireScope } from '../../auth/policy.ts'
+import type { Role } from '../../auth/scopes.ts'
+import type { Member, Viewer } from '../../auth/viewer.ts'
+import { batched } from '../../db/batched.ts'
+import type { Change, Database } from '../../db/client.ts'
+import {
+  countOwners,
+  deleteMember,
+  findMember,
+  findMembers,
+  type Joined,
+  listMembers,
+  updateMember,
+} from '../../db/members.ts'
+import { deleteUserWithoutMembership } from '../../db/users.ts'
+import { lockWorkspace } from '../../db/workspaces.ts'
+import { AppError } from '../../errors.ts'
+import type { Audit, Recording } from '../audit/index.ts'
+import { parsePageSize } from '../input.ts'
+import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
+
+const maxPage = 200
+
+export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
+  /** One membership at a time changes; both what is and what shall be must be within the viewer's reach. */
+  async function change<T>(
+    viewer: Viewer | null,
+    userId: string,
+    recording: Recording,
+    work: (trx: Change, admin: Viewer, target: Member) => Promise<T>,
+  ): Promise<T> {
+    const admin = requireScope(viewer, 'admin')
+    const { workspaceId } = admin.member
+    return recording.commit(async trx => {
+      await lockWorkspace(trx, workspaceId)
+      const target = isId(userId) ? await findMember(trx, workspaceId, userId) : null
+      if (!target) throw new AppError('NOT_FOUND', 'There is no such member.')
+      recording.add({ details: { email: target.email, name: target.name, before: given(target) } })
+      requireMayAssign(admin, target)
+      return work(trx, admin, target)
+    })
+  }
+
+  async function requireOtherOwner(trx: Database, target: Member): Promise<void> {
+    if (target.role === 'OWNER' && (await countOwners(trx, target.workspaceId)) === 1) {
+      throw new AppError('LAST_OWNER', 'The workspace must keep an owner: make somebody else one first.')
+    }
+  }
+
+  const memberOf = batched(async (keys: readonly string[]) => {
+    const found = new Map<string, Member>()
+    for (const [workspaceId, group] of Map.groupBy(keys, key => key.slice(0, key.indexOf('/')))) {
+      const ids = group.map(key => key.slice(workspaceId.length + 1))
+      for (const member of await findMembers(db, workspaceId, ids)) found.set(`${workspaceId}/${member.userId}`, member)
+    }
+    return found
+  })
+
+  /** The member behind something that the viewer was found to be allowed to see; null where they are one no more. */
+  async function find(viewer: Viewer, userId: string): Promise<Member | null> {
+    if (userId === viewer.member.userId) return viewer.member
+    return memberOf(`${requireScope(viewer, 'admin').member.workspaceId}/${userId}`)
+  }
+
+  return {
+    find,
+
+    /** In the order of joining. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
+    async list(viewer: Viewer | null, page: { first: number; after?: string | null | undefined }) {
+      const admin = requireScope(viewer, 'admin')
+      const limit = parsePageSize(page.first, maxPage)
+      const after = page.after == null ? null : decodeCursor(page.after)
+      const found = await listMembers(db, admin.member.workspaceId, { limit: limit + 1, after })
+      const items = found.slice(0, limit).map(({ member, joined }) => ({ member, cursor: encodeCursor(joined) }))
+      return { items, hasNext: found.length > limit }
+    },
+
+    /** As `find`. @throws NOT_FOUND */
+    async owner(viewer: Viewer, userId: string): Promise<Member> {
+      const member = await find(viewer, userId)
+      if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
+      return member
+    },
+
+    /** @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, NOT_FOUND */
+    update(
+      viewer: Viewer | null,
+      input: { userId: string; role?: Role | null | undefined; providerAccess?: AccessInput | null | undefined },
+    ): Promise<Member> {
+      const subject = { kind: 'MEMBER', id: input.userId } as const
+      return audit.recorded(viewer, 'MEMBER_UPDATE', { subject }, async recording => {
+        const asked = input.providerAccess ? parseAccess(input.providerAccess) : null
+        return change(viewer, input.userId, recording, async (trx, admin, target) => {
+          if (target.userId === admin.member.userId) throw new AppError('OWN_MEMBERSHIP')
+          const next = { role: input.role ?? target.role, access: asked ?? target.access }
+          recording.add({ details: { after: given(next) } })
+          requireMayAssign(admin, next)
+          if (asked) await requireProviders(trx, target.workspaceId, asked)
+          if (next.role !== 'OWNER') await requireOtherOwner(trx, target)
+          await updateMember(trx, target.workspaceId, target.userId, next)
+          return { ...target, ...next }
+        })
+      })
+    },
+
+    /** Their sessions and keys end with them. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, LAST_OWNER, NOT_FOUND */
+    async remove(viewer: Viewer | null, userId: string): Promise<void> {
+      const subject = { kind: 'MEMBER', id: userId } as const
+      await audit.recorded(viewer, 'MEMBER_REMOVE', { subject }, recording =>
+        change(viewer, userId, recording, async (trx, _admin, target) => {
+          await requireOtherOwner(trx, target)
+          await deleteMember(trx, target.workspaceId, target.userId)
+          await deleteUserWithoutMembership(trx, target.userId)
+        }),
+      )
+    },
+  }
+}
+
+function encodeCursor({ at, userId }: Joined): string {
+  return Buffer.from(`${at.getTime()}/${userId}`).toString('base64url')
+}
+
+/** @throws INVALID_CURSOR */
+function decodeCursor(cursor: string): Joined {
+  const [time = '', userId = ''] = Buffer.from(cursor, 'base64url').toString().split('/')
+  const joined = { at: new Date(Number(time)), userId }
+  if (!/^\d{1,15}$/.test(time) || !isId(userId) || encodeCursor(joined) !== cursor) throw new AppError('INVALID_CURSOR')
+  return joined
+}

@@ -1,0 +1,297 @@
+import { randomUUID } from 'node:crypto'
+import type { ConfigSchema, Quota, StorageProvider } from '../../../adapters/contract.ts'
+import { basePathIn } from '../../auth/access.ts'
+import { authorize, needs } from '../../auth/needs.ts'
+import { root } from '../../auth/path.ts'
+import { grantReach, requireEveryProvider, requireScope } from '../../auth/policy.ts'
+import { includesScope } from '../../auth/scopes.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import {
+  deleteProvider,
+  insertProvider,
+  listProviders,
+  type ProviderRecord,
+  renameProvider,
+  setProviderStatus,
+  updateProvider,
+} from '../../db/providers.ts'
+import { AppError } from '../../errors.ts'
+import type { Config } from '../../storage/config.ts'
+import { fromAdapter } from '../../storage/errors.ts'
+import type { Storage } from '../../storage/index.ts'
+import type { Adapter } from '../../storage/registry.ts'
+import { needsAuthorization } from '../../storage/tokens.ts'
+import { checkPage, checkQuota } from '../../storage/validate-entry.ts'
+import { cut } from '../audit/event.ts'
+import type { Audit } from '../audit/index.ts'
+import { parseName } from '../input.ts'
+import type { ResumableUploads } from '../uploads/index.ts'
+
+/** Of a configuration, that an event of the audit log names. */
+const maxProperties = 50
+
+export interface Capabilities {
+  serverSideCopy: boolean
+  serverSideMove: boolean
+  emptyFolders: boolean
+  resumableUpload: boolean
+  /** Bytes; null is no limit. */
+  maxFileSize: number | null
+}
+
+export function createProviders(options: {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  audit: Audit
+  uploads: Pick<ResumableUploads, 'abandon'>
+}) {
+  const { db, secrets, storage, audit, uploads } = options
+
+  function adapterOf(type: string): Adapter {
+    const adapter = storage.adapters.find(type)
+    if (adapter) return adapter
+    const known = storage.adapters.list().map(({ definition }) => definition.type)
+    throw new AppError('INVALID_INPUT', `There is no provider type "${type}"; this server has ${known.join(', ')}.`)
+  }
+
+  /** Asks the back end for its root. */
+  async function probe(provider: StorageProvider): Promise<void> {
+    const asked = { cursor: null, limit: 1 }
+    await storage.ask(null, async call => checkPage(await provider.list(root, { ...call, limit: 1 }), asked, () => {}))
+  }
+
+  /** An opened back end may be stuck with what is gone (a disk that was mounted anew): then it is opened again. */
+  async function reopen(record: ProviderRecord): Promise<void> {
+    await storage.tryOut(adapterOf(record.type), storage.config(record), probe, record)
+    await storage
+      .provider(record)
+      .then(probe)
+      .catch(() => storage.forget(record.id))
+  }
+
+  /** Before somebody has given consent: what the configuration lacks can be told without asking the back end. */
+  async function look(adapter: Adapter, config: Config): Promise<void> {
+    await storage
+      .tryOut(adapter, config, async () => {})
+      .catch(error => {
+        if (!(error instanceof AppError) || error.reason !== 'NEEDS_RECONNECT') throw error
+      })
+  }
+
+  function seal(id: string, adapter: Adapter, config: Config) {
+    const { open, secret } = adapter.rules.split(config)
+    const sealedSecrets = Object.keys(secret).length > 0 ? secrets.seal('provider', id, JSON.stringify(secret)) : null
+    return { config: open, sealedSecrets }
+  }
+
+  return {
+    /** The adapters of this server. @throws SCOPE_REQUIRED */
+    types(viewer: Viewer | null): Adapter[] {
+      requireScope(viewer, 'read')
+      return storage.adapters.list()
+    },
+
+    /** Those that the viewer reaches, the oldest first. @throws SCOPE_REQUIRED */
+    async list(viewer: Viewer | null): Promise<ProviderRecord[]> {
+      const { access, member } = requireScope(viewer, 'read')
+      const all = await listProviders(db, member.workspaceId)
+      return all.filter(record => basePathIn(access, record.id) !== null)
+    },
+
+    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND */
+    async get(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
+      return storage.record(grantReach(viewer, id))
+    },
+
+    /** How to connect one, for those who may; defaults and texts can tell of the server's folders. */
+    visibleSchema(viewer: Viewer | null, { definition }: Adapter): ConfigSchema | Record<string, never> {
+      return includesScope(viewer?.scope ?? null, 'admin') ? definition.configSchema : {}
+    },
+
+    /** What those see who may change it; others see nothing of it. Secrets are never among it. */
+    visibleConfig: (viewer: Viewer | null, record: ProviderRecord): Config =>
+      manages(viewer, record) ? record.config : {},
+
+    /** As `visibleConfig`: it can tell of the server's folders and addresses. */
+    visibleStatusReason: (viewer: Viewer | null, record: ProviderRecord): string | null =>
+      manages(viewer, record) ? record.statusReason : null,
+
+    /** What it can do; nothing where it cannot be opened now. */
+    async capabilities(record: ProviderRecord): Promise<Capabilities> {
+      const provider = await storage.provider(record).catch(() => null)
+      return {
+        serverSideCopy: provider?.copy !== undefined,
+        serverSideMove: provider?.move !== undefined,
+        emptyFolders: provider?.traits.emptyDirectories ?? false,
+        resumableUpload: provider?.resumable !== undefined,
+        maxFileSize: provider?.traits.maxFileSize ?? null,
+      }
+    },
+
+    /** Null where the back end cannot say, and for who reaches only a part of it. @throws UNAVAILABLE, ... */
+    async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
+      if (grantReach(viewer, record.id).path !== root) return null
+      const provider = await storage.provider(record)
+      if (!provider.quota) return null
+      return storage.ask(signal, async call => checkQuota(await provider.quota?.(call)))
+    },
+
+    /** Tries the back end before anything is stored. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CONFIG */
+    connect(viewer: Viewer | null, input: { type: string; name: string; config: unknown }): Promise<ProviderRecord> {
+      const details = { type: cut(input.type) }
+      return audit.recorded(viewer, 'PROVIDER_CONNECT', { providerName: cut(input.name), details }, async recording => {
+        const { workspaceId } = requireEveryProvider(viewer, 'admin').member
+        const name = parseName(input.name, 'The name of a provider')
+        const adapter = adapterOf(input.type)
+        const config = adapter.rules.parse(input.config)
+        const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
+        await (awaitsConsent ? look(adapter, config) : storage.tryOut(adapter, config, probe))
+        const id = randomUUID()
+        recording.add({ place: { providerId: id }, providerName: name })
+        return recording.commit(change =>
+          insertProvider(change, {
+            id,
+            workspaceId,
+            type: input.type,
+            name,
+            ...seal(id, adapter, config),
+            ...(awaitsConsent ? awaitingConsent : { status: 'CONNECTED', statusReason: null }),
+          }),
+        )
+      })
+    },
+
+    /**
+     * Properties that `config` names are replaced, null takes one away, the rest stays. Secrets stay only where no property
+     * changes that decides where they are sent or whom they belong to; otherwise `config` has to name each of them, and an
+     * OAuth consent ends.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_CONFIG, PRECONDITION_FAILED
+     */
+    update(
+      viewer: Viewer | null,
+      input: { id: string; name?: string | null | undefined; config?: unknown },
+    ): Promise<ProviderRecord> {
+      const place = { providerId: input.id }
+      return audit.recorded(viewer, 'PROVIDER_UPDATE', { place }, async recording => {
+        const record = await storage.record(authorize(viewer, needs.manageProvider, input)[0])
+        recording.add({ providerName: record.name })
+        const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
+        if (name !== undefined) recording.add({ details: { newName: name } })
+        if (input.config == null) {
+          if (name === undefined) return record
+          return recording.commit(async change => present(await renameProvider(change, record.id, name)))
+        }
+        const adapter = adapterOf(record.type)
+        const stored = storage.config(record)
+        const changes = parseChanges(input.config)
+        const config = adapter.rules.parse(mergeConfig(stored, changes))
+        const moved = adapter.rules.movedBy(stored, config)
+        requireSecretsAgain(moved, Object.keys(adapter.rules.split(stored).secret), changes)
+        const isMoved = moved.length > 0
+        const awaitsConsent =
+          needsAuthorization(adapter.definition.oauth, config) && (isMoved || record.status !== 'CONNECTED')
+        // Only trying tells whether what was consented to is what the new configuration asks for.
+        await (awaitsConsent
+          ? look(adapter, config)
+          : storage.tryOut(adapter, config, probe, isMoved ? undefined : record))
+        // Names only: values can be secrets.
+        recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
+        return recording.commit(async change => {
+          const updated = await updateProvider(change, record, {
+            ...(name !== undefined && { name }),
+            ...seal(record.id, adapter, config),
+            ...(awaitsConsent ? isMoved && awaitingConsent : { status: 'CONNECTED', statusReason: null }),
+          })
+          if (!updated) {
+            throw new AppError('PRECONDITION_FAILED', 'The provider was changed by somebody else meanwhile: try again.')
+          }
+          if (isMoved) await storage.tokens.remove(change, record.id)
+          return updated
+        })
+      })
+    },
+
+    /** What is stored at the back end stays there, what is not complete goes. @throws as `update` */
+    async disconnect(viewer: Viewer | null, id: string): Promise<void> {
+      await audit.recorded(viewer, 'PROVIDER_DISCONNECT', { place: { providerId: id } }, async recording => {
+        const [granted] = authorize(viewer, needs.manageProvider, { id })
+        const record = await storage.record(granted)
+        recording.add({ providerName: record.name })
+        await uploads.abandon(record.id)
+        await recording.commit(change => deleteProvider(change, record.id))
+        storage.forget(record.id)
+      })
+    },
+
+    /** Asks the back end now and keeps what it says as the status. @throws as `update` */
+    test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
+      return audit.recorded(viewer, 'PROVIDER_TEST', { place: { providerId: id } }, async recording => {
+        const [granted] = authorize(viewer, needs.manageProvider, { id })
+        const record = await storage.record(granted)
+        const outcome = await reopen(record).then(
+          () => ({ status: 'CONNECTED', statusReason: null }) as const,
+          error => statusOf(record, fromAdapter(error)),
+        )
+        recording.add({ providerName: record.name, details: { status: outcome.status } })
+        await recording.commit(change => setProviderStatus(change, record, outcome))
+        return storage.record(granted)
+      })
+    },
+  }
+}
+
+const awaitingConsent = {
+  status: 'NEEDS_AUTHORIZATION',
+  statusReason: 'Somebody has to give consent: use the authorization address.',
+} as const
+
+function manages(viewer: Viewer | null, record: ProviderRecord): boolean {
+  return viewer !== null && includesScope(viewer.scope, 'admin') && basePathIn(viewer.access, record.id) === root
+}
+
+/** @throws NOT_FOUND */
+function present(record: ProviderRecord | null): ProviderRecord {
+  if (!record) throw new AppError('NOT_FOUND', 'There is no such provider.')
+  return record
+}
+
+function statusOf(record: ProviderRecord, error: unknown): Pick<ProviderRecord, 'status' | 'statusReason'> {
+  const { reason, message } = error instanceof AppError ? error : new AppError('INTERNAL', undefined, { cause: error })
+  if (reason !== 'NEEDS_RECONNECT') return { status: 'UNAVAILABLE', statusReason: message }
+  // A consent that never was is not gone.
+  const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : reason
+  return { status, statusReason: message }
+}
+
+function propertiesOf(config: unknown): string[] {
+  return Object.keys(config ?? {}).slice(0, maxProperties)
+}
+
+/** @throws INVALID_CONFIG */
+function parseChanges(config: unknown): Config {
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+    throw new AppError('INVALID_CONFIG', 'The configuration is a JSON object.')
+  }
+  return { ...config }
+}
+
+function mergeConfig(stored: Config, changes: Config): Config {
+  return Object.fromEntries(Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null))
+}
+
+/**
+ * @param moved see `ConfigRules.movedBy`
+ * @throws INVALID_CONFIG naming each secret that would go along
+ */
+function requireSecretsAgain(moved: readonly string[], secrets: readonly string[], changes: Config): void {
+  const missing = secrets.filter(name => !Object.hasOwn(changes, name))
+  if (moved.length === 0 || missing.length === 0) return
+  const because = moved.map(name => `"${name}"`).join(', ')
+  const problems = missing.map(name => `"${name}" must be entered again, as ${because} changed`)
+  throw new AppError('INVALID_CONFIG', `Stored secrets are not sent elsewhere: ${problems.join('; ')}.`, {
+    facts: { properties: missing },
+  })
+}

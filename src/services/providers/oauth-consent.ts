@@ -1,0 +1,207 @@
+/** OAuth consent for providers that need one: asked for by an administrator, completed by their browser. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { OAuthFlow } from '../../../adapters/contract.ts'
+import { hashToken } from '../../auth/api-key.ts'
+import { authorize, needs } from '../../auth/needs.ts'
+import { bindState, createBrowserKey, createTicket, isBoundState, ticketOf } from '../../auth/oauth-state.ts'
+import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
+import type { Origin, Viewer } from '../../auth/viewer.ts'
+import type { Change, Database } from '../../db/client.ts'
+import { findMember } from '../../db/members.ts'
+import {
+  deleteOAuthStatesExpiredBefore,
+  findOAuthState,
+  insertOAuthState,
+  type OAuthState,
+  takeOAuthState,
+} from '../../db/oauth-states.ts'
+import { type ProviderRecord, updateProvider } from '../../db/providers.ts'
+import { findWorkspace } from '../../db/workspaces.ts'
+import { AppError } from '../../errors.ts'
+import type { Config } from '../../storage/config.ts'
+import { fromAdapter } from '../../storage/errors.ts'
+import type { Storage } from '../../storage/index.ts'
+import { checkTokens, needsAuthorization, withinTime } from '../../storage/tokens.ts'
+import type { Audit } from '../audit/index.ts'
+import type { Credentials } from '../people/credentials.ts'
+
+/** What the vendor's redirect brings (RFC 6749, section 4.1.2); each is absent where it is null. */
+export interface Callback {
+  code: string | null
+  state: string | null
+  error: string | null
+}
+
+/** What is kept of a consent under way, encrypted. */
+interface Pending {
+  /** What it was begun with. */
+  by: Pick<Viewer, 'kind' | 'credentialId'>
+  /** Of the provider: a code must not go where another configuration sends it. */
+  version: number
+  codeVerifier: string
+  redirectUri: string
+}
+
+/** What a person has to know before they leave for the vendor. */
+export interface PendingConsent {
+  /** Of whoever asks for it. */
+  email: string
+  workspaceName: string
+  providerName: string
+  /** For people. */
+  vendor: string
+  /** Where to give consent; the vendor's answer counts only from the browser with this key. */
+  vendorUrl(browserKey: string): string
+}
+
+/** Milliseconds that a person has for it. */
+const lifetime = 10 * 60 * 1000
+
+export function createAuthorization(options: {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  credentials: Pick<Credentials, 'recall'>
+  audit: Audit
+}) {
+  const { db, secrets, storage, credentials, audit } = options
+
+  function flowOf(record: ProviderRecord): { flow: OAuthFlow<Config>; config: Config } {
+    const flow = storage.adapters.find(record.type)?.definition.oauth
+    const config = storage.config(record)
+    if (!flow || !needsAuthorization(flow, config)) {
+      throw new AppError('INVALID_INPUT', `The provider "${record.name}" needs no authorization.`)
+    }
+    return { flow, config }
+  }
+
+  /** @throws as an adapter's errors are told */
+  function vendorUrl(record: ProviderRecord, { codeVerifier, redirectUri }: Pending, state: string): string {
+    const { flow, config } = flowOf(record)
+    // RFC 7636, section 4.2: S256.
+    const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url')
+    try {
+      return flow.authorizeUrl(config, { redirectUri, state, codeChallenge }).href
+    } catch (error) {
+      throw fromAdapter(error)
+    }
+  }
+
+  async function begin(change: Change, viewer: Viewer, record: ProviderRecord, baseUrl: string): Promise<string> {
+    const pending: Pending = {
+      by: { kind: viewer.kind, credentialId: viewer.credentialId },
+      version: record.version,
+      codeVerifier: randomBytes(32).toString('base64url'),
+      redirectUri: `${baseUrl}/webhook/callback`,
+    }
+    const ticket = createTicket()
+    // What the adapter misses is told to whoever can enter it.
+    vendorUrl(record, pending, bindState(ticket, createBrowserKey()))
+    const stateHash = hashToken(ticket)
+    const { userId, workspaceId } = viewer.member
+    const sealed = secrets.seal('consent', stateHash.toString('hex'), JSON.stringify(pending))
+    const expiresAt = new Date(Date.now() + lifetime)
+    await insertOAuthState(change, { stateHash, providerId: record.id, workspaceId, userId, sealed, expiresAt })
+    return `${baseUrl}/oauth/start?ticket=${ticket}`
+  }
+
+  function unseal(stored: OAuthState, stateHash: Buffer): Pending {
+    try {
+      return JSON.parse(secrets.open('consent', stateHash.toString('hex'), stored.sealed))
+    } catch (cause) {
+      if (!(cause instanceof SecretMismatch)) throw cause
+      throw new AppError('INVALID_STATE', `${cause.message} Authorize the provider again.`, { cause })
+    }
+  }
+
+  /** What it was begun with must still be good, and reach the provider as it was then. */
+  async function confirm({ by, version }: Pending, providerId: string, origin: Origin) {
+    const now = await credentials.recall({ ...by, origin })
+    const [granted] = authorize(now, needs.manageProvider, { id: providerId })
+    const record = await storage.record(granted)
+    if (record.version !== version) throw changedMeanwhile()
+    return { record, viewer: granted.viewer }
+  }
+
+  return {
+    /**
+     * Where the person goes to give consent: a page of this server, whose address for browsers is `baseUrl`.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT where the provider needs none
+     */
+    authorize(viewer: Viewer | null, id: string, baseUrl: string): Promise<string> {
+      return audit.recorded(viewer, 'PROVIDER_AUTHORIZE', { place: { providerId: id } }, async recording => {
+        const [granted] = authorize(viewer, needs.manageProvider, { id })
+        const record = await storage.record(granted)
+        return recording.commit(change => begin(change, granted.viewer, record, baseUrl))
+      })
+    },
+
+    /** Changes nothing. @throws as `complete` */
+    async pending(ticket: string, origin: Origin): Promise<PendingConsent> {
+      const stateHash = hashToken(ticket)
+      const found = await findOAuthState(db, stateHash)
+      if (!found) throw new AppError('INVALID_STATE')
+      const pending = unseal(found, stateHash)
+      const { record, viewer } = await confirm(pending, found.providerId, origin)
+      const workspace = await findWorkspace(db, found.workspaceId)
+      return {
+        email: viewer.member.email,
+        workspaceName: workspace?.name ?? '',
+        providerName: record.name,
+        vendor: storage.adapters.find(record.type)?.definition.title ?? record.type,
+        vendorUrl: browserKey => vendorUrl(record, pending, bindState(ticket, browserKey)),
+      }
+    },
+
+    /**
+     * What it was begun with must still be good, and reach the provider. Each state works once, in one browser.
+     * @param browserKey null where the browser has none
+     * @throws INVALID_STATE, AUTHORIZATION_REFUSED, KEY_REVOKED, SESSION_ENDED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, UNAVAILABLE, ...
+     */
+    async complete(
+      { code, state, error }: Callback,
+      browserKey: string | null,
+      origin: Origin,
+    ): Promise<ProviderRecord> {
+      const stateHash = hashToken(ticketOf(state ?? ''))
+      const taken = state === null ? null : await takeOAuthState(db, stateHash)
+      if (!taken || state === null) throw new AppError('INVALID_STATE')
+      const pending = unseal(taken, stateHash)
+      const { by, codeVerifier, redirectUri } = pending
+      const member = await findMember(db, taken.workspaceId, taken.userId)
+      const credential = { kind: by.kind, id: by.credentialId }
+      const facts = { place: { providerId: taken.providerId }, credential, ...(member && { user: member }) }
+      return audit.recorded({ origin }, 'PROVIDER_CONSENT', facts, async recording => {
+        if (!isBoundState(state, browserKey)) {
+          throw new AppError('INVALID_STATE', 'This authorization was begun in another browser, or without cookies.')
+        }
+        const { record } = await confirm(pending, taken.providerId, origin)
+        if (error !== null || code === null) throw new AppError('AUTHORIZATION_REFUSED')
+        const { flow, config } = flowOf(record)
+        const given = { code, codeVerifier, redirectUri }
+        const tokens = await withinTime(flow.exchange(config, given, storage.network)).then(checkTokens, cause => {
+          throw fromAdapter(cause)
+        })
+        // The vendor may have taken its time.
+        await credentials
+          .recall({ ...by, origin })
+          .then(viewer => authorize(viewer, needs.manageProvider, { id: taken.providerId }))
+        return recording.commit(async trx => {
+          // A new version: what was opened with the consent of somebody else is not used again.
+          const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })
+          if (!connected) throw changedMeanwhile()
+          await storage.tokens.put(trx, record.id, tokens)
+          return connected
+        })
+      })
+    },
+
+    async sweep(): Promise<void> {
+      await deleteOAuthStatesExpiredBefore(db, new Date())
+    },
+  }
+}
+
+function changedMeanwhile(): AppError {
+  return new AppError('INVALID_STATE', 'The provider was changed meanwhile: authorize it again.')
+}

@@ -1,0 +1,61 @@
+/** A repeated upload is harmless: draft-ietf-httpapi-idempotency-key-header. */
+import { randomUUID } from 'node:crypto'
+import { hashToken } from '../../auth/api-key.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { answerUpload, claimUpload, deleteOldUploads, giveUpUpload, holdUpload } from '../../db/idempotent-uploads.ts'
+import { AppError } from '../../errors.ts'
+
+/** Milliseconds; a third of what a silent server keeps a key. */
+const holdInterval = 20_000
+/** Milliseconds between two sweeps of one server that is used. */
+const sweepInterval = 24 * 60 * 60 * 1000
+
+export type Idempotency = ReturnType<typeof createIdempotency>
+
+export function createIdempotency({ db, onError }: { db: Database; onError: (error: unknown) => void }) {
+  let sweptAt = Number.NEGATIVE_INFINITY
+
+  function sweep(): void {
+    if (performance.now() - sweptAt < sweepInterval) return
+    sweptAt = performance.now()
+    deleteOldUploads(db).catch(onError)
+  }
+
+  return {
+    /**
+     * Does the work once for each key of a credential, and answers what it answered for a day. What fails is forgotten:
+     * it may be tried again.
+     * @param fingerprint of the request; a key stands for one
+     * @throws IDEMPOTENCY_KEY_REUSED, REQUEST_UNDER_WAY, as `work`
+     */
+    async once<T extends object>(
+      viewer: Viewer,
+      { key, fingerprint }: { key: string; fingerprint: string },
+      work: () => Promise<T>,
+    ): Promise<{ answer: T; isRepeated: boolean }> {
+      sweep()
+      const at = { credentialId: viewer.credentialId, keyHash: hashToken(key) }
+      const attempt = randomUUID()
+      const print = hashToken(fingerprint)
+      const record = await claimUpload(db, at, { fingerprint: print, attempt })
+      if (record.attempt !== attempt) {
+        if (!record.fingerprint.equals(print)) throw new AppError('IDEMPOTENCY_KEY_REUSED')
+        if (!record.answer) throw new AppError('REQUEST_UNDER_WAY')
+        return { answer: record.answer as T, isRepeated: true }
+      }
+      const timer = setInterval(() => void holdUpload(db, at, attempt).catch(onError), holdInterval).unref()
+      try {
+        const answer = await work()
+        // Stored is stored: whoever asked is told so, also where that cannot be noted.
+        await answerUpload(db, at, attempt, answer).catch(onError)
+        return { answer, isRepeated: false }
+      } catch (error) {
+        await giveUpUpload(db, at, attempt).catch(onError)
+        throw error
+      } finally {
+        clearInterval(timer)
+      }
+    },
+  }
+}

@@ -1,0 +1,279 @@
+/** Uploads that come in several requests: the state is in the database, where every server finds it. */
+import { randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { authorize, needs } from '../../auth/needs.ts'
+import { root, type StoragePath } from '../../auth/path.ts'
+import { grant } from '../../auth/policy.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import { requireViewer, type Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { findFinishingEmpty, findUpload, type UploadRecord } from '../../db/uploads.ts'
+import { AppError } from '../../errors.ts'
+import type { Storage } from '../../storage/index.ts'
+import type { WriteLocation } from '../../storage/location.ts'
+import type { Audit } from '../audit/index.ts'
+import {
+  type ConflictBehavior,
+  candidates,
+  isMissing,
+  nameTaken,
+  type Reservations,
+  statOrNull,
+} from '../files/conflict.ts'
+import type { Place } from '../files/entry.ts'
+import { requireFits, uploadUnderWay } from '../files/upload.ts'
+import { type Checksum, checked } from './checksum.ts'
+import { finish } from './finish.ts'
+import { createLeases, type Lease } from './lease.ts'
+import { Held } from './memory-budget.ts'
+import { receive } from './receive.ts'
+import { giveUp, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
+import type { Target } from './target.ts'
+import { blockFor, maxFileBytes, maxHeldBytes } from './upload-limits.ts'
+
+export type { UploadRecord } from '../../db/uploads.ts'
+
+export interface NewResumableUpload extends Place {
+  conflict: ConflictBehavior
+  /** Bytes; null where it will be told later. */
+  size: number | null
+  mimeType: string | null
+  /** As the client sent it, to be told again. */
+  metadata: string
+}
+
+/** An upload that this request, and no other, works on until it is disposed. */
+export interface OpenUpload extends AsyncDisposable {
+  readonly record: UploadRecord
+  /** @throws TOO_LARGE */
+  setSize(size: number): Promise<void>
+  /**
+   * Resolves with the new offset. Where a checksum is given, nothing is taken in until all of the body is known to have it.
+   * @throws TOO_LARGE, UPLOAD_LOCKED, CHECKSUM_MISMATCH; with the last byte as the upload of a file
+   */
+  write(body: Readable, signal: AbortSignal, checksum: Checksum | null): Promise<number>
+  /** Gives it up; a file that is there stays. */
+  remove(): Promise<void>
+}
+
+interface Begun {
+  viewer: Viewer
+  lease: Lease
+  location: WriteLocation
+}
+
+export type ResumableUploads = ReturnType<typeof createResumableUploads>
+
+/** Milliseconds that the back end has to take what has come of a client that went away. */
+const grace = 10_000
+/** Milliseconds for a back end that is to be disconnected, and may not answer at all. */
+const abandonTime = 10_000
+
+export function createResumableUploads(options: {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  reservations: Reservations
+  audit: Audit
+  /** Bytes. */
+  maxUploadBytes: number
+  onError: (error: unknown) => void
+}) {
+  const { db, secrets, storage, reservations, audit } = options
+  const leases = createLeases(db)
+  const context = { ...options, leases }
+
+  const at = (viewer: Viewer | null, providerId: string, path: StoragePath): Promise<WriteLocation> =>
+    storage.writeAt(grant(viewer, { scope: 'write', providerId, path }))
+
+  function maxBytesAt({ traits, resumable }: WriteLocation): number {
+    const here = resumable ? maxFileBytes(resumable) : maxHeldBytes
+    return Math.min(options.maxUploadBytes, traits.maxFileSize ?? Number.MAX_SAFE_INTEGER, here)
+  }
+
+  const targetOf = (viewer: Viewer, lease: Lease, location: WriteLocation): Target => ({
+    db,
+    secrets,
+    reservations,
+    audit,
+    viewer,
+    lease,
+    location,
+    maxBytes: maxBytesAt(location),
+  })
+
+  function opened(viewer: Viewer, lease: Lease, location: WriteLocation): OpenUpload {
+    const target = targetOf(viewer, lease, location)
+    return {
+      get record() {
+        return lease.record
+      },
+      async setSize(size) {
+        requireFits(size, target.maxBytes)
+        await lease.save({ size })
+      },
+      async write(body, signal, checksum) {
+        // Cut, too, when the grant no longer holds.
+        using running = storage.running.enter([location.grant], lease.lost)
+        const stop = AbortSignal.any([signal, lease.wanted, running.signal])
+        using work = workSignal(signal, running.signal)
+        using held = new Held()
+        const good = checksum ? await checked(body, checksum, held, stop) : body
+        if (lease.record.storedPath === null) await receive(target, good, work.signal, stop)
+        return lease.record.received
+      },
+      async remove() {
+        const { record } = lease
+        await giveUp(context, record)
+        await lease.delete()
+        if (isUnfinished(record)) audit.noteUnfinished(viewer, 'UPLOAD', unfinishedFacts(record))
+      },
+      [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
+    }
+  }
+
+  async function create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<Begun> {
+    const { providerId, conflict, size } = input
+    const [granted] = authorize(viewer, needs.create, input)
+    const { path, viewer: present } = granted
+    if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
+    const first = await storage.writeAt(granted)
+    requireFits(size ?? undefined, maxBytesAt(first))
+    const earlier = size === 0 ? await announcedBefore(present, input, signal) : null
+    if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, providerId, pathOf(earlier)) }
+    const insert = (location: WriteLocation) =>
+      leases.insert({
+        id: randomBytes(24).toString('base64url'),
+        workspaceId: present.member.workspaceId,
+        userId: present.member.userId,
+        credentialKind: present.kind,
+        credentialId: present.credentialId,
+        providerId,
+        path: location.path,
+        conflict,
+        mimeType: input.mimeType,
+        metadata: input.metadata,
+        size,
+        block: blockFor(location.resumable, size),
+      })
+    let isReserved = false
+    for (const candidate of conflict === 'RENAME' ? candidates(path, 'file') : [path]) {
+      const location = candidate === path ? first : await at(viewer, providerId, candidate)
+      // As an upload in one request holds it.
+      using reservation = conflict === 'REPLACE' ? null : reservations.take(providerId, candidate)
+      isReserved = conflict !== 'REPLACE' && !reservation
+      if (isReserved) continue
+      if (conflict !== 'REPLACE' && (await statOrNull(location, signal))) continue
+      const lease = await insert(location)
+      isReserved = !lease
+      if (lease) return { viewer: present, lease, location }
+    }
+    throw isReserved ? uploadUnderWay(path) : nameTaken(path)
+  }
+
+  /**
+   * An empty file is there as soon as it is announced. Whoever had no answer announces it again, and goes on with the first
+   * upload if nobody saw its end.
+   */
+  async function announcedBefore(
+    { kind, credentialId }: Viewer,
+    { providerId, metadata }: NewResumableUpload,
+    signal: AbortSignal,
+  ): Promise<Lease | null> {
+    const find = () => findFinishingEmpty(db, { providerId, metadata, credentialKind: kind, credentialId })
+    const earlier = await find()
+    if (!earlier) return null
+    try {
+      return await leases.take(
+        earlier.id,
+        async () => {
+          if (!(await find())) throw new AppError('NOT_FOUND')
+        },
+        signal,
+      )
+    } catch (error) {
+      if (isMissing(error)) return null
+      throw error
+    }
+  }
+
+  return {
+    /**
+     * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ROOT_IS_FIXED, ALREADY_EXISTS, TOO_LARGE,
+     * TOO_MANY_UPLOADS
+     */
+    async create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<OpenUpload> {
+      const begun = await create(viewer, input, signal).catch(error => {
+        // What is begun is told of once it is complete.
+        const { providerId, path, conflict } = input
+        if (viewer) audit.note(viewer, 'UPLOAD', { place: { providerId, path }, details: { conflict } }, error)
+        throw error
+      })
+      return await complete(begun, signal)
+    },
+
+    /**
+     * Takes it over from any other request. One that was made with another credential is as unknown.
+     * @throws NOT_FOUND, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, UPLOAD_LOCKED
+     */
+    async open(viewer: Viewer | null, id: string, signal: AbortSignal): Promise<OpenUpload> {
+      const present = requireViewer(viewer)
+      const { kind, credentialId } = present
+      const find = async () => {
+        const found = await findUpload(db, id, { credentialKind: kind, credentialId })
+        if (!found) throw new AppError('NOT_FOUND', 'There is no such upload, or it has expired: begin a new one.')
+        return found
+      }
+      const { providerId, path } = await find()
+      grant(viewer, { scope: 'write', providerId, path: path as StoragePath })
+      const lease = await leases.take(id, find, signal)
+      try {
+        return opened(present, lease, await at(viewer, providerId, path as StoragePath))
+      } catch (error) {
+        await lease[Symbol.asyncDispose]()
+        throw error
+      }
+    },
+
+    /** Of a file, whatever its provider allows. */
+    maxBytes: options.maxUploadBytes,
+
+    /** Frees what nobody can go on with; several servers may do it at once. */
+    sweep: () => sweep(context),
+    /** Frees what unfinished uploads hold at a back end that is to be disconnected. */
+    abandon: (providerId: string) => sweep(context, { providerId, time: abandonTime }),
+  }
+
+  /** An empty file is complete as soon as it is announced. */
+  async function complete({ viewer, lease, location }: Begun, signal: AbortSignal): Promise<OpenUpload> {
+    try {
+      if (lease.record.size === 0) await finish(targetOf(viewer, lease, location), [], signal)
+      return opened(viewer, lease, location)
+    } catch (error) {
+      // What may have been done is kept, for whoever announces it again.
+      if (!lease.record.finishing) await lease.delete()
+      await lease[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+}
+
+const pathOf = ({ record }: Lease) => record.path as StoragePath
+
+/** Outlives the client for a little, so that what has come of it is kept. */
+function workSignal(signal: AbortSignal, cut: AbortSignal): Disposable & { signal: AbortSignal } {
+  const late = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const onAbort = () => {
+    timer = setTimeout(() => late.abort(signal.reason), grace).unref()
+  }
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  return {
+    signal: AbortSignal.any([late.signal, cut]),
+    [Symbol.dispose]() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    },
+  }
+}

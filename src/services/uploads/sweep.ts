@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { formatPath, type StoragePath } from '../../auth/path.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import type { Database } from '../../db/client.ts'
+import { findMember } from '../../db/members.ts'
+import { findProviders } from '../../db/providers.ts'
+import { takeDeadUpload, type UploadRecord } from '../../db/uploads.ts'
+import type { Storage } from '../../storage/index.ts'
+import type { Audit, AuditFacts } from '../audit/index.ts'
+import { isMissing } from '../files/conflict.ts'
+import { type Leases, pollInterval } from './lease.ts'
+import { open } from './target.ts'
+
+export interface SweepContext {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  leases: Leases
+  audit: Audit
+  onError: (error: unknown) => void
+}
+
+/**
+ * Frees what unfinished uploads hold at their back ends, then their rows: of those that nobody can go on with, or of all
+ * of a provider, for which those who are at work are asked to let go. Several servers may do it at once.
+ * @param time milliseconds after which no more are begun
+ */
+export async function sweep(
+  context: SweepContext,
+  { providerId, time = Number.POSITIVE_INFINITY }: { providerId?: string; time?: number } = {},
+): Promise<void> {
+  const { db, leases, onError } = context
+  const failed: string[] = []
+  const until = performance.now() + time
+  while (performance.now() < until) {
+    await using lease = await leases.takeAny(id => takeDeadUpload(db, id, { providerId, except: failed }))
+    if (!lease && providerId !== undefined && (await leases.wantAll(providerId, failed))) {
+      await sleep(pollInterval)
+      continue
+    }
+    if (!lease) return
+    const { record } = lease
+    const isFree = await giveUp(context, record).then(
+      () => true,
+      error => {
+        onError(error)
+        return false
+      },
+    )
+    if (isFree) await lease.delete()
+    else if (!(await lease.deleteLongExpired())) {
+      // The next sweep tries again.
+      failed.push(record.id)
+      continue
+    }
+    if (isUnfinished(record)) await noteSwept(context, record)
+  }
+}
+
+/** Whose it was is told, and with which credential; nobody's address. */
+async function noteSwept({ db, audit }: SweepContext, record: UploadRecord): Promise<void> {
+  const member = await findMember(db, record.workspaceId, record.userId)
+  const credential = { kind: record.credentialKind, id: record.credentialId }
+  audit.noteUnfinished(null, 'UPLOAD', { ...unfinishedFacts(record), credential, ...(member && { user: member }) })
+}
+
+/** Whether something came of it that never became a file. */
+export function isUnfinished({ storedPath, received }: UploadRecord): boolean {
+  return storedPath === null && received > 0
+}
+
+/** For the audit log. */
+export function unfinishedFacts({ providerId, path, received, size, conflict }: UploadRecord): AuditFacts {
+  const place = { providerId, path: formatPath(path as StoragePath) }
+  return { place, bytes: received, details: { conflict, size } }
+}
+
+/** Frees what the back end holds of an upload. */
+export async function giveUp(
+  { db, secrets, storage }: Pick<SweepContext, 'db' | 'secrets' | 'storage'>,
+  record: UploadRecord,
+): Promise<void> {
+  if (!record.sealedState) return
+  try {
+    const state = open(secrets, record)
+    const [provider] = await findProviders(db, [record.providerId])
+    if (!provider) return
+    const { resumable } = await storage.provider(provider)
+    await storage.ask(null, async call => resumable?.abort(state, call))
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}

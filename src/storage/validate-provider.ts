@@ -1,0 +1,41 @@
+import type { StorageProvider } from '../../adapters/contract.ts'
+import { fault } from './validate-entry.ts'
+
+const methods = ['stat', 'list', 'read', 'write', 'delete', 'mkdir'] as const
+const optionalMethods = ['deleteTree', 'openFile', 'copy', 'move', 'quota', 'presign', 'close'] as const
+const storedChecksums: ReadonlySet<unknown> = new Set(['md5', 'sha1', 'sha256'])
+const resumableMethods = ['begin', 'append', 'complete', 'abort'] as const
+
+/** Holds what an adapter's `open` hands back to the contract, as far as it can be seen. @throws BACK_END_FAULT */
+export function checkProvider(provider: StorageProvider): StorageProvider {
+  if (typeof provider !== 'object' || provider === null) throw fault('no provider')
+  for (const name of methods) requireFunction(name, provider[name])
+  for (const name of optionalMethods) if (provider[name] !== undefined) requireFunction(name, provider[name])
+  const { traits, resumable } = provider
+  for (const name of ['emptyDirectories', 'caseSensitive', 'atomicCreate'] as const) {
+    if (typeof traits?.[name] !== 'boolean') throw fault(`a provider whose traits.${name} is neither true nor false`)
+  }
+  const { storedChecksum } = traits
+  if (storedChecksum !== undefined && !storedChecksums.has(storedChecksum)) {
+    throw fault('a provider whose traits.storedChecksum is none that it may be')
+  }
+  if (traits.maxFileSize !== undefined) requireBytes('traits.maxFileSize', traits.maxFileSize)
+  if (resumable !== undefined) {
+    requireBytes('resumable.partSize', resumable.partSize)
+    if (resumable.maxAppends !== undefined) requireCount('resumable.maxAppends', resumable.maxAppends)
+    for (const name of resumableMethods) requireFunction(`resumable.${name}`, resumable[name])
+  }
+  return provider
+}
+
+function requireFunction(name: string, value: unknown): void {
+  if (typeof value !== 'function') throw fault(`a provider whose ${name} is no function`)
+}
+
+function requireBytes(name: string, value: unknown): void {
+  if (!Number.isSafeInteger(value) || Number(value) <= 0) throw fault(`a provider whose ${name} is no number of bytes`)
+}
+
+function requireCount(name: string, value: unknown): void {
+  if (!Number.isSafeInteger(value) || Number(value) <= 0) throw fault(`a provider whose ${name} is no number`)
+}

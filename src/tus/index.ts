@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { formatPath, type StoragePath } from '../auth/path.ts'
+import { requireScope } from '../auth/policy.ts'
+import { requireViewer } from '../auth/viewer.ts'
+import { AppError } from '../errors.ts'
+import { requestSignal } from '../http/connection/client-abort.ts'
+import { continueOnRead } from '../http/connection/expect-continue.ts'
+import { asTransfer } from '../http/connection/graceful-close.ts'
+import type { Services } from '../services/index.ts'
+import { checksumAlgorithms } from '../services/uploads/checksum.ts'
+import type { OpenUpload, ResumableUploads, UploadRecord } from '../services/uploads/index.ts'
+import { parseMetadata } from './metadata.ts'
+import { announcedSize, bodyChecksum, bodyType, declaredSize, extensions, requireOffset, version } from './protocol.ts'
+
+const collection = '/api/upload/resumable'
+
+/** Adds the tus endpoints, in a scope of their own because no body is parsed in it. */
+export async function registerTus(app: FastifyInstance, services: Services): Promise<void> {
+  await app.register(scope => tusRoutes(scope, services))
+}
+
+async function tusRoutes(app: FastifyInstance, { uploads }: Services): Promise<void> {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  // Set in a hook so that error responses carry the header, too.
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('Tus-Resumable', version)
+    done()
+  })
+
+  const config = { continuesLater: true, audit: 'UPLOAD' } as const
+  const streaming = { ...config, streamsBody: true } as const
+  const describeServer = (_request: FastifyRequest, reply: FastifyReply) => sendAbilities(uploads, reply)
+  app.options(collection, { config }, describeServer)
+  app.options(`${collection}/:id`, { config }, describeServer)
+
+  app.post(collection, { config: streaming }, async (request, reply) => {
+    // The service checks the scope, because only it can name the path in the audit log.
+    requireViewer(request.viewer)
+    requireVersion(request, reply)
+    const record = await asTransfer(app, create(uploads, request, reply))
+    reply.header('Location', `${collection}/${record.id}`)
+    return sendState(reply.status(201), record)
+  })
+
+  const one = {
+    url: `${collection}/:id`,
+    async handler(request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
+      const method = methodOf(request)
+      requireScope(request.viewer, 'write')
+      requireVersion(request, reply)
+      if (method === 'PATCH')
+        return sendState(reply.status(204), await asTransfer(app, append(uploads, request, reply)))
+      await using upload = await uploads.open(request.viewer, request.params.id, requestSignal(request))
+      if (method === 'HEAD') return sendFullState(reply, upload.record)
+      await asTransfer(app, upload.remove())
+      return reply.status(204).send()
+    },
+  }
+  app.route({ ...one, method: ['PATCH', 'POST'], config: streaming })
+  app.route({ ...one, method: ['HEAD', 'DELETE'], config })
+}
+
+async function create(uploads: ResumableUploads, request: FastifyRequest, reply: FastifyReply): Promise<UploadRecord> {
+  const { headers, viewer } = request
+  const metadata = parseMetadata(headers['upload-metadata']?.toString() ?? '')
+  await using upload = await uploads.create(
+    viewer,
+    { ...metadata, size: announcedSize(headers) },
+    requestSignal(request),
+  )
+  if (headers['content-type'] === bodyType) await receiveBody(upload, request, reply)
+  return upload.record
+}
+
+/** @throws UNSUPPORTED_MEDIA_TYPE, OFFSET_MISMATCH, INVALID_INPUT, and as `OpenUpload.write` */
+async function append(
+  uploads: ResumableUploads,
+  request: FastifyRequest<{ Params: { id: string } }>,
+  reply: FastifyReply,
+): Promise<UploadRecord> {
+  const { headers, viewer, params } = request
+  if (headers['content-type'] !== bodyType) {
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', `Send the bytes with "Content-Type: ${bodyType}".`)
+  }
+  const offset = requireOffset(headers)
+  await using upload = await uploads.open(viewer, params.id, requestSignal(request))
+  if (offset !== upload.record.received) throw new AppError('OFFSET_MISMATCH')
+  const size = declaredSize(headers, upload.record)
+  if (size !== undefined) await upload.setSize(size)
+  await receiveBody(upload, request, reply)
+  return upload.record
+}
+
+async function receiveBody(upload: OpenUpload, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const checksum = bodyChecksum(request.headers)
+  continueOnRead(request.raw, reply)
+  await upload.write(request.raw, requestSignal(request), checksum)
+}
+
+function sendAbilities(uploads: ResumableUploads, reply: FastifyReply): FastifyReply {
+  reply.header('Tus-Version', version)
+  reply.header('Tus-Extension', extensions.join(','))
+  reply.header('Tus-Checksum-Algorithm', checksumAlgorithms.join(','))
+  if (uploads.maxBytes < Number.MAX_SAFE_INTEGER) reply.header('Tus-Max-Size', uploads.maxBytes)
+  return reply.status(204).send()
+}
+
+/** Sends the offset, and where the file is stored or until when the upload can be continued. */
+function sendState(reply: FastifyReply, record: UploadRecord): FastifyReply {
+  reply.header('Upload-Offset', record.received)
+  if (record.storedPath === null) reply.header('Upload-Expires', record.expiresAt.toUTCString())
+  else {
+    const segments = formatPath(record.storedPath as StoragePath).split('/')
+    reply.header('Upload-Stored-Path', segments.map(encodeURIComponent).join('/'))
+  }
+  return reply.send()
+}
+
+function sendFullState(reply: FastifyReply, record: UploadRecord): FastifyReply {
+  reply.header('Cache-Control', 'no-store')
+  if (record.size === null) reply.header('Upload-Defer-Length', '1')
+  else reply.header('Upload-Length', record.size)
+  if (record.metadata !== '') reply.header('Upload-Metadata', record.metadata)
+  return sendState(reply.status(200), record)
+}
+
+/** Clients that cannot send PATCH or DELETE name the method in a header of a POST. @throws METHOD_NOT_ALLOWED */
+function methodOf({ method, headers }: FastifyRequest): string {
+  if (method !== 'POST') return method
+  const override = String(headers['x-http-method-override']).toUpperCase()
+  if (override === 'PATCH' || override === 'DELETE' || override === 'HEAD') return override
+  throw new AppError('METHOD_NOT_ALLOWED', 'This address takes HEAD, PATCH and DELETE.')
+}
+
+/** @throws PRECONDITION_FAILED */
+function requireVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
+  if (headers['tus-resumable'] === version) return
+  reply.header('Tus-Version', version)
+  throw new AppError('PRECONDITION_FAILED', `This server speaks tus ${version}: send "Tus-Resumable: ${version}".`)
+}

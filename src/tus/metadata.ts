@@ -1,0 +1,44 @@
+import { AppError } from '../errors.ts'
+import { parseConflict, parseMimeType } from '../http/content/body-headers.ts'
+import type { NewResumableUpload } from '../services/uploads/index.ts'
+
+const names = ['providerId', 'path', 'conflict', 'filetype'] as const
+type Name = (typeof names)[number]
+
+const pair = /^([\x21-\x2b\x2d-\x7e]+)(?: ([A-Za-z0-9+/]*={0,2}))?$/
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * What an `Upload-Metadata` header says of the file: pairs of a name and base64 of UTF-8, separated by commas. Other names
+ * than ours are kept for the client and mean nothing here.
+ * @throws INVALID_INPUT
+ */
+export function parseMetadata(header: string): Omit<NewResumableUpload, 'size'> {
+  const found: Partial<Record<Name, string>> = {}
+  for (const text of header === '' ? [] : header.split(',')) {
+    const [, given, base64 = ''] = pair.exec(text.trim()) ?? []
+    if (given === undefined) throw new AppError('INVALID_INPUT', 'The Upload-Metadata header is malformed.')
+    const name = names.find(known => known === given)
+    if (name) found[name] = decode(name, base64)
+  }
+  return {
+    providerId: required(found.providerId, 'providerId'),
+    path: required(found.path, 'path'),
+    conflict: parseConflict(found.conflict),
+    mimeType: parseMimeType(found.filetype) ?? null,
+    metadata: header,
+  }
+}
+
+function required(value: string | undefined, name: Name): string {
+  if (!value) throw new AppError('INVALID_INPUT', `The Upload-Metadata header lacks "${name}".`)
+  return value
+}
+
+function decode(name: Name, base64: string): string {
+  try {
+    return utf8.decode(Buffer.from(base64, 'base64'))
+  } catch (cause) {
+    throw new AppError('INVALID_INPUT', `"${name}" in the Upload-Metadata header is not UTF-8.`, { cause })
+  }
+}
