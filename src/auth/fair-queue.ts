@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts'
 
-/** Somebody's place in the queue, from when a request arrives until it is answered. */
-export interface Place extends Disposable {
+/** Somebody's slot in the queue, from when a request arrives until it is answered. */
+export interface QueueSlot extends Disposable {
   /**
-   * Does the work in its turn; one piece of work of a place at a time.
-   * @throws RATE_LIMITED where the place was lost to another network, the signal's reason, and what `work` throws
+   * Does the work in its turn; one piece of work of a slot at a time.
+   * @throws RATE_LIMITED where the slot was lost to another network, the signal's reason, and what `work` throws
    */
   run<T>(work: () => Promise<T>): Promise<T>
 }
@@ -12,8 +12,8 @@ export interface Place extends Disposable {
 export interface QueueBounds {
   /** Pieces of work that run at once. */
   running: number
-  places: number
-  placesOfNetwork: number
+  slots: number
+  slotsOfNetwork: number
 }
 
 /** Milliseconds. */
@@ -28,7 +28,7 @@ interface Holder {
 
 /**
  * Work that takes turns: each turn goes to the next network, so that what one network sends delays another by one turn only.
- * A network holds a bounded number of places. When all places are taken, a newcomer gets the latest place of the network
+ * A network holds a bounded number of slots. When all slots are taken, a newcomer gets the latest slot of the network
  * that has most.
  */
 export class FairQueue {
@@ -36,7 +36,7 @@ export class FairQueue {
   readonly #holders = new Map<string, Set<Holder>>()
   /** By network, in the order of their turns. */
   readonly #waiting = new Map<string, Holder[]>()
-  #places = 0
+  #slots = 0
   #running = 0
 
   constructor(bounds: QueueBounds) {
@@ -44,11 +44,11 @@ export class FairQueue {
   }
 
   /** @throws RATE_LIMITED, the signal's reason */
-  enter(network: string, signal?: AbortSignal): Place {
+  enter(network: string, signal?: AbortSignal): QueueSlot {
     signal?.throwIfAborted()
     const own = this.#holders.get(network)?.size ?? 0
-    if (own >= this.#bounds.placesOfNetwork) throw tooMany('Too many people are signing in from this address')
-    if (this.#places >= this.#bounds.places && !this.#takeFromLargest(own + 1)) throw tooManyInAll()
+    if (own >= this.#bounds.slotsOfNetwork) throw tooMany('Too many people are signing in from this address')
+    if (this.#slots >= this.#bounds.slots && !this.#takeFromLargest(own + 1)) throw tooManyInAll()
     const holder: Holder = { wait: null, isRunning: false, isLost: false }
     this.#add(network, holder)
     return {
@@ -110,10 +110,10 @@ export class FairQueue {
     holder.wait = null
   }
 
-  /** True where a place was free to take: from a network that has more than `places`, and not the one that is at work. */
-  #takeFromLargest(places: number): boolean {
+  /** True where a slot was free to take: from a network that has more than `slots`, and not the one that is at work. */
+  #takeFromLargest(slots: number): boolean {
     const [largest] = [...this.#holders].toSorted(([, a], [, b]) => b.size - a.size)
-    if (!largest || largest[1].size <= places) return false
+    if (!largest || largest[1].size <= slots) return false
     const [network, holders] = largest
     const holder = [...holders].findLast(({ isRunning }) => !isRunning)
     if (!holder) return false
@@ -126,13 +126,13 @@ export class FairQueue {
   #add(network: string, holder: Holder): void {
     const holders = this.#holders.get(network) ?? new Set()
     this.#holders.set(network, holders.add(holder))
-    this.#places += 1
+    this.#slots += 1
   }
 
   #remove(network: string, holder: Holder): void {
     const holders = this.#holders.get(network)
     if (!holders?.delete(holder)) return
-    this.#places -= 1
+    this.#slots -= 1
     if (holders.size === 0) this.#holders.delete(network)
   }
 }

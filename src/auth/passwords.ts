@@ -1,6 +1,6 @@
 import { argon2id, hash, verify } from 'argon2'
 import { AppError } from '../errors.ts'
-import { FairQueue, type Place } from './fair-queue.ts'
+import { FairQueue, type QueueSlot } from './fair-queue.ts'
 import { networkOf } from './network.ts'
 
 /** Characters are Unicode code points of the normalised password. */
@@ -16,7 +16,7 @@ const options = { type: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelis
  * Hashing fills cores and memory: more at once only makes all of them, and everybody's file I/O, wait. All places together
  * are a few seconds' worth.
  */
-const queue = new FairQueue({ running: 2, places: 100, placesOfNetwork: 20 })
+const queue = new FairQueue({ running: 2, slots: 100, slotsOfNetwork: 20 })
 
 /**
  * A place in the queue for hashing. Take it before any other work of a sign-in, so that a network that has no place costs
@@ -24,7 +24,7 @@ const queue = new FairQueue({ running: 2, places: 100, placesOfNetwork: 20 })
  * @param address IP
  * @throws RATE_LIMITED, the signal's reason
  */
-export function enterPasswordQueue(address: string, signal?: AbortSignal): Place {
+export function enterPasswordQueue(address: string, signal?: AbortSignal): QueueSlot {
   return queue.enter(networkOf(address), signal)
 }
 
@@ -35,18 +35,18 @@ export function checkPassword(password: string): void {
   }
 }
 
-/** @throws RATE_LIMITED, as `Place.run` */
-export function hashPassword(place: Place, password: string): Promise<string> {
-  return place.run(() => hash(normalize(password), options))
+/** @throws RATE_LIMITED, as `QueueSlot.run` */
+export function hashPassword(slot: QueueSlot, password: string): Promise<string> {
+  return slot.run(() => hash(normalize(password), options))
 }
 
 /**
  * Takes as long where `stored` is null (an unknown email) as where it is another password's.
- * @throws RATE_LIMITED, as `Place.run`
+ * @throws RATE_LIMITED, as `QueueSlot.run`
  */
-export async function verifyPassword(place: Place, stored: string | null, password: string): Promise<boolean> {
+export async function verifyPassword(slot: QueueSlot, stored: string | null, password: string): Promise<boolean> {
   if (isTooLong(password)) return false
-  const matches = await place.run(async () => verify(stored ?? (await decoy()), normalize(password)))
+  const matches = await slot.run(async () => verify(stored ?? (await decoy()), normalize(password)))
   return stored !== null && matches
 }
 

@@ -10,7 +10,7 @@ import { parseDigests, requireNoDigest } from '../http/content/digests.ts'
 import { asPrecondition, parseUploadConditions, requireNoConditions } from '../http/content/upload-conditions.ts'
 import { formatTag } from '../http/content/validators.ts'
 import { parseQuery, requireParameter } from '../http/query.ts'
-import type { Files, Place } from '../services/files/index.ts'
+import type { Files, LocationInput } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { downloadPath } from './download.ts'
 import { onlyOnce, type Repeatable, requireNoIdempotencyKey } from './idempotency.ts'
@@ -40,7 +40,7 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
     }
     const upload = {
       work: () => uploadRaw(services.files, request, query),
-      authorize: () => services.files.requireMayUpload(request.viewer, placeOf(query)),
+      authorize: () => services.files.requireMayUpload(request.viewer, locationOf(query)),
     }
     return asTransfer(app, onlyOnce(services.idempotency, request, reply, upload))
   })
@@ -48,7 +48,7 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
 
 type UploadQuery = { providerId?: string; path?: string; conflict?: string }
 
-function placeOf(query: UploadQuery): Place {
+function locationOf(query: UploadQuery): LocationInput {
   return {
     providerId: requireParameter(query.providerId, 'providerId'),
     path: requireParameter(query.path, 'path'),
@@ -61,7 +61,7 @@ async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQue
   const storing = files.upload(
     request.viewer,
     {
-      ...placeOf(query),
+      ...locationOf(query),
       conflict,
       condition,
       body: raw,
@@ -72,9 +72,9 @@ async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQue
     requestSignal(request),
   )
   const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
-  const place = new URLSearchParams({ providerId: stored.providerId, path: formatPath(stored.path) })
+  const parameters = new URLSearchParams({ providerId: stored.providerId, path: formatPath(stored.path) })
   const headers = {
-    Location: `${downloadPath}?${place}`,
+    Location: `${downloadPath}?${parameters}`,
     ...(stored.etag !== null && { ETag: formatTag(stored.etag) }),
   }
   return { headers, body: storedEntry(stored) }

@@ -1,14 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { FairQueue, type Place } from '../../src/auth/fair-queue.ts'
+import { FairQueue, type QueueSlot } from '../../src/auth/fair-queue.ts'
 import type { AppError } from '../../src/errors.ts'
 
-const bounds = { running: 1, places: 6, placesOfNetwork: 4 }
+const bounds = { running: 1, slots: 6, slotsOfNetwork: 4 }
 
 /** Runs until it is told to end, and keeps in which order what was begun. */
-function work(place: Place, name: string, begun: string[]) {
+function work(slot: QueueSlot, name: string, begun: string[]) {
   const end = Promise.withResolvers<void>()
-  const done = place
+  const done = slot
     .run(async () => {
       begun.push(name)
       await end.promise
@@ -53,17 +53,17 @@ t.test('as much runs at once as may, and what fails gives its turn on', async t 
   )
 })
 
-t.test('a network holds its places until they are disposed of', async t => {
+t.test('a network holds its slots until they are disposed of', async t => {
   const queue = new FairQueue(bounds)
-  const places = Array.from({ length: 4 }, () => queue.enter('a'))
+  const slots = Array.from({ length: 4 }, () => queue.enter('a'))
   t.throws(() => queue.enter('a'), /from this address/)
-  places[1]?.[Symbol.dispose]()
-  places[1]?.[Symbol.dispose]()
+  slots[1]?.[Symbol.dispose]()
+  slots[1]?.[Symbol.dispose]()
   t.ok(queue.enter('a'))
   t.throws(() => queue.enter('a'), /from this address/)
 })
 
-t.test('a newcomer gets the latest place of the network that has most, but none that is at work', async t => {
+t.test('a newcomer gets the latest slot of the network that has most, but none that is at work', async t => {
   const queue = new FairQueue(bounds)
   const begun: string[] = []
   const names = ['a1', 'a2', 'a3', 'b1', 'c1', 'd1']
@@ -79,8 +79,8 @@ t.test('a newcomer gets the latest place of the network that has most, but none 
   t.equal(await idle.run(async () => 'f1'), 'f1')
 })
 
-t.test('a place that is lost before its turn is asked for says so', async t => {
-  const queue = new FairQueue({ running: 1, places: 2, placesOfNetwork: 2 })
+t.test('a slot that is lost before its turn is asked for says so', async t => {
+  const queue = new FairQueue({ running: 1, slots: 2, slotsOfNetwork: 2 })
   const [first, second] = [queue.enter('a'), queue.enter('a')]
   queue.enter('b')
   await t.rejects(

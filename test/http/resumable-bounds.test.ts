@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
 import { createLeases } from '../../src/services/uploads/lease.ts'
-import { Held, Share } from '../../src/services/uploads/memory-budget.ts'
+import { BlockBudget, ChecksumBuffer } from '../../src/services/uploads/memory-budget.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { metadataHeader, reasonOf, type TusTarget, tus, tusPath } from './tus.ts'
 
@@ -158,7 +158,7 @@ t.test(
     const target = await owner(app)
     const bytes = randomBytes(3 * mib + 5)
     const url = await begin(target, '/file', bytes.length)
-    const others = Array.from({ length: 4000 }, () => new Share())
+    const others = Array.from({ length: 4000 }, () => new BlockBudget())
     const headers = {
       authorization: `Bearer ${target.token}`,
       'tus-resumable': '1.0.0',
@@ -190,7 +190,7 @@ t.test('bodies that wait for their checksum share a bound', async t => {
   const digest = createHash('sha256').update(bytes).digest('base64')
   const headers = { 'upload-offset': '0', 'upload-checksum': `sha256 ${digest}` }
   {
-    using others = new Held()
+    using others = new ChecksumBuffer()
     others.add(128 * mib - 1)
     const refused = await tus(target, 'PATCH', url, headers, bytes)
     t.equal(refused.status, 503)

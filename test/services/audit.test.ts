@@ -90,7 +90,7 @@ t.test('events of the longest paths are kept, with all that are written beside t
   const paths = Array.from({ length: 20 }, (_, n) => (n % 2 ? `/${n}` : longPath(n)))
   t.ok(paths.some(path => Buffer.byteLength(path) > 4050))
   for (const path of paths) {
-    audit.note(viewer, 'MOVE', { place: { providerId, path }, to: { providerId, path: `${path}-2` } })
+    audit.note(viewer, 'MOVE', { location: { providerId, path }, to: { providerId, path: `${path}-2` } })
   }
   const toldPaths = (await logOf(app, token, { action: 'MOVE' })).map(({ path }: Told) => path)
   t.same(toldPaths.toReversed(), paths)
@@ -115,7 +115,7 @@ t.test('an event that the database refuses is in the log of the server, and take
   const noted = 2500
   const refused = new Set([0, 1, 999, 1000, 1700, 2499])
   const pathOf = (n: number) => (refused.has(n) ? `/refused-${n}` : `/kept-${n}`)
-  for (let n = 0; n < noted; n++) audit.note(viewer, 'COPY', { place: { providerId, path: pathOf(n) } })
+  for (let n = 0; n < noted; n++) audit.note(viewer, 'COPY', { location: { providerId, path: pathOf(n) } })
   for (let attempt = 0; attempt < 3; attempt++) await audit.flush()
   const { rows } = await sql<{ path: string }>`select path from audit_events where action = 'COPY' order by id`.execute(
     app.db,
@@ -203,8 +203,8 @@ t.test('a flood of failures names a hundred places of each credential, and count
   // All at once, so that no write comes in between.
   for (let index = 0; index < 250; index++) {
     for (const viewer of viewers) {
-      const place = { providerId, path: `/${index}` }
-      audit.noteRefusal(viewer, 'DELETE', { place, to: place, details: { field: `f${index}` } }, refusal)
+      const location = { providerId, path: `/${index}` }
+      audit.noteRefusal(viewer, 'DELETE', { location, to: location, details: { field: `f${index}` } }, refusal)
     }
   }
   for (const { id } of keys) {
@@ -238,7 +238,7 @@ t.test(
     await locked.promise
     const noted = 5000
     for (let index = 0; index < noted; index++) {
-      audit.note(viewer, 'COPY', { place: { providerId, path: `/${index}${`/${'x'.repeat(1000)}`.repeat(4)}` } })
+      audit.note(viewer, 'COPY', { location: { providerId, path: `/${index}${`/${'x'.repeat(1000)}`.repeat(4)}` } })
     }
     t.equal((await app.upload(token, providerId, '/beside.txt', 'content')).status, 201)
     t.equal(await (await app.download(token, providerId, '/beside.txt')).text(), 'content')

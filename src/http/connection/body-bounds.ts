@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { detached } from '../../services/uploads/receive.ts'
+import { detach } from '../../services/uploads/receive.ts'
 import { isBodyComing } from './lingering-close.ts'
 
 declare module 'fastify' {
@@ -40,7 +40,7 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
       return done(new AppError('TOO_LARGE', `The body has ${length} bytes; this address takes at most ${bodyLimit}.`))
     }
     if (!isBodyComing(raw)) return done(null, payload)
-    const body = detached(raw)
+    const body = detach(raw)
     const late = setTimeout(() => {
       body.destroy(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`))
     }, timeout)

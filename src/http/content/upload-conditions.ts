@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
-import type { Condition, ConflictBehavior } from '../../services/files/index.ts'
+import type { ConflictBehavior, WriteCondition } from '../../services/files/index.ts'
 import { parseConflict } from './body-headers.ts'
 import { namesTag } from './validators.ts'
 
@@ -12,7 +12,7 @@ import { namesTag } from './validators.ts'
 export function parseUploadConditions(
   headers: IncomingHttpHeaders,
   conflictText: string | undefined,
-): { conflict: ConflictBehavior; condition?: Condition; isConditional: boolean } {
+): { conflict: ConflictBehavior; condition?: WriteCondition; isConditional: boolean } {
   const { 'if-match': match, 'if-none-match': noneMatch } = headers
   const conflict = parseConflict(conflictText)
   const allow = (needed: ConflictBehavior, header: string) => {
@@ -39,7 +39,7 @@ export function parseUploadConditions(
     return { conflict: 'FAIL', isConditional: true }
   }
   allow('REPLACE', 'If-None-Match with etags')
-  const condition: Condition = etag => etag === undefined || !namesTag(noneMatch, etag, 'weak')
+  const condition: WriteCondition = etag => etag === undefined || !namesTag(noneMatch, etag, 'weak')
   return { conflict: 'REPLACE', isConditional: true, condition }
 }
 

@@ -8,15 +8,15 @@ import type { AuditAction, AuditResult } from '../../db/schema.ts'
 import { AppError, toAppError } from '../../errors.ts'
 
 /** An end of what happened, as the client gave it. */
-interface GivenPlace {
+interface GivenLocation {
   providerId: string
   path?: string | undefined
 }
 
 /** What is known of an action beside who does it. */
 export interface AuditFacts {
-  place?: GivenPlace
-  to?: GivenPlace
+  location?: GivenLocation
+  to?: GivenLocation
   /** As it was, where it is gone or changed afterwards. */
   providerName?: string
   subject?: { kind: AuditSubjectKind; id: string }
@@ -50,7 +50,7 @@ export function createEvent(
   const viewer = 'member' in by ? by : null
   const user = facts.user ?? viewer?.member ?? null
   const at = new Date()
-  const [place, to] = [placeOf(facts.place), placeOf(facts.to)]
+  const [from, to] = [parseLocation(facts.location), parseLocation(facts.to)]
   return {
     id: nextId(at),
     workspaceId: user?.workspaceId ?? null,
@@ -65,9 +65,9 @@ export function createEvent(
     credentialPrefix: viewer?.displayPrefix ?? null,
     address: by.origin.address.slice(0, maxAddress),
     requestId: by.origin.requestId,
-    providerId: place.id,
+    providerId: from.id,
     providerName: facts.providerName ?? null,
-    path: place.path,
+    path: from.path,
     toProviderId: to.id,
     toProviderName: null,
     toPath: to.path,
@@ -77,8 +77,8 @@ export function createEvent(
     count: 1,
     details: {
       ...(viewer ? facts.details : shortened(facts.details ?? {})),
-      ...place.rest('givenProvider', 'givenPath'),
-      ...to.rest('givenToProvider', 'givenToPath'),
+      ...from.invalid('givenProvider', 'givenPath'),
+      ...to.invalid('givenToProvider', 'givenToPath'),
     },
   }
 }
@@ -94,16 +94,16 @@ export function resultOf(error: unknown): AuditResult {
   return isGone ? 'CUT' : toAppError(error).reason
 }
 
-/** What an error says that is no path or id goes to the details, bounded: it is in nobody's place. */
-function placeOf(place: GivenPlace | undefined) {
-  const id = place && isId(place.providerId) ? place.providerId : null
-  const path = place?.path === undefined ? null : pathOf(place.path)
+/** What an error says that is no path or id goes to the details, bounded: it is in nobody's location. */
+function parseLocation(location: GivenLocation | undefined) {
+  const id = location && isId(location.providerId) ? location.providerId : null
+  const path = location?.path === undefined ? null : pathOf(location.path)
   return {
     id,
     path,
-    rest: (providerName: string, pathName: string) => ({
-      ...(place && id === null && { [providerName]: cut(place.providerId) }),
-      ...(place?.path !== undefined && path === null && { [pathName]: cut(place.path) }),
+    invalid: (providerName: string, pathName: string) => ({
+      ...(location && id === null && { [providerName]: cut(location.providerId) }),
+      ...(location?.path !== undefined && path === null && { [pathName]: cut(location.path) }),
     }),
   }
 }
@@ -117,7 +117,7 @@ function pathOf(text: string): string | null {
   }
 }
 
-/** Bounds a text from outside, and redacts credentials that were put in the wrong place. */
+/** Bounds a text from outside, and redacts credentials that were put in the wrong location. */
 export function cut(text: string): string {
   return redactTokens(text.slice(0, maxText))
 }

@@ -85,7 +85,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
       const count = (failures.get(source) ?? 0) + 1
       failures.set(source, count)
       if (count > maxFailuresApart && !event.details.placesLeftOut) {
-        merge(withoutPlaces(event))
+        merge(withoutLocations(event))
         return
       }
     }
@@ -182,10 +182,10 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   }
 }
 
-function withoutPlaces(event: AuditEvent): AuditEvent {
-  const place = { providerId: null, providerName: null, path: null }
+function withoutLocations(event: AuditEvent): AuditEvent {
+  const location = { providerId: null, providerName: null, path: null }
   const to = { toProviderId: null, toProviderName: null, toPath: null }
-  return { ...event, ...place, ...to, subjectKind: null, subjectId: null, details: { placesLeftOut: true } }
+  return { ...event, ...location, ...to, subjectKind: null, subjectId: null, details: { placesLeftOut: true } }
 }
 
 /** What events that are written as one have in common. */

@@ -12,7 +12,7 @@ import type { Presigned, WriteLocation } from '../../storage/location.ts'
 import type { Audit } from '../audit/index.ts'
 import { type ConflictBehavior, candidates, nameTaken, statOrNull } from './conflict.ts'
 import { contentDisposition, contentType } from './content-headers.ts'
-import type { FileEntry, Place } from './entry.ts'
+import type { FileEntry, LocationInput } from './entry.ts'
 
 export interface DirectContext {
   storage: Storage
@@ -29,7 +29,7 @@ export interface UploadTicket extends Presigned {
   expiresAt: Date
 }
 
-export type DirectFile = Place & Pick<FileEntry, 'name' | 'mimeType'>
+export type DirectFile = LocationInput & Pick<FileEntry, 'name' | 'mimeType'>
 
 /** Seconds. @throws INVALID_INPUT */
 function lifetime(asked: number, longest: number): number {
@@ -45,8 +45,8 @@ export async function directDownload(
   { expiresIn, inline }: { expiresIn: number; inline: boolean },
   signal: AbortSignal,
 ): Promise<string | null> {
-  const place = { providerId, path }
-  const [granted] = authorize(viewer, needs.read, place)
+  const location = { providerId, path }
+  const [granted] = authorize(viewer, needs.read, location)
   const seconds = lifetime(expiresIn, directSeconds)
   if (seconds === 0) return null
   const answer = {
@@ -56,7 +56,7 @@ export async function directDownload(
   const link = await (await storage.readAt(granted)).presignRead(signal, seconds, answer)
   // A browser that follows a link sends no headers of ours.
   if (!link || Object.keys(link.headers).length > 0) return null
-  audit.note(granted.viewer, 'DIRECT_DOWNLOAD', { place, details: { seconds } })
+  audit.note(granted.viewer, 'DIRECT_DOWNLOAD', { location, details: { seconds } })
   return link.url.href
 }
 
@@ -68,24 +68,24 @@ export async function directDownload(
 export function directUpload(
   { storage, audit, directSeconds, maxBytes }: DirectContext,
   viewer: Viewer | null,
-  input: Place & { conflict: ConflictBehavior; expiresIn: number },
+  input: LocationInput & { conflict: ConflictBehavior; expiresIn: number },
   signal: AbortSignal,
 ): Promise<UploadTicket | null> {
   const { providerId, conflict } = input
-  const place = { providerId, path: input.path }
-  return audit.recorded(viewer, 'DIRECT_UPLOAD', { place, details: { conflict } }, async recording => {
-    const [granted] = authorize(viewer, needs.create, place)
+  const location = { providerId, path: input.path }
+  return audit.recorded(viewer, 'DIRECT_UPLOAD', { location, details: { conflict } }, async recording => {
+    const [granted] = authorize(viewer, needs.create, location)
     const at = (candidate: StoragePath) =>
       storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
     const first = await storage.writeAt(granted)
     if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
     const seconds = lifetime(input.expiresIn, directSeconds)
     if (seconds === 0 || maxBytes !== Number.MAX_SAFE_INTEGER) return null
-    const location = conflict === 'REPLACE' ? first : await firstFree(first, conflict, at, signal)
+    const target = conflict === 'REPLACE' ? first : await firstFree(first, conflict, at, signal)
     const expiresAt = new Date(Date.now() + seconds * 1000)
-    const link = await location.presignWrite(signal, seconds)
-    recording.add({ place: { providerId, path: formatPath(location.path) }, details: { isDirect: link !== null } })
-    return link && { ...link, path: location.path, expiresAt }
+    const link = await target.presignWrite(signal, seconds)
+    recording.add({ location: { providerId, path: formatPath(target.path) }, details: { isDirect: link !== null } })
+    return link && { ...link, path: target.path, expiresAt }
   })
 }
 

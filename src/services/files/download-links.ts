@@ -1,13 +1,13 @@
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
-import type { Place } from './entry.ts'
+import type { LocationInput } from './entry.ts'
 
 /** Seconds: a week. */
 const maxLifetime = 7 * 24 * 60 * 60
 
 /** What a download link stands for. The credential it was made with must still be good, and still reach the file. */
-export interface Link extends Place {
+export interface DownloadLink extends LocationInput {
   credential: Pick<Viewer, 'kind' | 'credentialId'>
   inline: boolean
 }
@@ -16,7 +16,7 @@ export interface Link extends Place {
 export function sealLink(
   secrets: Secrets,
   viewer: Viewer,
-  place: Place,
+  file: LocationInput,
   options: { expiresIn: number; inline: boolean },
 ): string {
   const { expiresIn, inline } = options
@@ -24,12 +24,12 @@ export function sealLink(
     throw new AppError('INVALID_INPUT', `"expiresIn" is a number of seconds from 1 to ${maxLifetime}.`)
   }
   const expires = Math.floor(Date.now() / 1000) + expiresIn
-  const payload = [viewer.kind, viewer.credentialId, place.providerId, place.path, expires, inline]
+  const payload = [viewer.kind, viewer.credentialId, file.providerId, file.path, expires, inline]
   return secrets.sign('download-link', JSON.stringify(payload))
 }
 
 /** @throws LINK_EXPIRED */
-export function openLink(secrets: Secrets, sealed: string): Link {
+export function openLink(secrets: Secrets, sealed: string): DownloadLink {
   const payload = secrets.verify('download-link', sealed)
   if (payload === null) throw new AppError('LINK_EXPIRED', 'The download link is malformed: ask for a new one.')
   const [kind, credentialId, providerId, path, expires, inline] = JSON.parse(payload)

@@ -10,7 +10,7 @@ export interface FileEntry extends CheckedEntry {
 }
 
 /** Where an entry is; the same at both entrances. */
-export interface Place {
+export interface LocationInput {
   providerId: string
   /** Absolute within the provider, as the client gave it. */
   path: string

@@ -12,11 +12,11 @@ import type { Credentials } from '../people/credentials.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type DirectFile, directDownload, directUpload, type UploadTicket } from './direct-links.ts'
 import { openLink, sealLink } from './download-links.ts'
-import { entryAt, type FileEntry, type Place } from './entry.ts'
+import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { cursorCodec, type EntryPage, listPage } from './list.ts'
 import * as transfer from './transfer.ts'
 import { deleteTree } from './tree.ts'
-import { type Upload, upload } from './upload.ts'
+import { type UploadInput, upload } from './upload.ts'
 
 export { type ArchiveItem, archiveItems, isLeftOut } from './archive.ts'
 export type { Digests } from './checked-body.ts'
@@ -24,9 +24,9 @@ export type { ConflictBehavior } from './conflict.ts'
 export { conflictBehaviors } from './conflict.ts'
 export { contentDisposition, contentType } from './content-headers.ts'
 export type { UploadTicket } from './direct-links.ts'
-export { entryId, type FileEntry, type Place } from './entry.ts'
-export { tooLarge, type Upload } from './upload.ts'
-export type { Condition } from './write-condition.ts'
+export { entryId, type FileEntry, type LocationInput } from './entry.ts'
+export { tooLarge, type UploadInput } from './upload.ts'
+export type { WriteCondition } from './write-condition.ts'
 
 const maxPageSize = 1000
 
@@ -62,11 +62,11 @@ export function createFiles(options: {
 
   const direct = { storage, audit, directSeconds: options.directSeconds, maxBytes: options.maxUploadBytes }
 
-  async function find(granted: Grant<'read'>, place: Place, signal: AbortSignal): Promise<Download> {
+  async function find(granted: Grant<'read'>, input: LocationInput, signal: AbortSignal): Promise<Download> {
     const location = await storage.readAt(granted)
     const entry = entryAt(location, await location.stat(signal))
     const ended = (bytes: number, error?: unknown) =>
-      audit.note(granted.viewer, 'DOWNLOAD', { place, bytes, details: { kind: entry.kind } }, error)
+      audit.note(granted.viewer, 'DOWNLOAD', { location: input, bytes, details: { kind: entry.kind } }, error)
     const name = entry.name || (await storage.record(granted)).name
     return { entry, location, name, ended }
   }
@@ -74,36 +74,40 @@ export function createFiles(options: {
   /** Several reasons to read no file are no event; that it may not be read is. */
   async function download<T>(
     viewer: Viewer | null,
-    place: Place,
+    input: LocationInput,
     requestSignal: AbortSignal,
     use: UseDownload<T>,
   ): Promise<T> {
     const noteRefusal = (error: unknown): never => {
       if (viewer && error instanceof AppError && error.code === 'FORBIDDEN')
-        audit.note(viewer, 'DOWNLOAD', { place }, error)
+        audit.note(viewer, 'DOWNLOAD', { location: input }, error)
       throw error
     }
     let granted: Grant<'read'>
     try {
-      granted = authorize(viewer, needs.read, place)[0]
+      granted = authorize(viewer, needs.read, input)[0]
     } catch (error) {
       return noteRefusal(error)
     }
     return storage.running.during([granted], requestSignal, async signal =>
-      use(await find(granted, place, signal).catch(noteRefusal), signal),
+      use(await find(granted, input, signal).catch(noteRefusal), signal),
     )
   }
 
   function transferred(
     viewer: Viewer | null,
     action: 'RENAME' | 'MOVE' | 'COPY',
-    input: transfer.Rename | transfer.Transfer,
+    input: transfer.RenameInput | transfer.TransferInput,
     toPath: string,
     work: () => Promise<FileEntry>,
   ): Promise<FileEntry> {
     const { providerId, path, conflict } = input
     const toProviderId = ('toProviderId' in input && input.toProviderId) || providerId
-    const facts = { place: { providerId, path }, to: { providerId: toProviderId, path: toPath }, details: { conflict } }
+    const facts = {
+      location: { providerId, path },
+      to: { providerId: toProviderId, path: toPath },
+      details: { conflict },
+    }
     return audit.recorded(viewer, action, facts, async recording => {
       const entry = await work()
       recording.add({ to: { providerId: toProviderId, path: formatPath(entry.path) }, bytes: entry.size })
@@ -113,8 +117,8 @@ export function createFiles(options: {
 
   return {
     /** @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND */
-    async stat(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<FileEntry> {
-      const [granted] = authorize(viewer, needs.read, place)
+    async stat(viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FileEntry> {
+      const [granted] = authorize(viewer, needs.read, input)
       const location = await storage.readAt(granted)
       return entryAt(location, await location.stat(signal))
     },
@@ -129,20 +133,20 @@ export function createFiles(options: {
     /** One page, in the back end's order. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT, INVALID_CURSOR */
     async list(
       viewer: Viewer | null,
-      place: Place,
+      input: LocationInput,
       page: { first: number; after?: string | null | undefined },
       signal: AbortSignal,
     ): Promise<EntryPage> {
-      const [granted] = authorize(viewer, needs.read, place)
+      const [granted] = authorize(viewer, needs.read, input)
       const first = parsePageSize(page.first, maxPageSize)
       const codec = cursorCodec(secrets, [granted.providerId, granted.path, granted.viewer.credentialId])
       return listPage(await storage.readAt(granted), { first, after: page.after ?? null, codec }, signal)
     },
 
     /** With its parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
-    createFolder(viewer: Viewer | null, place: Place, signal: AbortSignal): Promise<FileEntry> {
-      return audit.recorded(viewer, 'FOLDER_CREATE', { place }, async () => {
-        const [granted] = authorize(viewer, needs.create, place)
+    createFolder(viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FileEntry> {
+      return audit.recorded(viewer, 'FOLDER_CREATE', { location: input }, async () => {
+        const [granted] = authorize(viewer, needs.create, input)
         const location = await storage.writeAt(granted)
         if (granted.path === root) throw new AppError('ALREADY_EXISTS', 'The root is always there.')
         await location.mkdir(signal, { exclusive: true })
@@ -153,12 +157,12 @@ export function createFiles(options: {
     /** @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder with something in it unless `recursive` */
     delete(
       viewer: Viewer | null,
-      place: Place,
+      input: LocationInput,
       { recursive }: { recursive: boolean },
       signal: AbortSignal,
     ): Promise<string> {
-      return audit.recorded(viewer, 'DELETE', { place, details: { recursive } }, async recording => {
-        const [granted] = authorize(viewer, needs.delete, place)
+      return audit.recorded(viewer, 'DELETE', { location: input, details: { recursive } }, async recording => {
+        const [granted] = authorize(viewer, needs.delete, input)
         const location = await storage.writeAt(granted)
         transfer.requireNotRoot(granted.path, 'deleted')
         const entry = await location.stat(signal)
@@ -170,21 +174,21 @@ export function createFiles(options: {
       })
     },
 
-    rename: (viewer: Viewer | null, input: transfer.Rename, signal: AbortSignal) =>
+    rename: (viewer: Viewer | null, input: transfer.RenameInput, signal: AbortSignal) =>
       transferred(viewer, 'RENAME', input, siblingOf(input.path, input.name), () =>
         transfer.rename(storage, viewer, input, signal),
       ),
-    move: (viewer: Viewer | null, input: transfer.Transfer, signal: AbortSignal) =>
+    move: (viewer: Viewer | null, input: transfer.TransferInput, signal: AbortSignal) =>
       transferred(viewer, 'MOVE', input, input.toPath, () => transfer.move(storage, viewer, input, signal)),
-    copy: (viewer: Viewer | null, input: transfer.Transfer, signal: AbortSignal) =>
+    copy: (viewer: Viewer | null, input: transfer.TransferInput, signal: AbortSignal) =>
       transferred(viewer, 'COPY', input, input.toPath, () => transfer.copy(storage, viewer, input, signal)),
-    upload(viewer: Viewer | null, input: Upload, signal: AbortSignal): Promise<FileEntry> {
+    upload(viewer: Viewer | null, input: UploadInput, signal: AbortSignal): Promise<FileEntry> {
       const { providerId, conflict } = input
-      const facts = { place: { providerId, path: input.path }, details: { conflict } }
+      const facts = { location: { providerId, path: input.path }, details: { conflict } }
       return audit.recorded(viewer, 'UPLOAD', facts, async recording => {
         const stored = await upload(uploads, viewer, input, signal)
         recording.add({
-          place: { providerId, path: formatPath(stored.path) },
+          location: { providerId, path: formatPath(stored.path) },
           bytes: stored.size ?? input.size ?? null,
         })
         return stored
@@ -192,17 +196,17 @@ export function createFiles(options: {
     },
 
     /** Before anything is looked up. @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH */
-    requireMayUpload(viewer: Viewer | null, place: Place): void {
-      authorize(viewer, needs.create, place)
+    requireMayUpload(viewer: Viewer | null, input: LocationInput): void {
+      authorize(viewer, needs.create, input)
     },
 
     /** The same file or folder until `use` is done with it. @throws as `stat` */
     download,
 
     /** Text for a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
-    link(viewer: Viewer | null, place: Place, link: { expiresIn: number; inline: boolean }): string {
-      const [granted] = authorize(viewer, needs.read, place)
-      return sealLink(secrets, granted.viewer, place, link)
+    link(viewer: Viewer | null, input: LocationInput, link: { expiresIn: number; inline: boolean }): string {
+      const [granted] = authorize(viewer, needs.read, input)
+      return sealLink(secrets, granted.viewer, input, link)
     },
 
     /** A link straight to the back end; null where there can be none. @throws as `stat`, INVALID_INPUT */
@@ -216,7 +220,7 @@ export function createFiles(options: {
     /** Where to send a file straight to the back end; null where it has to come here. @throws as `upload` */
     uploadTicket: (
       viewer: Viewer | null,
-      input: Place & { conflict: ConflictBehavior; expiresIn: number },
+      input: LocationInput & { conflict: ConflictBehavior; expiresIn: number },
       signal: AbortSignal,
     ): Promise<UploadTicket | null> => directUpload(direct, viewer, input, signal),
 
@@ -227,14 +231,14 @@ export function createFiles(options: {
       requestSignal: AbortSignal,
       use: UseDownload<T, Download & { inline: boolean }>,
     ): Promise<T> {
-      const { credential, inline, ...place } = openLink(secrets, sealed)
+      const { credential, inline, ...input } = openLink(secrets, sealed)
       const viewer = await credentials.recall({ ...credential, origin }).catch(cause => {
         if (!(cause instanceof AppError)) throw cause
         throw new AppError('LINK_EXPIRED', 'What this link was made with is no longer good: ask for a new one.', {
           cause,
         })
       })
-      return download(viewer, place, requestSignal, (found, signal) => use({ ...found, inline }, signal))
+      return download(viewer, input, requestSignal, (found, signal) => use({ ...found, inline }, signal))
     },
   }
 }

@@ -1,4 +1,4 @@
-/** Rename, move and copy. Both ends are granted before either is looked at. */
+/** RenameInput, move and copy. Both ends are granted before either is looked at. */
 import { authorize, type GrantsOf, needs } from '../../auth/needs.ts'
 import { isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
 import { type Grant, grant } from '../../auth/policy.ts'
@@ -9,15 +9,15 @@ import type { ReadLocation, WriteLocation } from '../../storage/location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { type ConflictBehavior, resolveConflict, statOrNull, taken, unlessTaken } from './conflict.ts'
 import { copyEntry, requireOutside } from './copying.ts'
-import { entryAt, type FileEntry, type Place } from './entry.ts'
+import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { copyAndDelete, isSameObject } from './moving.ts'
 
-export interface Rename extends Place {
+export interface RenameInput extends LocationInput {
   name: string
   conflict: ConflictBehavior
 }
 
-export interface Transfer extends Place {
+export interface TransferInput extends LocationInput {
   /** The same provider where it is left out. */
   toProviderId?: string | null | undefined
   /** Of the entry itself, its name included. */
@@ -25,13 +25,13 @@ export interface Transfer extends Place {
   conflict: ConflictBehavior
 }
 
-export async function rename(storage: Storage, viewer: Viewer | null, input: Rename, signal: AbortSignal) {
+export async function rename(storage: Storage, viewer: Viewer | null, input: RenameInput, signal: AbortSignal) {
   const granted = authorize(viewer, needs.rename, input)
   requireNotRoot(granted[0].path, 'renamed')
   return moveEntry(storage, viewer, granted, input.conflict, signal)
 }
 
-export async function move(storage: Storage, viewer: Viewer | null, input: Transfer, signal: AbortSignal) {
+export async function move(storage: Storage, viewer: Viewer | null, input: TransferInput, signal: AbortSignal) {
   const granted = authorize(viewer, needs.move, input)
   requireNoRoot(granted, 'moved')
   return moveEntry(storage, viewer, granted, input.conflict, signal)
@@ -40,7 +40,7 @@ export async function move(storage: Storage, viewer: Viewer | null, input: Trans
 export async function copy(
   storage: Storage,
   viewer: Viewer | null,
-  input: Transfer,
+  input: TransferInput,
   requestSignal: AbortSignal,
 ): Promise<FileEntry> {
   const granted = authorize(viewer, needs.copy, input)

@@ -8,11 +8,11 @@ import type { Storage } from '../../storage/index.ts'
 import type { WriteLocation } from '../../storage/location.ts'
 import { checkedBody, type Digests } from './checked-body.ts'
 import { type ConflictBehavior, candidates, nameTaken, type Reservations, statOrNull } from './conflict.ts'
-import { entryAt, type FileEntry, type Place } from './entry.ts'
+import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { requireStored } from './verify-stored.ts'
-import { type Condition, conditionOn } from './write-condition.ts'
+import { verifyCondition, type WriteCondition } from './write-condition.ts'
 
-export interface Upload extends Place {
+export interface UploadInput extends LocationInput {
   conflict: ConflictBehavior
   body: Readable
   /** Bytes, where the client has told. */
@@ -20,7 +20,7 @@ export interface Upload extends Place {
   mimeType?: string | undefined
   digests?: Digests | undefined
   /** What must stand there before; nothing is stored where something else does. */
-  condition?: Condition | undefined
+  condition?: WriteCondition | undefined
 }
 
 export interface UploadContext {
@@ -38,7 +38,7 @@ export interface UploadContext {
 export async function upload(
   context: UploadContext,
   viewer: Viewer | null,
-  input: Upload,
+  input: UploadInput,
   signal: AbortSignal,
 ): Promise<FileEntry> {
   const { providerId, conflict } = input
@@ -50,7 +50,7 @@ export async function upload(
   requireFits(input.size, Math.min(context.maxBytes, first.traits.maxFileSize ?? context.maxBytes))
   using target = await choose(context, first, conflict, at, signal, input.condition)
   const { location } = target
-  const mayEnd = conditionOn(location, input.condition, signal)
+  const mayEnd = verifyCondition(location, input.condition, signal)
   await mayEnd?.()
   const { body, hashes } = checkedBody(input, {
     maxBytes: Math.min(context.maxBytes, location.traits.maxFileSize ?? context.maxBytes),
@@ -78,7 +78,7 @@ async function choose(
   conflict: ConflictBehavior,
   at: (path: StoragePath) => Promise<WriteLocation>,
   signal: AbortSignal,
-  condition: Condition | undefined,
+  condition: WriteCondition | undefined,
 ): Promise<Target> {
   if (conflict === 'REPLACE' && condition) {
     // Of several who replace the same version, one does.

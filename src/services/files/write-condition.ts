@@ -3,15 +3,15 @@ import type { WriteLocation } from '../../storage/location.ts'
 import { statOrNull } from './conflict.ts'
 
 /** Whether what stands at a path, by its etag, is what a client believes; undefined where there is nothing. */
-export type Condition = (etag: string | null | undefined) => boolean
+export type WriteCondition = (etag: string | null | undefined) => boolean
 
 /**
  * A check that is made before the first byte and again behind the last one, just before the file gets its name. No back
  * end is asked to do both in one step: a write from elsewhere in that instant is not seen.
  */
-export function conditionOn(
+export function verifyCondition(
   location: WriteLocation,
-  condition: Condition | undefined,
+  condition: WriteCondition | undefined,
   signal: AbortSignal,
 ): (() => Promise<void>) | undefined {
   if (!condition) return undefined

@@ -5,19 +5,19 @@
 import type { Database } from '../../db/client.ts'
 import { addHits, type Total } from '../../db/rate-limits.ts'
 import { AppError } from '../../errors.ts'
-import { keyOf, type Rule } from './rules.ts'
+import { keyOf, type RateLimit } from './rules.ts'
 
 export interface Attempts {
   /**
    * Counts one. Resolves with the milliseconds to wait where that is over the limit, with null where it is not.
    * @throws UNAVAILABLE
    */
-  take(rule: Rule, subject: string): Promise<number | null>
+  take(rule: RateLimit, subject: string): Promise<number | null>
 }
 
 interface Waiting {
   key: Buffer
-  rule: Rule
+  rule: RateLimit
   resolve(wait: number | null): void
   reject(error: AppError): void
 }

@@ -6,7 +6,7 @@
  */
 import type { Database } from '../../db/client.ts'
 import { addHits } from '../../db/rate-limits.ts'
-import { keyOf, type Rule } from './rules.ts'
+import { keyOf, type RateLimit } from './rules.ts'
 
 export interface Meter {
   /**
@@ -18,7 +18,7 @@ export interface Meter {
 }
 
 interface Count {
-  rule: Rule
+  rule: RateLimit
   subject: string
   /** What the database told last: the hits of all replicas. */
   shared: number
@@ -80,7 +80,7 @@ export function createMeters(db: Database, onError: (error: unknown) => void) {
     }
   }
 
-  function meter(rule: Rule): Meter {
+  function meter(rule: RateLimit): Meter {
     const counts = new Map<string, Count>()
     const notable = Math.max(1, Math.floor(rule.limit * notableShare))
 

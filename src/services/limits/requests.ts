@@ -1,7 +1,7 @@
 /** Floods of requests, and of credentials that are not good. */
 import { networkOf } from '../../auth/network.ts'
 import type { Meter } from './meters.ts'
-import { type Rule, requestRules, tooMany } from './rules.ts'
+import { type RateLimit, requestRules, tooMany } from './rules.ts'
 
 export interface RequestLimits {
   /** Counts a request without a credential. @throws RATE_LIMITED */
@@ -28,7 +28,7 @@ const maxGood = 10_000
 const known: Disposable = { [Symbol.dispose]() {} }
 
 /** @param perMinute requests of one credential; 0: no limits */
-export function createRequestLimits(perMinute: number, meter: (rule: Rule) => Meter): RequestLimits {
+export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) => Meter): RequestLimits {
   const rules = requestRules(perMinute)
   const credentials = meter(rules.credential)
   const anonymous = meter(rules.anonymous)

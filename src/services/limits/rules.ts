@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { AppError } from '../../errors.ts'
 
-export interface Rule {
+export interface RateLimit {
   /** Of the rule, in the database. */
   name: string
   /** Hits in a window; one more is refused. */
@@ -22,7 +22,7 @@ export function requestRules(perMinute: number) {
     anonymous: { name: 'anonymous', limit: Math.ceil(limit / 10), window: minute },
     /** Credentials that were not good, from one network: more than a forgotten script sends that tries each second. */
     badCredential: { name: 'bad-credential', limit: perMinute === 0 ? limit : 300, window: minute },
-  } satisfies Record<string, Rule>
+  } satisfies Record<string, RateLimit>
 }
 
 /**
@@ -43,11 +43,11 @@ export function signInRules(perNetwork: number) {
     newAccounts: { name: 'register-network', limit: perNetwork, window: 10 * minute },
     /** One email from anywhere. */
     newAccount: { name: 'register-account', limit: Math.ceil(perNetwork / 5), window: 5 * minute },
-  } satisfies Record<string, Rule>
+  } satisfies Record<string, RateLimit>
 }
 
 /** Neither addresses nor emails can be read from the table, and a key is short however long they are. */
-export function keyOf(rule: Rule, subject: string): Buffer {
+export function keyOf(rule: RateLimit, subject: string): Buffer {
   return hash('sha256', JSON.stringify([rule.name, subject]), 'buffer')
 }
 

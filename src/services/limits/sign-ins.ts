@@ -5,7 +5,7 @@ import { addHits, forgetHits, hasHits, removeHits } from '../../db/rate-limits.t
 import { emailKey } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import { createAttempts, withinTime } from './attempts.ts'
-import { keyOf, type Rule, signInRules, tooMany } from './rules.ts'
+import { keyOf, type RateLimit, signInRules, tooMany } from './rules.ts'
 
 export interface SignIns {
   /**
@@ -47,7 +47,7 @@ export function createSignIns({
   /** By network: times of `performance.now()`. */
   const refused = new Map<string, { until: number; endsAt: number }>()
 
-  async function require(rule: Rule, subject: string, what: string): Promise<void> {
+  async function require(rule: RateLimit, subject: string, what: string): Promise<void> {
     const wait = await attempts.take(rule, subject)
     if (wait !== null) throw tooMany(what, wait)
   }

@@ -34,7 +34,7 @@ const sessionLifetime = 7 * 24 * 60 * 60 * 1000
 /** Nobody looks through more, and a script that signs in each time may leave any number. */
 const maxSessions = 200
 
-export interface Registration {
+export interface RegistrationInput {
   email: string
   password: string
   name?: string | null | undefined
@@ -82,12 +82,12 @@ export function createAccounts(options: {
   }
 
   /** @throws INVALID_SETUP_CODE */
-  function requireSetupCode(input: Registration): void {
+  function requireSetupCode(input: RegistrationInput): void {
     if (setupCode !== null && !isSetupCode(input.setupCode ?? '', setupCode)) throw new AppError('INVALID_SETUP_CODE')
   }
 
   /** Before the password is hashed, which costs. @throws RATE_LIMITED, INVALID_SETUP_CODE */
-  async function countRegistration(input: Registration, who: Who): Promise<void> {
+  async function countRegistration(input: RegistrationInput, who: Who): Promise<void> {
     if (await findTheWorkspace(db)) return limits.countRegistration(who)
     if (setupCode !== null) await limits.countSetupCode(who.address)
     requireSetupCode(input)
@@ -98,7 +98,7 @@ export function createAccounts(options: {
   }
 
   /** What a newcomer gets: everything as the founder, what the invite says, or nothing yet. */
-  async function admit(trx: Change, workspace: Workspace | null, input: Registration, origin: Origin) {
+  async function admit(trx: Change, workspace: Workspace | null, input: RegistrationInput, origin: Origin) {
     const { invite } = input
     if (!workspace) {
       requireSetupCode(input)
@@ -116,7 +116,7 @@ export function createAccounts(options: {
   }
 
   async function register(
-    input: Registration,
+    input: RegistrationInput,
     origin: Origin,
     recording: Recording,
     signal?: AbortSignal,
@@ -124,10 +124,10 @@ export function createAccounts(options: {
     const email = parseEmail(input.email)
     const name = input.name ? parseName(input.name, 'A name') : null
     checkPassword(input.password)
-    using place = enterPasswordQueue(origin.address, signal)
+    using slot = enterPasswordQueue(origin.address, signal)
     const who = { email, address: origin.address }
     await countRegistration(input, who)
-    const passwordHash = await hashPassword(place, input.password)
+    const passwordHash = await hashPassword(slot, input.password)
     const signedIn = await recording.commit(async trx => {
       let workspace = await findTheWorkspace(trx)
       if (!workspace) {
@@ -156,7 +156,7 @@ export function createAccounts(options: {
      * The first person founds the workspace and owns it; of two at once, one does.
      * @throws INVALID_INPUT, INVALID_SETUP_CODE, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
      */
-    register(input: Registration, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
+    register(input: RegistrationInput, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
       const given = { ...emailIn(input), byInvite: input.invite != null }
       return audit.recorded({ origin }, 'REGISTER', { details: given }, recording =>
         register(input, origin, recording, signal),
@@ -170,11 +170,11 @@ export function createAccounts(options: {
     login(input: { email: string; password: string }, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
       return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, async recording => {
         const email = parseKnownEmail(input.email)
-        using place = enterPasswordQueue(origin.address, signal)
+        using slot = enterPasswordQueue(origin.address, signal)
         return await limits.tryPassword({ email, address: origin.address }, async () => {
           // PostgreSQL holds no NUL, so no email has one.
           const account = email.includes('\0') ? null : await findPasswordByEmail(db, email)
-          const matches = await verifyPassword(place, account?.passwordHash ?? null, input.password)
+          const matches = await verifyPassword(slot, account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
           if (account && !member) recording.add({ subject: { kind: 'MEMBER', id: account.userId } })
           if (!account || !member) throw wrongPassword()
@@ -223,14 +223,14 @@ export function createAccounts(options: {
       return audit.recorded(viewer, 'PASSWORD_CHANGE', {}, async recording => {
         const { member, credentialId, expiresAt, origin } = requireSession(viewer)
         checkPassword(input.newPassword)
-        using place = enterPasswordQueue(origin.address, signal)
+        using slot = enterPasswordQueue(origin.address, signal)
         // Whoever has found a session must not guess here what they cannot guess at the login.
         const account = await limits.tryPassword({ email: member.email, address: origin.address }, async () => {
           const found = await findPassword(db, member.userId)
-          if (found && (await verifyPassword(place, found.passwordHash, input.currentPassword))) return found
+          if (found && (await verifyPassword(slot, found.passwordHash, input.currentPassword))) return found
           throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The current password is wrong.')
         })
-        const passwordHash = await hashPassword(place, input.newPassword)
+        const passwordHash = await hashPassword(slot, input.newPassword)
         await recording.commit(async trx => {
           if (!(await replacePassword(trx, member.userId, account.passwordHash, passwordHash))) {
             throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password was changed by somebody else meanwhile.')

@@ -150,7 +150,7 @@ export function createProviders(options: {
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
         await (awaitsConsent ? look(adapter, config) : storage.tryOut(adapter, config, probe))
         const id = randomUUID()
-        recording.add({ place: { providerId: id }, providerName: name })
+        recording.add({ location: { providerId: id }, providerName: name })
         return recording.commit(change =>
           insertProvider(change, {
             id,
@@ -174,8 +174,8 @@ export function createProviders(options: {
       viewer: Viewer | null,
       input: { id: string; name?: string | null | undefined; config?: unknown },
     ): Promise<ProviderRecord> {
-      const place = { providerId: input.id }
-      return audit.recorded(viewer, 'PROVIDER_UPDATE', { place }, async recording => {
+      const location = { providerId: input.id }
+      return audit.recorded(viewer, 'PROVIDER_UPDATE', { location }, async recording => {
         const record = await storage.record(authorize(viewer, needs.manageProvider, input)[0])
         recording.add({ providerName: record.name })
         const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
@@ -216,7 +216,7 @@ export function createProviders(options: {
 
     /** What is stored at the back end stays there, what is not complete goes. @throws as `update` */
     async disconnect(viewer: Viewer | null, id: string): Promise<void> {
-      await audit.recorded(viewer, 'PROVIDER_DISCONNECT', { place: { providerId: id } }, async recording => {
+      await audit.recorded(viewer, 'PROVIDER_DISCONNECT', { location: { providerId: id } }, async recording => {
         const [granted] = authorize(viewer, needs.manageProvider, { id })
         const record = await storage.record(granted)
         recording.add({ providerName: record.name })
@@ -228,7 +228,7 @@ export function createProviders(options: {
 
     /** Asks the back end now and keeps what it says as the status. @throws as `update` */
     test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
-      return audit.recorded(viewer, 'PROVIDER_TEST', { place: { providerId: id } }, async recording => {
+      return audit.recorded(viewer, 'PROVIDER_TEST', { location: { providerId: id } }, async recording => {
         const [granted] = authorize(viewer, needs.manageProvider, { id })
         const record = await storage.record(granted)
         const outcome = await reopen(record).then(

@@ -129,7 +129,7 @@ export function createAuthorization(options: {
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT where the provider needs none
      */
     authorize(viewer: Viewer | null, id: string, baseUrl: string): Promise<string> {
-      return audit.recorded(viewer, 'PROVIDER_AUTHORIZE', { place: { providerId: id } }, async recording => {
+      return audit.recorded(viewer, 'PROVIDER_AUTHORIZE', { location: { providerId: id } }, async recording => {
         const [granted] = authorize(viewer, needs.manageProvider, { id })
         const record = await storage.record(granted)
         return recording.commit(change => begin(change, granted.viewer, record, baseUrl))
@@ -170,7 +170,7 @@ export function createAuthorization(options: {
       const { by, codeVerifier, redirectUri } = pending
       const member = await findMember(db, taken.workspaceId, taken.userId)
       const credential = { kind: by.kind, id: by.credentialId }
-      const facts = { place: { providerId: taken.providerId }, credential, ...(member && { user: member }) }
+      const facts = { location: { providerId: taken.providerId }, credential, ...(member && { user: member }) }
       return audit.recorded({ origin }, 'PROVIDER_CONSENT', facts, async recording => {
         if (!isBoundState(state, browserKey)) {
           throw new AppError('INVALID_STATE', 'This authorization was begun in another browser, or without cookies.')

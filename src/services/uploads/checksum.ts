@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { addAbortSignal, Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
-import type { Held } from './memory-budget.ts'
-import { detached } from './receive.ts'
+import type { ChecksumBuffer } from './memory-budget.ts'
+import { detach } from './receive.ts'
 
 export const checksumAlgorithms = ['sha1', 'sha256', 'sha512', 'md5'] as const
 
@@ -22,14 +22,14 @@ const maxBytes = 16 * 1024 * 1024
 export async function checked(
   body: Readable,
   { algorithm, digest }: Checksum,
-  held: Held,
+  held: ChecksumBuffer,
   stop: AbortSignal,
 ): Promise<Readable> {
   const hash = createHash(algorithm)
   const chunks: Buffer[] = []
   let bytes = 0
   try {
-    for await (const chunk of addAbortSignal(stop, detached(body))) {
+    for await (const chunk of addAbortSignal(stop, detach(body))) {
       bytes += chunk.length
       if (bytes > maxBytes) throw new AppError('TOO_LARGE', `A request with a checksum has at most ${maxBytes} bytes.`)
       held.add(chunk.length)

@@ -20,20 +20,20 @@ import {
   type Reservations,
   statOrNull,
 } from '../files/conflict.ts'
-import type { Place } from '../files/entry.ts'
+import type { LocationInput } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
+import type { ActiveUpload } from './active-upload.ts'
 import { type Checksum, checked } from './checksum.ts'
 import { finish } from './finish.ts'
 import { createLeases, type Lease } from './lease.ts'
-import { Held } from './memory-budget.ts'
+import { ChecksumBuffer } from './memory-budget.ts'
 import { receive } from './receive.ts'
-import { giveUp, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
-import type { Target } from './target.ts'
+import { abortAtBackEnd, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
 import { blockFor, maxFileBytes, maxHeldBytes } from './upload-limits.ts'
 
 export type { UploadRecord } from '../../db/uploads.ts'
 
-export interface NewResumableUpload extends Place {
+export interface NewResumableUpload extends LocationInput {
   conflict: ConflictBehavior
   /** Bytes; null where it will be told later. */
   size: number | null
@@ -56,7 +56,7 @@ export interface OpenUpload extends AsyncDisposable {
   remove(): Promise<void>
 }
 
-interface Begun {
+interface StartedUpload {
   viewer: Viewer
   lease: Lease
   location: WriteLocation
@@ -65,9 +65,9 @@ interface Begun {
 export type ResumableUploads = ReturnType<typeof createResumableUploads>
 
 /** Milliseconds that the back end has to take what has come of a client that went away. */
-const grace = 10_000
+const finishTimeout = 10_000
 /** Milliseconds for a back end that is to be disconnected, and may not answer at all. */
-const abandonTime = 10_000
+const abandonTimeout = 10_000
 
 export function createResumableUploads(options: {
   db: Database
@@ -91,7 +91,7 @@ export function createResumableUploads(options: {
     return Math.min(options.maxUploadBytes, traits.maxFileSize ?? Number.MAX_SAFE_INTEGER, here)
   }
 
-  const targetOf = (viewer: Viewer, lease: Lease, location: WriteLocation): Target => ({
+  const activate = (viewer: Viewer, lease: Lease, location: WriteLocation): ActiveUpload => ({
     db,
     secrets,
     reservations,
@@ -102,14 +102,14 @@ export function createResumableUploads(options: {
     maxBytes: maxBytesAt(location),
   })
 
-  function opened(viewer: Viewer, lease: Lease, location: WriteLocation): OpenUpload {
-    const target = targetOf(viewer, lease, location)
+  function openUpload(viewer: Viewer, lease: Lease, location: WriteLocation): OpenUpload {
+    const upload = activate(viewer, lease, location)
     return {
       get record() {
         return lease.record
       },
       async setSize(size) {
-        requireFits(size, target.maxBytes)
+        requireFits(size, upload.maxBytes)
         await lease.save({ size })
       },
       async write(body, signal, checksum) {
@@ -117,14 +117,14 @@ export function createResumableUploads(options: {
         using running = storage.running.enter([location.grant], lease.lost)
         const stop = AbortSignal.any([signal, lease.wanted, running.signal])
         using work = workSignal(signal, running.signal)
-        using held = new Held()
-        const good = checksum ? await checked(body, checksum, held, stop) : body
-        if (lease.record.storedPath === null) await receive(target, good, work.signal, stop)
+        using held = new ChecksumBuffer()
+        const verified = checksum ? await checked(body, checksum, held, stop) : body
+        if (lease.record.storedPath === null) await receive(upload, verified, work.signal, stop)
         return lease.record.received
       },
       async remove() {
         const { record } = lease
-        await giveUp(context, record)
+        await abortAtBackEnd(context, record)
         await lease.delete()
         if (isUnfinished(record)) audit.noteUnfinished(viewer, 'UPLOAD', unfinishedFacts(record))
       },
@@ -132,14 +132,14 @@ export function createResumableUploads(options: {
     }
   }
 
-  async function create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<Begun> {
+  async function create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<StartedUpload> {
     const { providerId, conflict, size } = input
     const [granted] = authorize(viewer, needs.create, input)
     const { path, viewer: present } = granted
     if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
     const first = await storage.writeAt(granted)
     requireFits(size ?? undefined, maxBytesAt(first))
-    const earlier = size === 0 ? await announcedBefore(present, input, signal) : null
+    const earlier = size === 0 ? await findInterruptedEmpty(present, input, signal) : null
     if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, providerId, pathOf(earlier)) }
     const insert = (location: WriteLocation) =>
       leases.insert({
@@ -175,7 +175,7 @@ export function createResumableUploads(options: {
    * An empty file is there as soon as it is announced. Whoever had no answer announces it again, and goes on with the first
    * upload if nobody saw its end.
    */
-  async function announcedBefore(
+  async function findInterruptedEmpty(
     { kind, credentialId }: Viewer,
     { providerId, metadata }: NewResumableUpload,
     signal: AbortSignal,
@@ -203,13 +203,13 @@ export function createResumableUploads(options: {
      * TOO_MANY_UPLOADS
      */
     async create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<OpenUpload> {
-      const begun = await create(viewer, input, signal).catch(error => {
+      const started = await create(viewer, input, signal).catch(error => {
         // What is begun is told of once it is complete.
         const { providerId, path, conflict } = input
-        if (viewer) audit.note(viewer, 'UPLOAD', { place: { providerId, path }, details: { conflict } }, error)
+        if (viewer) audit.note(viewer, 'UPLOAD', { location: { providerId, path }, details: { conflict } }, error)
         throw error
       })
-      return await complete(begun, signal)
+      return await complete(started, signal)
     },
 
     /**
@@ -228,7 +228,7 @@ export function createResumableUploads(options: {
       grant(viewer, { scope: 'write', providerId, path: path as StoragePath })
       const lease = await leases.take(id, find, signal)
       try {
-        return opened(present, lease, await at(viewer, providerId, path as StoragePath))
+        return openUpload(present, lease, await at(viewer, providerId, path as StoragePath))
       } catch (error) {
         await lease[Symbol.asyncDispose]()
         throw error
@@ -241,14 +241,14 @@ export function createResumableUploads(options: {
     /** Frees what nobody can go on with; several servers may do it at once. */
     sweep: () => sweep(context),
     /** Frees what unfinished uploads hold at a back end that is to be disconnected. */
-    abandon: (providerId: string) => sweep(context, { providerId, time: abandonTime }),
+    abandon: (providerId: string) => sweep(context, { providerId, time: abandonTimeout }),
   }
 
   /** An empty file is complete as soon as it is announced. */
-  async function complete({ viewer, lease, location }: Begun, signal: AbortSignal): Promise<OpenUpload> {
+  async function complete({ viewer, lease, location }: StartedUpload, signal: AbortSignal): Promise<OpenUpload> {
     try {
-      if (lease.record.size === 0) await finish(targetOf(viewer, lease, location), [], signal)
-      return opened(viewer, lease, location)
+      if (lease.record.size === 0) await finish(activate(viewer, lease, location), [], signal)
+      return openUpload(viewer, lease, location)
     } catch (error) {
       // What may have been done is kept, for whoever announces it again.
       if (!lease.record.finishing) await lease.delete()
@@ -265,7 +265,7 @@ function workSignal(signal: AbortSignal, cut: AbortSignal): Disposable & { signa
   const late = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const onAbort = () => {
-    timer = setTimeout(() => late.abort(signal.reason), grace).unref()
+    timer = setTimeout(() => late.abort(signal.reason), finishTimeout).unref()
   }
   if (signal.aborted) onAbort()
   else signal.addEventListener('abort', onAbort, { once: true })

@@ -21,9 +21,9 @@ import { memberLimits } from './upload-limits.ts'
 /** Milliseconds; a request that waits on another server is heard within one. */
 const heartbeat = 1000
 /** Milliseconds without a heartbeat that got through after which the lease counts as lost: less than it holds. */
-const doubt = 8000
+const leaseTimeout = 8000
 /** Milliseconds that a request waits for the one before: longer than the lease of a server that was killed. */
-const patience = 15_000
+const takeTimeout = 15_000
 /** Milliseconds. */
 export const pollInterval = 100
 
@@ -101,7 +101,7 @@ export class Lease implements AsyncDisposable {
   async #renew(): Promise<void> {
     const sentAt = performance.now()
     // Looked at first: a database that cannot be reached may neither answer nor fail.
-    if (sentAt - this.#renewedAt > doubt) this.#lost.abort(locked())
+    if (sentAt - this.#renewedAt > leaseTimeout) this.#lost.abort(locked())
     if (this.#renewing) return
     this.#renewing = true
     try {
@@ -110,7 +110,7 @@ export class Lease implements AsyncDisposable {
       else this.#renewedAt = Math.max(this.#renewedAt, sentAt)
       if (isWanted) this.want()
     } catch {
-      // The next one tries again, until there is doubt.
+      // The next one tries again, until there is leaseTimeout.
     } finally {
       this.#renewing = false
     }
@@ -137,7 +137,7 @@ export function createLeases(db: Database) {
      */
     async take(uploadId: string, find: () => Promise<unknown>, signal: AbortSignal): Promise<Lease> {
       const id = randomUUID()
-      const until = performance.now() + patience
+      const until = performance.now() + takeTimeout
       for (;;) {
         await find()
         signal.throwIfAborted()

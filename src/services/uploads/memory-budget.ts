@@ -9,7 +9,7 @@ const smallestShare = 64 * 1024
 let sharing = 0
 
 /** One upload's share of the memory for blocks. Whoever has gathered so much sets it aside in the database. */
-export class Share implements Disposable {
+export class BlockBudget implements Disposable {
   constructor() {
     sharing += 1
   }
@@ -29,7 +29,7 @@ const waitingBytes = 128 * mib
 let waiting = 0
 
 /** What one request holds until its checksum is known to be right, and has been taken in. */
-export class Held implements Disposable {
+export class ChecksumBuffer implements Disposable {
   #bytes = 0
 
   /** @throws UNAVAILABLE */

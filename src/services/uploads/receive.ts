@@ -1,9 +1,9 @@
 import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { tooLarge } from '../files/upload.ts'
+import { type ActiveUpload, append } from './active-upload.ts'
 import { finish } from './finish.ts'
-import { Share } from './memory-budget.ts'
-import { append, type Target } from './target.ts'
+import { BlockBudget } from './memory-budget.ts'
 import { memberLimits } from './upload-limits.ts'
 
 /**
@@ -13,21 +13,26 @@ import { memberLimits } from './upload-limits.ts'
  *
  * @param work ends what is done at the back end @param stop ends the body
  */
-export async function receive(target: Target, body: Readable, work: AbortSignal, stop: AbortSignal): Promise<void> {
-  const { lease, location, maxBytes } = target
+export async function receive(
+  upload: ActiveUpload,
+  body: Readable,
+  work: AbortSignal,
+  stop: AbortSignal,
+): Promise<void> {
+  const { lease, location, maxBytes } = upload
   const { size, block, received, appended, finishing } = lease.record
   // What is held of an upload that began when its back end could not hold any goes there whole. So does what comes after a
   // finish whose end nobody saw: the file may be there, and then there is nothing to add to.
   const resumable = finishing || received - appended > block ? null : location.resumable
   const limit = Math.min(size ?? maxBytes, maxBytes)
-  using share = new Share()
+  using share = new BlockBudget()
   let total = received
   let gathered: Buffer[] = []
   let gatheredBytes = 0
   let room = resumable ? block - (received - appended) : block
   let writing: Promise<void> = Promise.resolve()
 
-  const chunks = detached(body)
+  const chunks = detach(body)
 
   const gather = (bytes: Buffer) => {
     gathered.push(bytes)
@@ -44,10 +49,10 @@ export async function receive(target: Target, body: Readable, work: AbortSignal,
     // At once: the next chunk may be a long time coming.
     writing.catch(() => chunks.destroy())
   }
-  const setAside = () => pass(bytes => hold(target, bytes))
+  const setAside = () => pass(bytes => hold(upload, bytes))
   const keepBlock = async () => {
     room = block
-    await (resumable ? pass(bytes => append(target, bytes, work)) : setAside())
+    await (resumable ? pass(bytes => append(upload, bytes, work)) : setAside())
   }
 
   let broken: { error: unknown } | undefined
@@ -73,23 +78,23 @@ export async function receive(target: Target, body: Readable, work: AbortSignal,
     broken = { error: stop.aborted ? stop.reason : error }
   }
   await writing
-  if (total === size) await finish(target, gathered, work)
+  if (total === size) await finish(upload, gathered, work)
   else if (gathered.length > 0) {
-    if (resumable?.partSize === 1) await append(target, gathered, work)
-    else await hold(target, gathered)
+    if (resumable?.partSize === 1) await append(upload, gathered, work)
+    else await hold(upload, gathered)
   }
   if (broken && total !== size) throw broken.error
 }
 
 /** Keeps here what the back end cannot take yet. @throws TOO_MANY_UPLOADS, UPLOAD_LOCKED */
-async function hold({ lease }: Target, gathered: readonly Buffer[]): Promise<void> {
+async function hold({ lease }: ActiveUpload, gathered: readonly Buffer[]): Promise<void> {
   const { received } = lease.record
   const bytes = Buffer.concat(gathered)
   await lease.save({ received: received + bytes.length, chunk: { position: received, bytes, limits: memberLimits } })
 }
 
 /** The same bytes; whoever ends it leaves the request as it is, so that it can be answered. */
-export function detached(body: Readable): Readable {
+export function detach(body: Readable): Readable {
   const chunks = new PassThrough()
   // It may fail before anybody reads it, who then finds it failed.
   chunks.on('error', () => {})

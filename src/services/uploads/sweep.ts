@@ -8,8 +8,8 @@ import { takeDeadUpload, type UploadRecord } from '../../db/uploads.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts } from '../audit/index.ts'
 import { isMissing } from '../files/conflict.ts'
+import { open } from './active-upload.ts'
 import { type Leases, pollInterval } from './lease.ts'
-import { open } from './target.ts'
 
 export interface SweepContext {
   db: Database
@@ -23,7 +23,7 @@ export interface SweepContext {
 /**
  * Frees what unfinished uploads hold at their back ends, then their rows: of those that nobody can go on with, or of all
  * of a provider, for which those who are at work are asked to let go. Several servers may do it at once.
- * @param time milliseconds after which no more are begun
+ * @param time milliseconds after which no more are started
  */
 export async function sweep(
   context: SweepContext,
@@ -40,7 +40,7 @@ export async function sweep(
     }
     if (!lease) return
     const { record } = lease
-    const isFree = await giveUp(context, record).then(
+    const isFree = await abortAtBackEnd(context, record).then(
       () => true,
       error => {
         onError(error)
@@ -71,12 +71,12 @@ export function isUnfinished({ storedPath, received }: UploadRecord): boolean {
 
 /** For the audit log. */
 export function unfinishedFacts({ providerId, path, received, size, conflict }: UploadRecord): AuditFacts {
-  const place = { providerId, path: formatPath(path as StoragePath) }
-  return { place, bytes: received, details: { conflict, size } }
+  const location = { providerId, path: formatPath(path as StoragePath) }
+  return { location, bytes: received, details: { conflict, size } }
 }
 
 /** Frees what the back end holds of an upload. */
-export async function giveUp(
+export async function abortAtBackEnd(
   { db, secrets, storage }: Pick<SweepContext, 'db' | 'secrets' | 'storage'>,
   record: UploadRecord,
 ): Promise<void> {

@@ -11,7 +11,7 @@ import type { Reservations } from '../files/conflict.ts'
 import type { Lease } from './lease.ts'
 
 /** An upload that one request works on. */
-export interface Target {
+export interface ActiveUpload {
   db: Database
   secrets: Secrets
   reservations: Reservations
@@ -24,8 +24,8 @@ export interface Target {
 }
 
 /** Adds what is held here and what was gathered to what the back end has; the first time it is told of the upload. */
-export async function append(target: Target, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
-  const { lease, secrets, location } = target
+export async function append(upload: ActiveUpload, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
+  const { lease, secrets, location } = upload
   const { resumable } = location
   if (!resumable) throw gone()
   if (!lease.record.sealedState) {
@@ -35,7 +35,7 @@ export async function append(target: Target, gathered: readonly Buffer[], work: 
       await lease.save({ sealedState: seal(secrets, lease.record, state) })
     })
   }
-  const { bytes, ...options } = restOf(target, gathered)
+  const { bytes, ...options } = restOf(upload, gathered)
   const state = await resumable.append(work, open(secrets, lease.record), bytes, options)
   const appended = options.offset + options.size
   await lease.save({ appended, received: appended, sealedState: seal(secrets, lease.record, state) })
@@ -43,20 +43,20 @@ export async function append(target: Target, gathered: readonly Buffer[], work: 
 
 /** Adds the same and makes the file visible; repeated, it does no harm. @throws NOT_FOUND */
 export async function complete(
-  target: Target,
+  upload: ActiveUpload,
   gathered: readonly Buffer[],
   work: AbortSignal,
   overwrite: boolean,
 ): Promise<CheckedEntry> {
-  const { lease, secrets, location } = target
+  const { lease, secrets, location } = upload
   const { resumable } = location
   if (!resumable) throw gone()
-  const { bytes, ...options } = restOf(target, gathered)
+  const { bytes, ...options } = restOf(upload, gathered)
   return await resumable.complete(work, open(secrets, lease.record), bytes, { ...options, overwrite })
 }
 
 /** What the back end does not have yet. */
-export function restOf({ db, lease }: Target, gathered: readonly Buffer[]) {
+export function restOf({ db, lease }: ActiveUpload, gathered: readonly Buffer[]) {
   const { id, appended, received } = lease.record
   const size = received - appended + bytesOf(gathered)
   return { bytes: all(db, id, appended, gathered), offset: appended, size }
