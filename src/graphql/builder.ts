@@ -13,7 +13,7 @@ import './rules-plugin.ts'
 
 declare global {
   export namespace PothosSchemaTypes {
-    // Its parameters are those of the interface that it adds to.
+    // TypeScript requires the same type parameters as the interface that this extends.
     export interface MutationFieldOptions<
       Types extends SchemaTypes,
       Type extends TypeParam<Types>,
@@ -21,7 +21,7 @@ declare global {
       Args extends InputFieldMap,
       ResolveReturnShape,
     > {
-      /** What the mutation does, for the audit log. */
+      /** The action that the audit log records for the mutation. */
       audit: AuditAction
     }
   }
@@ -40,18 +40,18 @@ export const builder = new SchemaBuilder<{
 }>({
   plugins: [ComplexityPlugin, ScopeAuthPlugin, 'rules'],
   defaultFieldNullability: false,
-  // A limit is checked before execution (see cost.ts), not while it is under way.
+  // The cost is checked once, before execution: see cost.ts.
   complexity: { disabled: true },
   scopeAuth: {
     defaultStrategy: 'all',
-    // What the policy throws reaches the client as it is.
+    // The client gets the error that the policy throws.
     treatErrorsAsUnauthorized: false,
     authScopes: decideRules,
   },
 })
 
-builder.queryType({ description: 'What can be read.' })
+builder.queryType({ description: 'All queries.' })
 builder.mutationType({
   description:
-    'What can be changed. Several in one document run one after the other, and stop at the first that fails.',
+    'All mutations. Several mutations in one document run one after the other and stop at the first that fails.',
 })

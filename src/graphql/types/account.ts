@@ -4,15 +4,15 @@ import { passwordCost } from '../cost.ts'
 import { UserRef } from '../refs.ts'
 
 const AuthPayload = builder.objectRef<SignedIn>('AuthPayload').implement({
-  description: 'A session.',
+  description: 'A new session.',
   fields: t => ({
     token: t.exposeString('token', {
-      description: 'A session JWT, to be sent as `Authorization: Bearer <token>`. Nobody can be shown it again.',
+      description: 'The session JWT. Send it as `Authorization: Bearer <token>`. It is not shown again.',
     }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the session ends by itself.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the session expires.' }),
     user: t.field({
       type: UserRef,
-      description: 'Whose session it is.',
+      description: 'The person who signed in.',
       authScopes: { public: true },
       resolve: async ({ member, token }, _args, { services, origin }) => ({
         member,
@@ -23,19 +23,19 @@ const AuthPayload = builder.objectRef<SignedIn>('AuthPayload').implement({
 })
 
 const Session = builder.objectRef<OpenSession>('Session').implement({
-  description: 'Where somebody is signed in.',
+  description: 'A session in which you are signed in.',
   fields: t => ({
-    id: t.exposeID('id', { description: 'Stays the same for good; not the token.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it began.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it ends by itself.' }),
-    current: t.exposeBoolean('current', { description: 'Whether it is the one that this request came with.' }),
+    id: t.exposeID('id', { description: 'The permanent ID of the session. It is not the token.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of signing in.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the session expires.' }),
+    current: t.exposeBoolean('current', { description: 'True for the session that this request uses.' }),
   }),
 })
 
 builder.queryField('sessions', t =>
   t.field({
     type: [Session],
-    description: 'Your own that can still be used, the newest first, at most 200.',
+    description: 'Returns your active sessions, newest first, at most 200.',
     authScopes: { session: true },
     resolve: (_root, _args, { services, viewer }) => services.accounts.sessions(viewer),
   }),
@@ -44,30 +44,33 @@ builder.queryField('sessions', t =>
 const RegisterInput = builder.inputType('RegisterInput', {
   description: 'A new account.',
   fields: t => ({
-    email: t.string({ required: true, description: 'One account for each; case makes no difference.' }),
-    password: t.string({ required: true, description: '12 to 256 characters of any script.' }),
-    name: t.string({ description: 'As people write it.' }),
-    invite: t.string({ description: 'From `createInvite`; without one, the workspace must be open to registration.' }),
+    email: t.string({
+      required: true,
+      description: 'The email address, which identifies one account. Case-insensitive.',
+    }),
+    password: t.string({ required: true, description: 'The password, with 12 to 256 characters of any script.' }),
+    name: t.string({ description: 'The display name.' }),
+    invite: t.string({ description: 'An invite from `createInvite`. Required unless registration is open.' }),
     setupCode: t.string({
       description:
-        'For the first account, where `installation.needsSetupCode` says so: the code that the operator has set.',
+        'The code that the operator has set. The first account requires it if `installation.needsSetupCode` is true.',
     }),
   }),
 })
 
 const LoginInput = builder.inputType('LoginInput', {
-  description: 'Who somebody is.',
+  description: 'The email address and password of an account.',
   fields: t => ({
-    email: t.string({ required: true, description: 'Of the account; case makes no difference.' }),
-    password: t.string({ required: true, description: 'Of the account.' }),
+    email: t.string({ required: true, description: 'The email address of the account. Case-insensitive.' }),
+    password: t.string({ required: true, description: 'The password of the account.' }),
   }),
 })
 
 const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
-  description: 'The old password and the new one.',
+  description: 'The current password and the new one.',
   fields: t => ({
-    currentPassword: t.string({ required: true, description: 'As it is now.' }),
-    newPassword: t.string({ required: true, description: '12 to 256 characters of any script.' }),
+    currentPassword: t.string({ required: true, description: 'The current password.' }),
+    newPassword: t.string({ required: true, description: 'The password, with 12 to 256 characters of any script.' }),
   }),
 })
 
@@ -75,7 +78,7 @@ builder.mutationFields(t => ({
   register: t.field({
     type: AuthPayload,
     description:
-      'Makes an account and signs in. The first person founds the workspace and owns it; later ones reach nothing until an administrator gives them a role.',
+      'Creates an account and signs in. The first person to register owns the workspace. Others have the role of their invite; without one, they have no access until an administrator gives them a role.',
     audit: 'REGISTER',
     authScopes: { public: true },
     complexity: passwordCost,
@@ -88,11 +91,11 @@ builder.mutationFields(t => ({
     audit: 'LOGIN',
     authScopes: { public: true },
     complexity: passwordCost,
-    args: { input: t.arg({ type: LoginInput, required: true, description: 'Who signs in.' }) },
+    args: { input: t.arg({ type: LoginInput, required: true, description: 'The email address and password.' }) },
     resolve: (_root, { input }, { services, origin, signal }) => services.accounts.login(input, origin, signal),
   }),
   logout: t.boolean({
-    description: 'Ends the session of this request, at once and everywhere. True once it has ended.',
+    description: 'Ends the session of this request immediately, on all servers. Returns true.',
     audit: 'LOGOUT',
     authScopes: { session: true },
     resolve: async (_root, _args, { services, viewer }) => {
@@ -101,10 +104,10 @@ builder.mutationFields(t => ({
     },
   }),
   revokeSession: t.boolean({
-    description: 'Ends one of your own sessions, at once and everywhere. True once it has ended.',
+    description: 'Ends one of your own sessions immediately, on all servers. Returns true.',
     audit: 'LOGOUT',
     authScopes: { session: true },
-    args: { id: t.arg.id({ required: true, description: 'Of the session.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the session.' }) },
     resolve: async (_root, { id }, { services, viewer }) => {
       await services.accounts.revokeSession(viewer, id)
       return true
@@ -112,11 +115,13 @@ builder.mutationFields(t => ({
   }),
   changePassword: t.field({
     type: AuthPayload,
-    description: 'This session stays, all others of the person end.',
+    description: 'Changes your password. All of your other sessions end.',
     audit: 'PASSWORD_CHANGE',
     authScopes: { session: true },
     complexity: passwordCost,
-    args: { input: t.arg({ type: ChangePasswordInput, required: true, description: 'Both passwords.' }) },
+    args: {
+      input: t.arg({ type: ChangePasswordInput, required: true, description: 'The current and the new password.' }),
+    },
     resolve: (_root, { input }, { services, viewer, signal }) =>
       services.accounts.changePassword(viewer, input, signal),
   }),

@@ -9,50 +9,56 @@ import { ProviderAccessInput } from './provider-access.ts'
 import { ScopeEnum } from './scope.ts'
 
 const ApiKeyStateEnum = builder.enumType('ApiKeyState', {
-  description: 'A key that is not active is refused with HTTP 401, and never becomes active again.',
+  description:
+    'The state of an API key. A key that is not active is refused with HTTP 401 and never becomes active again.',
   values: {
-    active: { description: 'It can be used.' },
-    expired: { description: 'It has reached its expiry date.' },
-    revoked: { description: 'It was revoked.' },
+    active: { description: 'The key can be used.' },
+    expired: { description: 'The key has reached its expiry date.' },
+    revoked: { description: 'The key was revoked.' },
   } as const,
 })
 
 ApiKeyRef.implement({
-  description: 'A long-lived credential for scripts and integrations. The key value itself is never shown again.',
+  description:
+    'A long-lived credential for scripts and integrations. The key value is shown only when the key is created.',
   fields: t => ({
-    id: t.exposeID('id', { description: 'Stays the same for good; not the key value.' }),
-    name: t.exposeString('name', { description: 'For people.' }),
+    id: t.exposeID('id', { description: 'The permanent ID of the key. It is not the key value.' }),
+    name: t.exposeString('name', { description: 'The display name.' }),
     displayPrefix: t.exposeString('displayPrefix', { description: 'The first 12 characters of the key value.' }),
     scopes: t.expose('scopes', {
       type: [ScopeEnum],
-      description: 'As given at creation; its owner may reach less today.',
+      description: 'What the key was created with. The owner may have less access today.',
     }),
     providerAccess: t.field({
       type: ProviderAccessRef,
-      description: 'As given at creation; its owner may reach less today.',
+      description: 'What the key was created with. The owner may have less access today.',
       authScopes: { credential: true },
       resolve: (key, _args, { viewer }) => ({ access: key.access, seenBy: viewer }),
     }),
-    state: t.field({ type: ApiKeyStateEnum, description: 'Whether it can be used.', resolve: key => apiKeyState(key) }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    state: t.field({
+      type: ApiKeyStateEnum,
+      description: 'Whether the key can be used.',
+      resolve: key => apiKeyState(key),
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it expires; null is never.',
+      description: 'The time at which the key expires, or null if it does not.',
     }),
     revokedAt: t.expose('revokedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was revoked; null where it was not.',
+      description: 'The time at which the key was revoked, or null.',
     }),
     lastUsedAt: t.expose('lastUsedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When a request last came with it, kept to the minute; null is never.',
+      description: 'The time of the last request with this key, to the minute, or null if it was never used.',
     }),
     owner: t.field({
       type: UserRef,
-      description: 'Whose key it is.',
+      description: 'The person whom the key belongs to.',
       authScopes: { credential: true },
       resolve: async (key, _args, { services, viewer }) => ({
         member: await services.members.owner(requireViewer(viewer), key.userId),
@@ -65,41 +71,49 @@ ApiKeyRef.implement({
 const ApiKeyConnection = definePage<ApiKey>('ApiKey', ApiKeyRef, 'API keys')
 
 const CreateApiKeyPayload = builder.objectRef<{ apiKey: ApiKey; key: string }>('CreateApiKeyPayload').implement({
-  description: 'A new key.',
+  description: 'A new API key.',
   fields: t => ({
-    apiKey: t.expose('apiKey', { type: ApiKeyRef, description: 'What is kept of it.' }),
+    apiKey: t.expose('apiKey', { type: ApiKeyRef, description: 'The key without its value.' }),
     key: t.exposeString('key', {
-      description: 'The key value, `stw_` and 40 hexadecimal characters. Shown this once.',
+      description: 'The key value: `stw_` and 40 hexadecimal characters. It is not shown again.',
     }),
   }),
 })
 
 const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
-  description: 'What a new key may do.',
+  description: 'The name, scopes and provider access of a new key.',
   fields: t => ({
-    name: t.string({ required: true, description: 'For people, 1 to 200 characters.' }),
+    name: t.string({ required: true, description: 'The display name, with 1 to 200 characters.' }),
     scopes: t.field({
       type: [ScopeEnum],
       required: true,
-      description: 'At least one; the highest is enough, as each includes those below it.',
+      description: 'At least one scope. Each scope includes those below it, so the highest is enough.',
     }),
-    providerAccess: t.field({ type: ProviderAccessInput, description: 'All that you reach, unless it is given.' }),
-    expiresAt: t.field({ type: 'DateTime', description: 'In the future; without it, valid until revoked.' }),
+    providerAccess: t.field({
+      type: ProviderAccessInput,
+      description: 'The providers that the key may use. The default is your own access.',
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description: 'The expiry date, in the future. Without it, the key is valid until it is revoked.',
+    }),
   }),
 })
 
 builder.queryFields(t => ({
   apiKeys: t.field({
     type: ApiKeyConnection,
-    description: 'The keys of one person, the newest first.',
+    description: "Returns one person's API keys, newest first.",
     authScopes: { keyManager: true },
     args: {
-      first: t.arg.int({ defaultValue: 50, description: `How many at most, 1 to ${maxKeysPage}.` }),
-      after: t.arg.string({ description: 'The cursor after which the page begins.' }),
-      ofUser: t.arg.id({ description: 'Of another member, with the scope `admin`; your own unless it is given.' }),
+      first: t.arg.int({ defaultValue: 50, description: `The maximum number of keys, 1 to ${maxKeysPage}.` }),
+      after: t.arg.string({ description: 'The cursor after which the page starts.' }),
+      ofUser: t.arg.id({
+        description: 'The ID of another member, which requires the scope `admin`. The default is you.',
+      }),
       includeInactive: t.arg.boolean({
         defaultValue: true,
-        description: 'Whether expired and revoked ones are listed.',
+        description: 'Whether to include expired and revoked keys.',
       }),
     },
     complexity: ({ first }) => connectionCost(first, maxKeysPage),
@@ -115,9 +129,9 @@ builder.queryFields(t => ({
   }),
   apiKey: t.field({
     type: ApiKeyRef,
-    description: 'One key: your own, or with the scope `admin` that of a member.',
+    description: "Returns one API key: your own or, with the scope `admin`, another member's.",
     authScopes: { keyManager: true },
-    args: { id: t.arg.id({ required: true, description: 'Of the key.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the key.' }) },
     resolve: (_root, { id }, { services, viewer }) => services.apiKeys.get(viewer, id),
   }),
 }))
@@ -125,29 +139,35 @@ builder.queryFields(t => ({
 builder.mutationFields(t => ({
   createApiKey: t.field({
     type: CreateApiKeyPayload,
-    description: `Makes a key of your own, which never exceeds you; at most ${maxActiveKeys} can be active.`,
+    description: `Creates an API key for yourself. It never has more access than you. You can have ${maxActiveKeys} active keys.`,
     audit: 'API_KEY_CREATE',
     authScopes: { keyManager: true },
-    args: { input: t.arg({ type: CreateApiKeyInput, required: true, description: 'What the key may do.' }) },
+    args: {
+      input: t.arg({
+        type: CreateApiKeyInput,
+        required: true,
+        description: 'The name, scopes and provider access of the key.',
+      }),
+    },
     resolve: (_root, { input }, { services, viewer }) => services.apiKeys.create(viewer, input),
   }),
   renameApiKey: t.field({
     type: ApiKeyRef,
-    description: 'Changes the name of a key, and nothing else.',
+    description: 'Changes the name of an API key.',
     audit: 'API_KEY_RENAME',
     authScopes: { keyManager: true },
     args: {
-      id: t.arg.id({ required: true, description: 'Of the key.' }),
-      name: t.arg.string({ required: true, description: '1 to 200 characters.' }),
+      id: t.arg.id({ required: true, description: 'The ID of the key.' }),
+      name: t.arg.string({ required: true, description: 'The new name, with 1 to 200 characters.' }),
     },
     resolve: (_root, { id, name }, { services, viewer }) => services.apiKeys.rename(viewer, id, name),
   }),
   revokeApiKey: t.field({
     type: ApiKeyRef,
-    description: 'Ends a key, at once and for good.',
+    description: 'Revokes an API key immediately and permanently.',
     audit: 'API_KEY_REVOKE',
     authScopes: { keyManager: true },
-    args: { id: t.arg.id({ required: true, description: 'Of the key.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the key.' }) },
     resolve: (_root, { id }, { services, viewer }) => services.apiKeys.revoke(viewer, id),
   }),
 }))

@@ -8,110 +8,122 @@ import { definePage } from './page.ts'
 import { CredentialKind } from './viewer.ts'
 
 const actions: Record<AuditAction, { description: string }> = {
-  REGISTER: { description: 'Somebody made an account.' },
+  REGISTER: { description: 'A person registered.' },
   LOGIN: {
     description:
-      'Somebody signed in, or tried to: `details.email` is what they gave, and the subject of a wrong password is the member.',
+      'A person signed in or tried to. `details.email` is the address that was entered; if only the password was wrong, the subject is the member.',
   },
   LOGOUT: { description: 'A session was ended.' },
-  PASSWORD_CHANGE: { description: 'Somebody changed their password.' },
-  INVITE_CREATE: { description: 'An invite was made.' },
+  PASSWORD_CHANGE: { description: 'A person changed their password.' },
+  INVITE_CREATE: { description: 'An invite was created.' },
   INVITE_REVOKE: { description: 'An invite was revoked.' },
-  MEMBER_UPDATE: { description: 'A member was given a role or provider access.' },
+  MEMBER_UPDATE: { description: 'The role or provider access of a member was changed.' },
   MEMBER_REMOVE: { description: 'A membership was ended.' },
-  API_KEY_CREATE: { description: 'An API key was made.' },
-  API_KEY_RENAME: { description: 'An API key was given another name.' },
+  API_KEY_CREATE: { description: 'An API key was created.' },
+  API_KEY_RENAME: { description: 'An API key was renamed.' },
   API_KEY_REVOKE: { description: 'An API key was revoked.' },
   PROVIDER_CONNECT: { description: 'A provider was connected.' },
   PROVIDER_UPDATE: { description: 'The name or configuration of a provider was changed.' },
   PROVIDER_DISCONNECT: { description: 'A provider was disconnected.' },
-  PROVIDER_AUTHORIZE: { description: 'An OAuth consent was begun.' },
-  PROVIDER_CONSENT: { description: 'An OAuth consent came back, by the browser of whoever began it.' },
+  PROVIDER_AUTHORIZE: { description: 'An OAuth consent was started.' },
+  PROVIDER_CONSENT: { description: 'An OAuth consent was completed or refused in the browser that started it.' },
   PROVIDER_TEST: { description: 'A provider was tested.' },
   WORKSPACE_UPDATE: { description: 'The settings of the workspace were changed.' },
-  FOLDER_CREATE: { description: 'A folder was made.' },
-  UPLOAD: { description: 'A file was stored.' },
+  FOLDER_CREATE: { description: 'A folder was created.' },
+  UPLOAD: { description: 'A file was uploaded.' },
   RENAME: { description: 'A file or folder was renamed.' },
   MOVE: { description: 'A file or folder was moved.' },
   COPY: { description: 'A file or folder was copied.' },
   DELETE: { description: 'A file or folder was deleted.' },
-  DOWNLOAD: { description: 'The content of a file was sent, also through a link: then it is that of its credential.' },
-  DIRECT_DOWNLOAD: { description: 'A link was given that reads a file straight from the back end.' },
-  DIRECT_UPLOAD: { description: 'A link was given that writes a file straight to the back end.' },
+  DOWNLOAD: {
+    description:
+      'The content of a file was sent. A download through a link counts for the credential that created the link.',
+  },
+  DIRECT_DOWNLOAD: { description: 'A link that reads a file directly from the back end was created.' },
+  DIRECT_UPLOAD: { description: 'A link that writes a file directly to the back end was created.' },
   READ: {
-    description: 'Something else was to be read and was refused; `details` says what. What is read is not told.',
+    description: 'Another read was refused; `details` says which. Successful reads are not recorded.',
   },
 }
 
-const AuditActionEnum = builder.enumType('AuditAction', { description: 'What was done.', values: actions })
+const AuditActionEnum = builder.enumType('AuditAction', { description: 'The action.', values: actions })
 
 const subjects: Record<AuditSubjectKind, { description: string }> = {
   API_KEY: { description: 'An API key.' },
-  MEMBER: { description: 'A member, by the id of the user.' },
+  MEMBER: { description: 'A member, identified by the user ID.' },
   INVITE: { description: 'An invite.' },
-  SESSION: { description: 'A session, other than by signing out of it.' },
+  SESSION: { description: 'A session that was ended from another session.' },
   WORKSPACE: { description: 'The workspace.' },
 }
 
 const AuditSubjectKindEnum = builder.enumType('AuditSubjectKind', {
-  description: 'What was changed, beside files and providers.',
+  description: 'The kind of object that was changed, other than files and providers.',
   values: subjects,
 })
 
 AuditEventRef.implement({
-  description: 'Who did what, with which credential, from where, and how it ended. Names are as they were then.',
+  description:
+    'An entry of the audit log: who did what, with which credential, from where, and with which result. Names are as they were at that time.',
   fields: t => ({
-    id: t.exposeID('id', { description: 'Sorts by time.' }),
-    at: t.expose('at', { type: 'DateTime', description: 'When it ended.' }),
-    action: t.expose('action', { type: AuditActionEnum, description: 'What was done.' }),
+    id: t.exposeID('id', { description: 'The ID of the event. IDs sort by time.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'The time at which the action ended.' }),
+    action: t.expose('action', { type: AuditActionEnum, description: 'The action.' }),
     result: t.exposeString('result', {
-      description: '`OK`, the `reason` of the error, or `CUT` where it ended before all was through.',
+      description: '`OK`, the `reason` of the error, or `CUT` if a transfer ended early.',
     }),
-    userId: t.exposeID('userId', { nullable: true, description: 'Of who did it; null where that is unknown.' }),
-    userEmail: t.exposeString('userEmail', { nullable: true, description: 'Of who did it.' }),
-    userName: t.exposeString('userName', { nullable: true, description: 'Of who did it.' }),
+    userId: t.exposeID('userId', {
+      nullable: true,
+      description: 'The ID of the person who did it, or null if unknown.',
+    }),
+    userEmail: t.exposeString('userEmail', { nullable: true, description: 'The email address of that person.' }),
+    userName: t.exposeString('userName', { nullable: true, description: 'The name of that person.' }),
     credentialKind: t.expose('credentialKind', {
       type: CredentialKind,
       nullable: true,
-      description: 'What it was done with; null is without a credential.',
+      description: 'The kind of the credential, or null without one.',
     }),
-    credentialId: t.exposeID('credentialId', { nullable: true, description: 'Of the session or API key.' }),
+    credentialId: t.exposeID('credentialId', { nullable: true, description: 'The ID of the session or API key.' }),
     credentialPrefix: t.exposeString('credentialPrefix', {
       nullable: true,
       description: 'The first 12 characters of an API key.',
     }),
     address: t.exposeString('address', {
-      description: 'The IP address that it came from, of several the first; empty for what the server did by itself.',
+      description:
+        'The IP address of the client; the first one if the event counts several requests. Empty if the server acted by itself.',
     }),
     requestId: t.exposeString('requestId', {
-      description: 'As in the answer and in the log of the server; empty for what the server did by itself.',
+      description: 'The ID of the request, as in the response and the server log. Empty if the server acted by itself.',
     }),
-    providerId: t.exposeID('providerId', { nullable: true, description: 'Of the provider that it was about.' }),
-    providerName: t.exposeString('providerName', { nullable: true, description: 'Of that provider.' }),
+    providerId: t.exposeID('providerId', { nullable: true, description: 'The ID of the provider.' }),
+    providerName: t.exposeString('providerName', { nullable: true, description: 'The name of the provider.' }),
     path: t.exposeString('path', {
       nullable: true,
-      description: 'Absolute within the provider; null is the provider as a whole.',
+      description: 'The absolute path within the provider, or null for the provider as a whole.',
     }),
     toProviderId: t.exposeID('toProviderId', {
       nullable: true,
-      description: 'Of the provider that something was moved or copied to.',
+      description: 'The ID of the provider to which an entry was moved or copied.',
     }),
-    toProviderName: t.exposeString('toProviderName', { nullable: true, description: 'Of that provider.' }),
-    toPath: t.exposeString('toPath', { nullable: true, description: 'Where it went, its new name included.' }),
+    toProviderName: t.exposeString('toProviderName', { nullable: true, description: 'The name of that provider.' }),
+    toPath: t.exposeString('toPath', { nullable: true, description: 'The destination path, including the new name.' }),
     subjectKind: t.expose('subjectKind', {
       type: AuditSubjectKindEnum,
       nullable: true,
-      description: 'What was changed, where that is no file and no provider.',
+      description: 'The kind of object that was changed, if it is neither a file nor a provider.',
     }),
-    subjectId: t.exposeString('subjectId', { nullable: true, description: 'Of what was changed.' }),
-    bytes: t.expose('bytes', { type: 'SafeInt', nullable: true, description: 'That were sent, stored or deleted.' }),
+    subjectId: t.exposeString('subjectId', { nullable: true, description: 'The ID of the object that was changed.' }),
+    bytes: t.expose('bytes', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The number of bytes that were sent, stored or deleted.',
+    }),
     count: t.exposeInt('count', {
       description:
-        'How often it happened: failures and downloads that are alike are one event for each second. Failures without a credential are one event for ten minutes, whose count grows meanwhile; `details.until` is the time of the last.',
+        'The number of times it happened. Equal failures and downloads within a second are one event. Equal failures without a credential within ten minutes are one event whose count grows; `details.until` is the time of the last one.',
     }),
     details: t.field({
       type: 'JSON',
-      description: 'What more there is to say, by kind of action. It holds no secrets.',
+      description: 'Further details, which depend on the action. They contain no secrets.',
       resolve: event => event.details,
     }),
   }),
@@ -120,20 +132,20 @@ AuditEventRef.implement({
 const AuditEventConnection = definePage<AuditEvent>('AuditEvent', AuditEventRef, 'events of the audit log')
 
 const AuditEventFilter = builder.inputType('AuditEventFilter', {
-  description: 'Which events; all that is given must be so.',
+  description: 'A filter for events. An event must match all of the given fields.',
   fields: t => ({
-    userId: t.id({ description: 'Of who did it.' }),
-    credentialId: t.id({ description: 'Of the session or API key that it was done with.' }),
-    providerId: t.id({ description: 'Of the provider that it was about, or that something went to.' }),
+    userId: t.id({ description: 'The ID of the person who did it.' }),
+    credentialId: t.id({ description: 'The ID of the session or API key.' }),
+    providerId: t.id({ description: 'The ID of the provider or of the destination provider.' }),
     pathPrefix: t.string({
-      description: 'A file or folder of `providerId`, with all below it.',
-      // It narrows the answer, which holds nothing beyond what the credential reaches.
+      description: 'A file or folder of `providerId`, including everything below it.',
+      // It only narrows the result, which is limited to what the credential can access.
       ...notALocation,
     }),
-    action: t.field({ type: AuditActionEnum, description: 'What was done.' }),
+    action: t.field({ type: AuditActionEnum, description: 'The action.' }),
     result: t.string({ description: '`OK`, `CUT` or the `reason` of an error.' }),
-    since: t.field({ type: 'DateTime', description: 'From then on.' }),
-    until: t.field({ type: 'DateTime', description: 'Before then.' }),
+    since: t.field({ type: 'DateTime', description: 'The earliest time, inclusive.' }),
+    until: t.field({ type: 'DateTime', description: 'The latest time, exclusive.' }),
   }),
 })
 
@@ -143,12 +155,12 @@ builder.queryField('auditEvents', t =>
   t.field({
     type: AuditEventConnection,
     description:
-      'The audit log, the newest first. A credential without access to everything sees only what happened in locations that it reaches.',
+      'Returns the audit log, newest first. A credential without access to all providers sees only the events in locations that it can access.',
     authScopes: { scope: 'admin' },
     args: {
-      first: t.arg.int({ defaultValue: 50, description: `How many at most, 1 to ${maxPage}.` }),
-      after: t.arg.string({ description: 'The cursor after which the page begins.' }),
-      filter: t.arg({ type: AuditEventFilter, description: 'Which events; all unless it is given.' }),
+      first: t.arg.int({ defaultValue: 50, description: `The maximum number of events, 1 to ${maxPage}.` }),
+      after: t.arg.string({ description: 'The cursor after which the page starts.' }),
+      filter: t.arg({ type: AuditEventFilter, description: 'Which events to return. The default is all.' }),
     },
     complexity: ({ first }) => connectionCost(first, maxPage),
     resolve: async (_root, { first, after, filter }, { services, viewer }) => {

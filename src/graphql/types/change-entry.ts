@@ -5,46 +5,50 @@ import { backEndCost } from '../cost.ts'
 import { EntryRef, FolderRef } from '../refs.ts'
 import { at } from '../rules.ts'
 
-/** Making, renaming, moving, copying and deleting files and folders. */
+/** Mutations that create, rename, move, copy and delete files and folders. */
 
 const conflicts: Record<ConflictBehavior, { description: string }> = {
-  FAIL: { description: 'Refuse with the reason ALREADY_EXISTS. Nothing is ever overwritten, also when two race.' },
-  REPLACE: { description: 'Take the place of what is there: a file of a file, a folder only of an empty one.' },
-  RENAME: { description: 'Take the next free name: "name (1).txt".' },
+  FAIL: { description: 'Fails with the reason ALREADY_EXISTS. Never overwrites anything, even if two requests race.' },
+  REPLACE: { description: 'Replaces the existing entry. A file can replace a file, and a folder an empty folder.' },
+  RENAME: { description: 'Uses the next free name, such as "name (1).txt".' },
 }
 
 export const ConflictBehaviorEnum = builder.enumType('ConflictBehavior', {
-  description: 'What happens where the name is taken.',
+  description: 'What to do if the name is taken.',
   values: conflicts,
 })
 
-const conflict = 'What happens where the name is taken.'
-const toProviderId = 'May be another provider: the bytes are streamed. The same one unless it is given.'
-const toPath = 'Where it goes, its new name included. Missing folders are made.'
+const conflict = 'What to do if the name is taken.'
+const toProviderId =
+  'The ID of the destination provider. The default is the same provider; to another one, the server streams the bytes.'
+const toPath = 'The destination path, including the new name. Missing folders are created.'
 
 const CreateFolderInput = builder.inputType('CreateFolderInput', {
   description: 'A new folder.',
   fields: t => ({
-    providerId: t.id({ required: true, description: 'Of the provider.' }),
-    path: t.string({ required: true, description: 'Of the folder, its name included. Missing folders are made.' }),
+    providerId: t.id({ required: true, description: 'The ID of the provider.' }),
+    path: t.string({
+      required: true,
+      description: 'The path of the new folder, including its name. Missing parent folders are created.',
+    }),
   }),
 })
 
 const RenameInput = builder.inputType('RenameInput', {
   description: 'A new name in the same folder.',
   fields: t => ({
-    providerId: t.id({ required: true, description: 'Of the provider.' }),
-    path: t.string({ required: true, description: 'Where it is now.' }),
-    name: t.string({ required: true, description: 'Without a "/".' }),
+    providerId: t.id({ required: true, description: 'The ID of the provider.' }),
+    path: t.string({ required: true, description: 'The current path.' }),
+    name: t.string({ required: true, description: 'The new name, without a "/".' }),
     conflict: t.field({ type: ConflictBehaviorEnum, defaultValue: 'FAIL', description: conflict }),
   }),
 })
 
 const MoveInput = builder.inputType('MoveInput', {
-  description: 'From where to where.',
+  description: 'The source and the destination.',
   fields: t => ({
-    providerId: t.id({ required: true, description: 'Of the provider where it is now.' }),
-    path: t.string({ required: true, description: 'Where it is now.' }),
+    providerId: t.id({ required: true, description: 'The ID of the provider.' }),
+    path: t.string({ required: true, description: 'The current path.' }),
     toProviderId: t.id({ description: toProviderId }),
     toPath: t.string({ required: true, description: toPath }),
     conflict: t.field({ type: ConflictBehaviorEnum, defaultValue: 'FAIL', description: conflict }),
@@ -52,10 +56,10 @@ const MoveInput = builder.inputType('MoveInput', {
 })
 
 const CopyInput = builder.inputType('CopyInput', {
-  description: 'From where to where.',
+  description: 'The source and the destination.',
   fields: t => ({
-    providerId: t.id({ required: true, description: 'Of the provider where it is.' }),
-    path: t.string({ required: true, description: 'Where it is.' }),
+    providerId: t.id({ required: true, description: 'The ID of the provider.' }),
+    path: t.string({ required: true, description: 'The current path.' }),
     toProviderId: t.id({ description: toProviderId }),
     toPath: t.string({ required: true, description: toPath }),
     conflict: t.field({ type: ConflictBehaviorEnum, defaultValue: 'FAIL', description: conflict }),
@@ -63,66 +67,71 @@ const CopyInput = builder.inputType('CopyInput', {
 })
 
 const DeleteInput = builder.inputType('DeleteInput', {
-  description: 'What to delete.',
+  description: 'The file or folder to delete.',
   fields: t => ({
-    providerId: t.id({ required: true, description: 'Of the provider.' }),
-    path: t.string({ required: true, description: 'Of the file or folder.' }),
-    recursive: t.boolean({ defaultValue: false, description: 'Whether a folder goes with all that is in it.' }),
+    providerId: t.id({ required: true, description: 'The ID of the provider.' }),
+    path: t.string({ required: true, description: 'The path of the file or folder.' }),
+    recursive: t.boolean({
+      defaultValue: false,
+      description: 'Whether to delete a folder that is not empty, with everything in it.',
+    }),
   }),
 })
 
 const DeletePayload = builder.objectRef<{ deletedPath: string }>('DeletePayload').implement({
-  description: 'What was deleted.',
-  fields: t => ({ deletedPath: t.exposeString('deletedPath', { description: 'Where it was.' }) }),
+  description: 'The result of a deletion.',
+  fields: t => ({
+    deletedPath: t.exposeString('deletedPath', { description: 'The path of the deleted file or folder.' }),
+  }),
 })
 
 builder.mutationFields(t => ({
   createFolder: t.field({
     type: FolderRef,
-    description: 'Makes a folder.',
+    description: 'Creates a folder.',
     audit: 'FOLDER_CREATE',
     authScopes: at(needs.create),
     complexity: backEndCost,
-    args: { input: t.arg({ type: CreateFolderInput, required: true, description: 'The folder.' }) },
+    args: { input: t.arg({ type: CreateFolderInput, required: true, description: 'The new folder.' }) },
     resolve: (_root, { input }, { services, viewer, signal }) => services.files.createFolder(viewer, input, signal),
   }),
   rename: t.field({
     type: EntryRef,
-    description: 'Gives a file or folder another name in the same folder.',
+    description: 'Renames a file or folder within its folder.',
     audit: 'RENAME',
     authScopes: at(needs.rename),
     complexity: backEndCost,
-    args: { input: t.arg({ type: RenameInput, required: true, description: 'What, and its new name.' }) },
+    args: { input: t.arg({ type: RenameInput, required: true, description: 'The file or folder and its new name.' }) },
     resolve: (_root, { input }, { services, viewer, signal }) =>
       services.files.rename(viewer, { ...input, conflict: input.conflict ?? 'FAIL' }, signal),
   }),
   move: t.field({
     type: EntryRef,
-    description: 'Moves a file, or a folder with all in it; one step where the back end can.',
+    description: 'Moves a file, or a folder with everything in it. This is one step if the back end supports it.',
     audit: 'MOVE',
     authScopes: at(needs.move),
     complexity: backEndCost,
-    args: { input: t.arg({ type: MoveInput, required: true, description: 'From where to where.' }) },
+    args: { input: t.arg({ type: MoveInput, required: true, description: 'The source and the destination.' }) },
     resolve: (_root, { input }, { services, viewer, signal }) =>
       services.files.move(viewer, { ...input, conflict: input.conflict ?? 'FAIL' }, signal),
   }),
   copy: t.field({
     type: EntryRef,
-    description: 'Copies a file, or a folder with all in it.',
+    description: 'Copies a file, or a folder with everything in it.',
     audit: 'COPY',
     authScopes: at(needs.copy),
     complexity: backEndCost,
-    args: { input: t.arg({ type: CopyInput, required: true, description: 'From where to where.' }) },
+    args: { input: t.arg({ type: CopyInput, required: true, description: 'The source and the destination.' }) },
     resolve: (_root, { input }, { services, viewer, signal }) =>
       services.files.copy(viewer, { ...input, conflict: input.conflict ?? 'FAIL' }, signal),
   }),
   delete: t.field({
     type: DeletePayload,
-    description: 'Deletes a file or a folder, for good.',
+    description: 'Permanently deletes a file or folder.',
     audit: 'DELETE',
     authScopes: at(needs.delete),
     complexity: backEndCost,
-    args: { input: t.arg({ type: DeleteInput, required: true, description: 'What to delete.' }) },
+    args: { input: t.arg({ type: DeleteInput, required: true, description: 'The file or folder to delete.' }) },
     resolve: async (_root, { input }, { services, viewer, signal }) => ({
       deletedPath: await services.files.delete(viewer, input, { recursive: input.recursive ?? false }, signal),
     }),

@@ -5,7 +5,7 @@ import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'
 import { at } from '../rules.ts'
 
-/** Connecting, changing and disconnecting providers. */
+/** Mutations that connect, change and disconnect providers. */
 
 const ConnectProviderPayload = builder
   .objectRef<{ provider: ProviderRecord; authorizationUrl: string | null }>('ConnectProviderPayload')
@@ -16,39 +16,43 @@ const ConnectProviderPayload = builder
       authorizationUrl: t.exposeString('authorizationUrl', {
         nullable: true,
         description:
-          'Where a person gives consent, for a type that needs it: see `AuthorizeProviderPayload`. Null where nothing is left to do.',
+          'The page on which a person gives consent, if the type requires it: see `AuthorizeProviderPayload`. Otherwise null.',
       }),
     }),
   })
 
 const AuthorizeProviderPayload = builder.objectRef<{ authorizationUrl: string }>('AuthorizeProviderPayload').implement({
-  description: 'The beginning of an OAuth consent.',
+  description: 'The start of an OAuth consent.',
   fields: t => ({
     authorizationUrl: t.exposeString('authorizationUrl', {
       description:
-        'A page of this server, to be opened in a browser within ten minutes: it says who asks, and leads to the storage service. The consent counts only in that browser.',
+        'A page of this server. Open it in a browser within ten minutes. It says who asks for consent and links to the storage service. The consent must be completed in the same browser.',
     }),
   }),
 })
 
 const ConnectProviderInput = builder.inputType('ConnectProviderInput', {
-  description: 'A back end.',
+  description: 'The back end to connect.',
   fields: t => ({
-    type: t.string({ required: true, description: 'One of `providerTypes`.' }),
-    name: t.string({ required: true, description: 'For people, 1 to 200 characters.' }),
-    config: t.field({ type: 'JSON', required: true, description: "As the type's `configSchema` says." }),
+    type: t.string({ required: true, description: 'The type: one of `providerTypes`.' }),
+    name: t.string({ required: true, description: 'The display name, with 1 to 200 characters.' }),
+    config: t.field({
+      type: 'JSON',
+      required: true,
+      description: "The configuration, which must match the type's `configSchema`.",
+    }),
   }),
 })
 
 const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
-  description: 'What is left out stays as it is.',
+  description: 'Changes to a provider. Omitted fields do not change.',
   fields: t => ({
-    id: t.id({ required: true, description: 'Of the provider.' }),
-    name: t.string({ description: '1 to 200 characters.' }),
+    id: t.id({ required: true, description: 'The ID of the provider.' }),
+    name: t.string({ description: 'The new name, with 1 to 200 characters.' }),
     config: t.field({
       type: 'JSON',
       description:
-        'Properties it names are replaced, null removes one, the rest stays. If a property changes that is not marked `keepsSecrets` in the `configSchema`, name all secrets again; an OAuth consent ends then.',
+        'The properties to replace. Null removes a property; omitted properties do not change. If you change a property that is not marked `keepsSecrets` in the `configSchema`, include all secrets again; an OAuth consent then ends.',
     }),
   }),
 })
@@ -56,7 +60,7 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
 builder.mutationFields(t => ({
   connectProvider: t.field({
     type: ConnectProviderPayload,
-    description: 'Connects a back end, once it has been found to work.',
+    description: 'Tests a back end and connects it if the test succeeds.',
     audit: 'PROVIDER_CONNECT',
     authScopes: { everyProvider: 'admin' },
     complexity: backEndCost,
@@ -76,7 +80,7 @@ builder.mutationFields(t => ({
   }),
   updateProvider: t.field({
     type: StorageProviderRef,
-    description: 'Changes the name or the configuration, which is tried first.',
+    description: 'Changes the name or the configuration of a provider. A new configuration is tested first.',
     audit: 'PROVIDER_UPDATE',
     authScopes: at(needs.manageProvider),
     complexity: backEndCost,
@@ -88,10 +92,10 @@ builder.mutationFields(t => ({
     },
   }),
   disconnectProvider: t.boolean({
-    description: 'Forgets a provider; what is stored at the back end stays there. True once it is gone.',
+    description: 'Disconnects a provider. The files at the back end are not deleted. Returns true.',
     audit: 'PROVIDER_DISCONNECT',
     authScopes: at(needs.manageProvider),
-    args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the provider.' }) },
     resolve: async (_root, { id }, context) => {
       await context.services.providers.disconnect(context.viewer, id)
       context.forgetProviders()
@@ -100,22 +104,22 @@ builder.mutationFields(t => ({
   }),
   authorizeProvider: t.field({
     type: AuthorizeProviderPayload,
-    description: 'Starts (or starts again) the OAuth consent of a provider that needs one.',
+    description: 'Starts or restarts the OAuth consent of a provider that requires one.',
     audit: 'PROVIDER_AUTHORIZE',
     authScopes: at(needs.manageProvider),
     complexity: backEndCost,
-    args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the provider.' }) },
     resolve: async (_root, { id }, { services, viewer, baseUrl }) => ({
       authorizationUrl: await services.authorization.authorize(viewer, id, baseUrl),
     }),
   }),
   testProvider: t.field({
     type: StorageProviderRef,
-    description: 'Asks the back end now, and keeps what it says as the status.',
+    description: 'Tests the back end now and updates the status.',
     audit: 'PROVIDER_TEST',
     authScopes: at(needs.manageProvider),
     complexity: backEndCost,
-    args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the provider.' }) },
     resolve: async (_root, { id }, context) => {
       const provider = await context.services.providers.test(context.viewer, id)
       context.forgetProviders()

@@ -11,63 +11,63 @@ EntryRef.implement({
   description: 'A file or a folder.',
   resolveType: entry => (entry.kind === 'file' ? FileRef : FolderRef),
   fields: t => ({
-    id: t.id({ description: 'Opaque; the same entry keeps it while it stays where it is.', resolve: entryId }),
+    id: t.id({ description: 'An opaque ID. It does not change while the path stays the same.', resolve: entryId }),
     provider: t.field({
       type: StorageProviderRef,
-      description: 'Where it is stored.',
+      description: 'The provider that stores the entry.',
       authScopes: { scope: 'read' },
       resolve: ({ providerId }, _args, context) => context.provider(providerId),
     }),
     path: t.string({
-      description: 'Absolute within the provider: /team/assets/logo.svg',
+      description: 'The absolute path within the provider, such as /team/assets/logo.svg.',
       resolve: ({ path }) => formatPath(path),
     }),
-    name: t.exposeString('name', { description: "The last part of the path; empty for the provider's root." }),
+    name: t.exposeString('name', { description: "The last segment of the path. Empty for the provider's root." }),
     modifiedAt: t.expose('modifiedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When its content last changed; null where the back end cannot say.',
+      description: 'The time at which the content last changed, or null if the back end does not report it.',
     }),
   }),
 })
 
-const place = {
-  providerId: 'Of the provider.',
-  path: 'Absolute within the provider: /team/assets',
+const descriptions = {
+  providerId: 'The ID of the provider.',
+  path: 'The absolute path within the provider, such as /team/assets.',
 }
 
 builder.queryFields(t => ({
   entry: t.field({
     type: EntryRef,
-    description: 'The file or folder at a path.',
+    description: 'Returns the file or folder at a path.',
     authScopes: at(needs.read),
     complexity: backEndCost,
     args: {
-      providerId: t.arg.id({ required: true, description: place.providerId }),
-      path: t.arg.string({ required: true, description: place.path }),
+      providerId: t.arg.id({ required: true, description: descriptions.providerId }),
+      path: t.arg.string({ required: true, description: descriptions.path }),
     },
     resolve: (_root, args, { services, viewer, signal }) => services.files.stat(viewer, args, signal),
   }),
   file: t.field({
     type: FileRef,
-    description: 'The file at a path.',
+    description: 'Returns the file at a path.',
     authScopes: at(needs.read),
     complexity: backEndCost,
     args: {
-      providerId: t.arg.id({ required: true, description: place.providerId }),
-      path: t.arg.string({ required: true, description: place.path }),
+      providerId: t.arg.id({ required: true, description: descriptions.providerId }),
+      path: t.arg.string({ required: true, description: descriptions.path }),
     },
     resolve: async (_root, args, { services, viewer, signal }) =>
       requireKind(await services.files.stat(viewer, args, signal), 'file'),
   }),
   folder: t.field({
     type: FolderRef,
-    description: 'The folder at a path.',
+    description: 'Returns the folder at a path.',
     authScopes: at(needs.read),
     complexity: backEndCost,
     args: {
-      providerId: t.arg.id({ required: true, description: place.providerId }),
-      path: t.arg.string({ required: true, defaultValue: '/', description: place.path }),
+      providerId: t.arg.id({ required: true, description: descriptions.providerId }),
+      path: t.arg.string({ required: true, defaultValue: '/', description: descriptions.path }),
     },
     resolve: async (_root, args, { services, viewer, signal }) =>
       requireKind(await services.files.stat(viewer, args, signal), 'directory'),

@@ -5,10 +5,10 @@ import { EntryRef, FileRef } from '../refs.ts'
 import { atEntry } from '../rules.ts'
 
 const Checksum = builder.objectRef<{ algorithm: string; hex: string }>('Checksum').implement({
-  description: 'A checksum that the back end keeps; the server never reads a file to make one.',
+  description: 'A checksum that the back end stores. The server never reads a file to compute one.',
   fields: t => ({
-    algorithm: t.exposeString('algorithm', { description: 'md5, sha1, sha256 or crc32c.' }),
-    hex: t.exposeString('hex', { description: 'Lowercase hexadecimal.' }),
+    algorithm: t.exposeString('algorithm', { description: 'The algorithm: md5, sha1, sha256 or crc32c.' }),
+    hex: t.exposeString('hex', { description: 'The checksum in lowercase hexadecimal.' }),
   }),
 })
 
@@ -19,46 +19,48 @@ FileRef.implement({
     size: t.expose('size', {
       type: 'SafeInt',
       nullable: true,
-      description: 'Bytes; null where the back end cannot say.',
+      description: 'The size in bytes, or null if the back end does not report it.',
     }),
     mimeType: t.exposeString('mimeType', {
       nullable: true,
-      description: 'As the back end keeps it, else by the name; null where neither tells.',
+      description:
+        'The type that the back end stores, or else the type that the name implies. Null if both are unknown.',
     }),
     etag: t.exposeString('etag', {
       nullable: true,
-      description: 'Opaque; equal etags of one path mean equal bytes. Null where the back end has none.',
+      description: 'An opaque version. Equal etags at one path mean equal bytes. Null if the back end has no etags.',
     }),
     checksums: t.field({
       type: [Checksum],
-      description: 'Those that the back end keeps, perhaps none.',
+      description: 'The checksums that the back end stores. May be empty.',
       complexity: { field: 1, multiplier: 1 },
       resolve: ({ checksums }) => Object.entries(checksums).map(([algorithm, hex]) => ({ algorithm, hex })),
     }),
     downloadUrl: t.string({
       description:
-        'A link that works without a header until it expires, as long as the credential that asks for it is good and still reaches the file.',
+        'Returns a download link that needs no Authorization header. It works until it expires, or until the credential that created it ends or loses access to the file.',
       authScopes: atEntry,
-      // A direct link is signed for each file, and each is an event of the audit log.
+      // Each direct link is signed separately and recorded in the audit log.
       complexity: ({ direct }) => (direct ? backEndCost : 1),
       args: {
-        expiresIn: t.arg.int({ defaultValue: 300, description: 'Seconds, at most a week.' }),
+        expiresIn: t.arg.int({ defaultValue: 300, description: 'The lifetime in seconds, at most one week.' }),
         inline: t.arg.boolean({
           defaultValue: false,
-          description: 'Whether a browser may show the file, where its type cannot run script, instead of saving it.',
+          description:
+            'Whether a browser may display the file instead of saving it. Ignored for types that can run scripts.',
         }),
         direct: t.arg.boolean({
           defaultValue: false,
           description:
-            'Whether the link may lead straight to the back end, where that can make one. Such a link works until it expires, some minutes at most, whatever becomes of the credential.',
+            'Whether to return a link directly to the back end, if the back end supports it. Such a link works until it expires, for a few minutes at most, even if the credential ends.',
         }),
       },
       resolve: async (file, args, { services, viewer, baseUrl, signal }) => {
-        const place = { ...file, path: formatPath(file.path) }
+        const location = { ...file, path: formatPath(file.path) }
         const link = { expiresIn: args.expiresIn ?? 300, inline: args.inline ?? false }
-        const straight = args.direct ? await services.files.directLink(viewer, place, link, signal) : null
-        if (straight !== null) return straight
-        const ticket = services.files.link(viewer, place, link)
+        const direct = args.direct ? await services.files.directLink(viewer, location, link, signal) : null
+        if (direct !== null) return direct
+        const ticket = services.files.link(viewer, location, link)
         return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
       },
     }),

@@ -14,29 +14,30 @@ FolderRef.implement({
   fields: t => ({
     downloadUrl: t.string({
       description:
-        'A link to a ZIP file of all that is in it. It works without a header until it expires, as long as the credential that asks for it is good and still reaches the folder.',
+        'Returns a link to a ZIP file of everything in the folder. It needs no Authorization header. It works until it expires, or until the credential that created it ends or loses access to the folder.',
       authScopes: atEntry,
-      args: { expiresIn: t.arg.int({ defaultValue: 300, description: 'Seconds, at most a week.' }) },
+      args: { expiresIn: t.arg.int({ defaultValue: 300, description: 'The lifetime in seconds, at most one week.' }) },
       resolve: ({ providerId, path }, { expiresIn }, { services, viewer, baseUrl }) => {
-        const place = { providerId, path: formatPath(path) }
-        const ticket = services.files.link(viewer, place, { expiresIn: expiresIn ?? 300, inline: false })
+        const location = { providerId, path: formatPath(path) }
+        const ticket = services.files.link(viewer, location, { expiresIn: expiresIn ?? 300, inline: false })
         return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
       },
     }),
     entries: t.field({
       type: EntryConnection,
-      description: "What is in it, in the back end's order. A cursor stays good while entries come and go.",
+      description:
+        "Returns the entries of the folder in the back end's order. A cursor stays valid while entries are added and removed.",
       authScopes: atEntry,
       args: {
-        first: t.arg.int({ defaultValue: 100, description: `How many at most, 1 to ${maxPage}.` }),
+        first: t.arg.int({ defaultValue: 100, description: `The maximum number of entries, 1 to ${maxPage}.` }),
         after: t.arg.string({
-          description: 'The cursor after which the page begins; good for this folder and credential.',
+          description: 'The cursor after which the page starts. It is valid for this folder and credential.',
         }),
       },
       complexity: ({ first }) => connectionCost(first, maxPage, backEndCost),
       resolve: async ({ providerId, path }, { first, after }, { services, viewer, signal }) => {
-        const place = { providerId, path: formatPath(path) }
-        const page = await services.files.list(viewer, place, { first: first ?? 100, after }, signal)
+        const location = { providerId, path: formatPath(path) }
+        const page = await services.files.list(viewer, location, { first: first ?? 100, after }, signal)
         return {
           edges: page.items.map(({ entry, cursor }) => ({ node: entry, cursor })),
           hasNext: page.hasNext,

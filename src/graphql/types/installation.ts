@@ -3,14 +3,14 @@ import { builder } from '../builder.ts'
 import { RegistrationEnum } from './workspace.ts'
 
 const InstallationRef = builder.objectRef<Installation>('Installation').implement({
-  description: 'What a visitor has to know before signing in.',
+  description: 'What a visitor needs to know before signing in.',
   fields: t => ({
     hasOwner: t.exposeBoolean('hasOwner', {
-      description: 'False until the first person has registered: who does so owns the workspace.',
+      description: 'False until the first person registers. That person owns the workspace.',
       authScopes: { public: true },
     }),
     needsSetupCode: t.exposeBoolean('needsSetupCode', {
-      description: 'Whether the first person needs the code that the operator has set.',
+      description: 'Whether the first person to register needs the code that the operator has set.',
       authScopes: { public: true },
     }),
     registration: t.expose('registration', {
@@ -24,7 +24,7 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
 builder.queryField('installation', t =>
   t.field({
     type: InstallationRef,
-    description: 'What a visitor has to know before signing in.',
+    description: 'What a visitor needs to know before signing in.',
     authScopes: { public: true },
     resolve: (_root, _args, { services }) => services.workspaces.installation(),
   }),

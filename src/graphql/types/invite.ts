@@ -7,22 +7,23 @@ import { ProviderAccessInput } from './provider-access.ts'
 import { RoleEnum } from './role.ts'
 
 const InviteType = builder.objectRef<Invite>('Invite').implement({
-  description: 'An invite that was neither used nor has expired. What one registers with is never shown again.',
+  description: 'An invite that is neither used nor expired. Its code is shown only when it is created.',
   fields: t => ({
-    id: t.exposeID('id', { description: 'Stays the same for good; nobody can register with it.' }),
-    role: t.expose('role', { type: RoleEnum, description: 'What whoever uses it becomes.' }),
+    id: t.exposeID('id', { description: 'The permanent ID of the invite. It is not the code.' }),
+    role: t.expose('role', { type: RoleEnum, description: 'The role of the person who registers with the invite.' }),
     providerAccess: t.field({
       type: ProviderAccessRef,
-      description: 'Which providers they can use the role on.',
+      description: 'The providers on which that person can use the role.',
       authScopes: { credential: true },
       resolve: ({ access }, _args, { viewer }) => ({ access, seenBy: viewer }),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when it can be used.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the invite expires.' }),
     createdBy: t.field({
       type: UserRef,
       nullable: true,
-      description: 'Who made it; null where they are a member no more, and then it gives nothing.',
+      description:
+        'The person who created the invite. Null if they are no longer a member; the invite then grants nothing.',
       authScopes: { credential: true },
       resolve: async ({ createdBy }, _args, { services, viewer }) => {
         const member = createdBy === null ? null : await services.members.find(requireViewer(viewer), createdBy)
@@ -36,25 +37,31 @@ const CreateInvitePayload = builder.objectRef<{ invite: string; expiresAt: Date 
   description: 'A new invite.',
   fields: t => ({
     invite: t.exposeString('invite', {
-      description: 'To be given to one person, who registers with it. It is shown this once.',
+      description: 'The code with which one person registers. It is not shown again.',
     }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when it can be used.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the invite expires.' }),
   }),
 })
 
 const CreateInviteInput = builder.inputType('CreateInviteInput', {
-  description: 'What whoever uses the invite gets.',
+  description: 'The role and provider access of the person who registers with the invite.',
   fields: t => ({
-    role: t.field({ type: RoleEnum, required: true, description: 'At most your own.' }),
-    providerAccess: t.field({ type: ProviderAccessInput, description: 'At most your own, which is the default.' }),
-    expiresAt: t.field({ type: 'DateTime', description: 'In the future; a week from now by default.' }),
+    role: t.field({ type: RoleEnum, required: true, description: 'The role, at most your own.' }),
+    providerAccess: t.field({
+      type: ProviderAccessInput,
+      description: 'The provider access, at most your own. The default is your own.',
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description: 'The expiry date, in the future. The default is one week from now.',
+    }),
   }),
 })
 
 builder.queryField('invites', t =>
   t.field({
     type: [InviteType],
-    description: `Invites that were neither used nor have expired, and give no more than you could, the newest first, at most ${maxInvites}.`,
+    description: `Returns the unused, unexpired invites that grant no more than you could, newest first, at most ${maxInvites}.`,
     authScopes: { keyManager: true, scope: 'admin' },
     complexity: { field: 1, multiplier: maxInvites },
     resolve: (_root, _args, { services, viewer }) => services.invites.list(viewer),
@@ -64,18 +71,24 @@ builder.queryField('invites', t =>
 builder.mutationFields(t => ({
   createInvite: t.field({
     type: CreateInvitePayload,
-    description: 'Makes an invite that one person can register with. One that a key made ends with the key.',
+    description:
+      'Creates an invite with which one person can register. An invite created with an API key ends with the key.',
     audit: 'INVITE_CREATE',
     authScopes: { keyManager: true, scope: 'admin' },
-    args: { input: t.arg({ type: CreateInviteInput, required: true, description: 'What the invite gives.' }) },
+    args: {
+      input: t.arg({
+        type: CreateInviteInput,
+        required: true,
+        description: 'The role and provider access of the invite.',
+      }),
+    },
     resolve: (_root, { input }, { services, viewer }) => services.invites.create(viewer, input),
   }),
   revokeInvite: t.boolean({
-    description:
-      'Takes an invite back that was not used yet and gives no more than you could. True once nobody can register with it.',
+    description: 'Revokes an unused invite that grants no more than you could. Returns true.',
     audit: 'INVITE_REVOKE',
     authScopes: { keyManager: true, scope: 'admin' },
-    args: { id: t.arg.id({ required: true, description: 'Of the invite.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the invite.' }) },
     resolve: async (_root, { id }, { services, viewer }) => {
       await services.invites.revoke(viewer, id)
       return true

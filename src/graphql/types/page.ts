@@ -12,33 +12,39 @@ export interface Page<Node> {
 type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
 
 const PageInfo = builder.objectRef<Page<unknown>>('PageInfo').implement({
-  description: 'Where a page stands in its list.',
+  description: 'The position of a page in its list.',
   fields: t => ({
-    hasNextPage: t.boolean({ description: 'Whether something follows.', resolve: page => page.hasNext }),
+    hasNextPage: t.boolean({
+      description: 'Whether there are entries after this page.',
+      resolve: page => page.hasNext,
+    }),
     hasPreviousPage: t.boolean({
-      description: 'Whether the page began after a cursor.',
+      description: 'Whether the page starts after a cursor.',
       resolve: page => page.hasPrevious,
     }),
     startCursor: t.string({
       nullable: true,
-      description: 'Of the first edge; null where there is none.',
+      description: 'The cursor of the first edge, or null if the page is empty.',
       resolve: page => page.edges.at(0)?.cursor ?? null,
     }),
     endCursor: t.string({
       nullable: true,
-      description: 'Of the last edge, to be given as `after` for the next page; null where there is none.',
+      description:
+        'The cursor of the last edge, or null if the page is empty. Pass it as `after` to get the next page.',
       resolve: page => page.edges.at(-1)?.cursor ?? null,
     }),
   }),
 })
 
-/** `<name>Connection` and `<name>Edge`, after GitHub's habit. */
+/** Defines `<name>Connection` and `<name>Edge`, which look like those of GitHub's API. @param what a plural noun */
 export function definePage<Node>(name: string, node: TypeParam<Types>, what: string): ObjectRef<Types, Page<Node>> {
   const Edge = builder.objectRef<{ node: Node; cursor: string }>(`${name}Edge`).implement({
-    description: `One of the ${what}, with where it stands in the list.`,
+    description: `One of the ${what}, with its cursor.`,
     fields: t => ({
-      node: t.field({ type: node, description: 'The item itself.', resolve: edge => edge.node as never }),
-      cursor: t.exposeString('cursor', { description: 'Opaque. A page that begins after this one has it as `after`.' }),
+      node: t.field({ type: node, description: 'The entry of the list.', resolve: edge => edge.node as never }),
+      cursor: t.exposeString('cursor', {
+        description: 'An opaque cursor. Pass it as `after` to get the page that starts after this entry.',
+      }),
     }),
   })
   return builder.objectRef<Page<Node>>(`${name}Connection`).implement({
@@ -46,17 +52,21 @@ export function definePage<Node>(name: string, node: TypeParam<Types>, what: str
     fields: t => ({
       nodes: t.field({
         type: [node] as never,
-        description: 'The items of this page.',
+        description: 'The entries of this page.',
         complexity: pageCost,
         resolve: page => page.edges.map(edge => edge.node) as never,
       }),
       edges: t.field({
         type: [Edge],
-        description: 'The items of this page, each with its cursor.',
+        description: 'The entries of this page, each with its cursor.',
         complexity: pageCost,
         resolve: page => page.edges,
       }),
-      pageInfo: t.field({ type: PageInfo, description: 'Where this page stands in the list.', resolve: page => page }),
+      pageInfo: t.field({
+        type: PageInfo,
+        description: 'The position of this page in the list.',
+        resolve: page => page,
+      }),
     }),
   })
 }

@@ -8,7 +8,7 @@ import { notALocation } from '../rules-plugin.ts'
 const ProviderRestriction = builder
   .objectRef<{ provider: typeof StorageProviderRef.$inferType; basePath: string }>('ProviderRestriction')
   .implement({
-    description: 'One provider that may be used, and how much of it.',
+    description: 'One accessible provider and the accessible part of it.',
     fields: t => ({
       provider: t.field({
         type: StorageProviderRef,
@@ -16,19 +16,20 @@ const ProviderRestriction = builder
         resolve: restriction => restriction.provider,
       }),
       basePath: t.exposeString('basePath', {
-        description: 'The folder that can be reached, with all below it; "/" is the entire provider.',
+        description: 'The accessible folder, including everything below it. "/" is the whole provider.',
       }),
     }),
   })
 
 ProviderAccessRef.implement({
-  description: 'Which providers can be used: all of the workspace, also those connected later, or only those listed.',
+  description:
+    'Which providers can be used: all in the workspace, including those connected later, or only those listed.',
   fields: t => ({
     all: t.boolean({ description: 'Whether every provider can be used.', resolve: ({ access }) => access.all }),
     restrictions: t.field({
       type: [ProviderRestriction],
       description:
-        'Where not all can be used, those that can, as far as whoever looks reaches them and they still exist.',
+        'The accessible providers, if `all` is false. Only providers that still exist and that you can access are listed.',
       authScopes: { public: true },
       complexity: providersCost,
       resolve: async ({ access, seenBy }, _args, context) => {
@@ -37,9 +38,9 @@ ProviderAccessRef.implement({
         const shared = intersectAccess(access, seenBy.access)
         return [...access.basePaths].flatMap(([id, basePath]) => {
           const provider = reachable.get(id)
-          // A base path names a folder, too: none where whoever looks reaches nothing.
-          const isSeen = provider !== undefined && basePathIn(shared, id) !== null
-          return isSeen ? [{ provider, basePath: formatPath(basePath) }] : []
+          // A base path reveals a folder name, so it is hidden from viewers who cannot access any of it.
+          const isVisible = provider !== undefined && basePathIn(shared, id) !== null
+          return isVisible ? [{ provider, basePath: formatPath(basePath) }] : []
         })
       },
     }),
@@ -47,14 +48,14 @@ ProviderAccessRef.implement({
 })
 
 const ProviderRestrictionInput = builder.inputType('ProviderRestrictionInput', {
-  description: 'One provider to be allowed.',
+  description: 'One provider to grant access to.',
   fields: t => ({
-    providerId: t.id({ required: true, description: 'Of a connected provider. Each is listed once at most.' }),
+    providerId: t.id({ required: true, description: 'The ID of a connected provider. List each provider only once.' }),
     basePath: t.string({
       required: true,
       defaultValue: '/',
-      description: 'The folder to be reached, with all below it.',
-      // It is given to somebody; the services refuse what exceeds the giver.
+      description: 'The folder to grant access to, including everything below it.',
+      // The services refuse a grant that exceeds the access of the person who makes it.
       ...notALocation,
     }),
   }),
@@ -63,10 +64,12 @@ const ProviderRestrictionInput = builder.inputType('ProviderRestrictionInput', {
 export const ProviderAccessInput = builder.inputType('ProviderAccessInput', {
   description: 'Either all providers, which is the default, or a list of restrictions.',
   fields: t => ({
-    all: t.boolean({ description: 'Every provider of the workspace, also those connected later.' }),
+    all: t.boolean({
+      description: 'Whether to grant access to every provider of the workspace, including those connected later.',
+    }),
     restrictions: t.field({
       type: [ProviderRestrictionInput],
-      description: 'Only these, each within its base path; at most 1,000.',
+      description: 'The only accessible providers, each within its base path. At most 1,000.',
     }),
   }),
 })

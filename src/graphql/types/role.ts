@@ -1,12 +1,12 @@
 import { builder } from '../builder.ts'
 
 export const RoleEnum = builder.enumType('Role', {
-  description: 'What a member of the workspace is. A credential never reaches further than the role of its owner.',
+  description: 'The role of a member in the workspace. A credential never has more access than the role of its owner.',
   values: {
-    OWNER: { description: 'Reaches admin; only owners make owners. A workspace has at least one.' },
-    ADMIN: { description: 'Reaches admin.' },
-    EDITOR: { description: 'Reaches write.' },
-    VIEWER: { description: 'Reaches read.' },
-    NONE: { description: 'Reaches nothing but what is their own.' },
+    OWNER: { description: 'Has the scope admin. Only owners can appoint owners. A workspace has at least one owner.' },
+    ADMIN: { description: 'Has the scope admin.' },
+    EDITOR: { description: 'Has the scope write.' },
+    VIEWER: { description: 'Has the scope read.' },
+    NONE: { description: 'Has no scope. Can manage only their own account.' },
   } as const,
 })

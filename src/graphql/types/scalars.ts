@@ -2,7 +2,7 @@ import { GraphQLError, GraphQLScalarType, type ValueNode, valueFromASTUntyped } 
 import { GraphQLDateTimeISO, GraphQLJSON, GraphQLSafeInt } from 'graphql-scalars'
 import { builder } from '../builder.ts'
 
-/** The library's own words do not say how a time is written. */
+/** Replaces the library's message, which does not say how to write a time. */
 function parseTime(value: unknown, node?: ValueNode): Date {
   try {
     return GraphQLDateTimeISO.parseValue(value)

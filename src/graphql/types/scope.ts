@@ -5,7 +5,7 @@ export const ScopeEnum = builder.enumType('Scope', {
     'What a credential may do. Each scope includes those below it: admin includes write, write includes read.',
   values: {
     read: { description: 'List folders, browse and download files, list providers.' },
-    write: { description: 'Upload, delete, move, rename and copy files, and make folders.' },
-    admin: { description: 'Workspace settings, members and providers. Full access.' },
+    write: { description: 'Upload, delete, move, rename and copy files, and create folders.' },
+    admin: { description: 'Manage workspace settings, members and providers. Full access.' },
   } as const,
 })

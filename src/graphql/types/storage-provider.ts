@@ -6,10 +6,10 @@ import { backEndCost, providersCost } from '../cost.ts'
 import { FolderRef, ProviderTypeRef, StorageProviderRef } from '../refs.ts'
 
 const statuses: Record<ProviderStatus, { description: string }> = {
-  CONNECTED: { description: 'It worked when it was last tried.' },
-  NEEDS_AUTHORIZATION: { description: 'A person has yet to give consent: see `authorizeProvider`.' },
-  NEEDS_RECONNECT: { description: 'The consent is gone: a person has to give it again.' },
-  UNAVAILABLE: { description: 'It did not work when it was last tried; `statusReason` says why.' },
+  CONNECTED: { description: 'The last test succeeded.' },
+  NEEDS_AUTHORIZATION: { description: 'A person must give consent first: see `authorizeProvider`.' },
+  NEEDS_RECONNECT: { description: 'The consent has ended. A person must give it again.' },
+  UNAVAILABLE: { description: 'The last test failed; `statusReason` says why.' },
 }
 
 const ProviderStatusEnum = builder.enumType('ProviderStatus', {
@@ -19,52 +19,64 @@ const ProviderStatusEnum = builder.enumType('ProviderStatus', {
 
 const ProviderCapabilities = builder.objectRef<Capabilities>('ProviderCapabilities').implement({
   description:
-    'What a back end does by itself. What it does not, the server does by streaming; all false where it cannot be opened.',
+    'What a back end supports. Other copies and moves are streamed through the server. All values are false if the back end cannot be opened.',
   fields: t => ({
-    serverSideCopy: t.exposeBoolean('serverSideCopy', { description: 'Files are copied inside the back end.' }),
-    serverSideMove: t.exposeBoolean('serverSideMove', { description: 'Moving and renaming is one step.' }),
-    emptyFolders: t.exposeBoolean('emptyFolders', { description: 'A folder can exist with nothing in it.' }),
-    resumableUpload: t.exposeBoolean('resumableUpload', { description: 'It can hold unfinished uploads itself.' }),
-    maxFileSize: t.expose('maxFileSize', { type: 'SafeInt', nullable: true, description: 'Bytes; null is no limit.' }),
+    serverSideCopy: t.exposeBoolean('serverSideCopy', { description: 'Whether the back end copies files by itself.' }),
+    serverSideMove: t.exposeBoolean('serverSideMove', {
+      description: 'Whether the back end moves and renames in one step.',
+    }),
+    emptyFolders: t.exposeBoolean('emptyFolders', { description: 'Whether a folder can be empty.' }),
+    resumableUpload: t.exposeBoolean('resumableUpload', {
+      description: 'Whether the back end stores unfinished uploads.',
+    }),
+    maxFileSize: t.expose('maxFileSize', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The maximum file size in bytes, or null if there is no limit.',
+    }),
   }),
 })
 
 const QuotaType = builder.objectRef<Quota>('Quota').implement({
-  description: 'Room at a back end.',
+  description: 'The storage space at a back end.',
   fields: t => ({
-    used: t.expose('used', { type: 'SafeInt', nullable: true, description: 'Bytes; null is unknown.' }),
-    total: t.expose('total', { type: 'SafeInt', nullable: true, description: 'Bytes; null is unknown or unlimited.' }),
+    used: t.expose('used', { type: 'SafeInt', nullable: true, description: 'The used bytes, or null if unknown.' }),
+    total: t.expose('total', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The total bytes, or null if unknown or unlimited.',
+    }),
   }),
 })
 
 StorageProviderRef.implement({
   description: 'A back end that is connected to the workspace.',
   fields: t => ({
-    id: t.exposeID('id', { description: 'Stays the same for good.' }),
-    name: t.exposeString('name', { description: 'For people.' }),
+    id: t.exposeID('id', { description: 'The permanent ID of the provider.' }),
+    name: t.exposeString('name', { description: 'The display name.' }),
     type: t.field({
       type: ProviderTypeRef,
-      description: 'What kind of back end it is.',
+      description: 'The type of back end.',
       authScopes: { scope: 'read' },
       resolve: ({ type }, _args, { services, viewer }) =>
         services.providers.types(viewer).find(adapter => adapter.definition.type === type) ?? { type },
     }),
-    status: t.expose('status', { type: ProviderStatusEnum, description: 'As of when it was last tried.' }),
+    status: t.expose('status', { type: ProviderStatusEnum, description: 'The status at the last test.' }),
     statusReason: t.string({
       nullable: true,
-      description: 'Why it does not work; null for those who may not change it.',
+      description: 'Why the provider does not work. Null if you may not change the provider.',
       authScopes: { public: true },
       resolve: (record, _args, { services, viewer }) => services.providers.visibleStatusReason(viewer, record),
     }),
     config: t.field({
       type: 'JSON',
-      description: 'Without secrets, and empty for those who may not change it.',
+      description: 'The configuration without its secrets. Empty if you may not change the provider.',
       authScopes: { public: true },
       resolve: (record, _args, { services, viewer }) => services.providers.visibleConfig(viewer, record),
     }),
     capabilities: t.field({
       type: ProviderCapabilities,
-      description: 'What the back end does by itself.',
+      description: 'What the back end supports.',
       authScopes: { scope: 'read' },
       complexity: backEndCost,
       resolve: (record, _args, { services }) => services.providers.capabilities(record),
@@ -72,34 +84,38 @@ StorageProviderRef.implement({
     quota: t.field({
       type: QuotaType,
       nullable: true,
-      description: 'Asked of the back end now; null where it cannot say, and for those who reach only a part of it.',
+      description:
+        'The storage space that the back end reports now. Null if it does not report it, or if you can access only a part of the provider.',
       authScopes: { scope: 'read' },
       complexity: backEndCost,
       resolve: (record, _args, { services, viewer, signal }) => services.providers.quota(viewer, record, signal),
     }),
     root: t.field({
       type: FolderRef,
-      description: 'The top of what this credential reaches in the provider: its base path.',
+      description: 'The top folder that this credential can access: its base path.',
       authScopes: { scope: 'read' },
       resolve: ({ id }, _args, { services, viewer }) => services.files.top(viewer, id),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was connected.' }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'The time at which the provider was connected.',
+    }),
   }),
 })
 
 builder.queryFields(t => ({
   providers: t.field({
     type: [StorageProviderRef],
-    description: 'Those that the credential can reach, the oldest first.',
+    description: 'Returns the providers that the credential can access, oldest first.',
     authScopes: { scope: 'read' },
     complexity: providersCost,
     resolve: (_root, _args, { services, viewer }) => services.providers.list(viewer),
   }),
   provider: t.field({
     type: StorageProviderRef,
-    description: 'One that the credential can reach.',
+    description: 'Returns one provider that the credential can access.',
     authScopes: { scope: 'read' },
-    args: { id: t.arg.id({ required: true, description: 'Of the provider.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the provider.' }) },
     resolve: (_root, { id }, context) => context.provider(id),
   }),
 }))

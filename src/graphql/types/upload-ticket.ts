@@ -17,46 +17,51 @@ interface Ticket {
 const Header = builder.objectRef<Ticket['headers'][number]>('HttpHeader').implement({
   description: 'A header of an HTTP request.',
   fields: t => ({
-    name: t.exposeString('name', { description: 'Without the colon.' }),
-    value: t.exposeString('value', { description: 'As it is to be sent.' }),
+    name: t.exposeString('name', { description: 'The name of the header.' }),
+    value: t.exposeString('value', { description: 'The value of the header.' }),
   }),
 })
 
 const UploadTicketRef = builder.objectRef<Ticket>('UploadTicket').implement({
-  description: 'The one request that uploads a file, with the file as its body.',
+  description: 'The HTTP request that uploads a file. The file is the body.',
   fields: t => ({
     isDirect: t.exposeBoolean('isDirect', {
-      description: 'True: straight to the back end, without a credential. False: here, with the credential as always.',
+      description:
+        'True: send the request directly to the back end, without your credential. False: send it to this server with your credential.',
     }),
-    method: t.exposeString('method', { description: 'PUT or POST.' }),
-    url: t.exposeString('url', { description: 'Where to.' }),
+    method: t.exposeString('method', { description: 'The HTTP method: PUT or POST.' }),
+    url: t.exposeString('url', { description: 'The URL.' }),
     headers: t.field({
       type: [Header],
-      description: 'To be sent exactly so.',
+      description: 'The headers. Send them exactly as they are.',
       complexity: { field: 1, multiplier: 1 },
       resolve: ({ headers }) => headers,
     }),
-    path: t.exposeString('path', { description: 'Where the file will be, its name included.' }),
+    path: t.exposeString('path', { description: 'The path of the new file, including its name.' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Until when the request is taken; null: as long as the credential is good.',
+      description:
+        'The time until which the request is accepted. Null if it is accepted as long as the credential is valid.',
     }),
   }),
 })
 
 const UploadTicketInput = builder.inputType('CreateUploadTicketInput', {
-  description: 'A file that is going to be uploaded.',
+  description: 'The file to upload.',
   fields: t => ({
-    providerId: t.id({ required: true, description: 'Of the provider.' }),
-    path: t.string({ required: true, description: 'Of the file, its name included. Missing folders are made.' }),
+    providerId: t.id({ required: true, description: 'The ID of the provider.' }),
+    path: t.string({
+      required: true,
+      description: 'The path of the new file, including its name. Missing folders are created.',
+    }),
     conflict: t.field({
       type: ConflictBehaviorEnum,
       defaultValue: 'FAIL',
       description:
-        'What happens where the name is taken now. A back end that the file goes straight to replaces what has come to stand there meanwhile.',
+        'What to do if the name is taken now. A direct upload replaces a file that is stored there afterwards.',
     }),
-    expiresIn: t.int({ defaultValue: 900, description: 'Seconds; the server may allow less.' }),
+    expiresIn: t.int({ defaultValue: 900, description: 'The lifetime in seconds. The server may shorten it.' }),
   }),
 })
 
@@ -64,11 +69,11 @@ builder.mutationField('createUploadTicket', t =>
   t.field({
     type: UploadTicketRef,
     description:
-      'Where and how to upload a file: straight to the back end where that can take it, else through this server.',
+      'Returns the request with which to upload a file: directly to the back end if it supports that, otherwise through this server.',
     authScopes: at(needs.create),
     audit: 'DIRECT_UPLOAD',
     complexity: backEndCost,
-    args: { input: t.arg({ type: UploadTicketInput, required: true, description: 'The file.' }) },
+    args: { input: t.arg({ type: UploadTicketInput, required: true, description: 'The file to upload.' }) },
     resolve: async (_root, { input }, { services, viewer, baseUrl, signal }) => {
       const { providerId, path } = input
       const conflict = input.conflict ?? 'FAIL'

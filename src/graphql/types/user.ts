@@ -9,21 +9,21 @@ import { RoleEnum } from './role.ts'
 UserRef.implement({
   description: 'A member of the workspace.',
   fields: t => ({
-    id: t.id({ description: 'Stays the same for good.', resolve: ({ member }) => member.userId }),
+    id: t.id({ description: 'The permanent ID of the user.', resolve: ({ member }) => member.userId }),
     email: t.string({
-      description: 'As typed at registration; case makes no difference.',
+      description: 'The email address as typed at registration. Case-insensitive.',
       resolve: u => u.member.email,
     }),
-    name: t.string({ nullable: true, description: 'As people write it.', resolve: ({ member }) => member.name }),
-    role: t.field({ type: RoleEnum, description: 'In this workspace.', resolve: ({ member }) => member.role }),
+    name: t.string({ nullable: true, description: 'The display name.', resolve: ({ member }) => member.name }),
+    role: t.field({ type: RoleEnum, description: 'The role in this workspace.', resolve: ({ member }) => member.role }),
     providerAccess: t.field({
       type: ProviderAccessRef,
-      description: 'Which providers the role can be used on.',
+      description: 'The providers on which the role can be used.',
       resolve: ({ member, seenBy }) => ({ access: member.access, seenBy }),
     }),
     createdAt: t.field({
       type: 'DateTime',
-      description: 'When the account was made.',
+      description: 'The time of registration.',
       resolve: ({ member }) => member.createdAt,
     }),
   }),
@@ -35,7 +35,7 @@ const maxPage = 200
 builder.queryFields(t => ({
   me: t.field({
     type: UserRef,
-    description: 'The person whose credential the request carries.',
+    description: 'Returns the person whom the credential belongs to.',
     authScopes: { credential: true },
     resolve: (_root, _args, { viewer }) => {
       const seenBy = requireViewer(viewer)
@@ -44,11 +44,11 @@ builder.queryFields(t => ({
   }),
   users: t.field({
     type: UserConnection,
-    description: 'The members of the workspace in the order of joining.',
+    description: 'Returns the members of the workspace in the order in which they joined.',
     authScopes: { scope: 'admin' },
     args: {
-      first: t.arg.int({ defaultValue: 50, description: `How many at most, 1 to ${maxPage}.` }),
-      after: t.arg.string({ description: 'The cursor after which the page begins.' }),
+      first: t.arg.int({ defaultValue: 50, description: `The maximum number of members, 1 to ${maxPage}.` }),
+      after: t.arg.string({ description: 'The cursor after which the page starts.' }),
     },
     complexity: ({ first }) => connectionCost(first, maxPage),
     resolve: async (_root, { first, after }, { services, viewer }) => {
@@ -63,31 +63,31 @@ builder.queryFields(t => ({
 }))
 
 const UpdateMemberInput = builder.inputType('UpdateMemberInput', {
-  description: 'What is left out stays as it is.',
+  description: 'Changes to a member. Omitted fields do not change.',
   fields: t => ({
-    userId: t.id({ required: true, description: 'Of the member.' }),
-    role: t.field({ type: RoleEnum, description: 'At most your own.' }),
-    providerAccess: t.field({ type: ProviderAccessInput, description: 'At most your own.' }),
+    userId: t.id({ required: true, description: 'The user ID of the member.' }),
+    role: t.field({ type: RoleEnum, description: 'The new role, at most your own.' }),
+    providerAccess: t.field({ type: ProviderAccessInput, description: 'The new provider access, at most your own.' }),
   }),
 })
 
 builder.mutationFields(t => ({
   updateMember: t.field({
     type: UserRef,
-    description: 'Gives another member a role or provider access; their keys shrink with them.',
+    description: 'Changes the role or provider access of another member. Their API keys are limited accordingly.',
     audit: 'MEMBER_UPDATE',
     authScopes: { scope: 'admin' },
-    args: { input: t.arg({ type: UpdateMemberInput, required: true, description: 'Whom, and what to change.' }) },
+    args: { input: t.arg({ type: UpdateMemberInput, required: true, description: 'The member and the changes.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
       member: await services.members.update(viewer, input),
       seenBy: viewer,
     }),
   }),
   removeMember: t.boolean({
-    description: 'Ends a membership, with its sessions and keys. True once it has ended.',
+    description: 'Removes a member and ends their sessions and API keys. Returns true.',
     audit: 'MEMBER_REMOVE',
     authScopes: { scope: 'admin' },
-    args: { userId: t.arg.id({ required: true, description: 'Of the member.' }) },
+    args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: async (_root, { userId }, { services, viewer }) => {
       await services.members.remove(viewer, userId)
       return true

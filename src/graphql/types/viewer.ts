@@ -13,9 +13,9 @@ export const CredentialKind = builder.enumType('CredentialKind', {
 })
 
 ViewerRef.implement({
-  description: 'What a request acts as: a credential, cut by what its owner reaches today.',
+  description: 'The credential of a request, limited to what its owner can access today.',
   fields: t => ({
-    kind: t.expose('kind', { type: CredentialKind, description: 'Of the credential.' }),
+    kind: t.expose('kind', { type: CredentialKind, description: 'The kind of the credential.' }),
     user: t.field({
       type: UserRef,
       description: 'The owner of the credential.',
@@ -23,29 +23,29 @@ ViewerRef.implement({
     }),
     workspace: t.field({
       type: WorkspaceRef,
-      description: 'The one that the credential is in.',
+      description: 'The workspace that the credential belongs to.',
       authScopes: { credential: true },
       resolve: (viewer, _args, { services }) => services.workspaces.get(viewer),
     }),
     scopes: t.field({
       type: [ScopeEnum],
-      description: "All that it may do, already narrowed by the owner's role.",
+      description: "All scopes of the credential, limited by the owner's role.",
       resolve: viewer => includedScopes(viewer.scope),
     }),
     providerAccess: t.field({
       type: ProviderAccessRef,
-      description: "What it reaches, already narrowed by the owner's own access.",
+      description: "The providers that the credential can access, limited by the owner's access.",
       resolve: viewer => ({ access: viewer.access, seenBy: viewer }),
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the credential ends by itself; null is never.',
+      description: 'The time at which the credential expires, or null if it does not.',
     }),
     apiKey: t.field({
       type: ApiKeyRef,
       nullable: true,
-      description: 'The key itself; null for a session.',
+      description: 'The API key, or null for a session.',
       authScopes: { credential: true },
       resolve: (viewer, _args, { services }) => services.apiKeys.own(viewer),
     }),
@@ -55,7 +55,7 @@ ViewerRef.implement({
 builder.queryField('viewer', t =>
   t.field({
     type: ViewerRef,
-    description: 'What the credential of this request may do.',
+    description: 'Returns what the credential of this request may do.',
     authScopes: { credential: true },
     resolve: (_root, _args, { viewer }) => requireViewer(viewer),
   }),

@@ -3,9 +3,9 @@ import { builder } from '../builder.ts'
 import { WorkspaceRef } from '../refs.ts'
 
 const registrations: Record<Registration, { description: string }> = {
-  OPEN: { description: 'Anybody can register; they reach nothing until an administrator gives them a role.' },
-  INVITE: { description: 'Only with an invite.' },
-  CLOSED: { description: 'Nobody.' },
+  OPEN: { description: 'Anyone can register. They have no access until an administrator gives them a role.' },
+  INVITE: { description: 'Only people with an invite can register.' },
+  CLOSED: { description: 'No one can register.' },
 }
 
 export const RegistrationEnum = builder.enumType('Registration', {
@@ -14,19 +14,22 @@ export const RegistrationEnum = builder.enumType('Registration', {
 })
 
 WorkspaceRef.implement({
-  description: 'What people, keys and providers belong to.',
+  description: 'The workspace that members, API keys and providers belong to.',
   fields: t => ({
-    id: t.exposeID('id', { description: 'Stays the same for good.' }),
-    name: t.exposeString('name', { description: 'For people.' }),
+    id: t.exposeID('id', { description: 'The permanent ID of the workspace.' }),
+    name: t.exposeString('name', { description: 'The display name.' }),
     registration: t.expose('registration', { type: RegistrationEnum, description: 'Who can register.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the first person registered.' }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'The time at which the first person registered.',
+    }),
   }),
 })
 
 const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
-  description: 'What is left out stays as it is; at least one is given.',
+  description: 'Changes to the workspace. Omitted fields do not change; at least one is required.',
   fields: t => ({
-    name: t.string({ description: '1 to 200 characters.' }),
+    name: t.string({ description: 'The new name, with 1 to 200 characters.' }),
     registration: t.field({ type: RegistrationEnum, description: 'Who can register from now on.' }),
   }),
 })
@@ -34,7 +37,7 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
 builder.queryField('workspace', t =>
   t.field({
     type: WorkspaceRef,
-    description: 'The workspace that the credential is in.',
+    description: 'Returns the workspace that the credential belongs to.',
     authScopes: { credential: true },
     resolve: (_root, _args, { services, viewer }) => services.workspaces.get(viewer),
   }),
