@@ -60,6 +60,22 @@ export interface Call {
   signal: AbortSignal
 }
 
+/**
+ * Settles as `promise` does, or rejects with the signal's reason as soon as the signal aborts. Use it to wait for work that
+ * takes no signal, such as `Host.accessToken`: the work itself continues.
+ */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([aborted, promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
 /** Facts that are not methods. */
 export interface Traits {
   /** A directory can exist with nothing in it. */

@@ -1,5 +1,4 @@
 /** The composition root: it alone imports every layer. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { AdapterDefinition } from '../adapters/contract.ts'
@@ -22,6 +21,7 @@ import { createStorage } from './storage/index.ts'
 import { createNetwork } from './storage/network/index.ts'
 import { createFindRecord } from './storage/records.ts'
 import { loadAdapters } from './storage/registry.ts'
+import { withTimeout } from './timeout.ts'
 
 export interface App {
   server: FastifyInstance
@@ -106,7 +106,9 @@ export async function buildApp(options: {
       await closeGracefully(server, drainTime)
       await services.close()
       // A back end that does not answer must not keep the server from ending.
-      await Promise.race([storage.close(), sleep(closeTime, undefined, { ref: false })])
+      await withTimeout(storage.close(), closeTime, () => new Error('A back end does not close in time.')).catch(
+        () => {},
+      )
     },
   }
 }

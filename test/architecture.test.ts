@@ -6,19 +6,28 @@ import t from 'tap'
  * The folders that each folder may import, besides itself and the adapter contract. Front ends do not import each other.
  * app.ts composes all layers, and start.ts, cli.ts and main.ts start it.
  */
-const shared = ['src/services', 'src/storage', 'src/auth', 'src/db', 'src/settings.ts', 'src/errors.ts']
+const shared = [
+  'src/services',
+  'src/storage',
+  'src/auth',
+  'src/db',
+  'src/settings.ts',
+  'src/errors.ts',
+  'src/timeout.ts',
+]
 const mayImport: Record<string, readonly string[]> = {
   'src/graphql': ['src/services', 'src/storage', 'src/auth', 'src/db', 'src/errors.ts'],
   'src/rest': ['src/http', ...shared],
   'src/tus': ['src/http', ...shared],
   'src/console': ['src/http', ...shared],
   'src/http': shared,
-  'src/services': ['src/storage', 'src/auth', 'src/db', 'src/errors.ts'],
-  'src/storage': ['src/auth', 'src/db', 'src/errors.ts'],
-  'src/db': ['src/auth', 'src/errors.ts', 'src/start-error.ts'],
+  'src/services': ['src/storage', 'src/auth', 'src/db', 'src/errors.ts', 'src/timeout.ts'],
+  'src/storage': ['src/auth', 'src/db', 'src/errors.ts', 'src/timeout.ts'],
+  'src/db': ['src/auth', 'src/errors.ts', 'src/start-error.ts', 'src/timeout.ts'],
   'src/auth': ['src/errors.ts'],
   'src/errors.ts': [],
   'src/start-error.ts': [],
+  'src/timeout.ts': [],
   'src/settings.ts': ['src/start-error.ts'],
   'src/secret-file.ts': ['src/start-error.ts'],
   'src/unowned.ts': ['src/services'],

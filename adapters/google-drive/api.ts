@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { drive_v3 } from '@googleapis/drive'
 import { gaxios } from 'google-auth-library'
-import type { Network, StorageError } from '../contract.ts'
+import { type Network, orAborted, type StorageError } from '../contract.ts'
 import { agentOf } from './agent.ts'
 import type { Endpoints } from './config.ts'
 import { type Failure, failureOf, isPassing, isRateLimit, toStorageError } from './errors.ts'
@@ -150,17 +150,4 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return delay(ms, undefined, { signal }).catch(() => {
     throw signal.reason
   })
-}
-
-/** For what knows no signal. */
-export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
 }

@@ -1,4 +1,4 @@
-import { orAborted } from './api.ts'
+import { orAborted } from '../contract.ts'
 
 /** One at a time for each key, within this process. */
 export class Locks {

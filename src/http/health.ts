@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
+import { withTimeout } from '../timeout.ts'
 
 /** Milliseconds for the database to answer. */
 const readyTimeout = 5000
@@ -12,9 +13,11 @@ export function healthRoutes(app: FastifyInstance, ready: () => Promise<void>): 
   app.get('/healthz', options, async () => ok)
   app.get('/readyz', options, async () => {
     // However many ask at once, the database is asked once.
-    asking ??= withinTime(ready()).finally(() => {
-      asking = undefined
-    })
+    asking ??= withTimeout(ready(), readyTimeout, () => new Error('The database does not answer in time.')).finally(
+      () => {
+        asking = undefined
+      },
+    )
     try {
       await asking
     } catch (cause) {
@@ -22,16 +25,6 @@ export function healthRoutes(app: FastifyInstance, ready: () => Promise<void>): 
     }
     return ok
   })
-}
-
-async function withinTime(answer: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error('The database does not answer in time.')), readyTimeout)
-  try {
-    await Promise.race([answer, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** Drivers' own errors carry a code, and addresses that are nobody's business. */

@@ -1,47 +1,45 @@
+import { orAborted } from '../../adapters/contract.ts'
 import { fromAdapter } from './errors.ts'
 
 /**
- * Rejects when the signal aborts, whether or not the adapter minds it, and tells failures in the server's own words.
- * What an adapter hands over too late is given to `discard`.
+ * Runs an adapter's method. Rejects with the signal's reason when the signal aborts, even if the adapter ignores it, and
+ * with an AppError when the adapter fails.
+ *
+ * @param work may also throw or return a plain value, as adapters in JavaScript do
+ * @param discard receives a result that arrives after the abort
  */
-export async function guarded<T>(
+export async function callAdapter<T>(
   signal: AbortSignal,
   work: () => Promise<T>,
   discard?: (late: T) => unknown,
 ): Promise<T> {
   signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  // An adapter may also throw, or answer what is no promise.
   const working = (async () => work())()
   try {
-    return await Promise.race([working, aborted])
+    return await orAborted(working, signal)
   } catch (error) {
     working.then(discard).catch(() => {})
     throw fromAdapter(error, signal)
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }
 
-/** Milliseconds that an adapter has to take back what it was doing. */
-const retreat = 5000
+/** Milliseconds for an adapter to undo its work after an abort. */
+const abortTimeout = 5000
 
 /**
- * The same for what changes something: after an abort the adapter's own answer is waited for, for some seconds, so that
- * nobody tidies up before it has, and what was done after all counts as done.
+ * Runs an adapter's method that changes something. After an abort it waits up to five seconds for the adapter itself, so
+ * that no cleanup overlaps with the change. A change that completes in this time counts as done.
  */
-export async function guardedChange<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+export async function callAdapterForChange<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted()
-  const patience = new AbortController()
+  const delayed = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const onAbort = () => {
-    timer = setTimeout(() => patience.abort(signal.reason), retreat)
+    timer = setTimeout(() => delayed.abort(signal.reason), abortTimeout)
   }
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    return await guarded(patience.signal, work)
+    return await callAdapter(delayed.signal, work)
   } catch (error) {
     throw fromAdapter(error, signal)
   } finally {

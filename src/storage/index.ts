@@ -7,7 +7,7 @@ import type { Database } from '../db/client.ts'
 import { type ProviderRecord, setProviderStatus } from '../db/providers.ts'
 import { AppError, toAppError } from '../errors.ts'
 import type { Running } from './active-grants.ts'
-import { guarded } from './adapter-call.ts'
+import { callAdapter } from './adapter-call.ts'
 import type { Config } from './config.ts'
 import { isStorageError } from './errors.ts'
 import { HeldSecrets, type Redactor } from './held-secrets.ts'
@@ -127,7 +127,7 @@ export function createStorage(options: StorageOptions): Storage {
   ): Promise<T> {
     const timeout = AbortSignal.timeout(metadataTimeout)
     const bounded = signal ? AbortSignal.any([signal, timeout]) : timeout
-    return guarded(bounded, () => question({ signal: bounded }), discard)
+    return callAdapter(bounded, () => question({ signal: bounded }), discard)
   }
 
   function openAdapter({ definition }: Adapter, settings: Config, host: Host): Promise<StorageProvider> {

@@ -9,7 +9,7 @@ import type { ByteRange, Call, Entry, LinkAnswer, StorageProvider, Traits } from
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import type { Running } from './active-grants.ts'
-import { guarded, guardedChange } from './adapter-call.ts'
+import { callAdapter, callAdapterForChange } from './adapter-call.ts'
 import { enclosingIds } from './enclosing.ts'
 import { isStorageError } from './errors.ts'
 import type { UnfinishedWrites } from './orphaned-writes.ts'
@@ -105,7 +105,7 @@ export class ReadLocation {
     const entered = this.opened.running.enter([this.grant], signal)
     const { transfer } = this.opened.patience
     const opening = within(entered.signal, transfer, bounded =>
-      guarded(
+      callAdapter(
         bounded,
         async () => {
           // Its signal lives as long as its body.
@@ -147,7 +147,7 @@ export class ReadLocation {
     await this.opened.running.confirm([this.grant])
     const entered = this.opened.running.enter([this.grant], signal)
     const opening = within(entered.signal, this.opened.patience.transfer, bounded =>
-      guarded(
+      callAdapter(
         bounded,
         async () => {
           const opened = await this.opened.provider.openFile?.(this.path, { ...options, signal: entered.signal })
@@ -202,7 +202,7 @@ export class ReadLocation {
 
   protected metadata<T>(signal: AbortSignal, work: (call: Call) => Promise<T>): Promise<T> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.opened.metadataTimeout)])
-    return guarded(bounded, () => work({ signal: bounded }))
+    return callAdapter(bounded, () => work({ signal: bounded }))
   }
 }
 
@@ -219,7 +219,7 @@ export class WriteLocation extends ReadLocation {
     const { patience, provider, unfinished } = this.opened
     return this.during(requestSignal, granted =>
       takenInTime(granted, body, patience, options.size, signal =>
-        guardedChange(signal, async () => {
+        callAdapterForChange(signal, async () => {
           const written = await unfinished.during(this.grant, this.path, unfinished =>
             provider.write(this.path, body, { ...options, unfinished, signal }),
           )
@@ -250,7 +250,9 @@ export class WriteLocation extends ReadLocation {
     await this.opened.running.confirm([this.grant])
     const timeout = AbortSignal.timeout(this.opened.metadataTimeout)
     const call = { ...options, signal: AbortSignal.any([signal, timeout]) }
-    return guardedChange(signal, () => guarded(timeout, async () => this.opened.provider.mkdir(this.path, call)))
+    return callAdapterForChange(signal, () =>
+      callAdapter(timeout, async () => this.opened.provider.mkdir(this.path, call)),
+    )
   }
 
   async delete(signal: AbortSignal): Promise<void> {
@@ -264,7 +266,7 @@ export class WriteLocation extends ReadLocation {
     if (!provider.deleteTree) return null
     return this.during(requestSignal, granted =>
       within(granted, this.opened.patience.step, signal =>
-        guarded(signal, async () => provider.deleteTree?.(this.path, { signal })),
+        callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
       ),
     )
   }
@@ -304,7 +306,7 @@ export class WriteLocation extends ReadLocation {
   ): Promise<CheckedEntry | null> {
     return this.opened.running.during([source.grant, this.grant], requestSignal, granted =>
       within(granted, this.opened.patience.step, signal =>
-        guardedChange(signal, async () => {
+        callAdapterForChange(signal, async () => {
           try {
             return checkEntry(await step({ signal }), nameOf(this.path))
           } catch (error) {

@@ -1,7 +1,7 @@
 /** Locks by name, across all replicas: what an adapter needs where its back end has no atomic create. */
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Exclusive, StorageError } from '../../adapters/contract.ts'
+import { type Exclusive, orAborted, StorageError } from '../../adapters/contract.ts'
 import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
 import { deleteEndedLocks, releaseLocks, renewalInterval, renewLocks, takeLocks } from '../db/locks.ts'
@@ -83,12 +83,4 @@ const bytes = (key: string) => Buffer.from(key, 'hex')
 
 function busy(cause: unknown): StorageError {
   return new StorageError('UNAVAILABLE', 'Another write to this path is under way: try again later.', { cause })
-}
-
-function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort))
 }

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
+import { withTimeout } from '../timeout.ts'
 import { type ConfigRules, configRules } from './config.ts'
 
 /** An adapter that this server can use. */
@@ -44,16 +45,11 @@ export async function loadAdapters(options: {
   return { find: type => adapters.get(type) ?? null, list: () => [...adapters.values()] }
 }
 
-/** The default export. A module may also await for ever at its top. */
+/** Returns the default export. The timeout is for a module that never ends its top-level `await`. */
 async function load(name: string, timeout: number): Promise<unknown> {
-  const { promise: tooLate, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`it has not loaded within ${timeout / 1000} seconds`)), timeout)
-  try {
-    const module: { default?: unknown } = await Promise.race([import(name), tooLate])
-    return module.default
-  } finally {
-    clearTimeout(timer)
-  }
+  const late = () => new Error(`it has not loaded within ${timeout / 1000} seconds`)
+  const module: { default?: unknown } = await withTimeout(import(name), timeout, late)
+  return module.default
 }
 
 /** Without the end of a sentence, which follows; some messages of Node have more than one line. */

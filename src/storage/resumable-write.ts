@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ResumableWrites, Unfinished } from '../../adapters/contract.ts'
 import { nameOf, type StoragePath } from '../auth/path.ts'
-import { guardedChange } from './adapter-call.ts'
+import { callAdapterForChange } from './adapter-call.ts'
 import { type Patience, takenInTime, within } from './transfer-timeouts.ts'
 import { type CheckedEntry, checkEntry, fault } from './validate-entry.ts'
 
@@ -48,7 +48,7 @@ export class ResumableLocation {
   ): Promise<void> {
     await this.#noted(async unfinished => {
       const state = await within(requestSignal, this.#patience.transfer, signal =>
-        guardedChange(signal, async () =>
+        callAdapterForChange(signal, async () =>
           checkState(await this.#writes.begin(this.#path, { ...options, unfinished, signal })),
         ),
       )
@@ -76,7 +76,7 @@ export class ResumableLocation {
   /** Frees what the back end holds, whether or not the client is still there. */
   abort(state: string): Promise<void> {
     const signal = AbortSignal.timeout(abortTimeout)
-    return guardedChange(signal, () => this.#writes.abort(state, { signal }))
+    return callAdapterForChange(signal, () => this.#writes.abort(state, { signal }))
   }
 
   /** The same for what nobody else knows of: a back end that is busy, or away, is asked again for a while. */
@@ -116,7 +116,7 @@ export class ResumableLocation {
     // It may fail before the adapter has begun to read it, who then finds it failed.
     body.on('error', () => {})
     return takenInTime(requestSignal, body, this.#patience, size, signal =>
-      guardedChange(signal, () => use(body, signal).finally(() => body.destroy())),
+      callAdapterForChange(signal, () => use(body, signal).finally(() => body.destroy())),
     )
   }
 }

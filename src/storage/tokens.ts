@@ -12,6 +12,7 @@ import {
   type StoredTokens,
 } from '../db/provider-tokens.ts'
 import type { ProviderRecord } from '../db/providers.ts'
+import { withTimeout } from '../timeout.ts'
 import { fromAdapter, isStorageError } from './errors.ts'
 import { HeldSecrets, type Redactor } from './held-secrets.ts'
 import { fault } from './validate-entry.ts'
@@ -82,7 +83,7 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
     if (refusal?.refreshToken === refreshToken && performance.now() < refusal.until) throw refusal.error
     try {
       // A vendor that sends no new refresh token means: keep the old one (RFC 6749, section 6).
-      return { refreshToken, ...checkTokens(await withinTime(refresh(refreshToken))) }
+      return { refreshToken, ...checkTokens(await withVendorTimeout(refresh(refreshToken))) }
     } catch (error) {
       if (isStorageError(error) && error.code === 'NEEDS_RECONNECT') {
         refusals.set(providerId, { refreshToken, error, until: performance.now() + refusalKept })
@@ -155,17 +156,10 @@ export function checkTokens(tokens: Tokens): Tokens {
   return { accessToken, expiresAt, ...(isToken(refreshToken) && refreshToken !== undefined && { refreshToken }) }
 }
 
-/** @throws UNAVAILABLE as StorageError */
-export async function withinTime<T>(answer: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    reject(new StorageError('UNAVAILABLE', 'The authorization service does not answer in time.'))
-  }, vendorTimeout)
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    clearTimeout(timer)
-  }
+/** @throws UNAVAILABLE as StorageError, after 30 seconds */
+export function withVendorTimeout<T>(response: Promise<T>): Promise<T> {
+  const message = 'The authorization service does not answer in time.'
+  return withTimeout(response, vendorTimeout, () => new StorageError('UNAVAILABLE', message))
 }
 
 function isGood(tokens: Tokens, rejected: string | undefined): boolean {

@@ -5,6 +5,7 @@
  */
 import { Duplex, Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
+import { startDeadline } from '../timeout.ts'
 import { passed } from './gc-pressure.ts'
 
 export interface Patience {
@@ -23,13 +24,8 @@ export async function within<T>(
   time: number,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(stalled(time)), time)
-  try {
-    return await work(AbortSignal.any([signal, late.signal]))
-  } finally {
-    clearTimeout(timer)
-  }
+  using deadline = startDeadline(time, () => stalled(time))
+  return await work(AbortSignal.any([signal, deadline.signal]))
 }
 
 /** The same pieces as a back end's body has, each asked for when it is wanted. Fails with UNAVAILABLE after `time` ms without one. */

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withTimeout } from '../../timeout.ts'
 import { PORT } from './connection.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { type Host, listen, program } from './programs.ts'
@@ -87,16 +88,13 @@ async function stop(child: ChildProcess, exited: Promise<string>): Promise<void>
     ['SIGQUIT', IMMEDIATE_MS],
   ] as const) {
     child.kill(signal)
-    if (await within(milliseconds, exited)) return
+    const late = () => new EmbeddedPostgresError(`PostgreSQL has not ended after ${signal}.`)
+    const hasExited = await withTimeout(exited, milliseconds, late).then(
+      () => true,
+      () => false,
+    )
+    if (hasExited) return
   }
   child.kill('SIGKILL')
   await exited
-}
-
-async function within(milliseconds: number, event: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController()
-  const late = sleep(milliseconds, false, { signal: timer.signal }).catch(() => false)
-  const answer = await Promise.race([event.then(() => true), late])
-  timer.abort()
-  return answer
 }

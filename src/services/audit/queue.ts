@@ -1,6 +1,7 @@
 /** Events that nobody waits for: gathered, and written together. */
 import type { AuditEvent } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
+import { withTimeout } from '../../timeout.ts'
 import { createStrangerEvents, isStrangers } from './strangers.ts'
 import { type Unwritable, writeEvents } from './writer.ts'
 
@@ -171,10 +172,9 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     },
     flush: flushAll,
     async close() {
-      const late = Promise.withResolvers<void>()
-      const tooLong = setTimeout(late.resolve, closeTime)
-      await Promise.race([flushAll().then(() => (waiting.size > 0 ? flush() : undefined)), late.promise])
-      clearTimeout(tooLong)
+      const written = flushAll().then(() => (waiting.size > 0 ? flush() : undefined))
+      // What is still unwritten after the timeout is reported below.
+      await withTimeout(written, closeTime, () => new Error('The database does not answer in time.')).catch(() => {})
       clearTimeout(timer)
       isClosed = true
       reportLoss(countActions([...waiting.values()]))

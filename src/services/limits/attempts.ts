@@ -5,6 +5,7 @@
 import type { Database } from '../../db/client.ts'
 import { addHits, type Total } from '../../db/rate-limits.ts'
 import { AppError } from '../../errors.ts'
+import { withTimeout } from '../../timeout.ts'
 import { keyOf, type RateLimit } from './rules.ts'
 
 export interface Attempts {
@@ -41,7 +42,7 @@ export function createAttempts(db: Database): Attempts {
     const counted = addHits(db, summed(batch)).finally(() => {
       unanswered -= 1
     })
-    return withinTime(counted)
+    return withDatabaseTimeout(counted)
   }
 
   async function write(): Promise<void> {
@@ -70,15 +71,9 @@ export function createAttempts(db: Database): Attempts {
   }
 }
 
-/** @throws where the database takes longer than a request should wait */
-export async function withinTime<T>(work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error('The database does not answer in time.')), timeout)
-  try {
-    return await Promise.race([work, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
+/** @throws Error if the database takes longer than a request should wait */
+export function withDatabaseTimeout<T>(work: Promise<T>): Promise<T> {
+  return withTimeout(work, timeout, () => new Error('The database does not answer in time.'))
 }
 
 function unavailable(cause?: unknown): AppError {

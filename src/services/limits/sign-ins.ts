@@ -4,7 +4,7 @@ import type { Database } from '../../db/client.ts'
 import { addHits, forgetHits, hasHits, removeHits } from '../../db/rate-limits.ts'
 import { emailKey } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
-import { createAttempts, withinTime } from './attempts.ts'
+import { createAttempts, withDatabaseTimeout } from './attempts.ts'
 import { keyOf, type RateLimit, signInRules, tooMany } from './rules.ts'
 
 export interface SignIns {
@@ -73,7 +73,7 @@ export function createSignIns({
     const networkWait = await attempts.take(rules.network, network)
     if (networkWait !== null) throw tooManyOf(network, performance.now() + networkWait)
     const wait = await attempts.take(rules.account, account)
-    if (wait === null || (await withinTime(hasHits(db, keyOf(rules.known, pair))))) return
+    if (wait === null || (await withDatabaseTimeout(hasHits(db, keyOf(rules.known, pair))))) return
     throw tooMany('Too many failed logins to this account', wait)
   }
 
@@ -100,11 +100,11 @@ export function createSignIns({
       await requireRoom(subjects)
       try {
         const result = await work()
-        await withinTime(forgive(subjects)).catch(onError)
+        await withDatabaseTimeout(forgive(subjects)).catch(onError)
         return result
       } catch (error) {
         const isWrong = error instanceof AppError && error.reason === 'WRONG_EMAIL_OR_PASSWORD'
-        if (!isWrong) await withinTime(giveBack(subjects)).catch(onError)
+        if (!isWrong) await withDatabaseTimeout(giveBack(subjects)).catch(onError)
         throw error
       }
     },
@@ -121,7 +121,7 @@ export function createSignIns({
     },
 
     async noteRegistered(who) {
-      if (limit > 0) await withinTime(remember(subjectsOf(who))).catch(onError)
+      if (limit > 0) await withDatabaseTimeout(remember(subjectsOf(who))).catch(onError)
     },
   }
 }

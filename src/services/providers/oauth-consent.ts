@@ -21,7 +21,7 @@ import { AppError } from '../../errors.ts'
 import type { Config } from '../../storage/config.ts'
 import { fromAdapter } from '../../storage/errors.ts'
 import type { Storage } from '../../storage/index.ts'
-import { checkTokens, needsAuthorization, withinTime } from '../../storage/tokens.ts'
+import { checkTokens, needsAuthorization, withVendorTimeout } from '../../storage/tokens.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Credentials } from '../people/credentials.ts'
 
@@ -179,9 +179,12 @@ export function createAuthorization(options: {
         if (error !== null || code === null) throw new AppError('AUTHORIZATION_REFUSED')
         const { flow, config } = flowOf(record)
         const given = { code, codeVerifier, redirectUri }
-        const tokens = await withinTime(flow.exchange(config, given, storage.network)).then(checkTokens, cause => {
-          throw fromAdapter(cause)
-        })
+        const tokens = await withVendorTimeout(flow.exchange(config, given, storage.network)).then(
+          checkTokens,
+          cause => {
+            throw fromAdapter(cause)
+          },
+        )
         // The vendor may have taken its time.
         await credentials
           .recall({ ...by, origin })
