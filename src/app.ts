@@ -67,7 +67,7 @@ export async function buildApp(options: {
     secrets,
     adapters,
     record,
-    running: authentication.running,
+    activeGrants: authentication.activeGrants,
     network: createNetwork({ allow: settings.allowedNetworks, deny: settings.deniedNetworks }),
     redaction,
     warn: (message, details = {}) => log.warn(describeDetails(details), message),

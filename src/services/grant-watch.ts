@@ -7,7 +7,7 @@
 import { type Grant, grant } from '../auth/policy.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
-import { Running, type Work } from '../storage/active-grants.ts'
+import { ActiveGrants, type Work } from '../storage/active-grants.ts'
 import type { FindRecord } from '../storage/records.ts'
 import { type Credentials, requireUnexpired } from './people/credentials.ts'
 
@@ -18,7 +18,7 @@ const patience = 60_000
 
 export interface GrantWatch {
   /** The work that is watched. */
-  readonly running: Running
+  readonly activeGrants: ActiveGrants
   close(): void
 }
 
@@ -28,7 +28,7 @@ export function createGrantWatch(options: {
   onError: (error: unknown) => void
 }): GrantWatch {
   const { record, credentials, onError } = options
-  const running = new Running({ confirm, onFirst })
+  const activeGrants = new ActiveGrants({ confirm, onFirst })
   let timer: NodeJS.Timeout | undefined
   let isLooking = false
   let lookedAt = 0
@@ -51,11 +51,11 @@ export function createGrantWatch(options: {
         }
       } catch (error) {
         if (!(error instanceof AppError)) throw error
-        work.cut(error)
+        work.cancel(error)
       }
     }
     try {
-      await Promise.all(Array.from(running, check))
+      await Promise.all(Array.from(activeGrants, check))
       confirmedAt = beganAt
     } catch (error) {
       // Not known is not revoked: the next look is soon.
@@ -67,21 +67,22 @@ export function createGrantWatch(options: {
 
   function tick(): void {
     timer = undefined
-    if (running.size === 0) return
+    if (activeGrants.size === 0) return
     // What ends by the clock does not wait for a database.
-    for (const work of running) cutIfExpired(work)
+    for (const work of activeGrants) cancelIfExpired(work)
     const now = performance.now()
     if (now - confirmedAt > patience) {
-      for (const work of running) work.cut(new AppError('UNAVAILABLE', 'The database does not answer: try again.'))
+      for (const work of activeGrants)
+        work.cancel(new AppError('UNAVAILABLE', 'The database does not answer: try again.'))
     }
     if (!isLooking && now - lookedAt >= interval / 2) void look()
-    timer = setTimeout(tick, Math.min(interval, untilNextExpiry(running))).unref()
+    timer = setTimeout(tick, Math.min(interval, untilNextExpiry(activeGrants))).unref()
   }
 
   /** What runs goes on for as long as `tick` lets it. */
   function isKnown(viewer: Viewer): boolean {
     if (performance.now() - confirmedAt > patience) return false
-    return Array.from(running).some(({ grants }) => grants.some(granted => granted.viewer === viewer))
+    return Array.from(activeGrants).some(({ grants }) => grants.some(granted => granted.viewer === viewer))
   }
 
   async function confirm({ viewer, scope, providerId, path }: Grant): Promise<void> {
@@ -95,17 +96,17 @@ export function createGrantWatch(options: {
   function onFirst(): void {
     if (timer) return
     confirmedAt = performance.now()
-    timer = setTimeout(tick, Math.min(interval, untilNextExpiry(running))).unref()
+    timer = setTimeout(tick, Math.min(interval, untilNextExpiry(activeGrants))).unref()
   }
 
-  return { running, close: () => clearTimeout(timer) }
+  return { activeGrants, close: () => clearTimeout(timer) }
 }
 
-function cutIfExpired(work: Work): void {
+function cancelIfExpired(work: Work): void {
   try {
     for (const { viewer } of work.grants) requireUnexpired(viewer)
   } catch (error) {
-    work.cut(error)
+    work.cancel(error)
   }
 }
 

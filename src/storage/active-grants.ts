@@ -1,55 +1,55 @@
 /**
- * What is under way on the strength of grants. A grant is decided on when work begins, and a transfer can take hours:
- * all that moves content is entered here for as long as it lasts, so that it can be cut when a grant no longer holds.
+ * Tracks the work that runs under each grant. A transfer can take hours, and its grant can be revoked meanwhile: the work
+ * registered here is then cancelled.
  */
 import type { Grant } from '../auth/policy.ts'
 
-/** Work that is under way. */
+/** Registered work, as the check of its grants sees it. */
 export interface Work {
   readonly grants: readonly Grant[]
-  /** Aborts its signal with `reason`. */
-  cut(reason: unknown): void
+  /** Aborts the signal of the work with `reason`. */
+  cancel(reason: unknown): void
 }
 
-/** The holder's side of it; disposed of once the work is over. */
-export interface Entered extends Disposable {
-  /** Aborts as the signal that it was entered with, or with why it was cut. */
+/** Registered work, as its caller sees it. Dispose of it when the work ends. */
+export interface ActiveWork extends Disposable {
+  /** Aborts when the signal given to `register` aborts, or when the work is cancelled. */
   readonly signal: AbortSignal
-  cut(reason: unknown): void
+  cancel(reason: unknown): void
 }
 
-export interface RunningOptions {
+export interface ActiveGrantsOptions {
   /** Rejects if the grant no longer holds. */
   confirm(granted: Grant): Promise<void>
-  /** Called when work begins while no other work is under way. */
+  /** Called when work begins while no other work is registered. */
   onFirst(): void
 }
 
-export class Running implements Iterable<Work> {
+export class ActiveGrants implements Iterable<Work> {
   readonly #works = new Set<Work>()
-  readonly #options: RunningOptions
+  readonly #options: ActiveGrantsOptions
 
-  /** Required: work that nothing checks would go on after its grant was revoked. */
-  constructor(options: RunningOptions) {
+  /** The options are required: unchecked work would continue after its grant is revoked. */
+  constructor(options: ActiveGrantsOptions) {
     this.#options = options
   }
 
   /**
-   * To be disposed of when the work is over; rather use `during`.
+   * Registers work until the result is disposed of. Prefer `run`, which cannot forget it.
    * @param signal that of the request
    */
-  enter(grants: readonly Grant[], signal: AbortSignal): Entered {
+  register(grants: readonly Grant[], signal: AbortSignal): ActiveWork {
     const controller = new AbortController()
     const follow = () => controller.abort(signal.reason)
-    const cut = (reason: unknown) => controller.abort(reason)
-    const work: Work = { grants, cut }
+    const cancel = (reason: unknown) => controller.abort(reason)
+    const work: Work = { grants, cancel }
     if (signal.aborted) follow()
     else signal.addEventListener('abort', follow, { once: true })
     this.#works.add(work)
     if (this.#works.size === 1) this.#options.onFirst()
     return {
       signal: controller.signal,
-      cut,
+      cancel,
       [Symbol.dispose]: () => {
         signal.removeEventListener('abort', follow)
         this.#works.delete(work)
@@ -58,22 +58,18 @@ export class Running implements Iterable<Work> {
   }
 
   /**
-   * Runs `work` under a signal that aborts as `signal` does, or as soon as one of the grants no longer holds: then with
-   * the AppError to answer (KEY_REVOKED, KEY_EXPIRED, SESSION_ENDED, INVALID_CREDENTIAL, SCOPE_REQUIRED,
-   * PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH). Each step that moves content in a location is entered by
-   * itself; this is for what takes several of them, or waits between them, as an archive or a copy of a folder does.
+   * Runs `work` under a signal that aborts when `signal` does or when one of the grants ends. In the second case the reason
+   * is an AppError for the client: KEY_REVOKED, KEY_EXPIRED, SESSION_ENDED, INVALID_CREDENTIAL, SCOPE_REQUIRED,
+   * PROVIDER_NOT_ALLOWED or OUTSIDE_BASE_PATH. Methods of locations that move content register themselves. Use this for work
+   * of several steps, such as an archive or a copy of a folder.
    */
-  async during<T>(
-    grants: readonly Grant[],
-    signal: AbortSignal,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  async run<T>(grants: readonly Grant[], signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     await this.confirm(grants)
-    using entered = this.enter(grants, signal)
-    return await work(entered.signal)
+    using active = this.register(grants, signal)
+    return await work(active.signal)
   }
 
-  /** To be called before a step that may come long after its grants were decided on. @throws why one no longer holds */
+  /** Call this before a step that may run long after its grants were decided. @throws the reason why a grant has ended */
   async confirm(grants: readonly Grant[]): Promise<void> {
     for (const granted of grants) await this.#options.confirm(granted)
   }

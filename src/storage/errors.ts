@@ -22,12 +22,12 @@ const reasonOf: Record<StorageErrorCode, Reason> = {
   UNAVAILABLE: 'UNAVAILABLE',
 }
 
-/** Characters of a sentence that an adapter has for a client. */
+/** Characters of an adapter's message to the client. */
 const maxMessageLength = 1000
 /** Milliseconds: a day. */
 const maxRetryAfter = 24 * 60 * 60 * 1000
 
-/** By `code`, since an adapter may come with its own copy of the contract's class. */
+/** Checks the name and the `code`, because an adapter may bring its own copy of the class. */
 export function isStorageError(error: unknown): error is StorageError {
   return (
     error instanceof Error &&
@@ -37,14 +37,14 @@ export function isStorageError(error: unknown): error is StorageError {
   )
 }
 
-/** The reason of an `AbortSignal.timeout`. */
+/** Recognizes the reason of an `AbortSignal.timeout`. */
 function isTimeout(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'TimeoutError'
 }
 
 /**
- * What a client is told of a failure in an adapter. The caller's own abort passes through unchanged; what is not a
- * StorageError is the adapter's fault, and its text is for the log.
+ * Converts an adapter's failure to the error for the client. Returns the reason of the caller's own abort unchanged. An error
+ * that is not a StorageError becomes BACK_END_FAULT, and its text appears in the log only.
  */
 export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
   if (error instanceof AppError) return error
@@ -67,7 +67,7 @@ export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
   return new AppError('BACK_END_FAULT', undefined, { cause: loggable(error) })
 }
 
-/** The log cannot write everything that can be thrown: a bare object has no text. */
+/** Wraps thrown values that are no errors: the log would show no text for them. */
 function loggable(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(`It threw ${inspect(thrown, { customInspect: false })}`)
 }

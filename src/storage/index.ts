@@ -6,24 +6,24 @@ import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
 import { type ProviderRecord, setProviderStatus } from '../db/providers.ts'
 import { AppError, toAppError } from '../errors.ts'
-import type { Running } from './active-grants.ts'
+import type { ActiveGrants } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
 import type { Config } from './config.ts'
 import { isStorageError } from './errors.ts'
-import { HeldSecrets, type Redactor } from './held-secrets.ts'
-import { type OpenedProvider, ReadLocation, WriteLocation } from './location.ts'
+import { type ProviderContext, ReadLocation, WriteLocation } from './location.ts'
 import { createLocks } from './locks.ts'
 import { isClosedAddress } from './network/index.ts'
-import { createUnfinishedWrites } from './orphaned-writes.ts'
 import type { FindRecord } from './records.ts'
+import { RedactedSecrets, type Redactor } from './redacted-secrets.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 import { checkProvider } from './validate-provider.ts'
+import { createWriteTracker } from './write-tracker.ts'
 
 export interface Storage {
   readonly adapters: AdapterRegistry
   /** All that is under way in locations. */
-  readonly running: Running
+  readonly activeGrants: ActiveGrants
   /** For OAuth flows, which belong to no opened provider. */
   readonly network: Network
   /** The record behind a grant. @throws NOT_FOUND */
@@ -62,7 +62,7 @@ export interface StorageOptions {
   network: Network
   record: FindRecord
   /** All work in locations is registered here, and checked by it. */
-  running: Running
+  activeGrants: ActiveGrants
   /** Holds every secret for as long as an adapter has it. */
   redaction: Redactor
   warn: (message: string, details?: Record<string, unknown>) => void
@@ -72,9 +72,9 @@ export interface StorageOptions {
   transferTimeout?: number | undefined
 }
 
-interface Opened {
+interface CachedProvider {
   version: number
-  provider: Promise<OpenedProvider>
+  provider: Promise<ProviderContext>
   /** Those that it was opened with. */
   secrets: DisposableStack
 }
@@ -86,14 +86,14 @@ const closeDelay = 60 * 60 * 1000
 const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, network, record, running, redaction, warn } = options
+  const { db, secrets, adapters, network, record, activeGrants, redaction, warn } = options
   const { metadataTimeout = 60_000, transferTimeout = 300_000 } = options
-  const patience = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
-  const opened = new Map<string, Opened>()
+  const timeouts = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
+  const cache = new Map<string, CachedProvider>()
   const tokens = createTokenStore({ db, secrets, redaction })
   /** Of each provider as last read, which services use, too. */
-  const held = new HeldSecrets(redaction)
-  const unfinished = createUnfinishedWrites({ db, secrets })
+  const redacted = new RedactedSecrets(redaction)
+  const writeTracker = createWriteTracker({ db, secrets })
   const { exclusively } = createLocks(db)
 
   function adapterOf(record: ProviderRecord): Adapter {
@@ -110,7 +110,7 @@ export function createStorage(options: StorageOptions): Storage {
   function config(record: ProviderRecord): Config {
     try {
       const secret = record.sealedSecrets ? JSON.parse(secrets.open('provider', record.id, record.sealedSecrets)) : {}
-      held.put(record.id, ...Object.values(secret))
+      redacted.put(record.id, ...Object.values(secret))
       return { ...record.config, ...secret }
     } catch (error) {
       if (!(error instanceof SecretMismatch)) throw error
@@ -161,8 +161,8 @@ export function createStorage(options: StorageOptions): Storage {
     await setProviderStatus(db, record, { status, statusReason })
   }
 
-  function open(record: ProviderRecord): Promise<OpenedProvider> {
-    const current = opened.get(record.id)
+  function open(record: ProviderRecord): Promise<ProviderContext> {
+    const current = cache.get(record.id)
     if (current?.version === record.version) return current.provider
     const secrets = new DisposableStack()
     const provider = Promise.resolve().then(async () => {
@@ -172,19 +172,19 @@ export function createStorage(options: StorageOptions): Storage {
       const provider = await openAdapter(adapter, settings, host).catch(cause => {
         throw notNow(cause)
       })
-      return { id: record.id, provider, warn: host.warn, metadataTimeout, patience, running, unfinished }
+      return { id: record.id, provider, warn: host.warn, metadataTimeout, timeouts, activeGrants, writeTracker }
     })
-    opened.set(record.id, { version: record.version, provider, secrets })
+    cache.set(record.id, { version: record.version, provider, secrets })
     // A failure is not kept: the next call tries again.
     provider.catch(() => {
       secrets.dispose()
-      if (opened.get(record.id)?.provider === provider) opened.delete(record.id)
+      if (cache.get(record.id)?.provider === provider) cache.delete(record.id)
     })
     if (current) closeLater(current)
     return provider
   }
 
-  function closeLater(gone: Opened): void {
+  function closeLater(gone: CachedProvider): void {
     setTimeout(() => void closeOne(gone), closeDelay).unref()
   }
 
@@ -196,7 +196,7 @@ export function createStorage(options: StorageOptions): Storage {
     }
   }
 
-  async function closeOne({ provider, secrets }: Opened): Promise<void> {
+  async function closeOne({ provider, secrets }: CachedProvider): Promise<void> {
     // What could not be opened needs no closing.
     const opened = await provider.catch(() => null)
     if (opened) await closeProvider(opened.provider)
@@ -205,16 +205,16 @@ export function createStorage(options: StorageOptions): Storage {
 
   return {
     adapters,
-    running,
+    activeGrants,
     network,
     record,
     config,
     async readAt(grant) {
-      await running.confirm([grant])
+      await activeGrants.confirm([grant])
       return new ReadLocation(await open(await record(grant)), grant)
     },
     async writeAt(grant) {
-      await running.confirm([grant])
+      await activeGrants.confirm([grant])
       return new WriteLocation(await open(await record(grant)), grant)
     },
     provider: async record => (await open(record)).provider,
@@ -234,15 +234,15 @@ export function createStorage(options: StorageOptions): Storage {
       }
     },
     forget(providerId) {
-      const gone = opened.get(providerId)
-      opened.delete(providerId)
-      held.release(providerId)
+      const gone = cache.get(providerId)
+      cache.delete(providerId)
+      redacted.release(providerId)
       tokens.forget(providerId)
       if (gone) closeLater(gone)
     },
     async close() {
-      const all = [...opened.values()]
-      opened.clear()
+      const all = [...cache.values()]
+      cache.clear()
       await Promise.all(all.map(closeOne))
     },
   }

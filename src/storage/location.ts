@@ -1,20 +1,19 @@
 /**
  * A place in a provider that a grant was given for. It reaches itself and what lies below, nothing else: whoever holds
  * one cannot get at a path that the policy has not decided on. All that adapters answer is checked here, and all that
- * moves content is entered in `running`, so that it ends when the grant no longer holds: it then fails with the reason.
+ * moves content is active in `running`, so that it ends when the grant no longer holds: it then fails with the reason.
  */
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, Entry, LinkAnswer, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
-import type { Running } from './active-grants.ts'
+import type { ActiveGrants } from './active-grants.ts'
 import { callAdapter, callAdapterForChange } from './adapter-call.ts'
 import { enclosingIds } from './enclosing.ts'
 import { isStorageError } from './errors.ts'
-import type { UnfinishedWrites } from './orphaned-writes.ts'
 import { ResumableLocation } from './resumable-write.ts'
-import { givenInTime, type Patience, takenInTime, within } from './transfer-timeouts.ts'
+import { readWithTimeout, runWithTimeout, type TransferTimeouts, writeWithTimeout } from './transfer-timeouts.ts'
 import {
   type CheckedEntry,
   checkBody,
@@ -25,46 +24,47 @@ import {
   fault,
   type Presigned,
 } from './validate-entry.ts'
+import type { WriteTracker } from './write-tracker.ts'
 
 export type { Presigned } from './validate-entry.ts'
 
-export interface OpenedProvider {
+export interface ProviderContext {
   id: string
   provider: StorageProvider
   warn(message: string): void
   /** Milliseconds for what moves no file content; a back end that takes longer counts as unavailable. */
   metadataTimeout: number
   /** For what moves content. */
-  patience: Patience
-  running: Running
-  unfinished: UnfinishedWrites
+  timeouts: TransferTimeouts
+  activeGrants: ActiveGrants
+  writeTracker: WriteTracker
 }
 
 /** Of one page of a listing. */
 export const maxPageSize = 1000
 
 export class ReadLocation {
-  protected readonly opened: OpenedProvider
+  protected readonly context: ProviderContext
   readonly grant: Grant
   readonly path: StoragePath
 
   /** @param path that of the grant, or one below it */
-  constructor(opened: OpenedProvider, grant: Grant, path: StoragePath = grant.path) {
-    this.opened = opened
+  constructor(context: ProviderContext, grant: Grant, path: StoragePath = grant.path) {
+    this.context = context
     this.grant = grant
     this.path = path
   }
 
   get providerId(): string {
-    return this.opened.id
+    return this.context.id
   }
 
   get traits(): Traits {
-    return this.opened.provider.traits
+    return this.context.provider.traits
   }
 
   child(name: string): ReadLocation {
-    return new ReadLocation(this.opened, this.grant, childOf(this.path, name))
+    return new ReadLocation(this.context, this.grant, childOf(this.path, name))
   }
 
   stat(signal: AbortSignal): Promise<CheckedEntry> {
@@ -81,7 +81,7 @@ export class ReadLocation {
   }
 
   #statAt(path: StoragePath, signal: AbortSignal): Promise<CheckedEntry> {
-    return this.metadata(signal, async call => checkEntry(await this.opened.provider.stat(path, call), nameOf(path)))
+    return this.metadata(signal, async call => checkEntry(await this.context.provider.stat(path, call), nameOf(path)))
   }
 
   list(
@@ -91,8 +91,8 @@ export class ReadLocation {
     const limit = Math.min(page.limit, maxPageSize)
     const cursor = page.cursor === null ? {} : { cursor: page.cursor }
     return this.metadata(signal, async call => {
-      const answer = await this.opened.provider.list(this.path, { ...call, ...cursor, limit })
-      return checkPage(answer, { limit, cursor: page.cursor }, this.opened.warn)
+      const answer = await this.context.provider.list(this.path, { ...call, ...cursor, limit })
+      return checkPage(answer, { limit, cursor: page.cursor }, this.context.warn)
     })
   }
 
@@ -101,15 +101,15 @@ export class ReadLocation {
     signal: AbortSignal,
     options: { range?: ByteRange; ifMatch?: string } = {},
   ): Promise<{ body: Readable; entry: CheckedEntry }> {
-    await this.opened.running.confirm([this.grant])
-    const entered = this.opened.running.enter([this.grant], signal)
-    const { transfer } = this.opened.patience
-    const opening = within(entered.signal, transfer, bounded =>
+    await this.context.activeGrants.confirm([this.grant])
+    const active = this.context.activeGrants.register([this.grant], signal)
+    const { transfer } = this.context.timeouts
+    const opening = runWithTimeout(active.signal, transfer, bounded =>
       callAdapter(
         bounded,
         async () => {
           // Its signal lives as long as its body.
-          const { body, entry } = await this.opened.provider.read(this.path, { ...options, signal: entered.signal })
+          const { body, entry } = await this.context.provider.read(this.path, { ...options, signal: active.signal })
           const checked = checkBody(body)
           try {
             return { body: checked, entry: checkEntry(entry, nameOf(this.path)) }
@@ -122,13 +122,13 @@ export class ReadLocation {
       ),
     )
     const { body, entry } = await opening.catch(error => {
-      entered.cut(error)
-      entered[Symbol.dispose]()
+      active.cancel(error)
+      active[Symbol.dispose]()
       throw error
     })
-    const result = { body: givenInTime(body, transfer), entry }
-    entered.signal.addEventListener('abort', () => result.body.destroy(entered.signal.reason))
-    finished(result.body, { writable: false }, () => entered[Symbol.dispose]())
+    const result = { body: readWithTimeout(body, transfer), entry }
+    active.signal.addEventListener('abort', () => result.body.destroy(active.signal.reason))
+    finished(result.body, { writable: false }, () => active[Symbol.dispose]())
     return result
   }
 
@@ -137,20 +137,20 @@ export class ReadLocation {
     signal: AbortSignal,
     options: { ifMatch?: string } = {},
   ): Promise<{ handle: FileHandle; entry: CheckedEntry }> | null {
-    return this.opened.provider.openFile ? this.#openFile(signal, options) : null
+    return this.context.provider.openFile ? this.#openFile(signal, options) : null
   }
 
   async #openFile(
     signal: AbortSignal,
     options: { ifMatch?: string },
   ): Promise<{ handle: FileHandle; entry: CheckedEntry }> {
-    await this.opened.running.confirm([this.grant])
-    const entered = this.opened.running.enter([this.grant], signal)
-    const opening = within(entered.signal, this.opened.patience.transfer, bounded =>
+    await this.context.activeGrants.confirm([this.grant])
+    const active = this.context.activeGrants.register([this.grant], signal)
+    const opening = runWithTimeout(active.signal, this.context.timeouts.transfer, bounded =>
       callAdapter(
         bounded,
         async () => {
-          const opened = await this.opened.provider.openFile?.(this.path, { ...options, signal: entered.signal })
+          const opened = await this.context.provider.openFile?.(this.path, { ...options, signal: active.signal })
           if (!opened) throw fault('no open file')
           const handle = checkHandle(opened.handle)
           try {
@@ -164,13 +164,13 @@ export class ReadLocation {
       ),
     )
     const result = await opening.catch(error => {
-      entered.cut(error)
-      entered[Symbol.dispose]()
+      active.cancel(error)
+      active[Symbol.dispose]()
       throw error
     })
     const { handle } = result
-    entered.signal.addEventListener('abort', () => void handle.close().catch(() => {}))
-    handle.once('close', () => entered[Symbol.dispose]())
+    active.signal.addEventListener('abort', () => void handle.close().catch(() => {}))
+    handle.once('close', () => active[Symbol.dispose]())
     return result
   }
 
@@ -186,9 +186,9 @@ export class ReadLocation {
     signal: AbortSignal,
     options: { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
   ): Promise<Presigned | null> {
-    const { provider } = this.opened
+    const { provider } = this.context
     if (!provider.presign) return null
-    await this.opened.running.confirm([this.grant])
+    await this.context.activeGrants.confirm([this.grant])
     return this.metadata(signal, async call => {
       const link = await provider.presign?.(this.path, { ...call, ...options })
       return link === null ? null : checkPresigned(link)
@@ -197,18 +197,18 @@ export class ReadLocation {
 
   /** For what moves content in one call. */
   protected during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return this.opened.running.during([this.grant], signal, work)
+    return this.context.activeGrants.run([this.grant], signal, work)
   }
 
   protected metadata<T>(signal: AbortSignal, work: (call: Call) => Promise<T>): Promise<T> {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.opened.metadataTimeout)])
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.context.metadataTimeout)])
     return callAdapter(bounded, () => work({ signal: bounded }))
   }
 }
 
 export class WriteLocation extends ReadLocation {
   override child(name: string): WriteLocation {
-    return new WriteLocation(this.opened, this.grant, childOf(this.path, name))
+    return new WriteLocation(this.context, this.grant, childOf(this.path, name))
   }
 
   write(
@@ -216,11 +216,11 @@ export class WriteLocation extends ReadLocation {
     body: Readable,
     options: { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    const { patience, provider, unfinished } = this.opened
+    const { timeouts, provider, writeTracker } = this.context
     return this.during(requestSignal, granted =>
-      takenInTime(granted, body, patience, options.size, signal =>
+      writeWithTimeout(granted, body, timeouts, options.size, signal =>
         callAdapterForChange(signal, async () => {
-          const written = await unfinished.during(this.grant, this.path, unfinished =>
+          const written = await writeTracker.track(this.grant, this.path, unfinished =>
             provider.write(this.path, body, { ...options, unfinished, signal }),
           )
           const stored = checkEntry(written, nameOf(this.path))
@@ -235,10 +235,12 @@ export class WriteLocation extends ReadLocation {
 
   /** Where the back end itself holds unfinished writes; else null. */
   get resumable(): ResumableLocation | null {
-    const { resumable } = this.opened.provider
+    const { resumable } = this.context.provider
     if (!resumable) return null
-    const { patience, unfinished } = this.opened
-    return new ResumableLocation(resumable, this.path, patience, work => unfinished.during(this.grant, this.path, work))
+    const { timeouts, writeTracker } = this.context
+    return new ResumableLocation(resumable, this.path, timeouts, work =>
+      writeTracker.track(this.grant, this.path, work),
+    )
   }
 
   /** A link that writes the file, whatever stands there; as `presignRead`. */
@@ -247,25 +249,25 @@ export class WriteLocation extends ReadLocation {
   }
 
   async mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
-    await this.opened.running.confirm([this.grant])
-    const timeout = AbortSignal.timeout(this.opened.metadataTimeout)
+    await this.context.activeGrants.confirm([this.grant])
+    const timeout = AbortSignal.timeout(this.context.metadataTimeout)
     const call = { ...options, signal: AbortSignal.any([signal, timeout]) }
     return callAdapterForChange(signal, () =>
-      callAdapter(timeout, async () => this.opened.provider.mkdir(this.path, call)),
+      callAdapter(timeout, async () => this.context.provider.mkdir(this.path, call)),
     )
   }
 
   async delete(signal: AbortSignal): Promise<void> {
-    await this.opened.running.confirm([this.grant])
-    return this.metadata(signal, call => this.opened.provider.delete(this.path, call))
+    await this.context.activeGrants.confirm([this.grant])
+    return this.metadata(signal, call => this.context.provider.delete(this.path, call))
   }
 
   /** A directory and all beneath it in one call, where the back end can; else null. */
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
-    const { provider } = this.opened
+    const { provider } = this.context
     if (!provider.deleteTree) return null
     return this.during(requestSignal, granted =>
-      within(granted, this.opened.patience.step, signal =>
+      runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
       ),
     )
@@ -277,7 +279,7 @@ export class WriteLocation extends ReadLocation {
     signal: AbortSignal,
     options: { overwrite: boolean },
   ): Promise<CheckedEntry | null> {
-    const { provider } = this.opened
+    const { provider } = this.context
     const move = provider.move?.bind(provider)
     if (!target.sharesBackEnd(this) || !move) return null
     return target.inOneStep(this, signal, call => move(this.path, target.path, { ...options, ...call }))
@@ -289,11 +291,11 @@ export class WriteLocation extends ReadLocation {
     signal: AbortSignal,
     options: { overwrite: boolean },
   ): Promise<CheckedEntry | null> {
-    const { provider } = this.opened
+    const { provider } = this.context
     const copy = provider.copy?.bind(provider)
     if (!this.sharesBackEnd(source) || !copy) return null
     return this.inOneStep(source, signal, call =>
-      this.opened.unfinished.during(this.grant, this.path, unfinished =>
+      this.context.writeTracker.track(this.grant, this.path, unfinished =>
         copy(source.path, this.path, { ...options, ...call, unfinished }),
       ),
     )
@@ -304,8 +306,8 @@ export class WriteLocation extends ReadLocation {
     requestSignal: AbortSignal,
     step: (call: Call) => Promise<Entry>,
   ): Promise<CheckedEntry | null> {
-    return this.opened.running.during([source.grant, this.grant], requestSignal, granted =>
-      within(granted, this.opened.patience.step, signal =>
+    return this.context.activeGrants.run([source.grant, this.grant], requestSignal, granted =>
+      runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapterForChange(signal, async () => {
           try {
             return checkEntry(await step({ signal }), nameOf(this.path))

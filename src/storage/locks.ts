@@ -1,4 +1,4 @@
-/** Locks by name, across all replicas: what an adapter needs where its back end has no atomic create. */
+/** Locks by name, across all replicas, for adapters whose back end has no atomic create. */
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Exclusive, orAborted, StorageError } from '../../adapters/contract.ts'
@@ -9,7 +9,7 @@ import { toAppError } from '../errors.ts'
 
 /** Milliseconds between attempts to take a lock that another replica holds. */
 const pollInterval = 100
-/** Milliseconds that a caller waits for its turn. */
+/** Milliseconds that a caller waits for a lock. */
 const timeout = 60_000
 
 export interface Locks {
@@ -18,7 +18,7 @@ export interface Locks {
 
 export function createLocks(db: Database): Locks {
   const holder = randomUUID()
-  /** The last caller in each queue of this process, by key: callers here never ask the database at the same time. */
+  /** The end of each key's queue in this process. Only the first caller in a queue asks the database for the lock. */
   const queues = new Map<string, Promise<void>>()
   let renewal: NodeJS.Timeout | undefined
   let cleaned = false
@@ -28,7 +28,7 @@ export function createLocks(db: Database): Locks {
     return new Map(keys.map(key => [key, taken.has(key)]))
   })
   const release = batched(async (keys: readonly string[]) => {
-    // A lock that is not released ends by itself.
+    // If this fails, the lock expires.
     await releaseLocks(db, keys.map(bytes), holder).catch(() => {})
     return new Map<string, true>()
   })
@@ -71,7 +71,7 @@ export function createLocks(db: Database): Locks {
         }
         return await work()
       } finally {
-        // The result does not wait for this, but the next caller in the queue does.
+        // Only the next caller in the queue waits for the release, not this one.
         if (isTaken) void release(key).then(() => leave())
         else leave()
       }

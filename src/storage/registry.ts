@@ -3,7 +3,7 @@ import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
 import { withTimeout } from '../timeout.ts'
 import { type ConfigRules, configRules } from './config.ts'
 
-/** An adapter that this server can use. */
+/** A loaded adapter. */
 export interface Adapter {
   definition: AdapterDefinition
   builtIn: boolean
@@ -18,8 +18,8 @@ export interface AdapterRegistry {
 const typePattern = /^[a-z0-9-]{1,64}$/
 
 /**
- * Built-in adapters and those of the named packages, which export an `AdapterDefinition` as default. A package that
- * cannot be used is reported, in one sentence that says why, and left out: the server starts without it.
+ * Loads the built-in adapters and those of the named packages, which export an `AdapterDefinition` as default. Skips a package
+ * that cannot be used, with a warning that says why, so that the server starts without it.
  */
 export async function loadAdapters(options: {
   builtIn: readonly AdapterDefinition[]
@@ -52,10 +52,10 @@ async function load(name: string, timeout: number): Promise<unknown> {
   return module.default
 }
 
-/** Without the end of a sentence, which follows; some messages of Node have more than one line. */
+/** Returns the first line of the error's message, without the final period. */
 function reasonIn(error: unknown): string {
   const text = error instanceof Error ? error.message : undefined
-  // `inspect`, unlike `String`, has a text for everything that can be thrown.
+  // `String` throws for objects without a prototype; `inspect` never does.
   const message =
     typeof text === 'string' && text !== '' ? text : `it throws ${inspect(error, { customInspect: false })}`
   const [line = ''] = message.split('\n', 1)
@@ -93,7 +93,7 @@ function parseDefinition(value: unknown): AdapterDefinition {
   const { configSchema, oauth } = definition
   if (configSchema?.type !== 'object' || typeof configSchema.properties !== 'object' || !configSchema.properties)
     throw new Error('its configSchema does not describe an object with properties')
-  // Ajv would answer a promise, which is true whatever it holds.
+  // The validator of such a schema returns a promise, which is always truthy.
   if ('$async' in configSchema) throw new Error('its configSchema is asynchronous')
   for (const name of ['authorizeUrl', 'exchange', 'refresh'] as const) {
     if (oauth && typeof oauth[name] !== 'function') throw new Error(`its oauth has no ${name} function`)

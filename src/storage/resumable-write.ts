@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ResumableWrites, Unfinished } from '../../adapters/contract.ts'
 import { nameOf, type StoragePath } from '../auth/path.ts'
 import { callAdapterForChange } from './adapter-call.ts'
-import { type Patience, takenInTime, within } from './transfer-timeouts.ts'
+import { runWithTimeout, type TransferTimeouts, writeWithTimeout } from './transfer-timeouts.ts'
 import { type CheckedEntry, checkEntry, fault } from './validate-entry.ts'
 
 /** Bytes of UTF-8; the contract's bound. */
@@ -11,24 +11,24 @@ const maxStateBytes = 8 * 1024
 
 /** Milliseconds. */
 const abortTimeout = 30_000
-/** Milliseconds between attempts. */
+/** Milliseconds before each further attempt. */
 const abandonPauses = [1_000, 4_000, 15_000]
 
-/** Runs work that notes what it takes: see `createUnfinishedWrites`. */
-type Noted = <T>(work: (unfinished: Unfinished) => Promise<T>) => Promise<T>
+/** Runs work that records what it holds at the back end: see `createWriteTracker`. */
+type Track = <T>(work: (unfinished: Unfinished) => Promise<T>) => Promise<T>
 
-/** An unfinished write that the back end itself holds at a path. All that the adapter answers is checked here. */
+/** An unfinished write that the back end itself holds at a path. Validates what the adapter returns. */
 export class ResumableLocation {
   readonly #writes: ResumableWrites
   readonly #path: StoragePath
-  readonly #patience: Patience
-  readonly #noted: Noted
+  readonly #timeouts: TransferTimeouts
+  readonly #track: Track
 
-  constructor(writes: ResumableWrites, path: StoragePath, patience: Patience, noted: Noted) {
+  constructor(writes: ResumableWrites, path: StoragePath, timeouts: TransferTimeouts, track: Track) {
     this.#writes = writes
     this.#path = path
-    this.#patience = patience
-    this.#noted = noted
+    this.#timeouts = timeouts
+    this.#track = track
   }
 
   /** Bytes; the size of every append is a multiple of this. */
@@ -40,14 +40,14 @@ export class ResumableLocation {
     return this.#writes.maxAppends ?? Number.POSITIVE_INFINITY
   }
 
-  /** @param save stores the state; where that fails, the back end frees what it began */
+  /** @param save stores the state; if it fails, the back end frees the upload */
   async begin(
     requestSignal: AbortSignal,
     options: { size?: number; mimeType?: string },
     save: (state: string) => Promise<void>,
   ): Promise<void> {
-    await this.#noted(async unfinished => {
-      const state = await within(requestSignal, this.#patience.transfer, signal =>
+    await this.#track(async unfinished => {
+      const state = await runWithTimeout(requestSignal, this.#timeouts.transfer, signal =>
         callAdapterForChange(signal, async () =>
           checkState(await this.#writes.begin(this.#path, { ...options, unfinished, signal })),
         ),
@@ -55,7 +55,7 @@ export class ResumableLocation {
       try {
         await save(state)
       } catch (error) {
-        // Nobody else knows of it.
+        // The state is stored nowhere else, so the sweep cannot free the upload.
         await this.#abandon(state).catch(() => {})
         throw error
       }
@@ -68,18 +68,18 @@ export class ResumableLocation {
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number },
   ): Promise<string> {
-    return this.#giving(requestSignal, bytes, options.size, async (body, signal) =>
+    return this.#send(requestSignal, bytes, options.size, async (body, signal) =>
       checkState(await this.#writes.append(state, body, { ...options, signal })),
     )
   }
 
-  /** Frees what the back end holds, whether or not the client is still there. */
+  /** Frees what the back end holds, even if the client has disconnected. */
   abort(state: string): Promise<void> {
     const signal = AbortSignal.timeout(abortTimeout)
     return callAdapterForChange(signal, () => this.#writes.abort(state, { signal }))
   }
 
-  /** The same for what nobody else knows of: a back end that is busy, or away, is asked again for a while. */
+  /** Aborts an upload whose state is not stored. Retries, because no sweep can do it later. */
   async #abandon(state: string): Promise<void> {
     for (const pause of abandonPauses) {
       try {
@@ -91,14 +91,14 @@ export class ResumableLocation {
     await this.abort(state)
   }
 
-  /** @param bytes the rest, `size` of them */
+  /** @param bytes the last `size` bytes of the file */
   complete(
     requestSignal: AbortSignal,
     state: string,
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return this.#giving(requestSignal, bytes, options.size, async (body, signal) => {
+    return this.#send(requestSignal, bytes, options.size, async (body, signal) => {
       const stored = checkEntry(await this.#writes.complete(state, body, { ...options, signal }), nameOf(this.#path))
       const whole = options.offset + options.size
       if (stored.size !== null && stored.size !== whole) throw fault(`${stored.size} bytes as stored, of ${whole}`)
@@ -106,16 +106,16 @@ export class ResumableLocation {
     })
   }
 
-  #giving<T>(
+  #send<T>(
     requestSignal: AbortSignal,
     bytes: AsyncIterable<Buffer>,
     size: number,
     use: (body: Readable, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const body = Readable.from(bytes, { objectMode: false })
-    // It may fail before the adapter has begun to read it, who then finds it failed.
+    // The body may fail before the adapter reads it. The adapter then gets the error from its first read.
     body.on('error', () => {})
-    return takenInTime(requestSignal, body, this.#patience, size, signal =>
+    return writeWithTimeout(requestSignal, body, this.#timeouts, size, signal =>
       callAdapterForChange(signal, () => use(body, signal).finally(() => body.destroy())),
     )
   }

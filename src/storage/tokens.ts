@@ -14,7 +14,7 @@ import {
 import type { ProviderRecord } from '../db/providers.ts'
 import { withTimeout } from '../timeout.ts'
 import { fromAdapter, isStorageError } from './errors.ts'
-import { HeldSecrets, type Redactor } from './held-secrets.ts'
+import { RedactedSecrets, type Redactor } from './redacted-secrets.ts'
 import { fault } from './validate-entry.ts'
 
 /** How to get a new access token for one provider. */
@@ -55,7 +55,7 @@ interface Refusal {
 
 export function createTokenStore(options: { db: Database; secrets: Secrets; redaction: Redactor }): TokenStore {
   const { db, secrets, redaction } = options
-  const held = new HeldSecrets(redaction)
+  const redacted = new RedactedSecrets(redaction)
   /** Of the version that they were asked for: another one may have another person's consent. */
   const known = new Map<string, { version: number; tokens: Tokens }>()
   const renewals = new Map<string, Promise<Tokens>>()
@@ -64,7 +64,7 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
   function open(providerId: string, stored: StoredTokens): Tokens {
     try {
       const tokens = { ...JSON.parse(secrets.open('tokens', providerId, stored.sealed)), expiresAt: stored.expiresAt }
-      held.put(providerId, tokens.accessToken, tokens.refreshToken)
+      redacted.put(providerId, tokens.accessToken, tokens.refreshToken)
       return tokens
     } catch (cause) {
       if (!(cause instanceof SecretMismatch)) throw cause
@@ -74,7 +74,7 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
   }
 
   function seal(providerId: string, { expiresAt, ...rest }: Tokens): StoredTokens {
-    held.put(providerId, rest.accessToken, rest.refreshToken)
+    redacted.put(providerId, rest.accessToken, rest.refreshToken)
     return { sealed: secrets.seal('tokens', providerId, JSON.stringify(rest)), expiresAt }
   }
 
@@ -126,7 +126,7 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
     forget(providerId) {
       known.delete(providerId)
       refusals.delete(providerId)
-      held.release(providerId)
+      redacted.release(providerId)
     },
 
     async accessToken({ id: providerId, version }, refresh, { rejected } = {}) {

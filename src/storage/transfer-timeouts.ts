@@ -1,52 +1,54 @@
 /**
- * Back ends that stop in the middle, of whichever adapter: who waits for one is told after a set time. Only the time
- * counts in which the back end is asked and gives nothing, or is given something and does not take it; that of a slow client
- * does not.
+ * Timeouts for back ends that stall during a transfer, whatever their adapter. Only the time counts in which the server
+ * waits for the back end. The time in which it waits for a slow client does not.
  */
 import { Duplex, Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
 import { startDeadline } from '../timeout.ts'
-import { passed } from './gc-pressure.ts'
+import { recordForGc } from './gc-pressure.ts'
 
-export interface Patience {
-  /** Milliseconds in which nothing of a transfer moves. */
+export interface TransferTimeouts {
+  /** Milliseconds without progress of a transfer. */
   transfer: number
-  /** Milliseconds of a step in which nothing can be seen to move: the end of a write, a copy inside the back end. */
+  /** Milliseconds for a step whose progress is invisible: the end of a write, a copy inside the back end. */
   step: number
 }
 
-/** How often in that time it is looked whether something has moved. */
-const looks = 4
+/** How many times within a timeout the progress is checked. */
+const checksPerTimeout = 4
 
-/** `work` under a signal that also aborts after `time` ms. @throws UNAVAILABLE then */
-export async function within<T>(
+/** Runs `work` under a signal that also aborts after `time` milliseconds. @throws UNAVAILABLE after the timeout */
+export async function runWithTimeout<T>(
   signal: AbortSignal,
   time: number,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  using deadline = startDeadline(time, () => stalled(time))
+  using deadline = startDeadline(time, () => stallError(time))
   return await work(AbortSignal.any([signal, deadline.signal]))
 }
 
-/** The same pieces as a back end's body has, each asked for when it is wanted. Fails with UNAVAILABLE after `time` ms without one. */
-export function givenInTime(body: Readable, time: number): Readable {
-  const pieces = body[Symbol.asyncIterator]()
+/**
+ * Returns a stream with the chunks of `body`, each requested when the reader asks for it. It fails with UNAVAILABLE if the
+ * back end sends no chunk within `time` milliseconds of a request.
+ */
+export function readWithTimeout(body: Readable, time: number): Readable {
+  const chunks = body[Symbol.asyncIterator]()
   let askedAt: number | null = null
   const timer = setInterval(() => {
-    if (askedAt !== null && performance.now() - askedAt >= time) given.destroy(stalled(time))
-  }, time / looks).unref()
-  const given = new Readable({
-    // Whatever it is: who reads it says what is wrong with it.
+    if (askedAt !== null && performance.now() - askedAt >= time) result.destroy(stallError(time))
+  }, time / checksPerTimeout).unref()
+  const result = new Readable({
+    // Passes on values that are no bytes: the reader reports them.
     objectMode: true,
     highWaterMark: 0,
     read() {
       askedAt = performance.now()
-      pieces.next().then(
+      chunks.next().then(
         ({ done, value }) => {
           askedAt = null
-          given.push(done ? null : value)
+          result.push(done ? null : value)
         },
-        error => given.destroy(error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : error),
+        error => result.destroy(error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : error),
       )
     },
     destroy(error, done) {
@@ -55,36 +57,36 @@ export function givenInTime(body: Readable, time: number): Readable {
       done(error)
     },
   })
-  // Told to who asks for the next piece.
+  // The next read reports the error.
   body.on('error', () => {})
-  return given
+  return result
 }
 
 /**
- * Runs `work`, in which a back end takes `body`.
- * @param size bytes, where they are known
- * @throws UNAVAILABLE where it takes nothing of it for too long
+ * Runs `work`, which sends `body` to a back end.
+ * @param size bytes; undefined if unknown
+ * @throws UNAVAILABLE if the back end takes nothing of a waiting body for too long
  */
-export async function takenInTime<T>(
+export async function writeWithTimeout<T>(
   signal: AbortSignal,
   body: Readable,
-  { transfer, step }: Patience,
+  { transfer, step }: TransferTimeouts,
   size: number | undefined,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const late = new AbortController()
+  const timeout = new AbortController()
   let taken = 0
   const emit = body.emit
-  // A listener would set the body flowing. Each piece is told of, in whichever way it is read: see `readable.read` of Node.
+  // A listener would start the flow of the body. Node emits `data` however a stream is read: see `readable.read`.
   body.emit = (event: string | symbol, ...args: unknown[]) => {
     if (event === 'data') {
       const { length } = args[0] as Uint8Array
       taken += length
-      passed(length)
+      recordForGc(length)
     }
     return emit.call(body, event, ...args)
   }
-  // What is piped into is filled by itself; what is not begins to read ahead, so that it is seen whether there is anything.
+  // A duplex stream fills itself. Any other has to read ahead, so that `readableLength` shows whether a chunk waits.
   if (!(body instanceof Duplex)) body.read(0)
   let takenBefore = 0
   let movedAt = performance.now()
@@ -96,16 +98,16 @@ export async function takenInTime<T>(
       movedAt = performance.now()
     }
     const time = isAllTaken ? step : transfer
-    if (performance.now() - movedAt >= time) late.abort(stalled(time))
-  }, transfer / looks).unref()
+    if (performance.now() - movedAt >= time) timeout.abort(stallError(time))
+  }, transfer / checksPerTimeout).unref()
   try {
-    return await work(AbortSignal.any([signal, late.signal]))
+    return await work(AbortSignal.any([signal, timeout.signal]))
   } finally {
     clearInterval(timer)
     body.emit = emit
   }
 }
 
-function stalled(time: number): AppError {
+function stallError(time: number): AppError {
   return new AppError('UNAVAILABLE', `Nothing moved at the back end for ${time / 1000} seconds: try again.`)
 }

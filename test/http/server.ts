@@ -104,7 +104,7 @@ export async function serve(
     secrets,
     adapters,
     record,
-    running: authentication.running,
+    activeGrants: authentication.activeGrants,
     network: createNetwork(),
     redaction: new Redaction(),
     warn: () => {},

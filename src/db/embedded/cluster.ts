@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { EmbeddedPostgresError, isErrno } from './errors.ts'
 import { allGone, processesIn, signalIfAlive } from './processes.ts'
 import { type Host, listen, program } from './programs.ts'
-import { spawnTethered } from './watchdog.ts'
+import { spawnSupervised } from './watchdog.ts'
 
 /** PostgreSQL's own superuser, for administration; Stowage itself runs as `stowage`, which is none. */
 export const SUPERUSER = 'postgres'
@@ -47,7 +47,7 @@ export async function initialiseFresh(host: Host): Promise<void> {
     '--no-clean',
   ]
   if (host.settings.fsync === 'off') args.push('--no-sync')
-  const child = await spawnTethered(program(host, 'initdb', layout.fresh, args), host.useWatchdog)
+  const child = await spawnSupervised(program(host, 'initdb', layout.fresh, args), host.useWatchdog)
   const { complaint } = listen(child, log)
   const abort = () => child.kill('SIGINT')
   signal.addEventListener('abort', abort, { once: true })

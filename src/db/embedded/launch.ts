@@ -7,7 +7,7 @@ import { withTimeout } from '../../timeout.ts'
 import { PORT } from './connection.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { type Host, listen, program } from './programs.ts'
-import { spawnTethered } from './watchdog.ts'
+import { spawnSupervised } from './watchdog.ts'
 
 export interface Postmaster {
   pid: number
@@ -45,7 +45,7 @@ export async function launch(host: Host, folder: string): Promise<Postmaster> {
     '-c',
     `${name}=${value}`,
   ])
-  const child = await spawnTethered(program(host, 'postgres', folder, args), host.useWatchdog)
+  const child = await spawnSupervised(program(host, 'postgres', folder, args), host.useWatchdog)
   const { complaint } = listen(child, host.log)
   const exited = new Promise<string>(resolve => child.once('close', () => resolve(complaint())))
   const postmaster = { pid: child.pid ?? 0, exited, stop: () => stop(child, exited) }

@@ -13,7 +13,7 @@ export interface Owner {
  *
  *     postgres/            ours: while another user runs PostgreSQL, that user may pass through and write nothing here
  *       lock               held by the owner as long as it lives (lock.ts)
- *       owner.json         how guests tell one owner from the next (guest.ts)
+ *       owner.json         how guests tell one owner from the next (shared-server.ts)
  *       lib/<major>/       links for libraries that the npm package ships without them (binaries.ts)
  *       data/              the cluster, mode 0700, the socket in it
  *       data.new/          a cluster in the making; left over only after a kill, and thrown away

@@ -12,7 +12,7 @@ interface OwnerRecord {
   pid: number
 }
 
-export interface Guest {
+export interface SharedServer {
   address: Address
   /** One idle connection: it ends when the owner's database does. */
   watch: Client
@@ -41,7 +41,7 @@ export async function readOwner(layout: Layout): Promise<OwnerRecord | undefined
 }
 
 /** Undefined while there is no owner whose database is ready. */
-export async function joinOwner(layout: Layout): Promise<Guest | undefined> {
+export async function joinSharedServer(layout: Layout): Promise<SharedServer | undefined> {
   const owner = await readOwner(layout)
   if (owner === undefined) return undefined
   const address = await addressOf(layout.data)

@@ -8,7 +8,7 @@ import { type Layout, makeLayout } from './layout.ts'
 import { acquireLock } from './lock.ts'
 import type { Host, Log } from './programs.ts'
 import { recoverCluster } from './recover.ts'
-import { type Guest, joinOwner, publishOwner, readOwner, withdrawOwner } from './shared-server.ts'
+import { joinSharedServer, publishOwner, readOwner, type SharedServer, withdrawOwner } from './shared-server.ts'
 import { finishUpgrade, type Migrate, upgradeCluster } from './upgrade.ts'
 import { chooseRunUser, claimCluster, letThrough } from './user.ts'
 
@@ -41,14 +41,14 @@ export interface EmbeddedPostgres {
 }
 
 /** Longer than a first start on a slow disk, ms. */
-const GUEST_WAIT = 60_000
-const GUEST_POLL = 25
+const SHARED_WAIT = 60_000
+const SHARED_POLL = 25
 
 /** @throws EmbeddedPostgresError, or the signal's reason */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const signal = options.signal ?? new AbortController().signal
   const layout = await makeLayout(options.dataFolder)
-  const end = performance.now() + GUEST_WAIT
+  const end = performance.now() + SHARED_WAIT
   for (;;) {
     signal.throwIfAborted()
     const lock = await acquireLock(layout)
@@ -60,15 +60,15 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
         throw error
       }
     }
-    const guest = await joinOwner(layout)
-    if (guest !== undefined) return asGuest(guest)
+    const shared = await joinSharedServer(layout)
+    if (shared !== undefined) return useSharedServer(shared)
     if (performance.now() > end) {
       const pid = (await readOwner(layout))?.pid
       throw new EmbeddedPostgresError(
         `The data folder ${options.dataFolder} is in use by another Stowage${pid === undefined ? '' : ` (process ${pid})`} whose database does not answer: stop that one, or choose another data folder.`,
       )
     }
-    await sleep(GUEST_POLL, undefined, { signal })
+    await sleep(SHARED_POLL, undefined, { signal })
   }
 }
 
@@ -134,7 +134,7 @@ async function serve(layout: Layout, postmaster: Postmaster, release: () => void
   }
 }
 
-function asGuest({ address, watch }: Guest): EmbeddedPostgres {
+function useSharedServer({ address, watch }: SharedServer): EmbeddedPostgres {
   let stopping: Promise<void> | undefined
   const stop = async () => {
     await watch.end()

@@ -30,13 +30,13 @@ const WATCHDOG = 'read -r pid && { read -r over || kill -INT "$pid"; }'
 const run = promisify(execFile)
 
 /** Standard error is a pipe; standard input and output are not connected. */
-export async function spawnTethered(program: Program, useWatchdog = false): Promise<ChildProcess> {
-  if (useWatchdog || !(await hasDeathSignal())) return spawnWatched(program)
+export async function spawnSupervised(program: Program, useWatchdog = false): Promise<ChildProcess> {
+  if (useWatchdog || !(await hasDeathSignal())) return spawnWithWatchdog(program)
   const args = ['--pdeathsig', 'INT', 'sh', '-c', IF_STILL_OURS, String(process.pid), program.file, ...program.args]
   return started(spawn('setpriv', args, { ...base(program), stdio: ['ignore', 'ignore', 'pipe'] }))
 }
 
-async function spawnWatched(program: Program): Promise<ChildProcess> {
+async function spawnWithWatchdog(program: Program): Promise<ChildProcess> {
   const watchdog = await started(
     spawn('sh', ['-c', WATCHDOG], { ...base(program), stdio: ['pipe', 'ignore', 'ignore'] }),
   )

@@ -89,7 +89,7 @@ export function createFiles(options: {
     } catch (error) {
       return noteRefusal(error)
     }
-    return storage.running.during([granted], requestSignal, async signal =>
+    return storage.activeGrants.run([granted], requestSignal, async signal =>
       use(await find(granted, input, signal).catch(noteRefusal), signal),
     )
   }
@@ -168,7 +168,7 @@ export function createFiles(options: {
         const entry = await location.stat(signal)
         recording.add({ bytes: entry.size, details: { kind: entry.kind } })
         if (entry.kind === 'directory' && recursive) {
-          await storage.running.during([location.grant], signal, running => deleteTree(location, running))
+          await storage.activeGrants.run([location.grant], signal, granted => deleteTree(location, granted))
         } else await location.delete(signal).catch(error => explainNotEmpty(error))
         return formatPath(granted.path)
       })

@@ -47,7 +47,7 @@ export async function copy(
   requireNoRoot(granted, 'copied')
   const [from, to] = granted
   const [source, at] = [await storage.readAt(from), await targets(storage, viewer, to)]
-  return storage.running.during(granted, requestSignal, async signal => {
+  return storage.activeGrants.run(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
     const enclosing = await refuseInto(source, entry, await at(to.path), signal)
     return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
@@ -69,7 +69,7 @@ async function moveEntry(
 ): Promise<FileEntry> {
   const [from, to] = granted
   const [source, at] = [await storage.writeAt(from), await targets(storage, viewer, to)]
-  return storage.running.during(granted, requestSignal, async signal => {
+  return storage.activeGrants.run(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
     const first = await at(to.path)
     if (isSame(source, first)) return entryAt(source, entry)

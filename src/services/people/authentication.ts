@@ -27,7 +27,7 @@ export function createAuthentication(options: {
     tokens,
     limits,
     credentials,
-    running: grants.running,
+    activeGrants: grants.activeGrants,
     async close() {
       grants.close()
       await Promise.all([usage.close(), limits.close()])

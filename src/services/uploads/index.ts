@@ -114,9 +114,9 @@ export function createResumableUploads(options: {
       },
       async write(body, signal, checksum) {
         // Cut, too, when the grant no longer holds.
-        using running = storage.running.enter([location.grant], lease.lost)
-        const stop = AbortSignal.any([signal, lease.wanted, running.signal])
-        using work = workSignal(signal, running.signal)
+        using active = storage.activeGrants.register([location.grant], lease.lost)
+        const stop = AbortSignal.any([signal, lease.wanted, active.signal])
+        using work = workSignal(signal, active.signal)
         using held = new ChecksumBuffer()
         const verified = checksum ? await checked(body, checksum, held, stop) : body
         if (lease.record.storedPath === null) await receive(upload, verified, work.signal, stop)

@@ -1,4 +1,4 @@
-/** What writes hold at back ends that would keep it if this server were killed: the sweep of uploads then frees it. */
+/** Records what each write holds at its back end, so that the sweep of uploads frees it if this server is killed. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Unfinished } from '../../adapters/contract.ts'
 import type { StoragePath } from '../auth/path.ts'
@@ -8,18 +8,18 @@ import type { Database } from '../db/client.ts'
 import { deleteUpload, insertUnfinishedWrite, renewUnfinishedWrite } from '../db/uploads.ts'
 import { toAppError } from '../errors.ts'
 
-/** Milliseconds; ten of them may be missed. */
+/** Milliseconds. The lease survives ten missed heartbeats. */
 const heartbeat = 60_000
 
-export type UnfinishedWrites = ReturnType<typeof createUnfinishedWrites>
+export type WriteTracker = ReturnType<typeof createWriteTracker>
 
 /**
- * A write that takes something at the back end is kept as an upload that nobody can go on with, for as long as it is under
- * way. Where its server is killed, it expires.
+ * Stores a write that holds something at the back end as an upload that no client can resume. The row goes when the write
+ * ends. If the server is killed, the row expires.
  */
-export function createUnfinishedWrites({ db, secrets }: { db: Database; secrets: Secrets }) {
+export function createWriteTracker({ db, secrets }: { db: Database; secrets: Secrets }) {
   return {
-    async during<T>(
+    async track<T>(
       { viewer, providerId }: Grant,
       path: StoragePath,
       work: (unfinished: Unfinished) => Promise<T>,
@@ -27,7 +27,7 @@ export function createUnfinishedWrites({ db, secrets }: { db: Database; secrets:
       const id = randomBytes(24).toString('base64url')
       const lease = randomUUID()
       let timer: NodeJS.Timeout | undefined
-      let isNoted = false
+      let isStored = false
       let isOver = false
       const insert = (sealedState: Buffer) => {
         const { kind: credentialKind, credentialId, member } = viewer
@@ -38,11 +38,11 @@ export function createUnfinishedWrites({ db, secrets }: { db: Database; secrets:
       const unfinished: Unfinished = {
         async began(state) {
           const sealedState = secrets.seal('upload', id, state)
-          const note = () => (isNoted ? renewUnfinishedWrite(db, id, lease, sealedState) : insert(sealedState))
-          await note().catch(error => {
+          const store = () => (isStored ? renewUnfinishedWrite(db, id, lease, sealedState) : insert(sealedState))
+          await store().catch(error => {
             throw toAppError(error)
           })
-          isNoted = true
+          isStored = true
           timer ??= setInterval(() => void renewUnfinishedWrite(db, id, lease).catch(() => {}), heartbeat).unref()
         },
         async ended() {
@@ -53,8 +53,8 @@ export function createUnfinishedWrites({ db, secrets }: { db: Database; secrets:
         return await work(unfinished)
       } finally {
         clearInterval(timer)
-        // The sweep finds nothing to free where this fails.
-        if (isNoted && isOver) await deleteUpload(db, id, lease).catch(() => {})
+        // If this fails, the sweep deletes the row later and finds nothing to free.
+        if (isStored && isOver) await deleteUpload(db, id, lease).catch(() => {})
       }
     },
   }

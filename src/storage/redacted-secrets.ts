@@ -3,23 +3,23 @@ export interface Redactor {
   hold(...secrets: readonly unknown[]): Disposable
 }
 
-/** The secrets in use, by their owner: new ones replace old ones. */
-export class HeldSecrets {
+/** The secrets in use, by owner. New secrets of an owner replace the old ones. */
+export class RedactedSecrets {
   readonly #redaction: Redactor
-  readonly #held = new Map<string, Disposable>()
+  readonly #redactions = new Map<string, Disposable>()
 
   constructor(redaction: Redactor) {
     this.#redaction = redaction
   }
 
   put(owner: string, ...secrets: readonly unknown[]): void {
-    const held = this.#redaction.hold(...secrets)
+    const redaction = this.#redaction.hold(...secrets)
     this.release(owner)
-    this.#held.set(owner, held)
+    this.#redactions.set(owner, redaction)
   }
 
   release(owner: string): void {
-    this.#held.get(owner)?.[Symbol.dispose]()
-    this.#held.delete(owner)
+    this.#redactions.get(owner)?.[Symbol.dispose]()
+    this.#redactions.delete(owner)
   }
 }

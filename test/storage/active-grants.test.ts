@@ -3,7 +3,7 @@ import { allProviders } from '../../src/auth/access.ts'
 import { root } from '../../src/auth/path.ts'
 import { type Grant, grant } from '../../src/auth/policy.ts'
 import { memberViewer } from '../../src/auth/viewer.ts'
-import { Running } from '../../src/storage/active-grants.ts'
+import { ActiveGrants } from '../../src/storage/active-grants.ts'
 
 const member = {
   userId: 'user',
@@ -20,27 +20,27 @@ const granted: Grant = grant(viewer, { scope: 'read', providerId: 'provider', pa
 t.test('without a check of its grants no work can begin', async t => {
   const unchecked = () => {
     // @ts-expect-error The constructor requires the check.
-    return new Running()
+    return new ActiveGrants()
   }
   await t.rejects(async () => unchecked().confirm([granted]), TypeError)
   let began = false
   const work = async () => {
     began = true
   }
-  await t.rejects(async () => unchecked().during([granted], AbortSignal.timeout(1000), work), TypeError)
+  await t.rejects(async () => unchecked().run([granted], AbortSignal.timeout(1000), work), TypeError)
   t.equal(began, false)
 })
 
 t.test('work does not begin where the check rejects', async t => {
-  const running = new Running({
+  const activeGrants = new ActiveGrants({
     confirm: async () => {
       throw new Error('revoked')
     },
     onFirst: () => t.fail('nothing has begun'),
   })
   await t.rejects(
-    running.during([granted], AbortSignal.timeout(1000), async () => t.fail('it has begun')),
+    activeGrants.run([granted], AbortSignal.timeout(1000), async () => t.fail('it has begun')),
     /revoked/,
   )
-  t.equal(running.size, 0)
+  t.equal(activeGrants.size, 0)
 })
