@@ -3,22 +3,22 @@ import { networkOf } from '../auth/network.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import type { Services } from '../services/index.ts'
-import type { HeldResponses } from './held-responses.ts'
+import type { PendingResponses } from './pending-responses.ts'
 import { ResponseBudget } from './response-size.ts'
 
-/** What a request brings along; many need neither the signal nor the address. */
+/** Reads facts of a request on demand, because many operations need neither the signal nor the address. */
 export interface RequestFacts {
   viewerOf(request: FastifyRequest): Viewer | null
   originOf(request: FastifyRequest): Origin
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   signalOf(request: FastifyRequest): AbortSignal
-  /** Waits for work that changes something before the server ends. */
+  /** Makes a closing server wait for the work. */
   track<T>(work: Promise<T>): Promise<T>
-  /** Where clients reach the server, without a `/` at its end. */
+  /** Returns the URL at which clients reach the server, without a trailing `/`. */
   baseUrlOf(request: FastifyRequest): string
 }
 
-/** What the resolvers of one request share. */
+/** The state that the resolvers of one request share. */
 export class GraphqlContext {
   readonly services: Services
   readonly viewer: Viewer | null
@@ -27,14 +27,14 @@ export class GraphqlContext {
   readonly #facts: RequestFacts
   readonly #request: FastifyRequest
   readonly #providers = new Map<string, Promise<ProviderRecord>>()
-  readonly #reachable = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
+  readonly #accessible = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
 
-  constructor(services: Services, facts: RequestFacts, request: FastifyRequest, held: HeldResponses) {
+  constructor(services: Services, facts: RequestFacts, request: FastifyRequest, pending: PendingResponses) {
     this.services = services
     this.viewer = facts.viewerOf(request)
     this.requestId = request.id
-    const holder = this.viewer?.member.userId ?? networkOf(facts.originOf(request).address)
-    this.response = new ResponseBudget(held, holder)
+    const owner = this.viewer?.member.userId ?? networkOf(facts.originOf(request).address)
+    this.response = new ResponseBudget(pending, owner)
     this.#facts = facts
     this.#request = request
   }
@@ -51,29 +51,29 @@ export class GraphqlContext {
     return this.#facts.baseUrlOf(this.#request)
   }
 
-  /** Looked up once, however many entries of a page ask. @throws as `services.providers.get` */
+  /** Returns the provider; looks it up once per request. @throws as `services.providers.get` */
   provider(id: string): Promise<ProviderRecord> {
-    return remember(this.#providers, id, () => this.services.providers.get(this.viewer, id))
+    return memoize(this.#providers, id, () => this.services.providers.get(this.viewer, id))
   }
 
-  /** All that somebody reaches, by id, in one query; none without the scope `read`. */
-  reachableProviders(viewer: Viewer | null): Promise<ReadonlyMap<string, ProviderRecord>> {
+  /** Returns the providers that the viewer can access, by ID, in one query. Empty without the scope `read`. */
+  accessibleProviders(viewer: Viewer | null): Promise<ReadonlyMap<string, ProviderRecord>> {
     if (!viewer || viewer.scope === null) return Promise.resolve(new Map())
-    return remember(this.#reachable, viewer, async () => {
+    return memoize(this.#accessible, viewer, async () => {
       const records = await this.services.providers.list(viewer)
       return new Map(records.map(record => [record.id, record]))
     })
   }
 
-  /** To be called once a mutation has changed one: the next mutation of the document sees it as it is now. */
+  /** Call this after a mutation changes a provider, so that later mutations of the document see the change. */
   forgetProviders(): void {
     this.#providers.clear()
-    this.#reachable.clear()
+    this.#accessible.clear()
   }
 }
 
-function remember<Key, Value>(known: Map<Key, Value>, key: Key, find: () => Value): Value {
-  const value = known.get(key) ?? find()
+function memoize<Key, Value>(known: Map<Key, Value>, key: Key, load: () => Value): Value {
+  const value = known.get(key) ?? load()
   known.set(key, value)
   return value
 }

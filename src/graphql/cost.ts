@@ -1,21 +1,21 @@
-/** What a document may cost: one for a field, times the entries that a list can have. */
+/** Bounds the cost of a document: one per field, multiplied by the maximum length of the lists around it. */
 import { complexityFromQuery } from '@pothos/plugin-complexity'
 import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNode } from 'graphql'
 import { AppError } from '../errors.ts'
 
-/** A page of 1,000 entries with all of their fields, or 500 back-end calls with what they answer. */
+/** Enough for a page of 1,000 entries with all of their fields, or for 500 calls to a back end with their results. */
 export const maxCost = 100_000
-/** Of a field that asks a back end. */
+/** The cost of a field that calls a back end. */
 export const backEndCost = 100
-/** Of a field that hashes a password: four at once, so that nobody tries a hundred with one request. */
+/** The cost of a field that hashes a password: four per request, so that one request cannot guess a hundred. */
 export const passwordCost = 25_000
 
-/** Of lists without pages; what they can hold is not known beforehand. */
+/** The cost of a list without pages. Its length is unknown before execution, so this is an estimate. */
 export const providersCost = { field: 1, multiplier: 20 }
-/** Of `nodes` and `edges`: the connection's `first` has been counted already. */
+/** The cost of `nodes` and `edges`. The connection already counts its `first`. */
 export const pageCost = { field: 1, multiplier: 1 }
 
-/** Of a connection. What exceeds `most` is refused by the service, with a better sentence. */
+/** Returns the cost of a connection. If `first` exceeds `most`, the service refuses it with a better message. */
 export function connectionCost(first: number | null | undefined, most: number, field = 1) {
   return { field, multiplier: Math.min(first ?? most, most) }
 }

@@ -21,20 +21,20 @@ export interface Documents {
   get(source: string): KnownDocument
 }
 
-/** Of each cache; a document takes 0.6 MB at most. */
+/** The maximum number of documents in each cache. A document takes 0.6 MB at most. */
 export const cacheSize = 100
 
-/** Those that were asked for last are not looked at again. */
+/** Caches the documents that were used last, so that they are parsed and validated only once. */
 export function createDocuments(schema: GraphQLSchema): Documents {
   const known = new Map<string, KnownDocument>()
   let latest: string | undefined
   return {
     get(source) {
       const found = known.get(source) ?? check(schema, source)
-      // The most common case, and a Map that is written to on each request keeps the garbage collector busy.
+      // This is the most common case, and writing to the Map on each request would burden the garbage collector.
       if (source === latest) return found
       latest = source
-      // Moved to the end; the one at the front was not asked for the longest.
+      // Moves the document to the end, so the first one is the least recently used.
       known.delete(source)
       known.set(source, found)
       const [oldest] = known.keys()
@@ -64,19 +64,19 @@ function parseBounded(source: string): DocumentNode {
     return parse(source, { maxTokens })
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error
-    // There is nothing but its message to tell it by.
+    // Only the message identifies this error.
     if (/ more tha[nt] \d+ tokens/.test(error.message)) throw tooLarge(`has more than ${maxTokens} tokens`)
     throw new RequestRefused('INVALID_QUERY', [withoutStrings(error)])
   }
 }
 
-/** What stands in quotes may be a password that is only in the wrong place. */
+/** Removes string literals, which may hold a password. */
 function withoutStrings(error: GraphQLError): GraphQLError {
   const message = error.message.replace(/\b((?:Block)?String) ".*"/s, '$1')
   return new GraphQLError(message, { source: error.source, positions: error.positions })
 }
 
-/** The operation that a request names, or the only one. @throws INVALID_INPUT as `RequestRefused` */
+/** Returns the operation that the request names, or the only one. @throws INVALID_INPUT as `RequestRefused` */
 export function findOperation({ operations }: KnownDocument, name: string | null): OperationDefinitionNode {
   const found = name === null ? operations : operations.filter(operation => operation.name?.value === name)
   const [only, another] = found

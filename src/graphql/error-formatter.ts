@@ -1,21 +1,21 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { AppError, type PublicError, publicError, type Reason, toAppError } from '../errors.ts'
 
-/** An error as it goes out. */
+/** An error in a response. */
 export type FormattedError = PublicError & Pick<GraphQLFormattedError, 'locations' | 'path'>
 
-/** Of one answer; what follows would say nothing new. */
+/** The maximum number of errors in a response. */
 export const maxErrors = 50
-/** Characters of graphql's own messages, which repeat what the client has written. */
+/** Characters of graphql's own messages, which repeat the client's text. */
 const maxMessage = 1000
 
-/** A request that was not executed: the document or its variables are not good. */
+/** A request that was not executed because its document or variables are invalid. */
 export class RequestRefused extends Error {
   override name = 'RequestRefused'
   readonly reason: Reason
   readonly errors: readonly GraphQLError[]
 
-  /** @param errors graphql's own: their messages are about the document, and public */
+  /** @param errors graphql's own, whose messages describe the document and are public */
   constructor(reason: Reason, errors: readonly GraphQLError[]) {
     super(errors[0]?.message)
     this.reason = reason
@@ -23,16 +23,16 @@ export class RequestRefused extends Error {
   }
 }
 
-/** What a client is told of a request that was not executed. @throws what is no such refusal */
+/** Formats the errors of a request that was not executed. @throws any other error */
 export function formatRefusal(error: unknown, requestId: string): FormattedError[] {
   if (error instanceof AppError) return [publicError(error, requestId)]
   if (!(error instanceof RequestRefused)) throw error
   return error.errors
     .slice(0, maxErrors)
-    .map(each => placed(publicError(new AppError(error.reason, shortened(each.message)), requestId), each))
+    .map(each => withPosition(publicError(new AppError(error.reason, shortened(each.message)), requestId), each))
 }
 
-/** What a client is told of what a resolver threw. `report` is given what is not the client's doing. */
+/** Formats the errors that resolvers threw. @param report called for each error that the client did not cause */
 export function formatExecution(
   errors: readonly GraphQLError[],
   requestId: string,
@@ -41,18 +41,18 @@ export function formatExecution(
   return errors.slice(0, maxErrors).map(error => {
     const known = explain(error)
     if (known.code === 'INTERNAL_SERVER_ERROR') report(known, (error.path ?? []).join('.'))
-    return placed(publicError(known, requestId), error)
+    return withPosition(publicError(known, requestId), error)
   })
 }
 
 function explain(error: GraphQLError): AppError {
   const cause = causeOf(error)
-  // graphql's own complaint about an argument; about a value that a resolver answered it names no place in the document.
+  // graphql's errors about arguments name a position in the document; those about a resolver's value do not.
   const isArgument = cause instanceof GraphQLError && cause !== error && cause.nodes !== undefined
   return isArgument ? new AppError('INVALID_INPUT', shortened(cause.message)) : toAppError(cause)
 }
 
-/** What a resolver has thrown. */
+/** Returns the error that the resolver threw. */
 export function causeOf(error: Error): Error {
   return error instanceof GraphQLError && error.originalError ? causeOf(error.originalError) : error
 }
@@ -61,6 +61,6 @@ function shortened(message: string): string {
   return message.length > maxMessage ? `${message.slice(0, maxMessage).toWellFormed()}...` : message
 }
 
-function placed(error: PublicError, { locations, path }: GraphQLError): FormattedError {
+function withPosition(error: PublicError, { locations, path }: GraphQLError): FormattedError {
   return { ...error, ...(locations && { locations }), ...(path && { path }) }
 }

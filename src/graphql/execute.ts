@@ -11,8 +11,8 @@ import type { Parameters } from './parameters.ts'
 import { noteRefusals } from './refusals.ts'
 import { readVariables } from './variables.ts'
 
-/** Without `data` the request was refused, and nothing was executed. */
-export interface Answer {
+/** A response without `data` means that the request was refused and nothing was executed. */
+export interface GraphqlResponse {
   errors?: FormattedError[]
   data?: ExecutionResult['data']
 }
@@ -20,18 +20,18 @@ export interface Answer {
 export interface Execution {
   parameters: Parameters
   context: GraphqlContext
-  /** True where only a query will do. */
+  /** True if only a query is allowed. */
   safe: boolean
-  /** Called with what is not the client's doing. */
+  /** Called for each error that the client did not cause. */
   report(error: AppError, path: string): void
 }
 
-export type Execute = (execution: Execution) => Promise<Answer>
+export type Execute = (execution: Execution) => Promise<GraphqlResponse>
 
-/** @throws METHOD_NOT_ALLOWED where a query is needed and the operation is another */
+/** Returns a function that throws METHOD_NOT_ALLOWED if `safe` is set and the operation is not a query. */
 export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Execute {
   const documents = createDocuments(schema)
-  /** Operations without variables, whose cost is always the same. */
+  /** Operations without variables, which always have the same cost, so they are checked only once. */
   const affordable = new WeakSet<OperationDefinitionNode>()
 
   /** @throws RequestRefused, QUERY_TOO_LARGE */
@@ -55,12 +55,12 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
       return { errors: formatRefusal(error, requestId) }
     }
     if (safe && operation.operation !== 'query') {
-      throw new AppError('METHOD_NOT_ALLOWED', 'A GET only reads: send a mutation with POST.')
+      throw new AppError('METHOD_NOT_ALLOWED', 'GET can only run queries: send a mutation with POST.')
     }
     const { query, variables, operationName } = parameters
     const { data, errors } = await app
       .graphql(query, context, variables ?? undefined, operationName ?? undefined)
-      // Its entry refers to the context, and through it to the request: all of that would outlive young collections.
+      // The cache would keep the context and its request alive beyond the next minor garbage collection.
       .finally(() => RequestCache.clearForContext(context))
     const { refusal } = context.response
     if (refusal) {

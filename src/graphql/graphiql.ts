@@ -31,7 +31,7 @@ interface Page {
 
 let page: Promise<Page> | undefined
 
-/** GraphiQL at `/graphiql`: one page of 9 MB that needs nothing from any other host. It is made when first asked for. */
+/** Serves GraphiQL at `/graphiql`: one page of 9 MB that loads nothing from other hosts. It is built on first use. */
 export function graphiqlRoute(app: FastifyInstance): void {
   app.get('/graphiql', async (_request, reply) => {
     page ??= render()
@@ -50,7 +50,7 @@ async function render(): Promise<Page> {
   return { html: Buffer.from(html), policy: contentSecurityPolicy(html) }
 }
 
-/** Its own scripts by their hashes, workers and fonts that it carries along, and this server: nothing else. */
+/** Allows only the page's own scripts (by hash), embedded workers and fonts, and requests to this server. */
 function contentSecurityPolicy(html: string): string {
   const hashes = inlineScripts(html).map(script => `'sha256-${createHash('sha256').update(script).digest('base64')}'`)
   return [

@@ -8,7 +8,7 @@ import { graphiqlRoute } from './graphiql.ts'
 import { graphqlRoute } from './route.ts'
 import { schema } from './schema.ts'
 
-/** Adds `/graphql` and `/graphiql`. What is wrong with a request as HTTP is thrown to the app's error handler. */
+/** Adds `/graphql` and `/graphiql`. The app's error handler reports requests that are invalid as HTTP. */
 export async function registerGraphql(
   app: FastifyInstance,
   options: { services: Services; facts: RequestFacts },
@@ -18,7 +18,7 @@ export async function registerGraphql(
     routes: false,
     graphiql: false,
     cache: cacheSize,
-    // Errors are formatted where the request is known: see error-formatter.ts.
+    // error-formatter.ts formats the errors, because it needs the request.
     errorFormatter: ({ data, errors }) => ({ statusCode: 200, response: { data: data ?? null, errors: errors ?? [] } }),
   })
   await app.register(async scope => {

@@ -1,6 +1,6 @@
 /**
- * Bounds what a question about the schema returns, which needs no credential. The schema is known, so the response is
- * measured before it is built. graphql's MaxIntrospectionDepthRule bounds how deep a question goes, not how broad.
+ * Bounds the size of an introspection response, because introspection needs no credential. The schema is known, so the
+ * response is measured before it is built. graphql's MaxIntrospectionDepthRule bounds only the depth.
  */
 import {
   type DocumentNode,
@@ -21,12 +21,12 @@ import {
 } from 'graphql'
 import { tooLarge } from './limits.ts'
 
-/** Bytes: more than four times what the standard introspection query returns with all of its options. */
+/** Bytes; more than four times the response to the standard introspection query with all of its options. */
 const maxBytes = 512 * 1024
 
 const metaFields = new Map([SchemaMetaFieldDef, TypeMetaFieldDef].map(field => [field.name, field]))
 
-/** @param document of fragments that do not contain themselves @throws QUERY_TOO_LARGE */
+/** @param document must not have fragments that contain themselves @throws QUERY_TOO_LARGE */
 export function requireSmallIntrospection(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -44,7 +44,7 @@ export function requireSmallIntrospection(
     if (bytes > maxBytes) throw tooLarge('asks for too much introspection at once')
   }
 
-  /** @param type null for the operation itself, of which only the meta fields count */
+  /** @param type null for the operation itself, where only the meta fields count */
   const measure = ({ selections }: SelectionSetNode, type: GraphQLObjectType | null, source: unknown): void => {
     for (const node of selections) {
       if (node.kind !== Kind.FIELD) {

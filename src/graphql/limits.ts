@@ -1,32 +1,32 @@
 /**
- * Bounds on the form of a document, checked before it is validated: validation itself takes long on what is made to be
- * slow. Each fragment is measured once and counted wherever it is spread, so this takes a time linear in the text.
+ * Bounds the shape of a document before validation, because a hostile document can make validation slow. Each fragment is
+ * measured once and counted wherever it is spread, so the time is linear in the length of the document.
  */
 import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode, visit } from 'graphql'
 import { AppError } from '../errors.ts'
 
-/** Of the text. */
+/** Characters of the document. */
 export const maxCharacters = 50_000
-/** Twelve times what the standard introspection query has. */
+/** Twelve times as many as the standard introspection query has. */
 export const maxTokens = 2000
-/** Of fields; introspection, which goes deeper, has a bound of its own (graphql's MaxIntrospectionDepthRule). */
+/** Levels of fields. Introspection goes deeper; graphql's MaxIntrospectionDepthRule bounds it. */
 export const maxDepth = 12
-/** Fields beside one another, under aliases or not. */
+/** Fields in one selection set, with or without aliases. */
 export const maxBreadth = 100
-/** In all operations together. */
+/** Fields in all operations together. */
 export const maxFields = 500
-/** Of a name in the document, in characters: an alias is repeated with each entry of a list, a name in each error. */
+/** Characters of a name. The response repeats an alias for each entry of a list, and a name in each error. */
 export const maxName = 100
 
 interface Size {
   depth: number
-  /** In the selection set itself. */
+  /** Fields in the selection set itself. */
   breadth: number
-  /** With all below. */
+  /** Fields at all levels. */
   fields: number
 }
 
-/** @throws QUERY_TOO_LARGE; INVALID_QUERY for a fragment that contains itself */
+/** @throws QUERY_TOO_LARGE; INVALID_QUERY if a fragment contains itself */
 export function requireSmall(document: DocumentNode): void {
   requireShortNames(document)
   const measure = measurer(document)
@@ -35,7 +35,7 @@ export function requireSmall(document: DocumentNode): void {
     if (definition.kind !== Kind.OPERATION_DEFINITION) continue
     const size = measure(definition.selectionSet)
     fields += size.fields
-    if (size.depth > maxDepth) throw tooLarge(`${size.depth} levels deep, the limit is ${maxDepth}`)
+    if (size.depth > maxDepth) throw tooLarge(`is ${size.depth} levels deep, the limit is ${maxDepth}`)
   }
   if (fields > maxFields) throw tooLarge(`selects ${fields} fields, the limit is ${maxFields}`)
 }
@@ -56,40 +56,41 @@ function measurer(document: DocumentNode): (set: SelectionSetNode) => Size {
   const fragments = new Map<string, FragmentDefinitionNode>()
   for (const node of document.definitions)
     if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node)
-  const measured = new Map<string, Size | 'under way'>()
+  const measured = new Map<string, Size | 'in progress'>()
 
-  function ofFragment(name: string): Size {
+  function measureFragment(name: string): Size {
     const known = measured.get(name)
-    if (known === 'under way') throw new AppError('INVALID_QUERY', `The fragment "${name}" contains itself.`)
+    if (known === 'in progress') throw new AppError('INVALID_QUERY', `The fragment "${name}" contains itself.`)
     if (known) return known
     const fragment = fragments.get(name)
-    // One that does not exist is refused by validation.
+    // Validation rejects a fragment that does not exist.
     if (!fragment) return { depth: 0, breadth: 0, fields: 0 }
-    measured.set(name, 'under way')
-    const size = ofSet(fragment.selectionSet)
+    measured.set(name, 'in progress')
+    const size = measureSet(fragment.selectionSet)
     measured.set(name, size)
     return size
   }
 
-  function ofSet(set: SelectionSetNode): Size {
+  function measureSet(set: SelectionSetNode): Size {
     const size: Size = { depth: 0, breadth: 0, fields: 0 }
     for (const node of set.selections) {
       if (node.kind === Kind.FIELD) {
-        const below = node.selectionSet ? ofSet(node.selectionSet) : null
+        const below = node.selectionSet ? measureSet(node.selectionSet) : null
         size.breadth += 1
         size.fields += 1 + (below?.fields ?? 0)
         if (!node.name.value.startsWith('__')) size.depth = Math.max(size.depth, 1 + (below?.depth ?? 0))
       } else {
-        const spread = node.kind === Kind.FRAGMENT_SPREAD ? ofFragment(node.name.value) : ofSet(node.selectionSet)
+        const spread =
+          node.kind === Kind.FRAGMENT_SPREAD ? measureFragment(node.name.value) : measureSet(node.selectionSet)
         size.breadth += spread.breadth
         size.fields += spread.fields
         size.depth = Math.max(size.depth, spread.depth)
       }
     }
     if (size.breadth > maxBreadth)
-      throw tooLarge(`selects ${size.breadth} fields beside one another, the limit is ${maxBreadth}`)
+      throw tooLarge(`selects ${size.breadth} fields in one selection set, the limit is ${maxBreadth}`)
     return size
   }
 
-  return ofSet
+  return measureSet
 }

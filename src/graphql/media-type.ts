@@ -5,8 +5,8 @@ const legacyMediaType = 'application/json'
 export type MediaType = typeof responseMediaType | typeof legacyMediaType
 
 /**
- * What a client that sends this Accept header prefers. `application/json` where it names neither, also where it takes
- * only others: the body says more than 406 would.
+ * Returns the media type that the Accept header prefers. It is `application/json` if the header names neither type, even
+ * if it allows only others, because the body says more than a 406 would.
  */
 export function negotiate(accept: string | undefined): MediaType {
   if (accept === undefined || accept === '*/*') return legacyMediaType
@@ -14,7 +14,7 @@ export function negotiate(accept: string | undefined): MediaType {
   return weight > 0 && weight >= quality(accept, legacyMediaType) ? responseMediaType : legacyMediaType
 }
 
-/** RFC 9110, 12.4.2; 0 where the type is not named. */
+/** Returns the weight (RFC 9110, section 12.4.2), or 0 if the header does not name the type. */
 function quality(accept: string, type: MediaType): number {
   for (const range of accept.split(',')) {
     const [name, ...parameters] = range.split(';').map(part => part.trim().toLowerCase())

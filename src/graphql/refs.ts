@@ -1,4 +1,4 @@
-/** The object types and what their resolvers are given, so that types can name one another without importing in a circle. */
+/** The object types and the values of their resolvers. They are declared here so that types can refer to one another. */
 import type { ProviderAccess } from '../auth/access.ts'
 import type { Member, Viewer } from '../auth/viewer.ts'
 import type { ApiKey } from '../db/api-keys.ts'
@@ -9,7 +9,7 @@ import type { FileEntry } from '../services/files/index.ts'
 import type { Adapter } from '../storage/registry.ts'
 import { builder } from './builder.ts'
 
-/** `seenBy` is who looks: with `login` that is the person themselves, though the request has no credential. */
+/** `seenBy` is the viewer. After `login` it is the person who signed in, although the request has no credential. */
 export interface SeenMember {
   member: Member
   seenBy: Viewer | null
@@ -32,5 +32,5 @@ export const EntryRef = builder.interfaceRef<FileEntry>('Entry')
 export const FileRef = builder.objectRef<FileEntry>('File')
 export const FolderRef = builder.objectRef<FileEntry>('Folder')
 
-/** Of a provider whose adapter this server does not have (any more), only the type is known. */
+/** The adapter of a provider type; only the type's name if this server does not have the adapter. */
 export type ProviderTypeShape = Adapter | { type: string }

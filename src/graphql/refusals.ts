@@ -6,7 +6,7 @@ import { siblingOf } from '../services/files/index.ts'
 import type { GraphqlContext } from './context.ts'
 import { causeOf } from './error-formatter.ts'
 
-/** Records in the audit log what the rule of a field refused, and what was refused while it only read. */
+/** Records in the audit log the fields that a rule refused, and refused reads. */
 export function noteRefusals(
   errors: readonly GraphQLError[],
   schema: GraphQLSchema,
@@ -20,7 +20,7 @@ export function noteRefusals(
     const name = node.name.value
     const isRoot = error.path?.length === 1
     const mutation = isRoot ? actionOf(schema, name) : undefined
-    // The rule of a mutation parses its paths, so the service that records such an error is not called.
+    // The rule of a mutation parses the paths, so an invalid path never reaches the service that would record it.
     const isRefusal = cause.code === 'FORBIDDEN' || (mutation && cause.reason === 'INVALID_PATH')
     if (!isRefusal) continue
     const action = mutation ?? 'READ'
@@ -34,7 +34,7 @@ function actionOf(schema: GraphQLSchema, mutation: string): AuditAction | undefi
   return (options as { audit?: AuditAction } | undefined)?.audit
 }
 
-/** Only what is named here: arguments can hold secrets. */
+/** Returns only the facts named here, because other arguments can hold secrets. */
 function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: AuditAction): AuditFacts {
   const given: Record<string, unknown> = {}
   for (const { name, value } of node.arguments ?? []) {

@@ -1,4 +1,4 @@
-/** Bounds a response while it is built: no field of the schema adds to it without being counted. */
+/** Bounds the size of a response while it is built. Every field of the schema counts. */
 import {
   defaultFieldResolver,
   type GraphQLObjectType,
@@ -14,28 +14,28 @@ import {
 } from 'graphql'
 import { AppError } from '../errors.ts'
 import type { GraphqlContext } from './context.ts'
-import type { HeldResponses } from './held-responses.ts'
+import type { PendingResponses } from './pending-responses.ts'
 
 const mib = 1024 * 1024
 
 /** Bytes of a response. */
 export const maxResponse = 8 * mib
-/** Bytes that no response has to reserve, so that small ones never fail because of large ones. */
+/** Bytes that a response can use without reserving them, so that small responses never fail because of large ones. */
 const freeBytes = 64 * 1024
-/** Bytes that are reserved at a time. */
+/** Bytes to reserve at a time. */
 const step = 256 * 1024
 
-/** What one response may still grow by. */
+/** Counts and reserves the bytes of one response. */
 export class ResponseBudget {
-  readonly #held: HeldResponses
-  readonly #holder: string
+  readonly #pending: PendingResponses
+  readonly #owner: string
   #bytes = 0
   #reserved = 0
   #refusal: AppError | null = null
 
-  constructor(held: HeldResponses, holder: string) {
-    this.#held = held
-    this.#holder = holder
+  constructor(pending: PendingResponses, owner: string) {
+    this.#pending = pending
+    this.#owner = owner
   }
 
   /** Why the response cannot be sent; null while it can. */
@@ -47,7 +47,7 @@ export class ResponseBudget {
     return this.#reserved > 0
   }
 
-  /** @throws RESPONSE_TOO_LARGE, RATE_LIMITED, UNAVAILABLE, then for each further field */
+  /** After a refusal, throws the same error for each further field. @throws RESPONSE_TOO_LARGE, RATE_LIMITED, UNAVAILABLE */
   spend(bytes: number): void {
     if (this.#refusal) throw this.#refusal
     this.#bytes += bytes
@@ -56,17 +56,17 @@ export class ResponseBudget {
     if (missing <= 0) return
     const more = Math.ceil(missing / step) * step
     try {
-      this.#held.add(this.#holder, more)
+      this.#pending.add(this.#owner, more)
     } catch (error) {
       throw error instanceof AppError ? this.#refuse(error) : error
     }
     this.#reserved += more
   }
 
-  /** Call this once the client has the response, or will never have it. */
+  /** Call this when the client has read the response or is gone. */
   release(): void {
     this.#refusal ??= new AppError('UNAVAILABLE')
-    this.#held.remove(this.#holder, this.#reserved)
+    this.#pending.remove(this.#owner, this.#reserved)
     this.#reserved = 0
   }
 
@@ -81,7 +81,7 @@ function tooLarge(): AppError {
   return new AppError('RESPONSE_TOO_LARGE', message, { facts: { maxBytes: maxResponse } })
 }
 
-/** Counts whatever the fields of the schema return, before anything is made of it. Introspection has a limit of its own. */
+/** Makes every field count its value before graphql completes it. Introspection has its own limit. */
 export function countFields(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (isObjectType(type) && !isIntrospectionType(type)) countFieldsOf(type)
@@ -113,18 +113,18 @@ function sizeOfLeaf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? 'null')
 }
 
-/** The braces and the names of their fields; what those hold counts with each of them. */
+/** Returns the bytes of the braces and field names; the fields count their own values. */
 function sizeOfObjects(value: unknown, { fieldNodes, fragments }: GraphQLResolveInfo): number {
   if (value === null || value === undefined) return 4
   const each = fieldNodes.reduce((sum, { selectionSet }) => sum + sizeOfNames(selectionSet, fragments), 3)
   return 2 + (Array.isArray(value) ? value.length : 1) * each
 }
 
-/** Of a type's name, which `__typename` returns. */
+/** Bytes of a type's name, which `__typename` returns. */
 const typeNameBytes = 32
 const known = new WeakMap<SelectionSetNode, number>()
 
-/** Bytes of one object without its values: of all types that it can have. */
+/** Returns the bytes of an object without its values, summed over all types that it can have. */
 function sizeOfNames(set: SelectionSetNode | undefined, fragments: GraphQLResolveInfo['fragments']): number {
   if (!set) return 0
   const found = known.get(set)

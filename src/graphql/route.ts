@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type Reason } from '../errors.ts'
 import type { Services } from '../services/index.ts'
 import { GraphqlContext, type RequestFacts } from './context.ts'
-import type { Answer, Execute } from './execute.ts'
-import { HeldResponses } from './held-responses.ts'
+import type { Execute, GraphqlResponse } from './execute.ts'
 import { negotiate, responseMediaType } from './media-type.ts'
 import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
+import { PendingResponses } from './pending-responses.ts'
 
 /** Bytes of a POST body. */
 const maxBody = 1024 * 1024
@@ -13,30 +13,31 @@ const maxBody = 1024 * 1024
 const readTimeout = 5 * 60_000
 
 /**
- * `/graphql`, as GraphQL over HTTP has it (https://graphql.github.io/graphql-over-http/draft/).
+ * Adds `/graphql` according to GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
  *
- * A request that is not well-formed is an HTTP error: 400, 405, 413 or 415, and 401 for a credential that is presented
- * and not good. Every well-formed one is answered in the media type that the client prefers:
- * - `application/json`: with 200, whatever the answer holds (section 6.4.1);
- * - `application/graphql-response+json`: with 400 where it has no `data`, as the document or its variables were refused;
- *   else with 200, also where `data` is null since a field was refused: that no credential came is such a refusal, as
- *   other fields of the document may need none (section 6.4.2);
- * - either with 429 and `Retry-After` where there were too many requests or attempts to do what was asked.
+ * A malformed request is an HTTP error: 400, 405, 413 or 415, and 401 for an invalid credential. The response to a
+ * well-formed request has the media type that the client prefers:
+ * - `application/json`: the status is 200, whatever the response contains (section 6.4.1);
+ * - `application/graphql-response+json`: the status is 400 without `data`, if the document or its variables were refused.
+ *   Otherwise it is 200, even if `data` is null because a field was refused. A missing credential is such a refusal,
+ *   because other fields of the document may need none (section 6.4.2).
  *
- * A credential that is lost while the operation runs is answered with 401 in either.
+ * With both, the status is 429 with `Retry-After` after too many requests, and 401 if the credential ends while the
+ * operation runs.
  *
- * Only `application/json` bodies are taken, and GET only reads, so no other site's form can make a browser act.
+ * The route accepts only `application/json` bodies, and GET runs only queries, so that forms of other sites cannot make a
+ * browser change anything.
  */
 export function graphqlRoute(
   app: FastifyInstance,
   options: { services: Services; execute: Execute; facts: RequestFacts },
 ): void {
   const { services, execute, facts } = options
-  const held = new HeldResponses()
+  const pending = new PendingResponses()
 
-  async function answer(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, safe: boolean) {
+  async function respond(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, safe: boolean) {
     const mediaType = negotiate(request.headers.accept)
-    const context = new GraphqlContext(services, facts, request, held)
+    const context = new GraphqlContext(services, facts, request, pending)
     const executing = execute({
       parameters,
       context,
@@ -70,19 +71,19 @@ export function graphqlRoute(
   })
 
   app.post<{ Body: Parameters | undefined }>('/graphql', { bodyLimit: maxBody }, (request, reply) => {
-    if (!request.body) throw new AppError('INVALID_INPUT', 'The body is a JSON object with a "query".')
-    return answer(request, reply, request.body, false)
+    if (!request.body) throw new AppError('INVALID_INPUT', 'The body must be a JSON object with a "query".')
+    return respond(request, reply, request.body, false)
   })
 
   app.get('/graphql', (request, reply) => {
     reply.header('allow', 'GET, HEAD, POST').header('vary', 'accept')
     const { searchParams } = new URL(request.url, 'http://localhost')
-    return answer(request, reply, parseQueryString(searchParams), true)
+    return respond(request, reply, parseQueryString(searchParams), true)
   })
 }
 
-/** Null unless nothing was done as there were too many requests (RFC 6585, section 4). */
-function secondsToWait({ data, errors = [] }: Answer): number | null {
+/** Returns the whole seconds for Retry-After; null unless a rate limit refused everything (RFC 6585, section 4). */
+function secondsToWait({ data, errors = [] }: GraphqlResponse): number | null {
   if (data !== null) return null
   const waits = errors
     .filter(({ extensions }) => extensions.reason === 'RATE_LIMITED')
@@ -97,16 +98,16 @@ const lostCredential: ReadonlySet<Reason> = new Set([
   'SESSION_ENDED',
 ])
 
-/** It was good when the request came in. */
-function hasLostCredential({ errors = [] }: Answer): boolean {
+/** Returns true if the credential ended after the request was authenticated. */
+function hasLostCredential({ errors = [] }: GraphqlResponse): boolean {
   return errors.some(({ extensions }) => lostCredential.has(extensions.reason))
 }
 
-function isRefusal(body: Answer): boolean {
+function isRefusal(body: GraphqlResponse): boolean {
   return body.data === undefined
 }
 
-/** Calls `done` when the client has read the response, is gone, or has taken too long. */
+/** Calls `done` when the client has read the response, has disconnected or exceeds the read timeout. */
 function onceRead({ raw: { socket } }: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
   const late = setTimeout(() => socket.destroy(), readTimeout).unref()
   const end = () => {

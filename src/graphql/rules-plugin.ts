@@ -1,4 +1,4 @@
-/** Holds every field to a rule that is stated as data, and tells clients the rule in the field's description. */
+/** Adds the rule of each field to its description, and requires a rule for every field that takes a path. */
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
 import {
   type GraphQLArgument,
@@ -24,7 +24,7 @@ declare global {
 
 type Rule = Partial<Omit<Rules, 'at'>> | LocationRule
 
-/** For an argument or input field that looks like a path, but at which nothing is read or written. */
+/** Marks an argument or input field that looks like a path but at which nothing is read or written. */
 export const notALocation = { extensions: { isLocation: false } } as const
 
 class RulesPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
@@ -44,7 +44,7 @@ class RulesPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
 
 SchemaBuilder.registerPlugin('rules', RulesPlugin)
 
-/** @throws where a field takes a path and no rule of it says what it needs there */
+/** @throws if a field takes a path and its rule does not say which scope it needs there */
 export function requireLocationRules(schema: GraphQLSchema): void {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) && !isInterfaceType(type)) continue
@@ -55,20 +55,20 @@ export function requireLocationRules(schema: GraphQLSchema): void {
       const unstated = locationNames(field.args).find(name => rule?.of !== 'arguments' || !isStated(name))
       if (unstated === undefined) continue
       throw new Error(
-        `${type.name}.${field.name} takes "${unstated}": state with authScopes: at(...) what it needs there, or mark the argument as notALocation.`,
+        `${type.name}.${field.name} takes "${unstated}": declare the scope that it needs there with authScopes: at(...), or mark the argument as notALocation.`,
       )
     }
   }
 }
 
-/** The rule of a field about locations, if it has one. */
+/** Returns the location rule of a field, or null. */
 export function ruleOf(field: GraphQLField<unknown, unknown>): LocationRule | null {
   const options = field.extensions.pothosOptions as { authScopes?: Rule } | undefined
   const rule = options?.authScopes
   return rule && 'needs' in rule ? rule : null
 }
 
-/** The arguments, and fields of input objects, that look like a path: `path`, `input.toPath`. */
+/** Returns the arguments and input fields that look like a path: `path`, `input.toPath`. */
 function locationNames(
   inputs: readonly (GraphQLArgument | GraphQLInputField)[],
   seen: readonly object[] = [],
@@ -77,7 +77,7 @@ function locationNames(
     const { name, type, extensions } = input
     const named = getNamedType(type)
     if (isInputObjectType(named)) {
-      // An input object may hold itself.
+      // An input object can contain itself.
       if (seen.includes(named)) return []
       const inner = locationNames(Object.values(named.getFields()), [...seen, named])
       return inner.map(each => `${name}.${each}`)
@@ -86,7 +86,7 @@ function locationNames(
   })
 }
 
-/** The fields of an input that a need reads, beside the provider. */
+/** Returns the input fields that a need reads, other than the provider. */
 function inputNames({ at }: Need): string[] {
   if (at === 'newPath') return ['path']
   return at === 'name' ? ['path', 'name'] : [at]
@@ -96,7 +96,7 @@ function describeRule(rule: Rule, { isRoot, input }: { isRoot: boolean; input: s
   if ('needs' in rule) return [`Requires ${describeNeeds(rule, input)}.`]
   const { scope, everyProvider } = rule
   return [
-    // Below a root field something was required already.
+    // Below a root field, the root has already required something.
     ...(rule.public && isRoot ? ['Requires no credential.'] : []),
     ...(rule.credential && isRoot ? ['Requires a credential.'] : []),
     ...(rule.session ? ['Requires a session.'] : []),
@@ -109,8 +109,8 @@ function describeRule(rule: Rule, { isRoot, input }: { isRoot: boolean; input: s
 /** "the scope `read` at `input.path`, the scope `write` at `input.toPath`" */
 function describeNeeds({ needs, of }: LocationRule, input: string): string {
   const byScope = scopes.flatMap((scope: Scope) => {
-    const places = needs.filter(need => need.scope === scope).map(need => describeLocation(need, of, input))
-    return places.length > 0 ? [`the scope \`${scope}\` ${places.join(' and ')}`] : []
+    const locations = needs.filter(need => need.scope === scope).map(need => describeLocation(need, of, input))
+    return locations.length > 0 ? [`the scope \`${scope}\` ${locations.join(' and ')}`] : []
   })
   return byScope.join(', and ')
 }

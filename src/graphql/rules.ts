@@ -1,4 +1,4 @@
-/** What a field needs, as its `authScopes`. `rules-plugin.ts` writes each rule into the description of its field. */
+/** The rules that a field can have as its `authScopes`. `rules-plugin.ts` adds each rule to the description of its field. */
 import { authorize, type InputOf, type Need, needs } from '../auth/needs.ts'
 import { formatPath, type StoragePath } from '../auth/path.ts'
 import { requireEveryProvider, requireKeyManager, requireScope, requireSession } from '../auth/policy.ts'
@@ -7,33 +7,33 @@ import { requireViewer } from '../auth/viewer.ts'
 import type { GraphqlContext } from './context.ts'
 
 /**
- * The policy decides each of them before the resolver runs; the services decide again, for front ends that are not
- * GraphQL. Every field of Query and Mutation has a rule, and every other field whose resolver uses the context.
+ * The policy decides each rule before the resolver runs. The services decide again, because other front ends call them,
+ * too. Every field of Query and Mutation has a rule, and so does every other field whose resolver uses the context.
  */
 export interface Rules {
-  /** Nothing: anybody may ask. */
+  /** No credential. */
   public: true
   /** Any credential. */
   credential: true
-  /** A session; an API key does not do. */
+  /** A session; an API key is refused. */
   session: true
-  /** A session, or an API key that is as good as one. */
+  /** A session, or an `admin` API key without restrictions. */
   keyManager: true
-  /** A credential that has at least this scope. */
+  /** A credential with at least this scope. */
   scope: Scope
-  /** The scope, and access to all providers, also those connected later. */
+  /** The scope, and access to all providers, including those connected later. */
   everyProvider: Scope
-  /** The scope of each need at the location that the input names: inside the credential's providers and base paths. */
+  /** The scope of each need at the location that the input names, within the credential's providers and base paths. */
   at: { needs: readonly Need[]; input: object }
 }
 
-/** A rule about locations: `needs` is what it states, `of` where the locations are named. */
+/** A rule about locations. `of` says where the locations are named. */
 export interface LocationRule {
   needs: readonly Need[]
   of: 'arguments' | 'parent'
 }
 
-/** How the policy decides each rule: what it throws reaches the client as it is. */
+/** Maps each rule to the policy. The client gets the error that the policy throws. */
 export function decideRules({ viewer }: GraphqlContext) {
   return {
     public: true,
@@ -46,7 +46,7 @@ export function decideRules({ viewer }: GraphqlContext) {
   }
 }
 
-/** For a field whose arguments name locations, by themselves or in its argument `input`. */
+/** Returns the rule for a field whose arguments, or whose argument `input`, name locations. */
 export function at<const N extends readonly Need[]>(operation: N) {
   const rule = (_parent: unknown, args: InputOf<N> | { input: InputOf<N> }) => {
     const input = 'input' in args ? args.input : args
@@ -55,7 +55,7 @@ export function at<const N extends readonly Need[]>(operation: N) {
   return Object.assign(rule, { needs: operation, of: 'arguments' } as const)
 }
 
-/** For a field that reads at the location of the entry that it belongs to. */
+/** The rule for a field that reads at the location of its parent entry. */
 export const atEntry = Object.assign(
   ({ providerId, path }: { providerId: string; path: StoragePath }) => ({
     at: { needs: needs.read, input: { providerId, path: formatPath(path) } },

@@ -12,8 +12,8 @@ import {
 import { maxErrors, RequestRefused } from './error-formatter.ts'
 
 /**
- * The values of an operation's variables, with defaults. What is wrong is told without the values: graphql's own words
- * repeat whole inputs, with the passwords and keys in them. @throws INVALID_INPUT as `RequestRefused`
+ * Returns the values of an operation's variables, with defaults. The errors omit the values, because graphql's own
+ * messages repeat whole inputs with their passwords and keys. @throws INVALID_INPUT as `RequestRefused`
  */
 export function readVariables(
   schema: GraphQLSchema,
@@ -21,14 +21,14 @@ export function readVariables(
   given: Record<string, unknown>,
 ): Record<string, unknown> {
   const definitions = operation.variableDefinitions ?? []
-  // Whether all is good, no more: each of its errors prints the whole variable.
+  // One error is enough to know that the values are invalid; each of graphql's errors prints the whole variable.
   const values = getVariableValues(schema, definitions, given, { maxErrors: 1 })
   if (!values.errors) return values.coerced
   const errors = problems(schema, definitions, given)
   throw new RequestRefused('INVALID_INPUT', errors.length > 0 ? errors : values.errors)
 }
 
-/** What is looked up for each, as names that are alike, takes long: nothing beyond the first ones is looked at. */
+/** Stops at `maxErrors`, because graphql searches for similar names for each problem, which is slow. */
 function problems(
   schema: GraphQLSchema,
   definitions: readonly VariableDefinitionNode[],
@@ -58,8 +58,8 @@ function problems(
       return
     }
     coerceInputValue(value, type, (path, invalid, { message }) => {
-      const place = [name, ...path].join('.')
-      refuse(`Variable "$${name}" has an invalid value at "${place}": ${withoutValue(message, invalid)}`)
+      const position = [name, ...path].join('.')
+      refuse(`Variable "$${name}" has an invalid value at "${position}": ${withoutValue(message, invalid)}`)
     })
   }
 }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { parsePath } from '../../src/auth/path.ts'
 import { includesScope, type Scope } from '../../src/auth/scopes.ts'
 import type { Viewer } from '../../src/auth/viewer.ts'
-import { HeldResponses } from '../../src/graphql/held-responses.ts'
+import { PendingResponses } from '../../src/graphql/pending-responses.ts'
 import { ResponseBudget } from '../../src/graphql/response-size.ts'
 import { requireLocationRules, ruleOf } from '../../src/graphql/rules-plugin.ts'
 import { schema } from '../../src/graphql/schema.ts'
@@ -43,7 +43,7 @@ async function run(row: string, by: Viewer | null, places: Target['places']) {
   const { query, variables } = JSON.parse(String(call.body))
   const asked: string[] = []
   const contextValue = new Proxy(
-    { viewer: by, response: new ResponseBudget(new HeldResponses(), '') },
+    { viewer: by, response: new ResponseBudget(new PendingResponses(), '') },
     {
       get(target, name) {
         // The size of the response is counted around each resolver. What the libraries keep there goes by symbols.

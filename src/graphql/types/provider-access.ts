@@ -34,10 +34,10 @@ ProviderAccessRef.implement({
       complexity: providersCost,
       resolve: async ({ access, seenBy }, _args, context) => {
         if (access.all || !seenBy) return []
-        const reachable = await context.reachableProviders(seenBy)
+        const accessible = await context.accessibleProviders(seenBy)
         const shared = intersectAccess(access, seenBy.access)
         return [...access.basePaths].flatMap(([id, basePath]) => {
-          const provider = reachable.get(id)
+          const provider = accessible.get(id)
           // A base path reveals a folder name, so it is hidden from viewers who cannot access any of it.
           const isVisible = provider !== undefined && basePathIn(shared, id) !== null
           return isVisible ? [{ provider, basePath: formatPath(basePath) }] : []
