@@ -1,13 +1,13 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { LogLevel } from '../settings.ts'
 
-/** Causes within causes; deeper ones say nothing new. */
+/** The maximum number of nested causes to log. */
 const maxCauses = 5
-/** Of what comes from an adapter. */
+/** The maximum nesting of an adapter's details. */
 const maxDepth = 4
 
 /**
- * JSON lines. Of an error only what tells of it: libraries hang clients, requests and keys on theirs.
+ * Creates a log of JSON lines. It writes only known properties of errors: libraries attach clients, requests and keys to theirs.
  * @param redact removes secrets from a line
  */
 export function createLog(level: LogLevel, destination?: DestinationStream, redact?: (line: string) => string): Logger {
@@ -19,7 +19,7 @@ export function createLog(level: LogLevel, destination?: DestinationStream, reda
   return destination ? pino(options, destination) : pino(options)
 }
 
-/** Facts that an adapter tells: plain data, with errors anywhere in them as they are told elsewhere. */
+/** Reduces an adapter's details to plain data, with errors in the same form as elsewhere in the log. */
 export function describeDetails(details: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, describe(value, maxDepth)]))
 }

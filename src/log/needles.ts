@@ -1,20 +1,20 @@
 /**
- * Finds any of many short texts in one pass over a longer one (Rabin and Karp, 1987): a rolling hash of as many
- * characters as the shortest needle has tells where one can be. Adding and removing one costs its length.
+ * Finds any of many short texts in one pass over a longer one (Rabin and Karp, 1987). A rolling hash, as long as the shortest
+ * needle, shows where a match is possible. Adding or removing a needle takes time in proportion to its length.
  */
 
-/** UTF-16 code units that are hashed together. */
+/** The number of UTF-16 code units in a hash. */
 const windowLength = 8
-/** The longest needle, which bounds what a comparison costs. */
+/** The length of the longest needle, which bounds the cost of a comparison. */
 export const maxNeedleLength = 64
 const base = 0x01000193
-/** `base` to the power of `windowLength`, which takes the oldest character out of the hash. */
+/** `base` to the power of `windowLength`: the factor of the character that leaves the hash. */
 const oldest = Array.from({ length: windowLength }).reduce<number>(power => Math.imul(power, base), 1)
 const filterBits = 17
 
 interface Needle {
   text: string
-  /** Where in the text its window begins. */
+  /** Where the hashed window begins in the text. */
   offset: number
   hash: number
   /** How many times it was added. */
@@ -30,7 +30,7 @@ export interface Span {
 export class Needles {
   readonly #needles = new Map<string, Needle>()
   readonly #byHash = new Map<number, Needle[]>()
-  /** How many needles share some bits of the hash: most windows need no more than this. */
+  /** How many needles share some bits of the hash. Most windows are rejected by this filter. */
   readonly #filter = new Uint32Array(2 ** filterBits)
 
   get size(): number {
@@ -50,7 +50,7 @@ export class Needles {
     this.#count(needle.hash, 1)
   }
 
-  /** Takes one `add` back. */
+  /** Reverts one `add`. */
   remove(text: string): void {
     const needle = this.#needles.get(text)
     if (!needle || --needle.count > 0) return
@@ -61,7 +61,7 @@ export class Needles {
     this.#count(needle.hash, -1)
   }
 
-  /** In order, those that touch or overlap as one. */
+  /** Returns the matches in order, and merges those that touch or overlap. */
   find(text: string): Span[] {
     const spans: Span[] = []
     if (this.size === 0) return spans
@@ -79,7 +79,7 @@ export class Needles {
     return spans
   }
 
-  /** Needles that begin alike, as tokens of one vendor do, differ elsewhere: few then share a hash. */
+  /** Tokens of one vendor often have the same prefix, so the window is chosen where few other needles share its hash. */
   #rarestWindow(text: string): { offset: number; hash: number } {
     let rarest = { offset: 0, hash: hashOf(text, 0), sharing: Number.POSITIVE_INFINITY }
     for (let offset = 0; offset + windowLength <= text.length && rarest.sharing > 0; offset++) {
@@ -106,7 +106,7 @@ function slotOf(hash: number): number {
   return (hash ^ (hash >>> filterBits)) & (2 ** filterBits - 1)
 }
 
-/** Matches come in the order of their windows, so one can begin before those that were found already. */
+/** Adds a match. It can begin before earlier ones, because matches are found in the order of their windows. */
 function join(spans: Span[], start: number, end: number): void {
   let joined = { start, end }
   for (let last = spans.at(-1); last && last.end >= joined.start; last = spans.at(-1)) {

@@ -1,30 +1,30 @@
 /**
- * What no line of the log may contain, by value: however a library, a back end that repeats what it was sent, or an
- * adapter from elsewhere gets it into an error.
+ * Removes secrets from log lines by value. A library, an adapter, or a back end that echoes a request can put a secret into any
+ * error.
  */
 import { maxNeedleLength, Needles } from './needles.ts'
 import { formsOf, minLength, partsOf } from './secret-forms.ts'
 
-/** Needles of secrets that nobody holds any more: about a thousand secrets. The oldest go first. */
+/** The maximum number of needles of released secrets, which is about a thousand secrets. The oldest are dropped first. */
 const maxReleased = 20_000
 
-interface Known {
-  /** How many hold it; 0 for one that was released. */
+interface KnownPart {
+  /** The number of current holds; 0 after the release. */
   holders: number
   needles: readonly string[]
 }
 
 export class Redaction {
   readonly #needles = new Needles()
-  /** By the part of a secret. */
-  readonly #held = new Map<string, Known>()
-  /** In the order of their release: late lines, of an error that ends a request, can still contain them. */
-  readonly #released = new Map<string, Known>()
+  /** The parts of secrets in use. */
+  readonly #held = new Map<string, KnownPart>()
+  /** Released parts, the oldest first. Late log lines, about an error that ended a request, can still contain them. */
+  readonly #released = new Map<string, KnownPart>()
   #releasedNeedles = 0
 
   /**
-   * Redacts these until the result is disposed of, and for a while after. Hold a secret for as long as anything uses it.
-   * Values that are not strings, and short ones, are ignored.
+   * Redacts these secrets until the result is disposed of, and for a while after. Hold a secret while anything uses it. Ignores
+   * values that are not strings or are too short.
    */
   hold(...secrets: readonly unknown[]): Disposable {
     const parts = secrets.flatMap(secret => (typeof secret === 'string' ? partsOf(secret) : []))
@@ -38,12 +38,12 @@ export class Redaction {
     }
   }
 
-  /** How many texts are searched for: a bound of the memory that this takes. */
+  /** The number of texts to search for, which bounds the memory use. */
   get size(): number {
     return this.#needles.size
   }
 
-  /** The text with `[redacted]` in place of the secrets; takes time in proportion to its length. */
+  /** Replaces each secret with `[redacted]`, in time proportional to the length of the text. */
   redact = (text: string): string => {
     const spans = this.#needles.find(text)
     if (spans.length === 0) return text
@@ -57,13 +57,13 @@ export class Redaction {
     this.#held.set(part, known)
   }
 
-  #add(part: string): Known {
+  #add(part: string): KnownPart {
     const needles = [...new Set(formsOf(part).flatMap(needlesOf))]
     for (const needle of needles) this.#needles.add(needle)
     return { holders: 0, needles }
   }
 
-  #reclaim(part: string): Known | undefined {
+  #reclaim(part: string): KnownPart | undefined {
     const known = this.#released.get(part)
     if (known) this.#releasedNeedles -= known.needles.length
     this.#released.delete(part)
@@ -83,7 +83,7 @@ export class Redaction {
   }
 }
 
-/** A long text in pieces, so that each comparison is short; the last one overlaps the one before. */
+/** Splits a long text into needles, so that each comparison is short. The last two may overlap. */
 function needlesOf(form: string): string[] {
   const needles: string[] = []
   for (let start = 0; start < form.length; start += maxNeedleLength) {

@@ -4,35 +4,35 @@ import formats from 'ajv-formats'
 import type { ConfigSchema } from '../../adapters/contract.ts'
 import { AppError } from '../errors.ts'
 
-/** Problems that are told of; each costs the reader more than the server. */
+/** The maximum number of problems in one message. */
 const maxProblems = 10
-/** Characters of a name that somebody has made up. */
+/** Characters of an unknown property's name in a message. */
 const maxName = 100
-/** Characters of a secret; the longest in use, private keys with their certificates, have a third of it. */
+/** Characters of a secret. The longest in practice, a private key with its certificates, has a third of this. */
 const maxSecret = 32_768
 
 export type Config = Record<string, unknown>
 
-/** A provider's configuration as the server keeps it: what clients may see, and what they may not. */
+/** A provider's configuration, divided into what clients may see and what they may not. */
 export interface SplitConfig {
   open: Config
   secret: Config
 }
 
 export interface ConfigRules {
-  /** With defaults filled in. @throws INVALID_CONFIG naming each property that does not fit */
+  /** Validates a configuration and adds its defaults. @throws INVALID_CONFIG naming each invalid property */
   parse(config: unknown): Config
   split(config: Config): SplitConfig
   /**
-   * Names of the properties that differ and do not keep the secrets (see `keepsSecrets` in the contract): where there is
-   * one, what is stored of secrets may belong elsewhere.
+   * Returns the names of changed properties without `keepsSecrets` (see the contract). If there are any, the stored secrets may
+   * belong to another account or server.
    */
   movedBy(before: Config, after: Config): string[]
 }
 
-/** @throws Error where the schema itself is malformed: a fault of the adapter */
+/** @throws Error if the schema itself is malformed, which is a fault of the adapter */
 export function configRules(schema: ConfigSchema): ConfigRules {
-  // One for each: the schemas of two adapters may have the same `$id`.
+  // Each adapter has its own validator: two schemas may have the same `$id`.
   const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false })
   formats.default(ajv)
   const validate: ValidateFunction<Config> = ajv.compile({ ...schema, additionalProperties: false })

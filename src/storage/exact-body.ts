@@ -2,13 +2,14 @@ import { type Readable, Transform } from 'node:stream'
 import { fault } from './validate-entry.ts'
 
 /**
- * The same bytes, failing where they are not `size` (null: unknown): of what a back end cut short, no other may take the
- * rest for the whole. Fails with BACK_END_FAULT, or as `body` does; whoever destroys it destroys `body`, too.
+ * Returns a stream with the bytes of `body` that fails unless there are exactly `size` of them (null: unknown), so that
+ * nobody mistakes a truncated file for a whole one. Fails with BACK_END_FAULT, or as `body` does. Destroying it also destroys
+ * `body`.
  */
 export function exactBody(body: Readable, size: number | null): Readable {
   let received = 0
   const check = new Transform({
-    // A stream of bytes would throw at whoever writes other things to it, where nobody catches it.
+    // In object mode, so that `transform` reports values that are no bytes. A stream of bytes would throw uncaught.
     writableObjectMode: true,
     writableHighWaterMark: 1,
     transform(chunk: unknown, _encoding, done) {
@@ -26,7 +27,7 @@ export function exactBody(body: Readable, size: number | null): Readable {
     if (!body.readableEnded) check.destroy(fault('a body that ended before its end'))
   })
   check.once('close', () => body.destroy())
-  // It may fail before anybody reads it, who then finds it failed.
+  // The body may fail before it is read. The first read then reports the error.
   check.on('error', () => {})
   return body.pipe(check)
 }

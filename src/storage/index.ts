@@ -1,4 +1,4 @@
-/** Opens connected providers, once for each version of their configuration, and hands out locations in them. */
+/** Opens each provider once per version of its configuration, and returns locations in it. */
 import type { Call, Host, Network, StorageProvider } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
 import type { Grant } from '../auth/policy.ts'
@@ -22,9 +22,9 @@ import { createWriteTracker } from './write-tracker.ts'
 
 export interface Storage {
   readonly adapters: AdapterRegistry
-  /** All that is under way in locations. */
+  /** The work that runs in locations. */
   readonly activeGrants: ActiveGrants
-  /** For OAuth flows, which belong to no opened provider. */
+  /** For OAuth flows, which run before a provider is opened. */
   readonly network: Network
   /** The record behind a grant. @throws NOT_FOUND */
   readonly record: FindRecord
@@ -32,13 +32,13 @@ export interface Storage {
   readAt(grant: Grant): Promise<ReadLocation>
   /** @throws as `readAt` */
   writeAt(grant: Grant<'write'>): Promise<WriteLocation>
-  /** The provider itself, for what is asked of it as a whole. @throws as `readAt` */
+  /** Opens the provider for calls that concern no path, such as `quota`. @throws as `readAt` */
   provider(record: ProviderRecord): Promise<StorageProvider>
-  /** Asks a provider what moves no file content. @throws UNAVAILABLE after a time, BACK_END_FAULT, ... */
-  ask<T>(signal: AbortSignal | null, question: (call: Call) => Promise<T>): Promise<T>
+  /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
+  ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>): Promise<T>
   /**
-   * Opens a configuration that is not in use (yet), with the tokens of `record`, and closes it again after `use`, which
-   * calls it through `ask` only.
+   * Opens a configuration that is not in use, with the tokens of `record`, and closes it after `use`. `use` calls the provider
+   * only through `ask`.
    */
   tryOut<T>(
     adapter: Adapter,
@@ -47,11 +47,11 @@ export interface Storage {
     record?: ProviderRecord,
   ): Promise<T>
   readonly tokens: TokenStore
-  /** With secrets. @throws UNAVAILABLE where they were stored under another secret */
+  /** Returns the configuration with its secrets. @throws UNAVAILABLE if they were encrypted with another server secret */
   config(record: ProviderRecord): Config
-  /** Closes a provider that was disconnected. */
+  /** Closes a disconnected provider, an hour later: transfers may still use it. */
   forget(providerId: string): void
-  /** Closes what was opened; nothing follows. */
+  /** Closes all providers. The storage cannot be used afterwards. */
   close(): Promise<void>
 }
 
@@ -61,28 +61,28 @@ export interface StorageOptions {
   adapters: AdapterRegistry
   network: Network
   record: FindRecord
-  /** All work in locations is registered here, and checked by it. */
+  /** Registers all work in locations, and checks its grants. */
   activeGrants: ActiveGrants
-  /** Holds every secret for as long as an adapter has it. */
+  /** Redacts each secret from the log while an adapter has it. */
   redaction: Redactor
   warn: (message: string, details?: Record<string, unknown>) => void
-  /** Milliseconds for what moves no file content, opening and closing included. Default: a minute. */
+  /** Milliseconds for a call that moves no file content, also `open` and `close`. Default: a minute. */
   metadataTimeout?: number | undefined
-  /** Milliseconds in which nothing of a transfer moves at the back end. Default: five minutes. */
+  /** Milliseconds without progress of a transfer at the back end. Default: five minutes. */
   transferTimeout?: number | undefined
 }
 
 interface CachedProvider {
   version: number
   provider: Promise<ProviderContext>
-  /** Those that it was opened with. */
+  /** Redacts the secrets that the provider was opened with. */
   secrets: DisposableStack
 }
 
-/** Milliseconds that transfers under way may go on with a configuration that has changed, or is disconnected. */
+/** Milliseconds for which running transfers may use a configuration after it was changed or disconnected. */
 const closeDelay = 60 * 60 * 1000
 
-/** How many times as long a step may take that cannot be watched: an hour by default, as a copy of terabytes takes its time. */
+/** A step whose progress is invisible may take longer by this factor: an hour by default, for a copy of terabytes. */
 const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
@@ -91,7 +91,7 @@ export function createStorage(options: StorageOptions): Storage {
   const timeouts = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const cache = new Map<string, CachedProvider>()
   const tokens = createTokenStore({ db, secrets, redaction })
-  /** Of each provider as last read, which services use, too. */
+  /** The secrets of each provider as last read, for services too. */
   const redacted = new RedactedSecrets(redaction)
   const writeTracker = createWriteTracker({ db, secrets })
   const { exclusively } = createLocks(db)
@@ -122,12 +122,12 @@ export function createStorage(options: StorageOptions): Storage {
 
   function ask<T>(
     signal: AbortSignal | null,
-    question: (call: Call) => Promise<T>,
+    call: (call: Call) => Promise<T>,
     discard?: (late: T) => unknown,
   ): Promise<T> {
     const timeout = AbortSignal.timeout(metadataTimeout)
     const bounded = signal ? AbortSignal.any([signal, timeout]) : timeout
-    return callAdapter(bounded, () => question({ signal: bounded }), discard)
+    return callAdapter(bounded, () => call({ signal: bounded }), discard)
   }
 
   function openAdapter({ definition }: Adapter, settings: Config, host: Host): Promise<StorageProvider> {
@@ -135,7 +135,7 @@ export function createStorage(options: StorageOptions): Storage {
     return ask(null, open, late => late.close?.())
   }
 
-  /** Without a record there is nothing that anybody could have authorised. */
+  /** @param record undefined for a provider that is not stored yet, so has no tokens */
   function hostFor({ definition }: Adapter, settings: Config, record?: ProviderRecord): Host {
     const { oauth, type } = definition
     return {
@@ -146,7 +146,7 @@ export function createStorage(options: StorageOptions): Storage {
         try {
           return await tokens.accessToken(record, token => oauth.refresh(settings, token, network), options)
         } catch (error) {
-          // Else a database that does not answer would pass for a fault of the adapter.
+          // Otherwise a failure of the database would count as a fault of the adapter.
           if (!isStorageError(error)) throw toAppError(error)
           if (error.code === 'NEEDS_RECONNECT') await noteNeedsReconnect(record, error.message)
           throw error
@@ -170,12 +170,12 @@ export function createStorage(options: StorageOptions): Storage {
       secrets.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret)))
       const host = hostFor(adapter, settings, record)
       const provider = await openAdapter(adapter, settings, host).catch(cause => {
-        throw notNow(cause)
+        throw withoutDetails(cause)
       })
       return { id: record.id, provider, warn: host.warn, metadataTimeout, timeouts, activeGrants, writeTracker }
     })
     cache.set(record.id, { version: record.version, provider, secrets })
-    // A failure is not kept: the next call tries again.
+    // A failure is not cached: the next call tries again.
     provider.catch(() => {
       secrets.dispose()
       if (cache.get(record.id)?.provider === provider) cache.delete(record.id)
@@ -184,8 +184,8 @@ export function createStorage(options: StorageOptions): Storage {
     return provider
   }
 
-  function closeLater(gone: CachedProvider): void {
-    setTimeout(() => void closeOne(gone), closeDelay).unref()
+  function closeLater(removed: CachedProvider): void {
+    setTimeout(() => void closeOne(removed), closeDelay).unref()
   }
 
   async function closeProvider(provider: StorageProvider): Promise<void> {
@@ -197,7 +197,7 @@ export function createStorage(options: StorageOptions): Storage {
   }
 
   async function closeOne({ provider, secrets }: CachedProvider): Promise<void> {
-    // What could not be opened needs no closing.
+    // A provider that failed to open needs no closing.
     const opened = await provider.catch(() => null)
     if (opened) await closeProvider(opened.provider)
     secrets.dispose()
@@ -218,7 +218,7 @@ export function createStorage(options: StorageOptions): Storage {
       return new WriteLocation(await open(await record(grant)), grant)
     },
     provider: async record => (await open(record)).provider,
-    ask: (signal, question) => ask(signal, question),
+    ask: (signal, call) => ask(signal, call),
     tokens,
     async tryOut(adapter, settings, use, record) {
       using _held = redaction.hold(...Object.values(adapter.rules.split(settings).secret))
@@ -234,11 +234,11 @@ export function createStorage(options: StorageOptions): Storage {
       }
     },
     forget(providerId) {
-      const gone = cache.get(providerId)
+      const removed = cache.get(providerId)
       cache.delete(providerId)
       redacted.release(providerId)
       tokens.forget(providerId)
-      if (gone) closeLater(gone)
+      if (removed) closeLater(removed)
     },
     async close() {
       const all = [...cache.values()]
@@ -248,15 +248,15 @@ export function createStorage(options: StorageOptions): Storage {
   }
 }
 
-/** For those who can mend it; others are told less: see `fromAdapter`. */
+/** The message for administrators, who can fix the configuration. `fromAdapter` has the one for others. */
 function leadsToClosedAddress(cause: unknown): AppError {
   const message =
     'The configuration leads to an address that is closed to providers, as are link-local ones, the metadata services of clouds, multicast and 0.0.0.0: change it, or have the operator of the server open it with STOWAGE_ALLOW_NETWORKS.'
   return new AppError('INVALID_CONFIG', message, { cause })
 }
 
-/** What is wrong with a stored configuration is for those who can mend it: see `testProvider`. */
-function notNow(error: unknown): unknown {
+/** Hides the details of an invalid stored configuration. Administrators see them with `testProvider`. */
+function withoutDetails(error: unknown): unknown {
   if (!(error instanceof AppError) || error.reason !== 'INVALID_CONFIG') return error
   return new AppError('UNAVAILABLE', 'The provider cannot be opened now: an administrator who tests it is told why.', {
     cause: error,

@@ -1,7 +1,7 @@
 /**
- * A place in a provider that a grant was given for. It reaches itself and what lies below, nothing else: whoever holds
- * one cannot get at a path that the policy has not decided on. All that adapters answer is checked here, and all that
- * moves content is active in `running`, so that it ends when the grant no longer holds: it then fails with the reason.
+ * Locations: a provider and a path in it, opened with a grant. A location gives access to its path and what lies below,
+ * so no code can use a path that the policy has not decided on. It validates what adapters return. Methods that move
+ * content are registered in `ActiveGrants`: they fail with the reason when the grant ends.
  */
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
@@ -32,15 +32,15 @@ export interface ProviderContext {
   id: string
   provider: StorageProvider
   warn(message: string): void
-  /** Milliseconds for what moves no file content; a back end that takes longer counts as unavailable. */
+  /** Milliseconds for a call that moves no file content; a slower back end counts as unavailable. */
   metadataTimeout: number
-  /** For what moves content. */
+  /** For calls that move content. */
   timeouts: TransferTimeouts
   activeGrants: ActiveGrants
   writeTracker: WriteTracker
 }
 
-/** Of one page of a listing. */
+/** The maximum number of entries per page of a listing. */
 export const maxPageSize = 1000
 
 export class ReadLocation {
@@ -48,7 +48,7 @@ export class ReadLocation {
   readonly grant: Grant
   readonly path: StoragePath
 
-  /** @param path that of the grant, or one below it */
+  /** @param path the grant's path, or one below it */
   constructor(context: ProviderContext, grant: Grant, path: StoragePath = grant.path) {
     this.context = context
     this.grant = grant
@@ -72,8 +72,8 @@ export class ReadLocation {
   }
 
   /**
-   * Ids of the stored folders that the path lies in, also above the grant: nothing else is told of those.
-   * @param except folders that enclose this location of the same provider, too, are left out
+   * Returns the ids of the stored folders that the path lies in. Looks above the grant, but reveals only ids.
+   * @param except a location whose own enclosing folders are left out if it has the same provider
    */
   enclosingIds(signal: AbortSignal, except: ReadLocation): Promise<ReadonlySet<string>> {
     const known = except.providerId === this.providerId ? except.path : null
@@ -91,12 +91,12 @@ export class ReadLocation {
     const limit = Math.min(page.limit, maxPageSize)
     const cursor = page.cursor === null ? {} : { cursor: page.cursor }
     return this.metadata(signal, async call => {
-      const answer = await this.context.provider.list(this.path, { ...call, ...cursor, limit })
-      return checkPage(answer, { limit, cursor: page.cursor }, this.context.warn)
+      const result = await this.context.provider.list(this.path, { ...call, ...cursor, limit })
+      return checkPage(result, { limit, cursor: page.cursor }, this.context.warn)
     })
   }
 
-  /** The body fails with why the grant no longer holds, as soon as that is known. */
+  /** Opens the content of a file. The body fails with the reason as soon as the grant ends. */
   async read(
     signal: AbortSignal,
     options: { range?: ByteRange; ifMatch?: string } = {},
@@ -108,7 +108,7 @@ export class ReadLocation {
       callAdapter(
         bounded,
         async () => {
-          // Its signal lives as long as its body.
+          // Not `bounded`: this signal has to last as long as the body.
           const { body, entry } = await this.context.provider.read(this.path, { ...options, signal: active.signal })
           const checked = checkBody(body)
           try {
@@ -132,7 +132,7 @@ export class ReadLocation {
     return result
   }
 
-  /** Where the bytes are a file on this machine; else null. The handle is closed when the grant no longer holds. */
+  /** Opens a file of this machine, or returns null if the back end is elsewhere. The end of the grant closes the handle. */
   openFile(
     signal: AbortSignal,
     options: { ifMatch?: string } = {},
@@ -175,8 +175,9 @@ export class ReadLocation {
   }
 
   /**
-   * A link that reads the file without credentials for so many seconds, answered with these headers; null where the back
-   * end makes none.
+   * Returns a link that reads the file without credentials, or null if the back end supports none.
+   * @param expiresIn seconds
+   * @param answer headers of the response
    */
   presignRead(signal: AbortSignal, expiresIn: number, answer: LinkAnswer): Promise<Presigned | null> {
     return this.presigned(signal, { method: 'GET', expiresIn, answer })
@@ -195,8 +196,8 @@ export class ReadLocation {
     })
   }
 
-  /** For what moves content in one call. */
-  protected during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** Runs one call that moves content, until the grant ends. */
+  protected runGranted<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return this.context.activeGrants.run([this.grant], signal, work)
   }
 
@@ -217,7 +218,7 @@ export class WriteLocation extends ReadLocation {
     options: { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<CheckedEntry> {
     const { timeouts, provider, writeTracker } = this.context
-    return this.during(requestSignal, granted =>
+    return this.runGranted(requestSignal, granted =>
       writeWithTimeout(granted, body, timeouts, options.size, signal =>
         callAdapterForChange(signal, async () => {
           const written = await writeTracker.track(this.grant, this.path, unfinished =>
@@ -233,7 +234,7 @@ export class WriteLocation extends ReadLocation {
     )
   }
 
-  /** Where the back end itself holds unfinished writes; else null. */
+  /** Null if the back end cannot hold unfinished writes itself. */
   get resumable(): ResumableLocation | null {
     const { resumable } = this.context.provider
     if (!resumable) return null
@@ -243,7 +244,7 @@ export class WriteLocation extends ReadLocation {
     )
   }
 
-  /** A link that writes the file, whatever stands there; as `presignRead`. */
+  /** As `presignRead`, for a link that creates or replaces the file. */
   presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
     return this.presigned(signal, { method: 'PUT', expiresIn })
   }
@@ -262,30 +263,30 @@ export class WriteLocation extends ReadLocation {
     return this.metadata(signal, call => this.context.provider.delete(this.path, call))
   }
 
-  /** A directory and all beneath it in one call, where the back end can; else null. */
+  /** Deletes a directory and its content in one call, or returns null if the back end cannot. */
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.context
     if (!provider.deleteTree) return null
-    return this.during(requestSignal, granted =>
+    return this.runGranted(requestSignal, granted =>
       runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
       ),
     )
   }
 
-  /** One step at the back end; null where it cannot, and the bytes have to be copied. */
+  /** Moves in one step at the back end. Returns null if it cannot, so that the caller copies instead. */
   async moveTo(
-    target: WriteLocation,
+    destination: WriteLocation,
     signal: AbortSignal,
     options: { overwrite: boolean },
   ): Promise<CheckedEntry | null> {
     const { provider } = this.context
     const move = provider.move?.bind(provider)
-    if (!target.sharesBackEnd(this) || !move) return null
-    return target.inOneStep(this, signal, call => move(this.path, target.path, { ...options, ...call }))
+    if (!destination.sharesBackEnd(this) || !move) return null
+    return destination.inOneStep(this, signal, call => move(this.path, destination.path, { ...options, ...call }))
   }
 
-  /** A file, inside the back end; null where it cannot. */
+  /** Copies a file inside the back end. Returns null if it cannot. */
   async copyFrom(
     source: ReadLocation,
     signal: AbortSignal,

@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts'
 /** Finds the record behind a grant. @throws NOT_FOUND */
 export type FindRecord = (grant: Pick<Grant, 'providerId' | 'workspaceId'>) => Promise<ProviderRecord>
 
-/** Lookups that come together share one query. */
+/** Concurrent lookups share one query. */
 export function createFindRecord(db: Database): FindRecord {
   const find = batched(async (ids: readonly string[]) => {
     return new Map((await findProviders(db, ids)).map(record => [record.id, record]))

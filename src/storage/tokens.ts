@@ -1,4 +1,4 @@
-/** OAuth tokens of connected providers: stored encrypted, refreshed once for all who wait, on all replicas. */
+/** OAuth tokens of connected providers. They are stored encrypted, and one refresh serves all callers on all replicas. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type OAuthFlow, StorageError, type Tokens } from '../../adapters/contract.ts'
 import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
@@ -17,34 +17,34 @@ import { fromAdapter, isStorageError } from './errors.ts'
 import { RedactedSecrets, type Redactor } from './redacted-secrets.ts'
 import { fault } from './validate-entry.ts'
 
-/** How to get a new access token for one provider. */
+/** Requests new tokens for one provider from its vendor. */
 export type Refresh = (refreshToken: string) => Promise<Tokens>
 
 export interface TokenStore {
-  /** @throws NEEDS_RECONNECT, UNAVAILABLE and others as StorageError; BACK_END_FAULT; what the database throws */
+  /** @throws NEEDS_RECONNECT, UNAVAILABLE and others as StorageError; BACK_END_FAULT; errors of the database */
   accessToken(
     provider: Pick<ProviderRecord, 'id' | 'version'>,
     refresh: Refresh,
     options?: { rejected?: string },
   ): Promise<string>
-  /** In place of those that are there; within the transaction of `trx`. */
+  /** Replaces the stored tokens, in the transaction of `trx`. */
   put(trx: Database, providerId: string, tokens: Tokens): Promise<void>
-  /** Ends the consent; within the transaction of `trx`. What a refresh under way gets is not kept. */
+  /** Deletes the tokens, in the transaction of `trx`. A running refresh then discards its result. */
   remove(trx: Database, providerId: string): Promise<void>
-  /** Drops what this server remembers of a provider that was disconnected. */
+  /** Clears this server's cache for a disconnected provider. */
   forget(providerId: string): void
 }
 
-/** Milliseconds that a token must still be good for. */
-const margin = 60_000
-/** Milliseconds for the vendor to answer. */
+/** Milliseconds for which a returned token is valid at least. */
+const minValidity = 60_000
+/** Milliseconds for the vendor's response. */
 const vendorTimeout = 30_000
-/** Milliseconds after which a refresh counts as given up, as its server has died. */
+/** Milliseconds after which another server may take over a refresh: the first one was killed. */
 const lease = vendorTimeout + 5000
-/** Milliseconds between two looks at whether another server is done. */
+/** Milliseconds between checks whether another server has finished its refresh. */
 const pollInterval = 200
-/** Milliseconds for which nobody asks the vendor again with what it has refused. */
-const refusalKept = 60_000
+/** Milliseconds for which a refused refresh token is not sent to the vendor again. */
+const refusalTime = 60_000
 
 interface Refusal {
   refreshToken: string
@@ -56,8 +56,8 @@ interface Refusal {
 export function createTokenStore(options: { db: Database; secrets: Secrets; redaction: Redactor }): TokenStore {
   const { db, secrets, redaction } = options
   const redacted = new RedactedSecrets(redaction)
-  /** Of the version that they were asked for: another one may have another person's consent. */
-  const known = new Map<string, { version: number; tokens: Tokens }>()
+  /** Tokens with the version of the provider's configuration: a later one may have another person's consent. */
+  const cache = new Map<string, { version: number; tokens: Tokens }>()
   const renewals = new Map<string, Promise<Tokens>>()
   const refusals = new Map<string, Refusal>()
 
@@ -82,26 +82,26 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
     const refusal = refusals.get(providerId)
     if (refusal?.refreshToken === refreshToken && performance.now() < refusal.until) throw refusal.error
     try {
-      // A vendor that sends no new refresh token means: keep the old one (RFC 6749, section 6).
+      // Without a new refresh token in the response, the old one stays valid (RFC 6749, section 6).
       return { refreshToken, ...checkTokens(await withVendorTimeout(refresh(refreshToken))) }
     } catch (error) {
       if (isStorageError(error) && error.code === 'NEEDS_RECONNECT') {
-        refusals.set(providerId, { refreshToken, error, until: performance.now() + refusalKept })
+        refusals.set(providerId, { refreshToken, error, until: performance.now() + refusalTime })
       }
       throw isStorageError(error) ? error : fromAdapter(error)
     }
   }
 
   /**
-   * One server asks the vendor and all others wait for what it stores. No connection to the database is held meanwhile:
-   * vendors that do not answer would use them all up.
+   * Refreshes the tokens. One server asks the vendor, and the others wait for the tokens that it stores. The wait holds no
+   * connection to the database: slow vendors would otherwise exhaust the pool.
    */
   async function renew(providerId: string, refresh: Refresh, rejected: string | undefined): Promise<Tokens> {
     for (;;) {
       const stored = await findProviderTokens(db, providerId)
       if (!stored) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider yet.')
       const current = open(providerId, stored)
-      if (isGood(current, rejected)) return current
+      if (isUsable(current, rejected)) return current
       const { refreshToken } = current
       if (!refreshToken) throw new StorageError('NEEDS_RECONNECT', 'The authorization has ended: give it again.')
       if (!(await claimRefresh(db, providerId, stored.sealed, lease))) {
@@ -124,20 +124,20 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
     remove: deleteProviderTokens,
 
     forget(providerId) {
-      known.delete(providerId)
+      cache.delete(providerId)
       refusals.delete(providerId)
       redacted.release(providerId)
     },
 
     async accessToken({ id: providerId, version }, refresh, { rejected } = {}) {
-      const current = known.get(providerId)
-      if (current?.version === version && isGood(current.tokens, rejected)) return current.tokens.accessToken
+      const current = cache.get(providerId)
+      if (current?.version === version && isUsable(current.tokens, rejected)) return current.tokens.accessToken
       const key = `${providerId}/${version}/${rejected ?? ''}`
       const renewal = renewals.get(key) ?? renew(providerId, refresh, rejected)
       renewals.set(key, renewal)
       try {
         const tokens = await renewal
-        known.set(providerId, { version, tokens })
+        cache.set(providerId, { version, tokens })
         return tokens.accessToken
       } finally {
         if (renewals.get(key) === renewal) renewals.delete(key)
@@ -146,7 +146,7 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
   }
 }
 
-/** Holds what an adapter's OAuth flow answers to the contract. @throws BACK_END_FAULT */
+/** Validates the tokens that an adapter's OAuth flow returns. @throws BACK_END_FAULT */
 export function checkTokens(tokens: Tokens): Tokens {
   const { accessToken, refreshToken, expiresAt } = tokens
   const isToken = (value: unknown) => typeof value === 'string' && value !== ''
@@ -162,8 +162,8 @@ export function withVendorTimeout<T>(response: Promise<T>): Promise<T> {
   return withTimeout(response, vendorTimeout, () => new StorageError('UNAVAILABLE', message))
 }
 
-function isGood(tokens: Tokens, rejected: string | undefined): boolean {
-  return tokens.accessToken !== rejected && tokens.expiresAt.getTime() - Date.now() > margin
+function isUsable(tokens: Tokens, rejected: string | undefined): boolean {
+  return tokens.accessToken !== rejected && tokens.expiresAt.getTime() - Date.now() > minValidity
 }
 
 export function needsAuthorization<Config>(flow: OAuthFlow<Config> | undefined, config: Config): boolean {

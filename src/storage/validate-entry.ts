@@ -5,16 +5,16 @@ import type { ChecksumAlgorithm, Entry, ListPage, Quota } from '../../adapters/c
 import { isName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 
-/** What an adapter says of an entry, found to be possible. */
+/** An entry that an adapter returned, after validation. */
 export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums' | 'fileId'>>> & {
   readonly checksums: Readonly<Partial<Record<ChecksumAlgorithm, string>>>
-  /** Names the stored object, for comparison only: never shown, as it may hold the address of the back end. */
+  /** Identifies the stored object, for comparison only. It may contain the back end's address, so it is never shown. */
   readonly fileId: string | null
 }
 
 /** Characters; the contract's bound. */
 const maxCursorLength = 1024
-/** The same. */
+/** Characters; the contract's bound. */
 const maxFileIdLength = 2048
 const etagPattern = /^[\x21\x23-\x7e]{1,256}$/
 const mimePattern = /^[\w.+-]{1,127}\/[\w.+-]{1,127}(?:;.{0,200})?$/
@@ -22,8 +22,7 @@ const hexPattern = /^[0-9a-f]{8,128}$/
 const algorithms: readonly ChecksumAlgorithm[] = ['md5', 'sha1', 'sha256', 'crc32c']
 
 /**
- * Holds an adapter's answer to the contract. What only describes (etag, type, checksums, time, id) is dropped where it is
- * malformed; what bytes and paths hang on is refused.
+ * Validates an entry. Drops malformed metadata (etag, type, checksums, time, id), and rejects a malformed kind or size.
  * @throws BACK_END_FAULT
  */
 export function checkEntry(entry: Entry, name: string): CheckedEntry {
@@ -50,15 +49,15 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
 }
 
 /**
- * Entries whose names no path can hold are left out and reported: they could neither be opened nor trusted.
+ * Validates a page of a listing. Leaves out entries whose names cannot be part of a path, with a warning.
  * @throws BACK_END_FAULT
  */
 export function checkPage(
   page: ListPage,
-  asked: { limit: number; cursor: string | null },
+  request: { limit: number; cursor: string | null },
   warn: (message: string) => void,
 ): { entries: CheckedEntry[]; cursor: string | null } {
-  if (!Array.isArray(page.entries) || page.entries.length > asked.limit) throw fault('a page that is too long')
+  if (!Array.isArray(page.entries) || page.entries.length > request.limit) throw fault('a page that is too long')
   const entries = page.entries.filter(({ name }) => isName(name)).map(entry => checkEntry(entry, entry.name))
   const hidden = page.entries.length - entries.length
   if (hidden > 0) warn(`Left out of a listing, since no path can hold their names: ${hidden}.`)
@@ -66,7 +65,7 @@ export function checkPage(
   if (cursor !== null && (typeof cursor !== 'string' || cursor === '' || cursor.length > maxCursorLength)) {
     throw fault('a malformed cursor')
   }
-  if (cursor !== null && cursor === asked.cursor) throw fault('the cursor that it was asked with')
+  if (cursor !== null && cursor === request.cursor) throw fault('the cursor that it was asked with')
   return { entries, cursor }
 }
 
@@ -81,7 +80,7 @@ export function checkQuota(quota: Quota | undefined): Quota {
 /** @throws BACK_END_FAULT */
 export function checkBody(body: unknown): Readable {
   if (!(body instanceof Readable)) throw fault('a body that is no stream')
-  // An abort may end it before anybody reads: without a listener that would end the server.
+  // An abort may fail the body before it is read. Without a listener, the error would end the process.
   return body.on('error', () => {})
 }
 
@@ -92,15 +91,15 @@ export function checkHandle(handle: FileHandle): FileHandle & EventEmitter {
   return handle
 }
 
-/** A request that the back end takes without credentials: with exactly these headers. */
+/** A request that the back end accepts without credentials, with exactly these headers. */
 export interface Presigned {
   url: URL
   headers: Readonly<Record<string, string>>
 }
 
 /** @throws BACK_END_FAULT */
-export function checkPresigned(answer: unknown): Presigned {
-  const { url, headers = {} } = Object(answer)
+export function checkPresigned(link: unknown): Presigned {
+  const { url, headers = {} } = Object(link)
   if (!(url instanceof URL) || !/^https?:$/.test(url.protocol)) throw fault('a link that is none')
   const texts = Object.entries(Object(headers)).map(([name, value]) => [name, String(value)] as const)
   return { url, headers: Object.fromEntries(texts) }

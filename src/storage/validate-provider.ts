@@ -6,7 +6,7 @@ const optionalMethods = ['deleteTree', 'openFile', 'copy', 'move', 'quota', 'pre
 const storedChecksums: ReadonlySet<unknown> = new Set(['md5', 'sha1', 'sha256'])
 const resumableMethods = ['begin', 'append', 'complete', 'abort'] as const
 
-/** Holds what an adapter's `open` hands back to the contract, as far as it can be seen. @throws BACK_END_FAULT */
+/** Validates what an adapter's `open` returns, as far as possible without calling it. @throws BACK_END_FAULT */
 export function checkProvider(provider: StorageProvider): StorageProvider {
   if (typeof provider !== 'object' || provider === null) throw fault('no provider')
   for (const name of methods) requireFunction(name, provider[name])

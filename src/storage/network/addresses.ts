@@ -1,21 +1,21 @@
-/** Addresses that no provider is connected to: behind them are the machine's own and the cloud's, not a back end. */
+/** The addresses that providers cannot connect to, because services of the machine or its cloud listen there. */
 import { BlockList, isIP } from 'node:net'
 
 export interface ClosedAddresses {
-  /** `address` as DNS or the socket has it: an IP address, perhaps with a zone (`fe80::1%eth0`). */
+  /** @param address an IP address from DNS or a socket, perhaps with a zone (`fe80::1%eth0`) */
   includes(address: string): boolean
 }
 
 export interface Networks {
-  /** Opened again, though closed below or by `deny`: `169.254.10.0/24`, `10.0.0.1`. */
+  /** Exceptions from the closed addresses and from `deny`: `169.254.10.0/24`, `10.0.0.1`. */
   allow?: readonly string[]
-  /** Closed, too. */
+  /** Closed in addition. */
   deny?: readonly string[]
 }
 
 /** https://www.iana.org/assignments/iana-ipv4-special-registry, iana-ipv6-special-registry */
 const special = [
-  // "This network"; Linux takes 0.0.0.0 and :: for itself.
+  // "This network": on Linux, 0.0.0.0 and :: lead to the machine itself.
   '0.0.0.0/8',
   '::',
   // Link-local. Most clouds have their metadata service at 169.254.169.254, and AWS those of containers beside it.
@@ -49,7 +49,7 @@ export function closedAddresses({ allow = [], deny = [] }: Networks = {}): Close
     includes(address) {
       const bare = address.split('%', 1)[0] ?? ''
       const version = isIP(bare)
-      // What is no address cannot be decided on.
+      // Anything but an address is closed.
       if (version === 0) return true
       const family = version === 4 ? 'ipv4' : 'ipv6'
       return closed.check(bare, family) && !open.check(bare, family)
@@ -72,7 +72,7 @@ function listOf(networks: readonly string[]): BlockList {
   return list
 }
 
-/** IPv6 addresses that lead to an IPv4 one, and at which bit it begins. BlockList itself sees through `::ffff:0:0/96`. */
+/** Returns the IPv6 addresses that embed an IPv4 address, each with the bit at which it begins. BlockList itself handles `::ffff:0:0/96`. */
 function embeddings(address: string): [string, number][] {
   const hex = Buffer.from(address.split('.').map(Number)).toString('hex')
   return [

@@ -5,10 +5,10 @@ interface Dispatcher {
 }
 type DispatcherClass = new (options: { connect: { lookup: Guard['lookup'] } }) => Dispatcher
 
-/** Where undici, which is behind Node's `fetch`, keeps the dispatcher that all copies of it share. */
+/** The key under which undici, the implementation of Node's `fetch`, stores its global dispatcher. */
 const shared = Symbol.for('undici.globalDispatcher.1')
 
-/** The global `fetch` over guarded connections; redirects, too, come back to them. */
+/** Returns a `fetch` over guarded connections. Each redirect is checked, too. */
 export function guardedFetch(guard: Guard): typeof fetch {
   let dispatcher: Promise<Dispatcher> | undefined
   return async (input, init) => {
@@ -18,7 +18,7 @@ export function guardedFetch(guard: Guard): typeof fetch {
   }
 }
 
-/** @throws Error where this version of Node keeps it elsewhere: no way out is better than an open one */
+/** @throws Error if this version of Node stores the dispatcher elsewhere: an unguarded `fetch` must not run */
 async function createDispatcher(guard: Guard): Promise<Dispatcher> {
   // Node loads undici with the first use of `fetch`.
   await fetch('data:,')
@@ -34,7 +34,7 @@ async function createDispatcher(guard: Guard): Promise<Dispatcher> {
   }
   return new GuardedAgent({ connect: { lookup: guard.lookup } })
 
-  /** Of addresses, which no `lookup` is called for. */
+  /** Checks hosts that are addresses: Node calls no `lookup` for them. */
   function refusalOf(origin: string | URL | undefined): ClosedAddress | null {
     const { hostname } = new URL(origin ?? '')
     return guard.refusal(hostname.replace(/^\[|\]$/g, ''))

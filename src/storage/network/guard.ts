@@ -2,14 +2,14 @@ import { type LookupAddress, type LookupOptions, lookup as systemLookup } from '
 import { isIP } from 'node:net'
 import { closedAddresses, type Networks } from './addresses.ts'
 
-/** Of `dns.lookup`, asked for all addresses. */
+/** The form of `dns.lookup` that returns all addresses. */
 export type Resolve = (
   hostname: string,
   options: LookupOptions & { all: true },
   callback: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** Told by its code: adapters and libraries put it into errors of their own. */
+/** Recognize it by its code, with `isClosedAddress`: adapters and libraries wrap it in their own errors. */
 export class ClosedAddress extends Error {
   override name = 'ClosedAddress'
   readonly code = 'ERR_CLOSED_ADDRESS'
@@ -19,7 +19,7 @@ export class ClosedAddress extends Error {
   }
 }
 
-/** Causes within causes that are looked through. */
+/** The maximum number of nested causes to search. */
 const maxDepth = 8
 
 export function isClosedAddress(error: unknown, depth = maxDepth): boolean {
@@ -31,13 +31,13 @@ export function isClosedAddress(error: unknown, depth = maxDepth): boolean {
 type LookedUp = (error: Error | null, address: string | LookupAddress[], family?: number) => void
 
 export interface Guard {
-  /** Why no connection is made to this host; null for names, which `lookup` decides on. */
+  /** Returns the error for a host that is a closed address; null for open ones, and for names, which `lookup` checks. */
   refusal(host: string): ClosedAddress | null
-  /** For sockets: they get the very addresses that were decided on. */
+  /** For sockets, which then connect to exactly the addresses that were checked. */
   lookup(hostname: string, options: LookupOptions, callback: LookedUp): void
 }
 
-/** @param resolve in place of the system's resolver */
+/** @param resolve replaces the system's resolver */
 export function createGuard(networks: Networks, resolve: Resolve = systemLookup): Guard {
   const closed = closedAddresses(networks)
   return {

@@ -1,4 +1,4 @@
-/** The adapters' only way out: each connection is decided on by the address that it really goes to. */
+/** The only network access of adapters. It checks each connection by the address that it goes to, not by its name. */
 import { type AgentOptions, type ClientRequestArgs, Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions } from 'node:https'
 import type { Duplex } from 'node:stream'
@@ -38,14 +38,14 @@ class GuardedHttpsAgent extends HttpsAgent {
   }
 }
 
-/** Node looks no address up, only names: each of the two is decided on in its own place. */
+/** Checks a host that is an address here. Node calls `lookup` only for names, which checks those. */
 function connect(
   guard: Guard,
   target: ClientRequestArgs,
   onCreate: OnCreate | undefined,
   create: (target: ClientRequestArgs) => Created,
 ): Created {
-  // A path is a Unix socket of this machine.
+  // A socket path leads to a Unix socket of this machine.
   const refusal = target.socketPath ? new ClosedAddress(target.socketPath) : guard.refusal(target.host ?? 'localhost')
   if (!refusal) return create({ ...target, lookup: guard.lookup as NonNullable<ClientRequestArgs['lookup']> })
   if (!onCreate) throw refusal
@@ -53,7 +53,7 @@ function connect(
   return undefined
 }
 
-/** @param options.resolve in place of the system's resolver */
+/** @param options.resolve replaces the system's resolver */
 export function createNetwork({ resolve, ...networks }: Networks & { resolve?: Resolve } = {}): Network {
   const guard = createGuard(networks, resolve)
   return {
