@@ -20,6 +20,37 @@ export const apiVersion = 1
  */
 export type StoragePath = string & { readonly __storagePath: true }
 
+/** Splits `a/b/c` into `a`, `b` and `c`. The root has no segments. */
+export function segmentsOf(path: StoragePath): string[] {
+  return path === '' ? [] : path.split('/')
+}
+
+/** Joins segments to a path; no segments make the root. The inverse of `segmentsOf`. */
+export function joinSegments(segments: readonly string[]): StoragePath {
+  return segments.join('/') as StoragePath
+}
+
+/** Returns the last segment: `c` for `a/b/c`, the empty string for the root. */
+export function nameOf(path: StoragePath): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/** Returns the folder that holds the path: `a/b` for `a/b/c`. The parent of the root is the root. */
+export function parentOf(path: StoragePath): StoragePath {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/'))) as StoragePath
+}
+
+/** Returns every folder that contains the path, from the root down: the root, `a` and `a/b` for `a/b/c`; none for the root. */
+export function ancestorsOf(path: StoragePath): StoragePath[] {
+  const segments = segmentsOf(path)
+  return segments.map((_, depth) => joinSegments(segments.slice(0, depth)))
+}
+
+/** Returns the path of `name` in the folder `path`: `a/b` for `a` and `b`. It checks neither the name nor the length. */
+export function childOf(path: StoragePath, name: string): StoragePath {
+  return joinSegments([...segmentsOf(path), name])
+}
+
 export interface Entry {
   /** Leaf name, without `/`: adapters never build paths. The root's name is the empty string. */
   name: string

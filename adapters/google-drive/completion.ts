@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
-import { StorageError, type StorageErrorCode, type StoragePath } from '../contract.ts'
+import { StorageError, type StorageErrorCode, type StoragePath, segmentsOf } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import { type Chunk, requireWithin, type Stretch, unsent } from './chunks.ts'
 import { Destination, type Found, refuseOver, settleNew, type Tree } from './destination.ts'
 import { hasCode } from './errors.ts'
-import { isAside, segmentsOf, toStored } from './names.ts'
+import { isAside, toStored } from './names.ts'
 import { moveTo } from './transfer.ts'
 import { type Standing, UploadSession } from './upload.ts'
 

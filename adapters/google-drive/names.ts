@@ -1,4 +1,3 @@
-import type { StoragePath } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import { extensionOf, extensions } from './docs.ts'
 
@@ -102,12 +101,4 @@ export function pick(files: readonly DriveFile[], name: string): DriveFile | und
   if (first) return first
   const twin = parseTwinName(name)
   return twin && files.find(file => file.id.endsWith(twin.idEnd) && plainName(file) === twin.plain)
-}
-
-export function segmentsOf(path: StoragePath): string[] {
-  return path === '' ? [] : path.split('/')
-}
-
-export function nameOf(path: StoragePath): string {
-  return path.slice(path.lastIndexOf('/') + 1)
 }

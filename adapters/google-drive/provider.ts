@@ -5,12 +5,14 @@ import {
   type Entry,
   type Host,
   type ListPage,
+  nameOf,
   type Quota,
   type ReadResult,
   type ResumableWrites,
   StorageError,
   type StoragePath,
   type StorageProvider,
+  segmentsOf,
 } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import type { Tree } from './destination.ts'
@@ -21,7 +23,7 @@ import { Folders } from './folders.ts'
 import { PathIds } from './ids.ts'
 import { listPage } from './list.ts'
 import { Locks } from './locks.ts'
-import { isFolder, nameOf, segmentsOf } from './names.ts'
+import { isFolder } from './names.ts'
 import { readFile } from './read.ts'
 import { resumableWrites } from './resumable.ts'
 import { copyFile, moveEntry } from './transfer.ts'

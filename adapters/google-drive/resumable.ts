@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
-import { type ResumableWrites, StorageError, type StoragePath } from '../contract.ts'
+import { nameOf, type ResumableWrites, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 import { chunkSize, requireWithin, unsent } from './chunks.ts'
 import { type Begun, Completion } from './completion.ts'
 import { refuseOver, refuseTooLarge, type Tree, targetFor } from './destination.ts'
 import { toEntry } from './entry.ts'
 import { hasCode, notAFile } from './errors.ts'
 import { told } from './files.ts'
-import { asideName, isAside, nameOf, segmentsOf, toStored } from './names.ts'
+import { asideName, isAside, toStored } from './names.ts'
 import { UploadSession } from './upload.ts'
 
 interface State extends Begun {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FileHandle } from 'node:fs/promises'
-import { StorageError, type StoragePath } from '../contract.ts'
+import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 
 /** Holds unfinished writes. Hidden and refused at every level, as another provider's root may lie below this one's. */
 export const stagingName = '.stowage-staging'
@@ -13,8 +13,9 @@ export function isReserved(name: string): boolean {
   return name.length === stagingName.length && name.toLowerCase() === stagingName
 }
 
-export function segmentsOf(path: StoragePath): string[] {
-  const segments = path === '' ? [] : path.split('/')
+/** @throws INVALID_PATH */
+export function requireSegments(path: StoragePath): string[] {
+  const segments = segmentsOf(path)
   for (const segment of segments) {
     // The host lets none of these through; a mistake there must not become a way out of the root.
     if (segment === '' || segment === '.' || segment === '..' || segment.includes('\0')) {
@@ -32,7 +33,7 @@ export function segmentsOf(path: StoragePath): string[] {
 
 /** @throws INVALID_PATH for the root, which has no parent */
 export function splitPath(path: StoragePath): { parents: string[]; name: string } {
-  const parents = segmentsOf(path)
+  const parents = requireSegments(path)
   const name = parents.pop()
   if (name === undefined) throw new StorageError('INVALID_PATH', 'This cannot be done to the root folder.')
   return { parents, name }

@@ -17,7 +17,7 @@ import {
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound, toStorageError, translated } from './errors.ts'
 import { listPage } from './list.ts'
-import { inside, segmentsOf, self, splitPath } from './names.ts'
+import { inside, requireSegments, self, splitPath } from './names.ts'
 import { FileBody, openFile, positionsOf } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
@@ -62,7 +62,7 @@ export class LocalProvider implements StorageProvider {
     return translated(async () => {
       try {
         const selection = { cursor, limit, signal, onInvalidNames }
-        return await this.#inDirectory(segmentsOf(path), signal, directory => listPage(directory, selection))
+        return await this.#inDirectory(requireSegments(path), signal, directory => listPage(directory, selection))
       } catch (error) {
         if (!(error instanceof StorageError && hasErrno(error.cause, 'ENOTDIR'))) throw error
         // A file, unless it is not there or a link, which says so here.

@@ -5,12 +5,13 @@ import {
   type Call,
   type Entry,
   type ListPage,
+  nameOf,
   type ReadResult,
   StorageError,
   type StoragePath,
   type StorageProvider,
 } from '../contract.ts'
-import { type File, nameOf, newId, nodeBytes, put, segmentsOf, Tree, toEntry } from './tree.ts'
+import { type File, newId, nodeBytes, put, requireSegments, Tree, toEntry } from './tree.ts'
 
 /**
  * The smallest provider that keeps the whole contract. It has the methods that every provider has and leaves out the
@@ -85,7 +86,7 @@ export class MemoryProvider implements StorageProvider {
       signal.throwIfAborted()
       // Again, as others were served while the body came in. Nothing awaits from here on, so look and set are one step.
       const replaced = this.#refuseTaken(path, overwrite)
-      const parent = this.#tree.makeDirectory(segmentsOf(path).slice(0, -1), 'NOT_A_DIRECTORY')
+      const parent = this.#tree.makeDirectory(requireSegments(path).slice(0, -1), 'NOT_A_DIRECTORY')
       const size = reserved - nodeBytes
       const etag = `${this.#etagPrefix}-${++this.#writes}`
       const file: File = {
@@ -112,8 +113,8 @@ export class MemoryProvider implements StorageProvider {
   async delete(path: StoragePath, { signal }: Call): Promise<void> {
     signal.throwIfAborted()
     if (path === '') throw new StorageError('INVALID_PATH', 'The root folder cannot be deleted.')
-    const parent = this.#tree.lookUp(segmentsOf(path).slice(0, -1))
-    const node = this.#tree.lookUp(segmentsOf(path))
+    const parent = this.#tree.lookUp(requireSegments(path).slice(0, -1))
+    const node = this.#tree.lookUp(requireSegments(path))
     if (parent?.kind !== 'directory' || !node) return
     if (node.kind === 'directory' && node.children.size > 0) {
       throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
@@ -126,7 +127,7 @@ export class MemoryProvider implements StorageProvider {
   async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
     signal.throwIfAborted()
     if (exclusive) this.#refuseTaken(path, false)
-    this.#tree.makeDirectory(segmentsOf(path), 'ALREADY_EXISTS')
+    this.#tree.makeDirectory(requireSegments(path), 'ALREADY_EXISTS')
   }
 
   async quota({ signal }: Call): Promise<{ used: number; total: number }> {
@@ -136,7 +137,7 @@ export class MemoryProvider implements StorageProvider {
 
   /** Returns the file that a write to `path` replaces. */
   #refuseTaken(path: StoragePath, overwrite: boolean): File | undefined {
-    const node = this.#tree.lookUp(segmentsOf(path))
+    const node = this.#tree.lookUp(requireSegments(path))
     if (node && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
     if (node?.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
     return node

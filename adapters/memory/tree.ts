@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Entry, StorageError, type StoragePath } from '../contract.ts'
+import { type Entry, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 
 export interface File {
   kind: 'file'
@@ -40,7 +40,7 @@ export class Tree {
   }
 
   find(path: StoragePath): File | Directory {
-    const node = this.lookUp(segmentsOf(path))
+    const node = this.lookUp(requireSegments(path))
     if (!node) throw new StorageError('NOT_FOUND', 'There is nothing at this path.')
     return node
   }
@@ -74,16 +74,13 @@ export function put(parent: Directory, name: string, node: File | Directory): vo
   parent.modifiedAt = new Date()
 }
 
-export function segmentsOf(path: StoragePath): string[] {
-  const names = path === '' ? [] : path.split('/')
+/** @throws INVALID_PATH */
+export function requireSegments(path: StoragePath): string[] {
+  const names = segmentsOf(path)
   if (names.some(name => Buffer.byteLength(name) > maxNameBytes)) {
     throw new StorageError('INVALID_PATH', `A name may have at most ${maxNameBytes} bytes.`)
   }
   return names
-}
-
-export function nameOf(path: StoragePath): string {
-  return path.slice(path.lastIndexOf('/') + 1)
 }
 
 export function toEntry(name: string, node: File | Directory): Entry {

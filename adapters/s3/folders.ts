@@ -1,7 +1,7 @@
-import { type Entry, StorageError, type StoragePath } from '../contract.ts'
+import { ancestorsOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../contract.ts'
 import { type Bucket, isPrecondition } from './bucket.ts'
 import { fileEntry, folderEntry } from './entry.ts'
-import { type Keys, nameOf, parentOf, parentsOf } from './keys.ts'
+import type { Keys } from './keys.ts'
 import type { Conditions } from './probe.ts'
 
 /** Milliseconds that a parent which was no file is taken for none again: many files go into one folder at a time. */
@@ -60,7 +60,9 @@ export class Folders {
   /** @throws NOT_A_DIRECTORY */
   async refuseFilesAbove(path: StoragePath, signal: AbortSignal): Promise<void> {
     const now = performance.now()
-    const unknown = parentsOf(path).filter(parent => (this.#noFiles.get(parent) ?? 0) < now)
+    const unknown = ancestorsOf(path)
+      .slice(1)
+      .filter(parent => (this.#noFiles.get(parent) ?? 0) < now)
     const heads = await Promise.all(unknown.map(parent => this.#bucket.head(this.#keys.file(parent), signal)))
     const blocking = unknown.find((_, i) => heads[i] !== undefined)
     if (blocking !== undefined) {

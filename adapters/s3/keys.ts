@@ -1,4 +1,4 @@
-import { StorageError, type StoragePath } from '../contract.ts'
+import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 
 /**
  * Bytes of UTF-8. Amazon takes 1,024; one less, so that there could be a folder of the same name, whose key ends in `/`.
@@ -28,7 +28,7 @@ export class Keys {
 
   #key(path: StoragePath): string {
     // The host lets none of these through; a mistake there must not become a way out of the prefix.
-    if (path.split('/').some(name => !isName(name))) {
+    if (segmentsOf(path).some(name => !isName(name))) {
       throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or holds a NUL.')
     }
     const key = this.base + path
@@ -52,20 +52,6 @@ export function isName(name: string): boolean {
   return (
     name !== '' && name !== '.' && name !== '..' && !name.includes('/') && !name.includes('\0') && name.isWellFormed()
   )
-}
-
-export function nameOf(path: StoragePath): string {
-  return path.slice(path.lastIndexOf('/') + 1)
-}
-
-export function parentOf(path: StoragePath): StoragePath {
-  return path.slice(0, Math.max(0, path.lastIndexOf('/'))) as StoragePath
-}
-
-/** Every folder above, without the root: `a`, `a/b` for `a/b/c`. */
-export function parentsOf(path: StoragePath): StoragePath[] {
-  const names = path.split('/').slice(0, -1)
-  return names.map((_, depth) => names.slice(0, depth + 1).join('/') as StoragePath)
 }
 
 /** The value of `x-amz-copy-source`. */

@@ -6,6 +6,7 @@ import {
   type Host,
   type LinkAnswer,
   type ListPage,
+  nameOf,
   type ReadResult,
   type ResumableWrites,
   StorageError,
@@ -19,7 +20,7 @@ import type { S3Settings } from './config.ts'
 import { copyObject } from './copy.ts'
 import { fileEntry } from './entry.ts'
 import { Folders, taken } from './folders.ts'
-import { Keys, nameOf } from './keys.ts'
+import { Keys } from './keys.ts'
 import { linkToRead, linkToWrite } from './links.ts'
 import { listPage } from './list.ts'
 import { maxFileSize } from './parts.ts'

@@ -1,11 +1,11 @@
 // @ts-check
 /** Files in a SQLite database: bytes in pieces, and one row for each file and folder. */
-/** @import { AdapterDefinition, Entry, StorageProvider } from 'stowage/adapter' */
+/** @import { AdapterDefinition, Entry, StoragePath, StorageProvider } from 'stowage/adapter' */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { addAbortSignal, Readable } from 'node:stream'
-import { StorageError } from 'stowage/adapter'
+import { nameOf, parentOf, StorageError } from 'stowage/adapter'
 
 const schema = `
   pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000;
@@ -168,7 +168,7 @@ class SqliteProvider {
     return { name, kind: 'file', size, modifiedAt, etag: version, mimeType: type, fileId }
   }
 
-  /** The file that a write to `path` replaces. @param {string} path @param {boolean} overwrite */
+  /** The file that a write to `path` replaces. @param {StoragePath} path @param {boolean} overwrite */
   #refuseTaken(path, overwrite) {
     const row = lookUp(this.db, path)
     if (row && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something of this name.')
@@ -176,7 +176,7 @@ class SqliteProvider {
     return row
   }
 
-  /** With its parents. @param {string} path @param {'ALREADY_EXISTS' | 'NOT_A_DIRECTORY'} overFile */
+  /** With its parents. @param {StoragePath} path @param {'ALREADY_EXISTS' | 'NOT_A_DIRECTORY'} overFile */
   #makeFolder(path, overFile) {
     if (path === '') return
     const row = lookUp(this.db, path)
@@ -206,26 +206,16 @@ class SqliteProvider {
  * @typedef {{ parent: string, name: string, version: string | null, size: number, modified: number | null, type: string | null }} Row
  */
 
-/** @param {DatabaseSync} db @param {string} path @returns {Row | undefined} */
+/** @param {DatabaseSync} db @param {StoragePath} path @returns {Row | undefined} */
 function lookUp(db, path) {
   if (path === '') return { parent: '', name: '', version: null, size: 0, modified: null, type: null }
   const row = db.prepare('select * from entries where parent = ? and name = ?').get(parentOf(path), nameOf(path))
   return /** @type {Row | undefined} */ (row)
 }
 
-/** @param {DatabaseSync} db @param {string} path @returns {Row} */
+/** @param {DatabaseSync} db @param {StoragePath} path @returns {Row} */
 function find(db, path) {
   const row = lookUp(db, path)
   if (!row) throw new StorageError('NOT_FOUND', 'There is nothing at this path.')
   return row
-}
-
-/** @param {string} path */
-function parentOf(path) {
-  return path.slice(0, Math.max(0, path.lastIndexOf('/')))
-}
-
-/** @param {string} path */
-function nameOf(path) {
-  return path.slice(path.lastIndexOf('/') + 1)
 }

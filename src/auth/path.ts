@@ -1,7 +1,15 @@
-import type { StoragePath } from '../../adapters/contract.ts'
+import {
+  ancestorsOf,
+  joinSegments,
+  nameOf,
+  parentOf,
+  type StoragePath,
+  segmentsOf,
+  childOf as unboundedChildOf,
+} from '../../adapters/contract.ts'
 import { AppError } from '../errors.ts'
 
-export type { StoragePath }
+export { ancestorsOf, nameOf, parentOf, type StoragePath, segmentsOf }
 
 /** Bytes of UTF-8; Linux's PATH_MAX, and four times S3's longest key. */
 export const maxPathBytes = 4096
@@ -24,7 +32,7 @@ export function parsePath(text: string): StoragePath {
     const fault = segmentFault(segment)
     if (fault) throw invalid(fault)
   }
-  return segments.join('/') as StoragePath
+  return joinSegments(segments)
 }
 
 /**
@@ -58,36 +66,16 @@ export function formatPath(path: StoragePath): string {
   return `/${path}`
 }
 
-export function segmentsOf(path: StoragePath): string[] {
-  return path === root ? [] : path.split('/')
-}
-
 /** True where `path` is `base` or lies below it; `/backups` never holds `/backups-old`. */
 export function isWithin(path: StoragePath, base: StoragePath): boolean {
   return base === root || path === base || path.startsWith(`${base}/`)
 }
 
-/** Leaf name; empty for the root. */
-export function nameOf(path: StoragePath): string {
-  return path.slice(path.lastIndexOf('/') + 1)
-}
-
-export function parentOf(path: StoragePath): StoragePath {
-  return path.slice(0, Math.max(0, path.lastIndexOf('/'))) as StoragePath
-}
-
-/** Every folder that the path lies in, from the root down; none for the root. */
-export function ancestorsOf(path: StoragePath): StoragePath[] {
-  if (path === root) return []
-  const names = segmentsOf(path).slice(0, -1)
-  return [root, ...names.map((_, depth) => names.slice(0, depth + 1).join('/') as StoragePath)]
-}
-
-/** @throws INVALID_PATH where the whole grows too long */
+/** Returns the path of `name` in the folder `path`. @throws INVALID_PATH where the result is too long */
 export function childOf(path: StoragePath, name: string): StoragePath {
-  const child = path === root ? name : `${path}/${name}`
+  const child = unboundedChildOf(path, name)
   if (Buffer.byteLength(child) >= maxPathBytes) throw invalid(`A path has at most ${maxPathBytes} bytes.`)
-  return child as StoragePath
+  return child
 }
 
 function segmentFault(segment: string): string | null {
