@@ -1,23 +1,23 @@
 import { isWithin, parsePath, root, type StoragePath } from './path.ts'
 
 /**
- * Which providers, and where in them. With `all`, every provider of the workspace, also those connected later; else only
- * the listed ones, each inside its base path.
+ * The providers that a member or a key may access. `all` includes every provider of the workspace, also those connected
+ * later. Otherwise only the listed ones are included, each below its base path.
  */
 export type ProviderAccess = { all: true } | { all: false; basePaths: ReadonlyMap<string, StoragePath> }
 
-/** As stored in a `jsonb` column. */
+/** `ProviderAccess` as stored in a `jsonb` column. */
 export type StoredAccess = { all: true } | { all: false; restrictions: { providerId: string; basePath: string }[] }
 
 export const allProviders: ProviderAccess = { all: true }
 export const noProviders: ProviderAccess = { all: false, basePaths: new Map() }
 
-/** The top of what the access reaches in a provider; null where it reaches nothing. */
+/** Returns the topmost accessible path in a provider; null if the provider is not accessible. */
 export function basePathIn(access: ProviderAccess, providerId: string): StoragePath | null {
   return access.all ? root : (access.basePaths.get(providerId) ?? null)
 }
 
-/** What both reach. */
+/** Returns the access that both have. */
 export function intersectAccess(a: ProviderAccess, b: ProviderAccess): ProviderAccess {
   if (a.all) return b
   if (b.all) return a
@@ -31,7 +31,7 @@ export function intersectAccess(a: ProviderAccess, b: ProviderAccess): ProviderA
   return { all: false, basePaths }
 }
 
-/** True where all that `inner` reaches, now and later, `outer` reaches too. */
+/** Returns whether `outer` includes all of `inner`, now and after more providers are connected. */
 export function containsAccess(outer: ProviderAccess, inner: ProviderAccess): boolean {
   if (outer.all) return true
   if (inner.all) return false
@@ -49,7 +49,7 @@ export function storeAccess(access: ProviderAccess): StoredAccess {
   }
 }
 
-/** What cannot be read, as the column was altered by hand, grants nothing. */
+/** Parses stored access. A value that was altered by hand and is invalid grants nothing. */
 export function restoreAccess(stored: StoredAccess): ProviderAccess {
   if (stored.all === true) return allProviders
   try {

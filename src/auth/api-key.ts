@@ -7,7 +7,7 @@ const displayLength = 12
 const jwtPrefix = 'eyJ'
 const redacted = '[redacted]'
 
-/** `stw_` and 160 random bits as 40 hexadecimal characters. */
+/** Generates `stw_` followed by 160 random bits as 40 hexadecimal characters. */
 export function generateApiKey(): { key: string; keyHash: Buffer; displayPrefix: string } {
   const key = keyPrefix + randomBytes(20).toString('hex')
   return { key, keyHash: hashToken(key), displayPrefix: key.slice(0, displayLength) }
@@ -17,7 +17,7 @@ export function isApiKey(token: string): boolean {
   return keyPattern.test(token)
 }
 
-/** Replaces API keys and JWTs anywhere in the text, in time that grows with its length alone. */
+/** Replaces API keys and JWTs anywhere in the text, in linear time. */
 export function redactTokens(text: string): string {
   return text.replace(/[\w.-]+/g, word => redactJwt(word).replace(/stw_\w{8,}/g, redacted))
 }
@@ -27,7 +27,7 @@ function redactJwt(word: string): string {
   return start < 0 ? word : word.slice(0, start) + redacted
 }
 
-/** Where the first `eyJ<something>.<something>` begins, or -1. Each character is read once. */
+/** Returns the index of the first `eyJ<something>.<something>`, or -1. Reads each character once. */
 function startOfJwt(word: string): number {
   let start = word.indexOf(jwtPrefix)
   while (start >= 0) {
@@ -40,8 +40,8 @@ function startOfJwt(word: string): number {
   return -1
 }
 
-/** A plain hash is enough for 160 random bits: there is nothing to guess. */
+/** Hashes a token without a salt, because 160 random bits cannot be guessed. */
 export function hashToken(token: string): Buffer {
-  // In one call: the object of createHash outlives young garbage collections, and there is one for each request.
+  // `hash` is cheaper than `createHash`, whose object would outlive young garbage collections on every request.
   return hash('sha256', token, 'buffer')
 }

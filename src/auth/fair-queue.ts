@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts'
 
-/** Somebody's slot in the queue, from when a request arrives until it is answered. */
+/** A slot in the queue, held from the arrival of a request until its response. */
 export interface QueueSlot extends Disposable {
   /**
-   * Does the work in its turn; one piece of work of a slot at a time.
-   * @throws RATE_LIMITED where the slot was lost to another network, the signal's reason, and what `work` throws
+   * Runs the work in its turn. A slot runs one piece of work at a time.
+   * @throws RATE_LIMITED if another network took the slot, the signal's reason, and what `work` throws
    */
   run<T>(work: () => Promise<T>): Promise<T>
 }
@@ -16,20 +16,18 @@ export interface QueueBounds {
   slotsOfNetwork: number
 }
 
-/** Milliseconds. */
 const retryAfterMs = 5000
 
 interface Holder {
-  /** Ends the wait for a turn; null while none is waited for. */
+  /** Settles the wait for a turn; null while not waiting. */
   wait: PromiseWithResolvers<void> | null
   isRunning: boolean
   isLost: boolean
 }
 
 /**
- * Work that takes turns: each turn goes to the next network, so that what one network sends delays another by one turn only.
- * A network holds a bounded number of slots. When all slots are taken, a newcomer gets the latest slot of the network
- * that has most.
+ * Runs work in turns. Each turn goes to the next network, so one network delays another by at most one turn. The number of
+ * slots per network is bounded. When all slots are taken, a new network takes the latest slot of the network with the most.
  */
 export class FairQueue {
   readonly #bounds: QueueBounds
@@ -86,7 +84,7 @@ export class FairQueue {
     }
   }
 
-  /** Hands the turn on. */
+  /** Gives the turn to the next network. */
   #next(): void {
     for (const [network, queue] of this.#waiting) {
       const holder = queue.shift()
@@ -100,7 +98,7 @@ export class FairQueue {
     this.#running -= 1
   }
 
-  /** Ends the wait of a holder, if it waits. */
+  /** Ends the wait of a holder, if it is waiting. */
   #leave(network: string, holder: Holder, reason: unknown): void {
     if (!holder.wait) return
     const others = this.#waiting.get(network)?.filter(other => other !== holder) ?? []
@@ -110,7 +108,7 @@ export class FairQueue {
     holder.wait = null
   }
 
-  /** True where a slot was free to take: from a network that has more than `slots`, and not the one that is at work. */
+  /** Takes a slot that is not running from the largest network, if that has more than `slots`. Returns whether it did. */
   #takeFromLargest(slots: number): boolean {
     const [largest] = [...this.#holders].toSorted(([, a], [, b]) => b.size - a.size)
     if (!largest || largest[1].size <= slots) return false

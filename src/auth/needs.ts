@@ -51,7 +51,7 @@ type Intersection<Union> = (Union extends unknown ? (each: Union) => void : neve
   ? All
   : never
 
-/** One grant for each need, in their order. */
+/** One grant per need, in the same order. */
 export type GrantsOf<N extends readonly Need[]> = { readonly [I in keyof N]: Grant<N[I]['scope']> }
 
 interface Location {
@@ -74,8 +74,8 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location }
 }
 
 /**
- * Decides without any lookup. Several things can be wrong at once: the scope is checked first, then how each path is
- * spelled, then where each one leads.
+ * Grants an operation without any lookup. Checks the scope first, then the syntax of each path, then whether the viewer
+ * may access each location.
  * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, INVALID_PATH, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH
  */
 export function authorize<const N extends readonly Need[]>(

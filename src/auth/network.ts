@@ -1,12 +1,12 @@
-/** Of an IPv6 address, the groups that name the network which its provider assigns: the first 64 bits. */
+/** The groups of an IPv6 address that identify the assigned network: the first 64 bits. */
 const networkGroups = 4
 const groupsOfAddress = 8
-/** Characters of the longest textual form; an address that a proxy tells may be any text. */
+/** Characters of the longest textual form. A proxy may send any text as an address. */
 const maxLength = 45
 
 /**
- * What counts as one client: an IPv4 address, or an IPv6 network of 64 bits, as whoever has one address of it has all
- * (RFC 6177, section 2). An IPv4 address in IPv6 form (RFC 4291, section 2.5.5.2) is the IPv4 address.
+ * Returns what counts as one client: an IPv4 address, or an IPv6 network of 64 bits, because one client usually controls
+ * all of its addresses (RFC 6177, section 2). An IPv4 address in IPv6 form (RFC 4291, section 2.5.5.2) is the IPv4 address.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address.slice(0, maxLength)

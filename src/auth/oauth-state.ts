@@ -1,7 +1,7 @@
 /**
- * The `state` of an OAuth consent (RFC 6749, section 10.12): a ticket, which whoever begins the consent gets, and a MAC of
- * it under a key that only one browser holds. A state is good only beside that key, so neither the address of the vendor
- * nor a callback is of use in another browser.
+ * The `state` of an OAuth consent (RFC 6749, section 10.12): a ticket for the person who begins the consent, and a MAC of it
+ * under a key that only their browser has. A state is valid only with that key, so neither the vendor's URL nor the
+ * callback works in another browser.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 

@@ -3,24 +3,24 @@ import { AppError } from '../errors.ts'
 import { FairQueue, type QueueSlot } from './fair-queue.ts'
 import { networkOf } from './network.ts'
 
-/** Characters are Unicode code points of the normalised password. */
+/** Lengths are in Unicode code points of the normalized password. */
 const minLength = 12
 const maxLength = 256
-/** UTF-16 code units before normalisation: more need not be looked at. */
+/** UTF-16 code units. A longer password is rejected before the expensive normalization. */
 const maxUnits = 4096
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, two passes, one lane. */
 const options = { type: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const
 
 /**
- * Hashing fills cores and memory: more at once only makes all of them, and everybody's file I/O, wait. All places together
- * are a few seconds' worth.
+ * Hashing uses whole cores and much memory, so running more at once only slows everything down. All slots together take a
+ * few seconds.
  */
 const queue = new FairQueue({ running: 2, slots: 100, slotsOfNetwork: 20 })
 
 /**
- * A place in the queue for hashing. Take it before any other work of a sign-in, so that a network that has no place costs
- * the database nothing; dispose of it at the end.
+ * Takes a slot in the queue for hashing. Call this before any other work of a sign-in, so that requests without a slot never
+ * reach the database. Dispose of the slot at the end.
  * @param address IP
  * @throws RATE_LIMITED, the signal's reason
  */
@@ -41,7 +41,7 @@ export function hashPassword(slot: QueueSlot, password: string): Promise<string>
 }
 
 /**
- * Takes as long where `stored` is null (an unknown email) as where it is another password's.
+ * Verifies a password. Takes the same time for a null hash (an unknown email) as for a wrong password.
  * @throws RATE_LIMITED, as `QueueSlot.run`
  */
 export async function verifyPassword(slot: QueueSlot, stored: string | null, password: string): Promise<boolean> {
@@ -57,7 +57,7 @@ function decoy(): Promise<string> {
   return decoyHash
 }
 
-/** To be called at start, so that the first unknown email takes no longer than the next. */
+/** Call this at startup, so that the first unknown email takes no longer than the next. */
 export async function preparePasswords(): Promise<void> {
   await decoy()
 }
@@ -66,7 +66,7 @@ function isTooLong(password: string): boolean {
   return password.length > maxUnits || [...normalize(password)].length > maxLength
 }
 
-/** One password typed on two systems can arrive in two normal forms: NIST SP 800-63B, 3.1.1.2. */
+/** Different systems may send the same password in different normal forms (NIST SP 800-63B, 3.1.1.2). */
 function normalize(password: string): string {
   return password.normalize('NFKC')
 }

@@ -11,16 +11,16 @@ import { AppError } from '../errors.ts'
 
 export { ancestorsOf, nameOf, parentOf, type StoragePath, segmentsOf }
 
-/** Bytes of UTF-8; Linux's PATH_MAX, and four times S3's longest key. */
+/** Bytes of UTF-8: PATH_MAX on Linux, and four times the longest S3 key. */
 export const maxPathBytes = 4096
-/** Bytes of UTF-8; S3 has no bound but its key's, most file systems hold 255. */
+/** Bytes of UTF-8. S3 limits only the whole key; most file systems allow 255. */
 const maxNameBytes = 1024
 
 export const root = '' as StoragePath
 
 /**
- * Parses an outside path, absolute within a provider: `/`, `/team/assets/logo.svg`. This is the only place that makes a
- * `StoragePath` from text of a client. Nothing is decoded or normalised: `%2F`, `\` and NFD are characters like others.
+ * Parses a client's path, which is absolute within a provider: `/`, `/team/assets/logo.svg`. Only this function turns text
+ * from a client into a `StoragePath`. It decodes and normalizes nothing: `%2F`, `\` and NFD are ordinary characters.
  * @throws INVALID_PATH
  */
 export function parsePath(text: string): StoragePath {
@@ -36,8 +36,8 @@ export function parsePath(text: string): StoragePath {
 }
 
 /**
- * Parses the path of something that is about to be made. Beside `parsePath`, its name must be one that no other system
- * misreads: no control character, no backslash, no percent-encoded separator or dot segment.
+ * Parses the path of a new entry. In addition to `parsePath`, rejects names that other systems could misread: control
+ * characters, backslashes, percent-encoded separators and dot segments.
  * @throws INVALID_PATH
  */
 export function parseNewPath(text: string): StoragePath {
@@ -49,29 +49,29 @@ export function parseNewPath(text: string): StoragePath {
   return path
 }
 
-/** Parses the new leaf name of something. @throws INVALID_PATH */
+/** Parses a new name of an entry. @throws INVALID_PATH */
 export function parseNewName(name: string): string {
   const fault = segmentFault(name) ?? newNameFault(name)
   if (fault) throw invalid(fault)
   return name
 }
 
-/** True for a leaf name that `parsePath` would take; adapters are held to it. */
+/** Returns whether `parsePath` would accept the name. Names from adapters must pass this check. */
 export function isName(name: unknown): name is string {
   return typeof name === 'string' && segmentFault(name) === null
 }
 
-/** Absolute within the provider, as clients see it. */
+/** Returns the path as clients see it, absolute within the provider. */
 export function formatPath(path: StoragePath): string {
   return `/${path}`
 }
 
-/** True where `path` is `base` or lies below it; `/backups` never holds `/backups-old`. */
+/** Returns whether `path` is `base` or below it. `/backups-old` is not within `/backups`. */
 export function isWithin(path: StoragePath, base: StoragePath): boolean {
   return base === root || path === base || path.startsWith(`${base}/`)
 }
 
-/** Returns the path of `name` in the folder `path`. @throws INVALID_PATH where the result is too long */
+/** Returns the path of `name` in the folder `path`. @throws INVALID_PATH if the result is too long */
 export function childOf(path: StoragePath, name: string): StoragePath {
   const child = unboundedChildOf(path, name)
   if (Buffer.byteLength(child) >= maxPathBytes) throw invalid(`A path has at most ${maxPathBytes} bytes.`)
@@ -88,7 +88,7 @@ function segmentFault(segment: string): string | null {
   return null
 }
 
-// Encoded once or more often: %2F, %252F, ... The same for "\" and NUL.
+// Encoded once or repeatedly: %2F, %252F, ... The same for "\" and NUL.
 const encodedSeparator = /%(?:25)*(?:2f|5c|00)/i
 const encodedDots = /^(?:\.|%(?:25)*2e){1,2}$/i
 const controlCharacter = /\p{Cc}/u

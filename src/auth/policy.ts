@@ -1,7 +1,7 @@
 /**
- * The one place where rights are decided: pure, on parsed values, before any lookup, so that an answer never tells
- * whether something outside exists. What it hands out is what the layers below ask for: without a `Grant` no code can
- * reach into a provider.
+ * Decides who may do what. Only this file does. It takes parsed values and decides before any lookup, so a response never
+ * reveals whether an entry outside the viewer's access exists. The layers below require the `Grant` that it returns:
+ * without one, no code can access a provider.
  */
 import { AppError } from '../errors.ts'
 import { basePathIn, containsAccess, type ProviderAccess } from './access.ts'
@@ -46,7 +46,7 @@ export function grant<S extends Scope>(
   return { [decided]: true, ...need, workspaceId: present.member.workspaceId, viewer: present }
 }
 
-/** The top of what the viewer reaches in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+/** Grants reading from the viewer's topmost path in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
 export function grantReach(viewer: Viewer | null, providerId: string): Grant<'read'> {
   const present = requireScope(viewer, 'read')
   const base = basePathIn(present.access, providerId)
@@ -54,7 +54,7 @@ export function grantReach(viewer: Viewer | null, providerId: string): Grant<'re
   return grant(present, { scope: 'read', providerId, path: base })
 }
 
-/** For what reaches providers that do not exist yet. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+/** Requires access to all providers, including future ones. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
 export function requireEveryProvider(viewer: Viewer | null, scope: Scope): Viewer {
   const present = requireScope(viewer, scope)
   if (!present.access.all) {
@@ -63,7 +63,7 @@ export function requireEveryProvider(viewer: Viewer | null, scope: Scope): Viewe
   return present
 }
 
-/** Which events of the audit log may be seen: without access to everything, those of places that are reached. */
+/** Permission to read the audit log. Without access to all providers, it covers only events at accessible locations. */
 export interface AuditReach {
   readonly [decided]: true
   readonly workspaceId: string
@@ -85,7 +85,7 @@ export function requireSession(viewer: Viewer | null): Viewer {
   return present
 }
 
-/** Keys are made, listed and revoked by a session, or by a key that is as good as one. @throws SESSION_REQUIRED */
+/** Keys are made, listed and revoked by a session, or by an unrestricted admin key. @throws SESSION_REQUIRED */
 export function requireKeyManager(viewer: Viewer | null): Viewer {
   const present = requireViewer(viewer)
   if (present.kind === 'API_KEY' && !(present.scope === 'admin' && present.access.all)) {
@@ -97,29 +97,29 @@ export function requireKeyManager(viewer: Viewer | null): Viewer {
   return present
 }
 
-/** Nothing that a credential gives away reaches further than itself. @throws EXCEEDS_OWN_REACH */
+/** Requires that the viewer has at least the access that it gives away. @throws EXCEEDS_OWN_REACH */
 export function requireCovers(viewer: Viewer, given: Reach): void {
   requireNone(reachExcess(viewer, given))
 }
 
-/** That what was decided for a viewer would be decided again, for who they are now. @throws EXCEEDS_OWN_REACH */
+/** Requires that a viewer has lost no access since an earlier decision. @throws EXCEEDS_OWN_REACH */
 export function requireUndiminished(before: Viewer, now: Viewer): void {
   requireNone(roleExcess(now, before.member.role))
   requireCovers(now, before)
 }
 
-/** Whether the viewer may give somebody this role and access. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH */
+/** Requires that the viewer may assign this role and access. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH */
 export function requireMayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): void {
   requireScope(viewer, 'admin')
   requireNone(giftExcess(viewer, given))
 }
 
-/** What `requireMayAssign` decides, where what exceeds the viewer is left out instead of being refused. */
+/** Returns whether `requireMayAssign` would pass. */
 export function mayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): boolean {
   return includesScope(viewer.scope, 'admin') && giftExcess(viewer, given) === null
 }
 
-/** In which way it is more than the viewer has; null where it is not. */
+/** Describes how an assignment exceeds the viewer; null if it does not. */
 function giftExcess(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): string | null {
   return roleExcess(viewer, given.role) ?? reachExcess(viewer, memberReach(given))
 }

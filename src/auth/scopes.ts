@@ -1,4 +1,4 @@
-/** From the lowest to the highest; each includes those before it. */
+/** Scopes from lowest to highest. Each includes those before it. */
 export const scopes = ['read', 'write', 'admin'] as const
 export type Scope = (typeof scopes)[number]
 
@@ -13,12 +13,12 @@ const scopeOfRole: Record<Role, Scope | null> = {
   OWNER: 'admin',
 }
 
-/** The highest scope that a role reaches; null is none. */
+/** Returns the highest scope of a role; null is none. */
 export function roleScope(role: Role): Scope | null {
   return scopeOfRole[role]
 }
 
-/** True where `have`, the highest scope of a credential, includes `need`. */
+/** Returns whether `have`, the highest scope of a credential, includes `need`. */
 export function includesScope(have: Scope | null, need: Scope): boolean {
   return have !== null && scopes.indexOf(have) >= scopes.indexOf(need)
 }
@@ -31,7 +31,7 @@ export function lowerScope(a: Scope | null, b: Scope | null): Scope | null {
   return a === null || b === null ? null : includesScope(a, b) ? b : a
 }
 
-/** The scope and all that it includes. */
+/** Returns the scope and all lower ones. */
 export function includedScopes(highest: Scope | null): Scope[] {
   return scopes.filter(scope => includesScope(highest, scope))
 }

@@ -1,6 +1,6 @@
 /**
- * Everything that is derived from STOWAGE_SECRET: one key for each purpose, so that none can stand in for another. The
- * current secret signs and encrypts; what a previous one signed or encrypted is still accepted, so it can be rotated.
+ * Derives one key per purpose from STOWAGE_SECRET, so that a value made for one purpose is invalid for another. The current
+ * secret signs and encrypts. Values made with the previous secret are still accepted, so the secret can be rotated.
  */
 import {
   createCipheriv,
@@ -14,21 +14,21 @@ import {
 
 export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor'
 
-/** What is stored encrypted. `db/sealed.ts` knows where, so that a rotation reaches all of it. */
+/** What is stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
 export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload'
 
 export interface Secrets {
-  /** 32 bytes each: the current key, which signs, then those that are accepted, too. */
+  /** Returns keys of 32 bytes: the current one, which signs, then others that are still accepted. */
   keys(purpose: Purpose): readonly [Buffer, ...Buffer[]]
-  /** Encrypts with AES-256-GCM under the current key, bound to the row: its kind and id. The key's id comes first. */
+  /** Encrypts with AES-256-GCM under the current key, bound to the row's kind and id. The result starts with the key's id. */
   seal(kind: SealedKind, id: string, plain: string): Buffer
-  /** @throws SecretMismatch if it was sealed under another secret or for another row, or was altered */
+  /** Decrypts. @throws SecretMismatch if the value was sealed under another secret, for another row, or altered */
   open(kind: SealedKind, id: string, sealed: Buffer): string
-  /** The first bytes of what is sealed under the current key. */
+  /** The prefix of values sealed under the current key. */
   readonly currentKeyId: Buffer
-  /** Text that only this server's secret can have made; readable, not secret. `context` is bound but not contained. */
+  /** Signs a payload, which stays readable. `context` is part of the signature but not of the result. */
   sign(purpose: Purpose, payload: string, context?: string): string
-  /** The payload, or null if the signature does not hold. */
+  /** Returns the payload, or null if the signature is invalid. */
   verify(purpose: Purpose, signed: string, context?: string): string | null
 }
 
@@ -40,7 +40,7 @@ const tagBytes = 16
 /** 128 bits. */
 const macBytes = 16
 
-/** Additional data of the encryption: a sealed text does not open in another row. */
+/** Additional authenticated data, so that a sealed value cannot be opened in another row. */
 const contextOf: Record<SealedKind, (id: string) => string> = {
   provider: id => id,
   tokens: id => `${id}/tokens`,
@@ -64,7 +64,7 @@ function deriveKeys(secret: string): Keys {
   return { of, id: createHash('sha256').update(of.credentials).digest().subarray(0, keyIdBytes) }
 }
 
-/** @param previous is accepted beside the current secret */
+/** @param previous a secret whose values are still accepted */
 export function deriveSecrets(secret: string, previous: string | null = null): Secrets {
   const current = deriveKeys(secret)
   const accepted = previous === null ? [current] : [current, deriveKeys(previous)]

@@ -10,7 +10,7 @@ interface Claims {
 
 export interface SessionTokens {
   sign(claims: Claims, expiresAt: Date): string
-  /** The session's id, or null where the token is malformed, expired or not of this server. */
+  /** Returns the session's id, or null if the token is malformed, expired or from another server. */
   verify(token: string): string | null
 }
 
@@ -25,7 +25,7 @@ export function sessionTokens(secrets: Secrets): SessionTokens {
       algorithms: ['HS256'],
       allowedIss: issuer,
       cache: 1000,
-      // A refusal is not kept: after a clock that was ahead has been set right, it would hold until that time comes again.
+      // Failures are not cached: after a clock that ran ahead is corrected, a cached failure would last until that time.
       errorCacheTTL: () => Number.NEGATIVE_INFINITY,
       requiredClaims: ['exp'],
     }),

@@ -12,30 +12,30 @@ export interface Member {
   createdAt: Date
 }
 
-/** How far somebody or something gets. */
+/** What a member or a credential may access. */
 export interface Reach {
-  /** The highest; null is none. */
+  /** The highest scope; null is none. */
   scope: Scope | null
   access: ProviderAccess
 }
 
-/** From where a request came. */
+/** Where a request came from. */
 export interface Origin {
-  /** The client's IP address; where a trusted proxy stands in front, the one that it tells. */
+  /** The client's IP address, as reported by a trusted proxy if there is one. */
   address: string
   requestId: string
 }
 
-/** What a request acts as: a credential that was found good, its owner, and what both together reach. */
+/** Whom a request stands for: a valid credential, its owner, and the access of both combined. */
 export interface Viewer extends Reach {
   kind: 'SESSION' | 'API_KEY'
-  /** Of the session or the API key. */
+  /** The id of the session or the API key. */
   credentialId: string
   /** The first characters of an API key; null for a session. */
   displayPrefix: string | null
   member: Member
   expiresAt: Date | null
-  /** When it was found good: milliseconds of `performance.now()`. */
+  /** When the credential was last checked, in milliseconds of `performance.now()`. */
   confirmedAt: number
   origin: Origin
 }
@@ -45,7 +45,7 @@ export function memberReach(member: Pick<Member, 'role' | 'access'>): Reach {
   return scope === null ? { scope, access: noProviders } : { scope, access: member.access }
 }
 
-/** A member as they would act with a session of their own. */
+/** Returns a viewer that acts as the member in a session. */
 export function memberViewer(member: Member, origin: Origin): Viewer {
   const { userId: credentialId } = member
   return {
@@ -60,7 +60,7 @@ export function memberViewer(member: Member, origin: Origin): Viewer {
   }
 }
 
-/** A key never exceeds its owner, now or later. */
+/** Limits a key's access to that of its owner, who may lose access later. */
 export function keyReach(member: Member, key: { scopes: readonly Scope[]; access: ProviderAccess }): Reach {
   const owner = memberReach(member)
   return {
@@ -69,7 +69,7 @@ export function keyReach(member: Member, key: { scopes: readonly Scope[]; access
   }
 }
 
-/** For what needs nothing but to be somebody. @throws CREDENTIAL_REQUIRED */
+/** Requires any valid credential. @throws CREDENTIAL_REQUIRED */
 export function requireViewer(viewer: Viewer | null): Viewer {
   if (!viewer) {
     throw new AppError(

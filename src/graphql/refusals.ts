@@ -51,7 +51,7 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   const isRename = action === 'RENAME' && path !== undefined
   const toPath = isRename ? siblingOf(path, text('name') ?? '') : text('toPath')
   return {
-    ...(providerId !== undefined && { place: { providerId, path } }),
+    ...(providerId !== undefined && { location: { providerId, path } }),
     ...(providerId !== undefined &&
       toPath !== undefined && { to: { providerId: text('toProviderId') ?? providerId, path: toPath } }),
   }

@@ -19,19 +19,19 @@ import { createResumableUploads } from './uploads/index.ts'
 
 export type Services = ReturnType<typeof createServices>
 
-/** All that can be done, each function taking the viewer first and authorising it. */
+/** Creates all services. Each of their functions takes the viewer first and authorizes it. */
 export function createServices(options: {
   db: Database
   secrets: Secrets
   authentication: Authentication
   storage: Storage
-  /** What the first account requires; null: nothing. */
+  /** The code that the first account requires; null requires none. */
   setupCode: string | null
   /** Bytes. */
   maxUploadBytes: number
-  /** Of links straight to a back end; 0: there are none. */
+  /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
-  /** Days that events of the audit log are kept; 0 is for good. */
+  /** Days that audit events are kept; 0 keeps them forever. */
   auditDays: number
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
@@ -64,7 +64,7 @@ export function createServices(options: {
     uploads,
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
-    /** Writes what is still to be written; nothing follows. */
+    /** Writes what is still queued. Do not use the services afterwards. */
     async close() {
       await Promise.all([authentication.close(), audit.close()])
     },

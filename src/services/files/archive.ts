@@ -1,17 +1,17 @@
-/** What an archive of a folder holds, met one by one. */
+/** Iterates over the entries of a folder for an archive. */
 import type { StoragePath } from '../../auth/path.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { children, requireDepth } from './tree.ts'
 
-/** `error` says why what is below a folder, or all that follows in it, could not be listed. */
+/** An entry, or the error that stopped the listing of a folder. */
 export type ArchiveItem = { location: ReadLocation } & (
   | { entry: CheckedEntry; error?: never }
   | { entry?: never; path: StoragePath; error: AppError }
 )
 
-/** Of one entry alone: the others are as good as without it. Anything else ends the archive. */
+/** Errors that concern one entry only: the archive continues without it. Any other error ends the archive. */
 const leftOut: ReadonlySet<Reason> = new Set([
   'NOT_FOUND',
   'NOT_A_FILE',
@@ -20,14 +20,14 @@ const leftOut: ReadonlySet<Reason> = new Set([
   'BACK_END_REFUSED',
 ])
 
-/** True where one entry cannot be had, but the rest of the folder can. */
+/** Returns whether an error concerns one entry only, so the archive can continue. */
 export function isLeftOut(error: unknown): error is AppError {
   return error instanceof AppError && leftOut.has(error.reason)
 }
 
 /**
- * All below a folder, each folder before what is in it, a page of a listing at a time.
- * @throws as `Files.list`, of the folder itself; INVALID_INPUT where it is too deep
+ * Yields everything below a folder, each folder before its content, loading one page of a listing at a time.
+ * @throws as `Files.list` for the folder itself; INVALID_INPUT if the tree is too deep
  */
 export async function* archiveItems(
   folder: ReadLocation,
@@ -51,7 +51,7 @@ export async function* archiveItems(
   }
 }
 
-/** The error where the path grows too long. */
+/** Returns the error if the path is too long. */
 function childOf(folder: ReadLocation, name: string): ReadLocation | AppError {
   try {
     return folder.child(name)

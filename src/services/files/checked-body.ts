@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { type Readable, Transform } from 'node:stream'
 import { AppError } from '../../errors.ts'
 
-/** What a body has to have; nothing is stored where it has another. */
+/** The digests that a body must have. Nothing is stored if one differs. */
 export interface Digests {
   md5?: Buffer
   sha256?: Buffer
@@ -11,13 +11,13 @@ export interface Digests {
 
 export interface CheckedBody {
   body: Readable
-  /** Of all bytes once they have come, lowercase hex; those that were asked for or announced. */
+  /** Returns the requested and announced hashes of the whole body, in lowercase hex. Empty until the body has ended. */
   hashes(): ReadonlyMap<string, string>
 }
 
 /**
- * Fails the write where the bytes are not what the client announced. Without an announcement nothing is looked at, and
- * nothing is hashed that nobody compares.
+ * Passes a body on and fails if its size or digests differ from what the client announced. Computes only the hashes that
+ * are compared.
  */
 export function checkedBody(
   { body, size, digests = {} }: { body: Readable; size?: number | undefined; digests?: Digests | undefined },
@@ -25,9 +25,9 @@ export function checkedBody(
     /** Bytes. */
     maxBytes: number
     tooLarge: (maxBytes: number) => AppError
-    /** To be computed, too. */
+    /** A hash to compute in addition. */
     algorithm?: string | undefined
-    /** Asked behind the last byte, before the end is passed on. */
+    /** Called after the last byte and before the end is passed on. Rejects to fail the write. */
     mayEnd?: (() => Promise<void>) | undefined
   },
 ): CheckedBody {
@@ -38,7 +38,7 @@ export function checkedBody(
   const hashes = new Map<string, string>()
   let received = 0
   const check = new Transform({
-    // A chunk of a socket: what waits beyond that is joined by copying for whoever iterates, a third of the time spent.
+    // The size of a socket chunk. With a larger buffer, iterating joins chunks by copying, which takes a third of the time.
     highWaterMark: 64 * 1024,
     transform(chunk: Buffer, _encoding, done) {
       received += chunk.length
@@ -60,7 +60,7 @@ export function checkedBody(
       else done()
     },
   })
-  // It may fail before the back end has begun to read it, who then finds it failed; nobody listens until then.
+  // Without a listener, an error before the back end starts to read would crash the process. The back end still sees it.
   check.on('error', () => {})
   body.once('error', error => check.destroy(error))
   body.once('close', () => {
@@ -76,7 +76,7 @@ async function settle(work: Promise<void>, done: (error?: Error | null) => void)
   try {
     await work
   } catch (error) {
-    return done(error instanceof Error ? error : new Error('What was to be asked failed', { cause: error }))
+    return done(error instanceof Error ? error : new Error('The final check failed', { cause: error }))
   }
   done()
 }

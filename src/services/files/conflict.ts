@@ -1,4 +1,4 @@
-/** What happens where a name is taken. */
+/** Resolves name conflicts. */
 import { childOf, nameOf, parentOf, type StoragePath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/location.ts'
@@ -10,7 +10,7 @@ export type ConflictBehavior = (typeof conflictBehaviors)[number]
 /** Names that RENAME tries: "name (1).txt" to "name (999).txt". */
 const maxRenames = 999
 
-/** The path itself, then its numbered neighbours. */
+/** Yields the path, then its numbered variants. */
 export function* candidates(path: StoragePath, kind: CheckedEntry['kind']): Generator<StoragePath> {
   yield path
   const name = nameOf(path)
@@ -19,11 +19,11 @@ export function* candidates(path: StoragePath, kind: CheckedEntry['kind']): Gene
   for (let number = 1; number <= maxRenames; number++) yield childOf(parentOf(path), `${stem} (${number})${ending}`)
 }
 
-/** What an attempt returns where the name itself is taken. No error says so: one may be about an entry further down. */
+/** Returned by an attempt whose name is taken. An error would be ambiguous: it could concern an entry further down. */
 export const taken = Symbol('taken')
 export type Taken = typeof taken
 
-/** Runs the one call that makes an entry of this very name. */
+/** Runs the call that creates the entry itself, and returns `taken` if the name exists. */
 export async function unlessTaken<T>(make: () => Promise<T>): Promise<T | Taken> {
   try {
     return await make()
@@ -34,8 +34,7 @@ export async function unlessTaken<T>(make: () => Promise<T>): Promise<T | Taken>
 }
 
 /**
- * Runs `attempt` on the path, or with RENAME on one candidate after the other until a name is free. `attempt` itself
- * must never overwrite unless told to.
+ * Runs `attempt` on the path, or for RENAME on one candidate after another until a name is free. `attempt` must not overwrite unless `overwrite` is true.
  * @throws ALREADY_EXISTS
  */
 export async function resolveConflict<T>(
@@ -63,7 +62,7 @@ export function nameTaken(path: StoragePath): AppError {
   return new AppError('ALREADY_EXISTS', `"/${path}" exists: choose another name, or another conflict behavior.`)
 }
 
-/** Null where there is nothing. */
+/** Returns null if there is no entry. */
 export async function statOrNull(location: ReadLocation, signal: AbortSignal): Promise<CheckedEntry | null> {
   try {
     return await location.stat(signal)
@@ -74,13 +73,13 @@ export async function statOrNull(location: ReadLocation, signal: AbortSignal): P
 }
 
 /**
- * Names that this server is writing to: two uploads that may not overwrite, or that look for a free name, do not choose
- * the same one and find out only when all bytes have been sent.
+ * Names that this server is writing to. Without it, two uploads could choose the same free name, and one of them would fail
+ * only after sending all of its bytes.
  */
 export class Reservations {
   readonly #names = new Set<string>()
 
-  /** Null where somebody else holds it. */
+  /** Reserves a name until disposed. Returns null if it is already reserved. */
   take(providerId: string, path: StoragePath): Disposable | null {
     const name = `${providerId}/${path}`
     if (this.#names.has(name)) return null

@@ -2,7 +2,7 @@ import { create } from 'content-disposition'
 
 const generic = 'application/octet-stream'
 const safeToShow = /^(?:image\/(?!svg)[\w.-]+|audio\/[\w.-]+|video\/[\w.-]+|text\/plain|application\/pdf)$/
-/** RFC 9110, section 8.3.1. A comma outside quotes would begin another type, and browsers go by the last one. */
+/** RFC 9110, section 8.3.1. A comma outside quotes starts another type, and browsers use the last one. */
 const mediaType =
   /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:[\t ]*;[\t ]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[ !#-[\]-~]*"))*$/
 const controlCharacter = /\p{Cc}/gu

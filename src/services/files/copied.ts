@@ -1,33 +1,33 @@
-/** What a copy has made: to undo it, or to delete its source. */
+/** Records what a copy created, to undo it or to delete its source. */
 import { AppError } from '../../errors.ts'
 import type { WriteLocation } from '../../storage/location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { statOrNull } from './conflict.ts'
 
-/** A file that was copied: what the source was before it was read, and what stands at the target now. */
+/** A copied file: the source before it was read, and the copy. */
 export interface CopiedFile {
   seen: CheckedEntry
   copy: CheckedEntry
 }
 
-/** What a copy of a folder has made, so that exactly that can be undone, or its source be deleted. */
+/** A copied folder and everything that the copy created in it. */
 export interface CopiedFolder {
-  /** False for a folder that was there, and stays. */
+  /** False if the folder existed before the copy; undoing keeps it. */
   isNew: boolean
   files: CopiedFile[]
   folders: Map<string, CopiedFolder>
 }
 
-/** Removes what a copy has made; what others put or changed there meanwhile stays. */
-export async function undoCopy(target: WriteLocation, made: CopiedFolder, signal: AbortSignal): Promise<void> {
+/** Deletes what a copy created, except what others added or changed meanwhile. */
+export async function undoCopy(destination: WriteLocation, made: CopiedFolder, signal: AbortSignal): Promise<void> {
   for (const { copy } of made.files) {
-    await deleteUnchanged(target.child(copy.name), copy, signal)
+    await deleteUnchanged(destination.child(copy.name), copy, signal)
   }
-  for (const [name, folder] of made.folders) await undoCopy(target.child(name), folder, signal)
-  if (made.isNew) await deleteIfEmpty(target, signal)
+  for (const [name, folder] of made.folders) await undoCopy(destination.child(name), folder, signal)
+  if (made.isNew) await deleteIfEmpty(destination, signal)
 }
 
-/** Leaves what others have put there meanwhile. */
+/** Deletes a file unless it was replaced or changed meanwhile. */
 export async function deleteUnchanged(file: WriteLocation, seen: CheckedEntry, signal: AbortSignal): Promise<void> {
   const now = await statOrNull(file, signal)
   if (now && isUnchanged(now, seen)) await file.delete(signal)
@@ -38,7 +38,7 @@ export function isUnchanged(now: CheckedEntry, seen: CheckedEntry): boolean {
   return now.modifiedAt?.getTime() === seen.modifiedAt?.getTime()
 }
 
-/** False where something is in it. */
+/** Returns false if the folder is not empty. */
 export async function deleteIfEmpty(folder: WriteLocation, signal: AbortSignal): Promise<boolean> {
   try {
     await folder.delete(signal)

@@ -8,20 +8,20 @@ import { type Taken, taken, unlessTaken } from './conflict.ts'
 import { type CopiedFile, type CopiedFolder, undoCopy } from './copied.ts'
 import { children, requireDepth } from './tree.ts'
 
-/** Milliseconds that undoing may take once the request itself was given up. */
+/** Milliseconds for undoing a copy after its request was cancelled. */
 const undoTimeout = 60_000
 
 export interface CopyOptions {
   signal: AbortSignal
-  /** Ids of the folders that the target lies in: a copy that met one of them in its source would never end. */
+  /** Ids of the folders that contain the destination. A copy that found one of them in its source would never end. */
   enclosing: ReadonlySet<string>
-  /** Runs before a file is read. A move refuses here what it could not delete afterwards. */
+  /** Runs before a file is read. A move rejects files here that it could not delete afterwards. */
   beforeFile?(file: CheckedEntry, from: ReadLocation): Promise<void>
 }
 
 export interface Destination {
-  target: WriteLocation
-  /** What stands there. */
+  destination: WriteLocation
+  /** The entry at the destination, if any. */
   existing: CheckedEntry | null
   overwrite: boolean
 }
@@ -31,53 +31,57 @@ export interface Copied {
   made: CopiedFile | CopiedFolder
 }
 
-/** Nothing is left of a copy that fails, and nothing of what others did meanwhile is lost. */
+/** Copies an entry. A copy that fails is undone, except for what others added or changed meanwhile. */
 export async function copyEntry(
   source: ReadLocation,
   entry: CheckedEntry,
-  { target, existing, overwrite }: Destination,
+  { destination, existing, overwrite }: Destination,
   options: CopyOptions,
 ): Promise<Copied | Taken> {
   const { signal } = options
   if (existing && !overwrite) return taken
   if (entry.kind === 'file') {
-    const made = await copyFile(source, entry, target, overwrite, signal)
+    const made = await copyFile(source, entry, destination, overwrite, signal)
     return made === taken ? taken : { entry: made.copy, made }
   }
   const made: CopiedFolder = { isNew: !existing, files: [], folders: new Map() }
-  if (existing) await requireEmptyFolder(target, existing, signal)
-  else if ((await unlessTaken(() => target.mkdir(signal, { exclusive: true }))) === taken) return taken
+  if (existing) await requireEmptyFolder(destination, existing, signal)
+  else if ((await unlessTaken(() => destination.mkdir(signal, { exclusive: true }))) === taken) return taken
   try {
-    await copyChildren(source, target, made, options)
-    return { entry: await target.stat(signal), made }
+    await copyChildren(source, destination, made, options)
+    return { entry: await destination.stat(signal), made }
   } catch (error) {
-    // What made the copy fail says more than what may make its undoing fail.
-    await undoCopy(target, made, AbortSignal.timeout(undoTimeout)).catch(() => {})
+    // The copy's error matters more than an error of undoing it.
+    await undoCopy(destination, made, AbortSignal.timeout(undoTimeout)).catch(() => {})
     throw error
   }
 }
 
-/** REPLACE never throws away a folder's content: only an empty folder takes another one in. @throws NOT_EMPTY, NOT_A_FOLDER */
-async function requireEmptyFolder(target: WriteLocation, existing: CheckedEntry, signal: AbortSignal): Promise<void> {
+/** REPLACE never deletes a folder's content, so only an empty folder can be replaced. @throws NOT_EMPTY, NOT_A_FOLDER */
+async function requireEmptyFolder(
+  destination: WriteLocation,
+  existing: CheckedEntry,
+  signal: AbortSignal,
+): Promise<void> {
   if (existing.kind === 'file') throw new AppError('NOT_A_FOLDER', 'A folder does not replace a file.')
-  for await (const _entry of children(target, signal)) throw new AppError('NOT_EMPTY')
+  for await (const _entry of children(destination, signal)) throw new AppError('NOT_EMPTY')
 }
 
-/** Copies one file, inside the back end where it can; else its bytes go through this server. */
+/** Copies one file within the back end if it supports that, otherwise through this server. */
 async function copyFile(
   source: ReadLocation,
   seen: CheckedEntry,
-  target: WriteLocation,
+  destination: WriteLocation,
   overwrite: boolean,
   signal: AbortSignal,
 ): Promise<CopiedFile | Taken> {
-  const copied = await unlessTaken(() => target.copyFrom(source, signal, { overwrite }))
+  const copied = await unlessTaken(() => destination.copyFrom(source, signal, { overwrite }))
   if (copied === taken) return taken
   if (copied) return { seen, copy: copied }
   const { body, entry } = await source.read(signal)
   try {
     const copy = await unlessTaken(() =>
-      target.write(signal, exactBody(body, entry.size), {
+      destination.write(signal, exactBody(body, entry.size), {
         overwrite,
         ...(entry.size !== null && { size: entry.size }),
         ...(entry.mimeType !== null && { mimeType: entry.mimeType }),
@@ -89,10 +93,10 @@ async function copyFile(
   }
 }
 
-/** Into a folder that is there; `made` grows as the copy does, also where it fails. Never overwrites. */
+/** Copies into an existing folder without overwriting. Records each step in `made`, so a failed copy can be undone. */
 async function copyChildren(
   source: ReadLocation,
-  target: WriteLocation,
+  destination: WriteLocation,
   made: CopiedFolder,
   options: CopyOptions,
   depth = 0,
@@ -100,7 +104,7 @@ async function copyChildren(
   const { signal, enclosing, beforeFile } = options
   requireDepth(depth)
   for await (const entry of children(source, signal)) {
-    const [from, to] = [source.child(entry.name), target.child(entry.name)]
+    const [from, to] = [source.child(entry.name), destination.child(entry.name)]
     if (entry.kind === 'file') {
       await beforeFile?.(entry, from)
       const copied = await copyFile(from, entry, to, false, signal)
@@ -116,19 +120,19 @@ async function copyChildren(
   }
 }
 
-/** @throws INTO_ITSELF where the target of a copy lies in this folder of its source */
+/** @throws INTO_ITSELF if the destination of a copy is inside this folder of its source */
 export function requireOutside(folder: CheckedEntry, from: ReadLocation, enclosing: ReadonlySet<string>): void {
   if (folder.fileId === null || !enclosing.has(folder.fileId)) return
   throw new AppError(
     'INTO_ITSELF',
-    `The target lies in the folder "${nameOf(from.path)}", which cannot go into itself.`,
+    `The destination lies in the folder "${nameOf(from.path)}", which cannot go into itself.`,
   )
 }
 
-function childTaken(target: WriteLocation): AppError {
+function childTaken(destination: WriteLocation): AppError {
   return new AppError(
     'ALREADY_EXISTS',
-    `"${formatPath(target.path)}" exists already. Somebody else made it, or the target takes two names of the source for ` +
+    `"${formatPath(destination.path)}" exists already. Somebody else made it, or the destination takes two names of the source for ` +
       'one (upper and lower case). Nothing was copied.',
   )
 }

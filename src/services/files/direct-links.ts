@@ -1,6 +1,7 @@
 /**
- * Links that lead a client straight to the back end. They work for whoever has them until they expire, whatever becomes of
- * the credential, and name the back end's address: so they live for minutes, and an operator can forbid them.
+ * Links that send a client directly to the back end. Anybody who has such a link can use it until it expires, even after
+ * the credential is revoked, and it reveals the back end's address. So it expires within minutes, and operators can
+ * disable these links.
  */
 import { authorize, needs } from '../../auth/needs.ts'
 import { formatPath, root, type StoragePath } from '../../auth/path.ts'
@@ -17,14 +18,14 @@ import type { FileEntry, LocationInput } from './entry.ts'
 export interface DirectContext {
   storage: Storage
   audit: Audit
-  /** Seconds that such a link may live; 0: none is given. */
+  /** The maximum lifetime of a link, in seconds; 0 disables direct links. */
   directSeconds: number
-  /** Bytes; a back end that is written to directly knows of no limit, so that with one nothing goes there directly. */
+  /** Bytes. A back end cannot enforce this limit, so direct uploads are disabled where one is set. */
   maxBytes: number
 }
 
 export interface UploadTicket extends Presigned {
-  /** Where the file goes, its name included. */
+  /** The file's path, including its name. */
   path: StoragePath
   expiresAt: Date
 }
@@ -37,7 +38,7 @@ function lifetime(asked: number, longest: number): number {
   return Math.min(asked, longest)
 }
 
-/** To download a file; null where it has to go through this server. @throws as `files.stat`, INVALID_INPUT */
+/** Returns a link that downloads a file; null if the file must pass through this server. @throws as `files.stat`, INVALID_INPUT */
 export async function directDownload(
   { storage, audit, directSeconds }: DirectContext,
   viewer: Viewer | null,
@@ -49,20 +50,20 @@ export async function directDownload(
   const [granted] = authorize(viewer, needs.read, location)
   const seconds = lifetime(expiresIn, directSeconds)
   if (seconds === 0) return null
-  const answer = {
+  const headers = {
     contentType: contentType(mimeType),
     contentDisposition: contentDisposition({ name, mimeType }, inline),
   }
-  const link = await (await storage.readAt(granted)).presignRead(signal, seconds, answer)
-  // A browser that follows a link sends no headers of ours.
+  const link = await (await storage.readAt(granted)).presignRead(signal, seconds, headers)
+  // A browser that follows a link cannot send extra headers.
   if (!link || Object.keys(link.headers).length > 0) return null
   audit.note(granted.viewer, 'DIRECT_DOWNLOAD', { location, details: { seconds } })
   return link.url.href
 }
 
 /**
- * To upload one file; null where it has to go through this server. The name is looked at now: what comes to stand there
- * before the file arrives is replaced by it.
+ * Returns a link that uploads one file; null if the file must pass through this server. Conflicts are checked now: the
+ * upload replaces a file that is created at this path in the meantime.
  * @throws as `upload`
  */
 export function directUpload(

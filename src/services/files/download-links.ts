@@ -6,7 +6,7 @@ import type { LocationInput } from './entry.ts'
 /** Seconds: a week. */
 const maxLifetime = 7 * 24 * 60 * 60
 
-/** What a download link stands for. The credential it was made with must still be good, and still reach the file. */
+/** The content of a download link. It works only while the credential that made it is valid and may read the file. */
 export interface DownloadLink extends LocationInput {
   credential: Pick<Viewer, 'kind' | 'credentialId'>
   inline: boolean

@@ -3,16 +3,16 @@ import { childOf, nameOf, type StoragePath } from '../../auth/path.ts'
 import type { ReadLocation } from '../../storage/location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
-/** A file or a folder as the entrances see it. */
+/** A file or folder, as the services return it. */
 export interface FileEntry extends CheckedEntry {
   readonly providerId: string
   readonly path: StoragePath
 }
 
-/** Where an entry is; the same at both entrances. */
+/** The location that a request names. */
 export interface LocationInput {
   providerId: string
-  /** Absolute within the provider, as the client gave it. */
+  /** Absolute within the provider, as the client sent it; not parsed yet. */
   path: string
 }
 
@@ -28,12 +28,12 @@ function toFileEntry(providerId: string, path: StoragePath, entry: CheckedEntry)
   return { ...entry, providerId, path, mimeType: entry.kind === 'file' ? mimeTypeOf(entry) : null }
 }
 
-/** The name knows better than a back end that was told nothing. */
+/** Guesses the type from the name if the back end stores only the generic type. */
 function mimeTypeOf({ mimeType, name }: CheckedEntry): string | null {
   return mimeType !== null && mimeType !== 'application/octet-stream' ? mimeType : (mime.getType(name) ?? mimeType)
 }
 
-/** Opaque to clients; the same as long as the entry stays where it is. */
+/** Returns an opaque id, which stays the same until the entry is moved or renamed. */
 export function entryId(entry: Pick<FileEntry, 'providerId' | 'path'>): string {
   return Buffer.from(`${entry.providerId}/${entry.path}`).toString('base64url')
 }

@@ -30,22 +30,22 @@ export type { WriteCondition } from './write-condition.ts'
 
 const maxPageSize = 1000
 
-/** A file or folder that may be read; nothing of it has been read yet. */
+/** A file or folder that may be read. Its content has not been read yet. */
 export interface Download {
   entry: FileEntry
   location: ReadLocation
-  /** The provider's, in the place of the name that a root does not have. */
+  /** The entry's name; the provider's name for a root, which has none. */
   name: string
-  /** To be called once: how many bytes of it were sent, and what cut it short. For the audit log. */
+  /** Call this once with the number of bytes sent and the error that interrupted it, for the audit log. */
   ended(bytes: number, error?: unknown): void
 }
 
-/** What becomes of a download, under a signal that aborts when it may not go on: with the AppError that says why. */
+/** Consumes a download. The signal aborts with an AppError when the download is no longer allowed. */
 export type UseDownload<T, D extends Download = Download> = (download: D, signal: AbortSignal) => Promise<T>
 
 export type Files = ReturnType<typeof createFiles>
 
-/** Every function authorises first; `signal` ends the work at the back end. */
+/** Creates the file operations. Each authorizes the viewer first; aborting `signal` cancels the work at the back end. */
 export function createFiles(options: {
   storage: Storage
   secrets: Secrets
@@ -54,7 +54,7 @@ export function createFiles(options: {
   reservations: Reservations
   /** Bytes. */
   maxUploadBytes: number
-  /** Of links straight to a back end; 0: there are none. */
+  /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
 }) {
   const { storage, secrets, credentials, audit, reservations } = options
@@ -71,7 +71,7 @@ export function createFiles(options: {
     return { entry, location, name, ended }
   }
 
-  /** Several reasons to read no file are no event; that it may not be read is. */
+  /** Records a failed download only if it was forbidden. A missing file, for example, is not an event. */
   async function download<T>(
     viewer: Viewer | null,
     input: LocationInput,
@@ -123,14 +123,14 @@ export function createFiles(options: {
       return entryAt(location, await location.stat(signal))
     },
 
-    /** The top of what the viewer reaches in a provider; the back end is not asked whether it is there. */
+    /** Returns the viewer's topmost folder in a provider, without asking the back end whether it exists. */
     top(viewer: Viewer | null, providerId: string): FileEntry {
       const { path } = grantReach(viewer, providerId)
       const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
       return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing }
     },
 
-    /** One page, in the back end's order. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT, INVALID_CURSOR */
+    /** Returns one page, in the back end's order. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT, INVALID_CURSOR */
     async list(
       viewer: Viewer | null,
       input: LocationInput,
@@ -143,7 +143,7 @@ export function createFiles(options: {
       return listPage(await storage.readAt(granted), { first, after: page.after ?? null, codec }, signal)
     },
 
-    /** With its parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
+    /** Creates a folder and its missing parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
     createFolder(viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FileEntry> {
       return audit.recorded(viewer, 'FOLDER_CREATE', { location: input }, async () => {
         const [granted] = authorize(viewer, needs.create, input)
@@ -154,7 +154,7 @@ export function createFiles(options: {
       })
     },
 
-    /** @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder with something in it unless `recursive` */
+    /** @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder that is not empty unless `recursive` */
     delete(
       viewer: Viewer | null,
       input: LocationInput,
@@ -195,21 +195,21 @@ export function createFiles(options: {
       })
     },
 
-    /** Before anything is looked up. @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH */
+    /** Authorizes an upload without looking anything up. @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH */
     requireMayUpload(viewer: Viewer | null, input: LocationInput): void {
       authorize(viewer, needs.create, input)
     },
 
-    /** The same file or folder until `use` is done with it. @throws as `stat` */
+    /** Opens a file or folder for the duration of `use`. @throws as `stat` */
     download,
 
-    /** Text for a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
+    /** Returns the token of a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
     link(viewer: Viewer | null, input: LocationInput, link: { expiresIn: number; inline: boolean }): string {
       const [granted] = authorize(viewer, needs.read, input)
       return sealLink(secrets, granted.viewer, input, link)
     },
 
-    /** A link straight to the back end; null where there can be none. @throws as `stat`, INVALID_INPUT */
+    /** Returns a direct link to the back end; null if it supports none. @throws as `stat`, INVALID_INPUT */
     directLink: (
       viewer: Viewer | null,
       file: DirectFile,
@@ -217,14 +217,14 @@ export function createFiles(options: {
       signal: AbortSignal,
     ) => directDownload(direct, viewer, file, link, signal),
 
-    /** Where to send a file straight to the back end; null where it has to come here. @throws as `upload` */
+    /** Returns where to send a file directly to the back end; null if it must be sent to this server. @throws as `upload` */
     uploadTicket: (
       viewer: Viewer | null,
       input: LocationInput & { conflict: ConflictBehavior; expiresIn: number },
       signal: AbortSignal,
     ): Promise<UploadTicket | null> => directUpload(direct, viewer, input, signal),
 
-    /** What a link downloads, as far as the credential that it was made with reaches today. @throws LINK_EXPIRED, as `download` */
+    /** Opens the file of a link, if the credential that made the link may still read it. @throws LINK_EXPIRED, as `download` */
     async downloadLink<T>(
       sealed: string,
       origin: Origin,
@@ -243,7 +243,7 @@ export function createFiles(options: {
   }
 }
 
-/** As text, which may be no path. */
+/** Replaces the last segment of a path. The result is unparsed text and may be an invalid path. */
 export function siblingOf(path: string, name: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1) + name
 }

@@ -9,21 +9,21 @@ export interface EntryPage {
   hasNext: boolean
 }
 
-/** Where a page goes on: in the back end's page that begins at `page`, behind its first `skip` entries. */
+/** Where a listing continues: after the first `skip` entries of the back end's page that starts at `page`. */
 interface Position {
-  /** Null is the first. */
+  /** The back end's cursor; null is the first page. */
   page: string | null
   skip: number
-  /** The last one to skip, by its name: others may have come or gone before it. */
+  /** The name of the last entry to skip, because entries before it may have been added or removed. */
   last: string | null
 }
 
-/** Pages without any entry that a back end may answer in a row. */
+/** The maximum number of consecutive empty pages that a back end may return. */
 const maxEmptyPages = 1000
 
 const start: Position = { page: null, skip: 0, last: null }
 
-/** Cursors are signed, and good for one folder and one credential only. */
+/** Encodes positions as signed cursors. A cursor is valid for one folder and one credential. */
 export interface CursorCodec {
   encode(position: Position): string
   /** @throws INVALID_CURSOR */
@@ -73,8 +73,8 @@ export async function listPage(
 }
 
 /**
- * Where the last one is gone, so may be others before it: in a page that is in the order of names it is told by those
- * names; in any other, entries are rather met twice than never.
+ * Returns how many entries were already listed. If the last listed entry was removed, a page that is sorted by name still
+ * shows the position. In an unsorted page, listing an entry twice is better than skipping one.
  */
 function countSkipped(entries: readonly { name: string }[], { last }: Position): number {
   if (last === null) return 0
@@ -85,7 +85,7 @@ function countSkipped(entries: readonly { name: string }[], { last }: Position):
   return isOrdered ? isBehind.filter(behind => !behind).length : 0
 }
 
-/** By code points, as file systems and object stores do. */
+/** Compares by code points, as file systems and object stores do. */
 function compareNames(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

@@ -1,4 +1,4 @@
-/** A move by copy and delete: no byte is lost, whatever the two ends are. */
+/** Moves by copying and then deleting, without losing data between any two back ends. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
@@ -8,32 +8,32 @@ import { statOrNull, type Taken, taken } from './conflict.ts'
 import { type CopiedFile, type CopiedFolder, deleteIfEmpty, isUnchanged } from './copied.ts'
 import { type CopyOptions, copyEntry } from './copying.ts'
 
-/** Milliseconds: the coarsest modification time that a file system keeps (FAT). S3 keeps one second. */
+/** Milliseconds: the coarsest modification time of a file system (FAT). S3 stores whole seconds. */
 const timeResolution = 2_000
 
-/** Whether both are one stored object, under whatever providers and paths. A hard link counts as the same file. */
+/** Returns whether both are one stored object, even through different providers and paths. Hard links count as one. */
 export function isSameObject(a: CheckedEntry, b: CheckedEntry): boolean {
   return a.fileId !== null && a.fileId === b.fileId
 }
 
-/** Where no back end moves it in one step. @throws COPY_ONLY, PRECONDITION_FAILED where the source changed meanwhile */
+/** Moves an entry that no back end can move in one step. @throws COPY_ONLY, PRECONDITION_FAILED if the source changed meanwhile */
 export async function copyAndDelete(
   source: WriteLocation,
   entry: CheckedEntry,
-  target: WriteLocation,
+  destination: WriteLocation,
   overwrite: boolean,
   options: CopyOptions,
 ): Promise<CheckedEntry | Taken> {
   const { signal } = options
-  const existing = await statOrNull(target, signal)
-  // It is where it should be, by another path.
+  const existing = await statOrNull(destination, signal)
+  // Source and destination are the same object: there is nothing to do.
   if (existing && isSameObject(entry, existing)) return existing
   if (existing && !overwrite) return taken
   if (entry.kind === 'file') await prepareDeletion(entry, source.path, existing, signal)
   const copied = await copyEntry(
     source,
     entry,
-    { target, existing, overwrite },
+    { destination, existing, overwrite },
     { ...options, beforeFile: (file, from) => prepareDeletion(file, from.path, null, signal) },
   )
   if (copied === taken) return taken
@@ -43,17 +43,17 @@ export async function copyAndDelete(
       `"${formatPath(source.path)}" is copied, but what changed meanwhile or cannot be copied was left where it is.`,
     )
   }
-  // Source and target were one empty folder, and nothing told so.
-  if ('isNew' in copied.made && !copied.made.isNew) await target.mkdir(signal, { exclusive: false })
+  // Source and destination were the same empty folder, which no id showed, so it was just deleted.
+  if ('isNew' in copied.made && !copied.made.isNew) await destination.mkdir(signal, { exclusive: false })
   return copied.entry
 }
 
 /**
- * To be awaited before a file is read whose source is deleted afterwards. From then on any write to it shows in its time or
- * its etag, also the write of its own copy where source and target are one file and no id says so: two addresses of one
- * server, two mounts of one network file system.
+ * Await this before reading a file that will be deleted after the copy. From then on, any write to the file changes its
+ * time or etag. That includes writing the copy, if source and destination are one file without an id to show it (two
+ * addresses of one server, two mounts of one network file system).
  *
- * @param replaced what stands at the target
+ * @param replaced the entry at the destination
  * @throws COPY_ONLY
  */
 async function prepareDeletion(
@@ -72,12 +72,12 @@ async function prepareDeletion(
     const message = `The storage does not say when ${name} changed, so it cannot be moved safely: copy it instead.`
     throw new AppError('COPY_ONLY', message)
   }
-  // The clocks of the two back ends may differ from ours, so only time that passes here is sure.
+  // The back ends' clocks may differ from this one, so only waiting here is reliable.
   if (mayBeItself) await wait(timeResolution, signal)
   else if (file.etag === null) await wait(timeResolution - (Date.now() - Number(file.modifiedAt)), signal)
 }
 
-/** The second half of a move. False where the file is not what it was, or is its own copy. */
+/** Deletes the source of a copied file. Returns false if the file changed or is its own copy. */
 async function deleteFile(file: WriteLocation, { seen, copy }: CopiedFile, signal: AbortSignal): Promise<boolean> {
   const now = await statOrNull(file, signal)
   if (!now) return true
@@ -86,7 +86,7 @@ async function deleteFile(file: WriteLocation, { seen, copy }: CopiedFile, signa
   return true
 }
 
-/** Removes from the source what was copied, and nothing that came or changed since. True where all is gone. */
+/** Deletes what was copied from the source, but nothing that was added or changed since. Returns whether all is deleted. */
 async function deleteSource(
   source: WriteLocation,
   made: CopiedFile | CopiedFolder,
@@ -103,14 +103,14 @@ async function deleteSource(
   return (await deleteIfEmpty(source, signal)) && complete
 }
 
-/** Whether size and time tell two files apart; back ends keep times more or less finely. */
+/** Returns whether size and time could belong to one file. Back ends store times with different precision. */
 function looksLike(a: CheckedEntry, b: CheckedEntry): boolean {
   if (a.size !== null && b.size !== null && a.size !== b.size) return false
   if (a.modifiedAt === null || b.modifiedAt === null) return true
   return Math.abs(a.modifiedAt.getTime() - b.modifiedAt.getTime()) < timeResolution
 }
 
-/** Milliseconds; never longer than the resolution, whatever the clocks say. */
+/** Waits `time` milliseconds, but never longer than the resolution, in case the clocks differ. */
 async function wait(time: number, signal: AbortSignal): Promise<void> {
   if (time <= 0) return
   await sleep(Math.min(time, timeResolution), undefined, { signal }).catch(() => {

@@ -1,4 +1,4 @@
-/** RenameInput, move and copy. Both ends are granted before either is looked at. */
+/** Renames, moves and copies. Both locations are authorized before either is looked up. */
 import { authorize, type GrantsOf, needs } from '../../auth/needs.ts'
 import { isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
 import { type Grant, grant } from '../../auth/policy.ts'
@@ -18,9 +18,9 @@ export interface RenameInput extends LocationInput {
 }
 
 export interface TransferInput extends LocationInput {
-  /** The same provider where it is left out. */
+  /** Defaults to the same provider. */
   toProviderId?: string | null | undefined
-  /** Of the entry itself, its name included. */
+  /** The new path of the entry, including its name. */
   toPath: string
   conflict: ConflictBehavior
 }
@@ -46,16 +46,16 @@ export async function copy(
   const granted = authorize(viewer, needs.copy, input)
   requireNoRoot(granted, 'copied')
   const [from, to] = granted
-  const [source, at] = [await storage.readAt(from), await targets(storage, viewer, to)]
+  const [source, at] = [await storage.readAt(from), await openDestinations(storage, viewer, to)]
   return storage.activeGrants.run(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
     const enclosing = await refuseInto(source, entry, await at(to.path), signal)
     return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
-      const target = await at(path)
-      const existing = await statOrNull(target, signal)
-      if (isSame(source, target) || (existing && isSameObject(entry, existing))) return taken
-      const copied = await copyEntry(source, entry, { target, existing, overwrite }, { signal, enclosing })
-      return copied === taken ? taken : entryAt(target, copied.entry)
+      const destination = await at(path)
+      const existing = await statOrNull(destination, signal)
+      if (isSame(source, destination) || (existing && isSameObject(entry, existing))) return taken
+      const copied = await copyEntry(source, entry, { destination, existing, overwrite }, { signal, enclosing })
+      return copied === taken ? taken : entryAt(destination, copied.entry)
     })
   })
 }
@@ -68,24 +68,24 @@ async function moveEntry(
   requestSignal: AbortSignal,
 ): Promise<FileEntry> {
   const [from, to] = granted
-  const [source, at] = [await storage.writeAt(from), await targets(storage, viewer, to)]
+  const [source, at] = [await storage.writeAt(from), await openDestinations(storage, viewer, to)]
   return storage.activeGrants.run(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
     const first = await at(to.path)
     if (isSame(source, first)) return entryAt(source, entry)
     const enclosing = await refuseInto(source, entry, first, signal)
     return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
-      const target = await at(path)
-      const moved = await unlessTaken(() => source.moveTo(target, signal, { overwrite }))
+      const destination = await at(path)
+      const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite }))
       if (moved === taken) return taken
-      const there = moved ?? (await copyAndDelete(source, entry, target, overwrite, { signal, enclosing }))
-      return there === taken ? taken : entryAt(target, there)
+      const there = moved ?? (await copyAndDelete(source, entry, destination, overwrite, { signal, enclosing }))
+      return there === taken ? taken : entryAt(destination, there)
     })
   })
 }
 
-/** Where the granted path goes; other candidates of RENAME are granted as they come. */
-async function targets(storage: Storage, viewer: Viewer | null, granted: Grant<'write'>) {
+/** Opens the granted path and, for RENAME, authorizes and opens further candidates one by one. */
+async function openDestinations(storage: Storage, viewer: Viewer | null, granted: Grant<'write'>) {
   const first = await storage.writeAt(granted)
   return async (path: StoragePath): Promise<WriteLocation> =>
     path === granted.path
@@ -103,24 +103,28 @@ export function requireNotRoot(path: StoragePath, what: string): void {
 }
 
 /**
- * Refuses what cannot end: a folder that goes into itself, or below a file. Resolves with the ids of the folders that the
- * target lies in, for those that a copy meets further down: one provider may begin inside the folder that another copies.
+ * Rejects a transfer of an entry into itself. Resolves with the ids of the folders that contain the destination, to detect
+ * them further down in the source: one provider may start inside a folder of another.
  * @throws INTO_ITSELF, NOT_A_FOLDER
  */
 async function refuseInto(
   source: ReadLocation,
   entry: CheckedEntry,
-  target: WriteLocation,
+  destination: WriteLocation,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
-  if (source.providerId === target.providerId && source.path !== target.path && isWithin(target.path, source.path)) {
+  if (
+    source.providerId === destination.providerId &&
+    source.path !== destination.path &&
+    isWithin(destination.path, source.path)
+  ) {
     const name = nameOf(source.path)
     throw entry.kind === 'file'
       ? new AppError('NOT_A_FOLDER', `"${name}" is a file: nothing goes into it.`)
       : new AppError('INTO_ITSELF', `The folder "${name}" cannot go into itself.`)
   }
   if (entry.kind === 'file' || entry.fileId === null) return new Set()
-  const enclosing = await target.enclosingIds(signal, source)
+  const enclosing = await destination.enclosingIds(signal, source)
   requireOutside(entry, source, enclosing)
   return enclosing
 }

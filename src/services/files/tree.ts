@@ -1,9 +1,9 @@
-/** Walks over what lies below a folder, page by page. */
+/** Walks a folder page by page. */
 import { AppError } from '../../errors.ts'
 import { maxPageSize, type ReadLocation, type WriteLocation } from '../../storage/location.ts'
 import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
 
-/** Deeper than any sensible tree, and than what a loop at the back end could be told from. */
+/** Deeper than any sensible tree. Bounds the walk if the back end returns a loop. */
 const maxDepth = 512
 
 export async function* children(
@@ -17,7 +17,7 @@ export async function* children(
     yield* page.entries
     cursor = page.cursor
     if (cursor === null) return
-    // Brent's way to find any circle while remembering one cursor only.
+    // Brent's algorithm finds any cycle while remembering one cursor.
     if (cursor === marked) throw fault('cursors that lead back to where they were')
     if (pages !== nextMark) continue
     marked = cursor
@@ -25,7 +25,7 @@ export async function* children(
   }
 }
 
-/** Removes a folder and all below it. @throws NOT_EMPTY where something came or could not be listed meanwhile */
+/** Deletes a folder and everything below it. @throws NOT_EMPTY if an entry was added meanwhile or was not listed */
 export async function deleteTree(folder: WriteLocation, signal: AbortSignal, depth = 0): Promise<void> {
   const whole = folder.deleteTree(signal)
   if (whole) return whole

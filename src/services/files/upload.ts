@@ -15,11 +15,11 @@ import { verifyCondition, type WriteCondition } from './write-condition.ts'
 export interface UploadInput extends LocationInput {
   conflict: ConflictBehavior
   body: Readable
-  /** Bytes, where the client has told. */
+  /** Bytes, if the client declared a size. */
   size?: number | undefined
   mimeType?: string | undefined
   digests?: Digests | undefined
-  /** What must stand there before; nothing is stored where something else does. */
+  /** What the path must hold before the upload. Nothing is stored if it differs. */
   condition?: WriteCondition | undefined
 }
 
@@ -31,7 +31,7 @@ export interface UploadContext {
 }
 
 /**
- * Streams a file to the back end; it is visible once all of it is there.
+ * Streams a file to the back end. It becomes visible after its last byte.
  * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ROOT_IS_FIXED, ALREADY_EXISTS, TOO_LARGE,
  * DIGEST_MISMATCH, INCOMPLETE_BODY, PRECONDITION_FAILED, ...
  */
@@ -48,8 +48,8 @@ export async function upload(
     context.storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
   const first = await context.storage.writeAt(granted)
   requireFits(input.size, Math.min(context.maxBytes, first.traits.maxFileSize ?? context.maxBytes))
-  using target = await choose(context, first, conflict, at, signal, input.condition)
-  const { location } = target
+  using reserved = await reserve(context, first, conflict, at, signal, input.condition)
+  const { location } = reserved
   const mayEnd = verifyCondition(location, input.condition, signal)
   await mayEnd?.()
   const { body, hashes } = checkedBody(input, {
@@ -67,21 +67,21 @@ export async function upload(
   return entryAt(location, stored)
 }
 
-interface Target extends Disposable {
+interface ReservedLocation extends Disposable {
   location: WriteLocation
 }
 
-/** Decides before any byte is sent where the file goes; the back end's own atomic check follows at the end. */
-async function choose(
+/** Chooses and reserves the file's name before any byte is sent. The back end repeats the check atomically at the end. */
+async function reserve(
   { reservations }: UploadContext,
   first: WriteLocation,
   conflict: ConflictBehavior,
   at: (path: StoragePath) => Promise<WriteLocation>,
   signal: AbortSignal,
   condition: WriteCondition | undefined,
-): Promise<Target> {
+): Promise<ReservedLocation> {
   if (conflict === 'REPLACE' && condition) {
-    // Of several who replace the same version, one does.
+    // Only one of several concurrent requests may replace the same version.
     const reservation = reservations.take(first.providerId, first.path)
     if (!reservation) throw uploadUnderWay(first.path)
     return { location: first, [Symbol.dispose]: () => reservation[Symbol.dispose]() }

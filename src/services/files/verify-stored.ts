@@ -3,12 +3,12 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { fault } from '../../storage/validate-entry.ts'
 import { deleteUnchanged } from './copied.ts'
 
-/** Milliseconds for taking back what is wrong; the client may be gone. */
+/** Milliseconds to delete a corrupt file. The client may have disconnected, so its signal is not used. */
 const undoTimeout = 30_000
 
 /**
- * Compares what a back end says it has stored with what it was sent, by every checksum that both sides have. What is wrong
- * is removed, unless it took the place of something: then it is left to whoever looks into it.
+ * Compares what a back end stored with what it was sent, by every checksum that both sides have. Deletes a new file that
+ * differs. A file that replaced another is kept for inspection.
  * @throws BACK_END_FAULT
  */
 export async function requireStored(
@@ -19,7 +19,7 @@ export async function requireStored(
 ): Promise<void> {
   const wrong = Object.entries(stored.checksums).filter(([name, hex]) => sent.has(name) && sent.get(name) !== hex)
   if (wrong.length === 0) return
-  // What went wrong says more than what may make its removal fail.
+  // The checksum error matters more than an error of the deletion.
   if (isNew) await deleteUnchanged(location, stored, AbortSignal.timeout(undoTimeout)).catch(() => {})
   throw fault(`another ${wrong.map(([name]) => name).join(' and ')} than that of what it was sent`)
 }

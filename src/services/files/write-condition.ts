@@ -2,12 +2,12 @@ import { AppError } from '../../errors.ts'
 import type { WriteLocation } from '../../storage/location.ts'
 import { statOrNull } from './conflict.ts'
 
-/** Whether what stands at a path, by its etag, is what a client believes; undefined where there is nothing. */
+/** Returns whether the entry at a path has the etag that the client expects; undefined means there is no entry. */
 export type WriteCondition = (etag: string | null | undefined) => boolean
 
 /**
- * A check that is made before the first byte and again behind the last one, just before the file gets its name. No back
- * end is asked to do both in one step: a write from elsewhere in that instant is not seen.
+ * Returns a check to run before the first byte and again after the last, just before the file becomes visible. The check
+ * and the write are not atomic: a write by another client between them is not detected.
  */
 export function verifyCondition(
   location: WriteLocation,

@@ -14,7 +14,7 @@ export interface AccessInput {
 const maxRestrictions = 1000
 
 /**
- * All providers unless the input lists some. Whether they exist is not looked up here: see `requireProviders`.
+ * Grants all providers unless the input lists some. `requireProviders` checks that these exist.
  * @throws INVALID_INPUT, INVALID_PATH
  */
 export function parseAccess(input: AccessInput | null | undefined): ProviderAccess {
@@ -39,7 +39,7 @@ export function parseAccess(input: AccessInput | null | undefined): ProviderAcce
   return { all: false, basePaths }
 }
 
-/** To be called once the viewer is known to cover the access. @throws NOT_FOUND */
+/** Call this after checking that the viewer covers the access. @throws NOT_FOUND */
 export async function requireProviders(db: Database, workspaceId: string, access: ProviderAccess): Promise<void> {
   if (access.all) return
   const ids = [...access.basePaths.keys()]
@@ -50,7 +50,7 @@ export async function requireProviders(db: Database, workspaceId: string, access
   if (missing !== undefined) throw new AppError('NOT_FOUND', `There is no provider ${missing}.`)
 }
 
-/** For the audit log: what a member has, or is to get. */
+/** Describes the role and access of a member or an invite, for the audit log. */
 export function given({ role, access }: Pick<Member, 'role' | 'access'>) {
   return { role, providerAccess: storeAccess(access) }
 }

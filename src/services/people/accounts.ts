@@ -31,7 +31,7 @@ import { apiKeyState } from './api-keys.ts'
 /** Milliseconds: a week. */
 const sessionLifetime = 7 * 24 * 60 * 60 * 1000
 
-/** Nobody looks through more, and a script that signs in each time may leave any number. */
+/** The maximum number of sessions in a list. Scripts that sign in each time can leave any number. */
 const maxSessions = 200
 
 export interface RegistrationInput {
@@ -46,7 +46,7 @@ export interface OpenSession {
   id: string
   createdAt: Date
   expiresAt: Date
-  /** Whether it is the one that asks. */
+  /** Whether the request uses this session. */
   current: boolean
 }
 
@@ -66,12 +66,12 @@ export function createAccounts(options: {
   tokens: SessionTokens
   limits: SignIns
   audit: Audit
-  /** What the first account requires; null: nothing. */
+  /** The code that the first account requires; null requires none. */
   setupCode: string | null
 }) {
   const { db, tokens, limits, audit, setupCode } = options
 
-  /** @param passwordHash of the password that was shown @throws WRONG_EMAIL_OR_PASSWORD where it was changed meanwhile */
+  /** @param passwordHash of the verified password @throws WRONG_EMAIL_OR_PASSWORD if it was changed meanwhile */
   async function signIn(change: Change, recording: Recording, member: Member, passwordHash: string): Promise<SignedIn> {
     const { userId, workspaceId } = member
     const expiresAt = wholeSecond(Date.now() + sessionLifetime)
@@ -86,18 +86,18 @@ export function createAccounts(options: {
     if (setupCode !== null && !isSetupCode(input.setupCode ?? '', setupCode)) throw new AppError('INVALID_SETUP_CODE')
   }
 
-  /** Before the password is hashed, which costs. @throws RATE_LIMITED, INVALID_SETUP_CODE */
+  /** Counts a registration before the expensive hashing of the password. @throws RATE_LIMITED, INVALID_SETUP_CODE */
   async function countRegistration(input: RegistrationInput, who: Who): Promise<void> {
     if (await findTheWorkspace(db)) return limits.countRegistration(who)
     if (setupCode !== null) await limits.countSetupCode(who.address)
     requireSetupCode(input)
-    // Whatever others have tried before: somebody can always be the first.
+    // The first account is exempt, so that earlier attempts by others cannot lock the operator out.
     await limits.countRegistration(who).catch(error => {
       if (!(error instanceof AppError) || error.reason !== 'RATE_LIMITED') throw error
     })
   }
 
-  /** What a newcomer gets: everything as the founder, what the invite says, or nothing yet. */
+  /** Returns the membership of a new account: the founder owns everything, an invite decides, and others get nothing yet. */
   async function admit(trx: Change, workspace: Workspace | null, input: RegistrationInput, origin: Origin) {
     const { invite } = input
     if (!workspace) {
@@ -153,7 +153,7 @@ export function createAccounts(options: {
 
   return {
     /**
-     * The first person founds the workspace and owns it; of two at once, one does.
+     * Creates an account. The first one founds the workspace and owns it; of two concurrent ones, only one does.
      * @throws INVALID_INPUT, INVALID_SETUP_CODE, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
      */
     register(input: RegistrationInput, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
@@ -164,15 +164,15 @@ export function createAccounts(options: {
     },
 
     /**
-     * The same answer, after the same time, for an unknown email as for a wrong password.
-     * @throws WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT for what is too long to be an email, RATE_LIMITED
+     * Signs in. An unknown email and a wrong password get the same error after the same time.
+     * @throws WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT for an email that is too long, RATE_LIMITED
      */
     login(input: { email: string; password: string }, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
       return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, async recording => {
         const email = parseKnownEmail(input.email)
         using slot = enterPasswordQueue(origin.address, signal)
         return await limits.tryPassword({ email, address: origin.address }, async () => {
-          // PostgreSQL holds no NUL, so no email has one.
+          // PostgreSQL cannot store NUL, so no account has such an email.
           const account = email.includes('\0') ? null : await findPasswordByEmail(db, email)
           const matches = await verifyPassword(slot, account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
@@ -191,7 +191,7 @@ export function createAccounts(options: {
       })
     },
 
-    /** One's own that can still be used, the newest first. @throws SESSION_REQUIRED */
+    /** Returns the viewer's active sessions, newest first. @throws SESSION_REQUIRED */
     async sessions(viewer: Viewer | null): Promise<OpenSession[]> {
       const { member, credentialId } = requireSession(viewer)
       const { userId, workspaceId } = member
@@ -199,7 +199,7 @@ export function createAccounts(options: {
       return found.map(session => ({ ...session, current: session.id === credentialId }))
     },
 
-    /** One's own, at once and everywhere. @throws SESSION_REQUIRED, NOT_FOUND */
+    /** Ends one of the viewer's sessions, immediately and on all servers. @throws SESSION_REQUIRED, NOT_FOUND */
     async revokeSession(viewer: Viewer | null, id: string): Promise<void> {
       const subject = { kind: 'SESSION', id } as const
       await audit.recorded(viewer, 'LOGOUT', { subject }, async recording => {
@@ -212,7 +212,7 @@ export function createAccounts(options: {
     },
 
     /**
-     * The session stays; all others of the person end.
+     * Keeps the current session and ends all others of this user.
      * @throws SESSION_REQUIRED, WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT, RATE_LIMITED
      */
     changePassword(
@@ -224,7 +224,7 @@ export function createAccounts(options: {
         const { member, credentialId, expiresAt, origin } = requireSession(viewer)
         checkPassword(input.newPassword)
         using slot = enterPasswordQueue(origin.address, signal)
-        // Whoever has found a session must not guess here what they cannot guess at the login.
+        // The limits of logins apply, so that a stolen session cannot be used to guess the password.
         const account = await limits.tryPassword({ email: member.email, address: origin.address }, async () => {
           const found = await findPassword(db, member.userId)
           if (found && (await verifyPassword(slot, found.passwordHash, input.currentPassword))) return found
@@ -242,7 +242,7 @@ export function createAccounts(options: {
       })
     },
 
-    /** Rows that say nothing any more; once a day is often enough. */
+    /** Deletes expired sessions. Call it once a day. */
     async sweep(): Promise<void> {
       await deleteSessionsExpiredBefore(db, new Date())
     },
@@ -255,13 +255,13 @@ async function acceptInvite(trx: Change, token: string, origin: Origin) {
   const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
   if (!invite || !maker) throw new AppError('INVALID_INVITE')
   requireStillCovers(memberViewer(maker, origin), invite)
-  // What a key has given is worth no more than the key.
+  // An invite made by a key is valid only while the key is.
   const key = invite.apiKeyId === null ? null : await findApiKey(trx, invite.workspaceId, invite.apiKeyId)
   if (key && apiKeyState(key) !== 'active') throw new AppError('INVALID_INVITE')
   return { workspaceId: invite.workspaceId, role: invite.role, access: invite.access }
 }
 
-/** An invite gives no more than its maker could give today. @throws INVALID_INVITE */
+/** Checks that the maker of an invite could still make it. @throws INVALID_INVITE */
 function requireStillCovers(maker: Viewer, given: Pick<Member, 'role' | 'access'>): void {
   try {
     requireMayAssign(maker, given)
@@ -276,12 +276,12 @@ function wrongPassword(): AppError {
   return new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
 }
 
-/** A JWT counts in seconds. */
+/** JWT times are whole seconds. */
 function wholeSecond(time: number): Date {
   return new Date(Math.ceil(time / 1000) * 1000)
 }
 
-/** A password that was typed into the wrong field is not to be kept. */
+/** Omits text without "@", which could be a password typed into the wrong field. */
 function emailIn({ email }: { email: string }): { email?: string } {
   return email.includes('@') ? { email: cut(email) } : {}
 }

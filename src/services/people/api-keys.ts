@@ -12,7 +12,7 @@ import type { Audit } from '../audit/index.ts'
 import { parseFuture, parseName, parsePageSize } from '../input.ts'
 import { type AccessInput, parseAccess, requireProviders } from './access.ts'
 
-/** Of one member. */
+/** The maximum number of active keys per member. */
 export const maxActiveKeys = 100
 export const maxKeysPage = 100
 
@@ -31,8 +31,8 @@ export function apiKeyState(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now = 
 }
 
 export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
-  /** The viewer's own, or one of a member whom the viewer manages. */
-  async function managed(viewer: Viewer, id: string): Promise<ApiKey> {
+  /** Finds a key of the viewer, or of a member whom the viewer manages. */
+  async function findManaged(viewer: Viewer, id: string): Promise<ApiKey> {
     const key = isId(id) ? await findApiKey(db, viewer.member.workspaceId, id) : null
     const visible = key?.userId === viewer.member.userId || includesScope(viewer.scope, 'admin')
     if (!key || !visible) throw new AppError('NOT_FOUND', 'There is no such API key.')
@@ -48,7 +48,7 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
   }
 
   return {
-    /** `key` is the full value, shown this once. @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS */
+    /** Creates a key. `key` is the full value, which cannot be read again. @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS */
     create(viewer: Viewer | null, input: CreateApiKey): Promise<{ apiKey: ApiKey; key: string }> {
       return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
         const maker = requireKeyManager(viewer)
@@ -58,7 +58,7 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
           throw new AppError('INVALID_INPUT', 'A key has at least one scope: read, write or admin.')
         const access = parseAccess(input.providerAccess)
         const expiresAt = input.expiresAt ? parseFuture(input.expiresAt, 'The expiry of a key') : null
-        // "All providers" means all that the owner reaches, so it never exceeds them.
+        // "All providers" means all providers of the owner, so it never exceeds the owner's access.
         requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })
         requireEarlierExpiry(maker, expiresAt)
         await requireProviders(db, maker.member.workspaceId, access)
@@ -77,7 +77,7 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
     },
 
     /**
-     * One's own, or those of a member whom the viewer manages; the newest first.
+     * Returns keys of the viewer, or of a member whom the viewer manages, newest first.
      * @throws SESSION_REQUIRED, SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT, INVALID_CURSOR
      */
     async list(
@@ -98,29 +98,29 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
     },
 
     async get(viewer: Viewer | null, id: string): Promise<ApiKey> {
-      return managed(requireKeyManager(viewer), id)
+      return findManaged(requireKeyManager(viewer), id)
     },
 
     rename(viewer: Viewer | null, id: string, name: string): Promise<ApiKey> {
       return audit.recorded(viewer, 'API_KEY_RENAME', { subject: { kind: 'API_KEY', id } }, async recording => {
         const manager = requireKeyManager(viewer)
         const parsed = parseName(name, 'The name of a key')
-        const key = await managed(manager, id)
-        recording.add({ details: { ...described(key), newName: parsed } })
+        const key = await findManaged(manager, id)
+        recording.add({ details: { ...describeKey(key), newName: parsed } })
         return recording.commit(change => renameApiKey(change, key.id, parsed))
       })
     },
 
-    /** At once and for good. */
+    /** Revokes a key immediately and permanently. */
     revoke(viewer: Viewer | null, id: string): Promise<ApiKey> {
       return audit.recorded(viewer, 'API_KEY_REVOKE', { subject: { kind: 'API_KEY', id } }, async recording => {
-        const key = await managed(requireKeyManager(viewer), id)
-        recording.add({ details: described(key) })
+        const key = await findManaged(requireKeyManager(viewer), id)
+        recording.add({ details: describeKey(key) })
         return recording.commit(change => revokeApiKey(change, key.id))
       })
     },
 
-    /** The key that a request came with. */
+    /** Returns the API key of the request, if it came with one. */
     async own(viewer: Viewer): Promise<ApiKey | null> {
       return viewer.kind === 'API_KEY' ? findApiKey(db, viewer.member.workspaceId, viewer.credentialId) : null
     },
@@ -143,12 +143,12 @@ function decodeCursor(cursor: string): string {
   return id
 }
 
-/** For the audit log: whose and which. */
-function described({ name, displayPrefix, userId }: ApiKey) {
+/** Describes a key for the audit log. */
+function describeKey({ name, displayPrefix, userId }: ApiKey) {
   return { name, displayPrefix, ownerId: userId }
 }
 
-/** What a key makes does not outlive it; a session's end says nothing about what was made in it. */
+/** Checks that nothing made with a key outlives the key. What a session makes may outlive the session. */
 export function requireEarlierExpiry(maker: Viewer, expiresAt: Date | null): void {
   if (maker.kind !== 'API_KEY' || !maker.expiresAt) return
   if (!expiresAt || expiresAt > maker.expiresAt) {

@@ -9,7 +9,7 @@ import { createKeyUsage } from './key-usage.ts'
 
 export type Authentication = ReturnType<typeof createAuthentication>
 
-/** Who a request stands for, and whether its work may go on. Storage needs this before it can be created. */
+/** Creates what authenticates requests and watches their grants. Storage depends on it. */
 export function createAuthentication(options: {
   db: Database
   secrets: Secrets

@@ -11,22 +11,22 @@ import type { KeyUsage } from './key-usage.ts'
 
 export interface Credentials {
   /**
-   * Who a bearer token stands for. Looked up in the database each time, so that what was revoked is refused at once, on
-   * every replica. Counts as a request. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
+   * Returns the viewer of a bearer token and counts a request. Queries the database each time, so that every replica
+   * rejects a revoked credential immediately. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
    */
   authenticate(token: string, origin: Origin): Promise<Viewer>
-  /** The same for what may only carry a session: a key is no session. @throws as `authenticate` */
+  /** Authenticates a session token only; API keys fail. @throws as `authenticate` */
   authenticateSession(token: string, origin: Origin): Promise<Viewer>
   /**
-   * Who it stands for now, where it was last found good more than a second ago: for what is done late in a request.
+   * Authenticates a viewer again if the last check is more than a second old. Call this before late steps of a request.
    * @throws as `authenticate`
    */
   confirm(viewer: Viewer): Promise<Viewer>
-  /** The same for a credential that was authenticated before, by its id; it does not count. @throws as `authenticate` */
+  /** Authenticates an earlier credential by its id, without counting a request. @throws as `authenticate` */
   recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
 }
 
-/** Milliseconds. */
+/** Milliseconds for which a check stays valid. */
 const freshness = 1000
 
 export function createCredentials({
@@ -105,7 +105,7 @@ export function createCredentials({
     }
   }
 
-  /** As they were found last, so that long work asks once a second, however many steps it has. */
+  /** The latest check of each viewer, so that long work checks at most once a second. */
   const latest = new WeakMap<Viewer, Viewer>()
 
   async function recall({ kind, credentialId, origin }: Parameters<Credentials['recall']>[0]): Promise<Viewer> {

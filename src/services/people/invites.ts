@@ -11,15 +11,15 @@ import { type AccessInput, given, parseAccess, requireProviders } from './access
 import { createInviteToken } from './accounts.ts'
 import { requireEarlierExpiry } from './api-keys.ts'
 
-/** Milliseconds that an invite is good for unless it says otherwise: a week. */
+/** The default lifetime of an invite in milliseconds: a week. */
 const inviteLifetime = 7 * 24 * 60 * 60 * 1000
 
-/** Nobody looks through more, and a script may leave any number. */
+/** The maximum number of invites in a list. Scripts can leave any number. */
 export const maxInvites = 200
 
 export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
   return {
-    /** `invite` is shown this once; one that a key made ends with the key. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
+    /** Creates an invite. `invite` cannot be read again. An invite made by a key ends with the key. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
     create(
       viewer: Viewer | null,
       input: { role: Role; providerAccess?: AccessInput | null | undefined; expiresAt?: Date | null | undefined },
@@ -27,8 +27,8 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
       return audit.recorded(viewer, 'INVITE_CREATE', { details: { role: input.role } }, async recording => {
         const admin = requireInviter(viewer)
         const access = input.providerAccess ? parseAccess(input.providerAccess) : null
-        const gift = { role: input.role, access: access ?? admin.access }
-        requireMayAssign(admin, gift)
+        const offer = { role: input.role, access: access ?? admin.access }
+        requireMayAssign(admin, offer)
         const expiresAt = input.expiresAt
           ? parseFuture(input.expiresAt, 'The expiry of an invite')
           : new Date(Math.min(Date.now() + inviteLifetime, keyExpiry(admin)))
@@ -37,9 +37,9 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
         if (access) await requireProviders(db, workspaceId, access)
         const { invite, hash } = createInviteToken()
         const apiKeyId = admin.kind === 'API_KEY' ? admin.credentialId : null
-        recording.add({ details: { gives: given(gift), expiresAt } })
+        recording.add({ details: { gives: given(offer), expiresAt } })
         return recording.commit(async trx => {
-          const values = { workspaceId, tokenHash: hash, ...gift, createdBy: userId, apiKeyId, expiresAt }
+          const values = { workspaceId, tokenHash: hash, ...offer, createdBy: userId, apiKeyId, expiresAt }
           recording.add({ subject: { kind: 'INVITE', id: await insertInvite(trx, values) } })
           return { invite, expiresAt }
         })
@@ -47,19 +47,19 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
     },
 
     /**
-     * Those that were neither used nor have expired and give no more than the viewer could give, the newest first, at most
-     * `maxInvites`. @throws SESSION_REQUIRED, SCOPE_REQUIRED
+     * Returns the open invites that the viewer could have made, newest first, at most `maxInvites`.
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED
      */
     async list(viewer: Viewer | null): Promise<Invite[]> {
       const admin = requireInviter(viewer)
       const lower = roles.filter(role => includesRole(admin.member.role, role))
       const page = { roles: lower, within: admin.access, limit: maxInvites }
       const found = await listOpenInvites(db, admin.member.workspaceId, page)
-      // The query sees to it that these are as many as there can be; the policy decides.
+      // The query selects enough candidates for a full list; the policy decides.
       return found.filter(invite => mayAssign(admin, invite))
     },
 
-    /** At once and for good. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, NOT_FOUND */
+    /** Revokes an invite immediately and permanently. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, NOT_FOUND */
     async revoke(viewer: Viewer | null, id: string): Promise<void> {
       await audit.recorded(viewer, 'INVITE_REVOKE', { subject: { kind: 'INVITE', id } }, async recording => {
         const admin = requireInviter(viewer)
@@ -83,7 +83,7 @@ function requireInviter(viewer: Viewer | null): Viewer {
   return requireScope(requireKeyManager(viewer), 'admin')
 }
 
-/** Milliseconds; a session's end says nothing about what was made in it. */
+/** Returns when the viewer's key expires, in milliseconds. An invite made in a session may outlive the session. */
 function keyExpiry({ kind, expiresAt }: Viewer): number {
   return kind === 'API_KEY' && expiresAt ? expiresAt.getTime() : Number.POSITIVE_INFINITY
 }

@@ -3,18 +3,18 @@ import type { Database } from '../../db/client.ts'
 
 export interface KeyUsage {
   note(key: Pick<ApiKey, 'id' | 'lastUsedAt'>, now: Date): void
-  /** Writes what is still to be written. */
+  /** Writes the pending uses. */
   close(): Promise<void>
 }
 
-/** `lastUsedAt` is kept to the minute. */
+/** Milliseconds: `lastUsedAt` is stored to the minute. */
 const precision = 60_000
-/** Milliseconds between a use and its being written, together with all others of that time. */
+/** Milliseconds that a use waits, to be written together with others. */
 const writeDelay = 500
 
 export function createKeyUsage(db: Database, onError: (error: unknown) => void): KeyUsage {
   let pending = new Map<string, Date>()
-  /** When this server last wrote of a key, so that a burst of requests does not write until it reads its own write. */
+  /** When this server last recorded a key, so that a burst of requests writes only once. */
   const written = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()

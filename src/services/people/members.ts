@@ -23,7 +23,7 @@ import { type AccessInput, given, parseAccess, requireProviders } from './access
 const maxPage = 200
 
 export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
-  /** One membership at a time changes; both what is and what shall be must be within the viewer's reach. */
+  /** Changes one membership at a time. The viewer must be allowed to assign both the old and the new role and access. */
   async function change<T>(
     viewer: Viewer | null,
     userId: string,
@@ -57,7 +57,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
     return found
   })
 
-  /** The member behind something that the viewer was found to be allowed to see; null where they are one no more. */
+  /** Finds the member behind an object that the viewer may see; null if they have left. */
   async function find(viewer: Viewer, userId: string): Promise<Member | null> {
     if (userId === viewer.member.userId) return viewer.member
     return memberOf(`${requireScope(viewer, 'admin').member.workspaceId}/${userId}`)
@@ -66,7 +66,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
   return {
     find,
 
-    /** In the order of joining. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
+    /** Lists members in the order of joining. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
     async list(viewer: Viewer | null, page: { first: number; after?: string | null | undefined }) {
       const admin = requireScope(viewer, 'admin')
       const limit = parsePageSize(page.first, maxPage)
@@ -76,7 +76,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
       return { items, hasNext: found.length > limit }
     },
 
-    /** As `find`. @throws NOT_FOUND */
+    /** Finds a member like `find`. @throws NOT_FOUND */
     async owner(viewer: Viewer, userId: string): Promise<Member> {
       const member = await find(viewer, userId)
       if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
@@ -104,7 +104,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
       })
     },
 
-    /** Their sessions and keys end with them. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, LAST_OWNER, NOT_FOUND */
+    /** Removes a member, with their sessions and keys. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, LAST_OWNER, NOT_FOUND */
     async remove(viewer: Viewer | null, userId: string): Promise<void> {
       const subject = { kind: 'MEMBER', id: userId } as const
       await audit.recorded(viewer, 'MEMBER_REMOVE', { subject }, recording =>

@@ -17,7 +17,7 @@ export interface Installation {
 export function createWorkspaces(options: { db: Database; audit: Audit; setupCode: string | null }) {
   const { db, audit, setupCode } = options
   return {
-    /** For visitors, too. */
+    /** Returns what visitors may know before they sign in. */
     async installation(): Promise<Installation> {
       const workspace = await findTheWorkspace(db)
       return {
@@ -27,7 +27,7 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
       }
     },
 
-    /** The one that the credential is in. @throws CREDENTIAL_REQUIRED */
+    /** Returns the workspace of the credential. @throws CREDENTIAL_REQUIRED */
     async get(viewer: Viewer | null): Promise<Workspace> {
       const workspace = await findWorkspace(db, requireViewer(viewer).member.workspaceId)
       if (!workspace) throw new AppError('NOT_FOUND', 'The workspace is gone.')

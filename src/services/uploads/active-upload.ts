@@ -10,7 +10,7 @@ import type { Audit } from '../audit/index.ts'
 import type { Reservations } from '../files/conflict.ts'
 import type { Lease } from './lease.ts'
 
-/** An upload that one request works on. */
+/** An upload that one request works on, with everything that its steps need. */
 export interface ActiveUpload {
   db: Database
   secrets: Secrets
@@ -23,25 +23,25 @@ export interface ActiveUpload {
   maxBytes: number
 }
 
-/** Adds what is held here and what was gathered to what the back end has; the first time it is told of the upload. */
+/** Appends the stored chunks and the gathered bytes at the back end. The first call begins the upload there. */
 export async function append(upload: ActiveUpload, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
   const { lease, secrets, location } = upload
   const { resumable } = location
-  if (!resumable) throw gone()
+  if (!resumable) throw missingUpload()
   if (!lease.record.sealedState) {
     const { size, mimeType } = lease.record
     const options = { ...(size !== null && { size }), ...(mimeType !== null && { mimeType }) }
     await resumable.begin(work, options, async state => {
-      await lease.save({ sealedState: seal(secrets, lease.record, state) })
+      await lease.save({ sealedState: sealState(secrets, lease.record, state) })
     })
   }
-  const { bytes, ...options } = restOf(upload, gathered)
-  const state = await resumable.append(work, open(secrets, lease.record), bytes, options)
+  const { bytes, ...options } = pendingBytes(upload, gathered)
+  const state = await resumable.append(work, openState(secrets, lease.record), bytes, options)
   const appended = options.offset + options.size
-  await lease.save({ appended, received: appended, sealedState: seal(secrets, lease.record, state) })
+  await lease.save({ appended, received: appended, sealedState: sealState(secrets, lease.record, state) })
 }
 
-/** Adds the same and makes the file visible; repeated, it does no harm. @throws NOT_FOUND */
+/** Appends the rest and makes the file visible. Safe to repeat. @throws NOT_FOUND */
 export async function complete(
   upload: ActiveUpload,
   gathered: readonly Buffer[],
@@ -50,20 +50,20 @@ export async function complete(
 ): Promise<CheckedEntry> {
   const { lease, secrets, location } = upload
   const { resumable } = location
-  if (!resumable) throw gone()
-  const { bytes, ...options } = restOf(upload, gathered)
-  return await resumable.complete(work, open(secrets, lease.record), bytes, { ...options, overwrite })
+  if (!resumable) throw missingUpload()
+  const { bytes, ...options } = pendingBytes(upload, gathered)
+  return await resumable.complete(work, openState(secrets, lease.record), bytes, { ...options, overwrite })
 }
 
-/** What the back end does not have yet. */
-export function restOf({ db, lease }: ActiveUpload, gathered: readonly Buffer[]) {
+/** Returns the bytes that the back end does not have yet. */
+export function pendingBytes({ db, lease }: ActiveUpload, gathered: readonly Buffer[]) {
   const { id, appended, received } = lease.record
   const size = received - appended + bytesOf(gathered)
-  return { bytes: all(db, id, appended, gathered), offset: appended, size }
+  return { bytes: readPending(db, id, appended, gathered), offset: appended, size }
 }
 
-/** What is held here, then what was gathered. */
-export async function* all(
+/** Yields the chunks stored in the database, then the gathered bytes. */
+export async function* readPending(
   db: Database,
   id: string,
   position: number,
@@ -77,21 +77,21 @@ export function bytesOf(buffers: readonly Buffer[]): number {
   return buffers.reduce((sum, { length }) => sum + length, 0)
 }
 
-/** Sealed, as whoever has it may write at some back ends. */
-function seal(secrets: Secrets, { id }: UploadRecord, state: string): Buffer {
+/** Encrypts a back end's upload state, because at some back ends it permits writing. */
+function sealState(secrets: Secrets, { id }: UploadRecord, state: string): Buffer {
   return secrets.seal('upload', id, state)
 }
 
-/** @throws NOT_FOUND where it was sealed under another secret */
-export function open(secrets: Secrets, { id, sealedState }: UploadRecord): string {
+/** @throws NOT_FOUND if it was sealed under another secret */
+export function openState(secrets: Secrets, { id, sealedState }: UploadRecord): string {
   try {
     return secrets.open('upload', id, sealedState ?? Buffer.alloc(0))
   } catch (error) {
     if (!(error instanceof SecretMismatch)) throw error
-    throw gone(error)
+    throw missingUpload(error)
   }
 }
 
-function gone(cause?: unknown): AppError {
+function missingUpload(cause?: unknown): AppError {
   return new AppError('NOT_FOUND', 'The back end no longer has this upload: begin a new one.', { cause })
 }

@@ -6,23 +6,23 @@ import { detach } from './receive.ts'
 
 export const checksumAlgorithms = ['sha1', 'sha256', 'sha512', 'md5'] as const
 
-/** What the bytes of one request have to be. */
+/** The checksum that the body of a request must have. */
 export interface Checksum {
   algorithm: (typeof checksumAlgorithms)[number]
   digest: Buffer
 }
 
-/** Bytes of a request with a checksum: they are held until it is known to be right. */
+/** The maximum size of a body with a checksum, because it is buffered until the checksum is verified. */
 const maxBytes = 16 * 1024 * 1024
 
 /**
- * The same bytes, once they are known to have the checksum.
- * @param held counts them @param stop ends the body @throws TOO_LARGE, CHECKSUM_MISMATCH, UNAVAILABLE, the signal's reason
+ * Buffers a body and returns its bytes if the checksum matches.
+ * @param buffer accounts for the memory @param stop cancels reading @throws TOO_LARGE, CHECKSUM_MISMATCH, UNAVAILABLE, the signal's reason
  */
-export async function checked(
+export async function verifyChecksum(
   body: Readable,
   { algorithm, digest }: Checksum,
-  held: ChecksumBuffer,
+  buffer: ChecksumBuffer,
   stop: AbortSignal,
 ): Promise<Readable> {
   const hash = createHash(algorithm)
@@ -32,7 +32,7 @@ export async function checked(
     for await (const chunk of addAbortSignal(stop, detach(body))) {
       bytes += chunk.length
       if (bytes > maxBytes) throw new AppError('TOO_LARGE', `A request with a checksum has at most ${maxBytes} bytes.`)
-      held.add(chunk.length)
+      buffer.add(chunk.length)
       hash.update(chunk)
       chunks.push(chunk)
     }

@@ -5,14 +5,14 @@ import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { isMissing, isTaken, statOrNull } from '../files/conflict.ts'
 import { uploadUnderWay } from '../files/upload.ts'
-import { type ActiveUpload, all, complete, open, restOf } from './active-upload.ts'
+import { type ActiveUpload, complete, openState, pendingBytes, readPending } from './active-upload.ts'
 
 /** Milliseconds by which the clocks of a back end and of the database may differ. */
 const clockDifference = 60_000
 
 /**
- * Makes the file visible. Until that is done its last bytes are not acknowledged: a client that goes on, after a fault or
- * a killed server, sends them again and so asks for it anew.
+ * Makes the file visible. Its last bytes are acknowledged only afterwards: a client that resumes after a failure sends them
+ * again, which repeats this step.
  * @throws ALREADY_EXISTS, QUOTA_EXCEEDED, ...
  */
 export async function finish(upload: ActiveUpload, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
@@ -31,14 +31,14 @@ async function makeVisible(upload: ActiveUpload, gathered: readonly Buffer[], wo
   try {
     await publish(upload, gathered, work)
   } catch (error) {
-    const isDone = mayBeDone && (isMissing(error) || isTaken(error)) && (await isThere(upload, gathered, work))
+    const isDone = mayBeDone && (isMissing(error) || isTaken(error)) && (await isStored(upload, gathered, work))
     if (!isDone) {
-      // What is no fault of a server is known not to have happened, unless an earlier attempt is still at it.
+      // A client error means that nothing was stored, unless an earlier attempt is still running.
       const isKnown = error instanceof AppError && error.status < 500 && !work.aborted
       if (isKnown && !mayBeDone) await lease.save({ finishing: false })
       throw error
     }
-    await freeRest(upload)
+    await abortLeftovers(upload)
   }
   const done = size ?? 0
   await lease.save({ received: done, appended: done, sealedState: null, storedPath: location.path })
@@ -50,24 +50,24 @@ async function publish(upload: ActiveUpload, gathered: readonly Buffer[], work: 
   if (size === null) throw new AppError('INTERNAL')
   const overwrite = conflict === 'REPLACE'
   if (sealedState) return await complete(upload, gathered, work, overwrite)
-  const body = Readable.from(all(db, id, 0, gathered), { objectMode: false })
+  const body = Readable.from(readPending(db, id, 0, gathered), { objectMode: false })
   return await location.write(work, body, { size, overwrite, ...(mimeType !== null && { mimeType }) })
 }
 
 /**
- * Whether the file is there after an attempt whose end nobody saw: one of its size that ends with the bytes that were to be
- * sent last. Where none were left to send, by its time.
+ * Returns whether an earlier attempt with an unknown outcome created the file: it has the right size and ends with the last
+ * bytes. If no bytes were left to send, its modification time decides.
  */
-async function isThere(upload: ActiveUpload, gathered: readonly Buffer[], signal: AbortSignal): Promise<boolean> {
+async function isStored(upload: ActiveUpload, gathered: readonly Buffer[], signal: AbortSignal): Promise<boolean> {
   const { lease, location } = upload
   const { size, createdAt } = lease.record
   const entry = await statOrNull(location, signal)
   if (entry?.kind !== 'file' || entry.size !== size) return false
-  const { bytes, offset, size: length } = restOf(upload, gathered)
+  const { bytes, offset, size: length } = pendingBytes(upload, gathered)
   if (length > 0) {
     const { body } = await location.read(signal, { range: { offset, length } })
-    const [there, sent] = await Promise.all([digestOf(body), digestOf(bytes)])
-    return there === sent
+    const [stored, sent] = await Promise.all([digestOf(body), digestOf(bytes)])
+    return stored === sent
   }
   return size === 0 || (entry.modifiedAt?.getTime() ?? 0) >= createdAt.getTime() - clockDifference
 }
@@ -78,9 +78,9 @@ async function digestOf(bytes: AsyncIterable<Buffer>): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A server that was killed just after the file was there may have left what it was made of. */
-async function freeRest({ lease, location, secrets }: ActiveUpload): Promise<void> {
+/** Deletes parts that a server left behind if it was killed just after the file became visible. */
+async function abortLeftovers({ lease, location, secrets }: ActiveUpload): Promise<void> {
   if (!lease.record.sealedState) return
-  // The back end clears what stays by itself, later.
-  await location.resumable?.abort(open(secrets, lease.record)).catch(() => {})
+  // The back end deletes leftovers by itself later.
+  await location.resumable?.abort(openState(secrets, lease.record)).catch(() => {})
 }

@@ -1,4 +1,4 @@
-/** A repeated upload is harmless: draft-ietf-httpapi-idempotency-key-header. */
+/** Makes uploads safe to repeat with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). */
 import { randomUUID } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
 import type { Viewer } from '../../auth/viewer.ts'
@@ -6,9 +6,9 @@ import type { Database } from '../../db/client.ts'
 import { answerUpload, claimUpload, deleteOldUploads, giveUpUpload, holdUpload } from '../../db/idempotent-uploads.ts'
 import { AppError } from '../../errors.ts'
 
-/** Milliseconds; a third of what a silent server keeps a key. */
+/** Milliseconds between renewals; a third of the time after which the key of a silent server is released. */
 const holdInterval = 20_000
-/** Milliseconds between two sweeps of one server that is used. */
+/** The minimum time between two sweeps, in milliseconds. */
 const sweepInterval = 24 * 60 * 60 * 1000
 
 export type Idempotency = ReturnType<typeof createIdempotency>
@@ -24,9 +24,9 @@ export function createIdempotency({ db, onError }: { db: Database; onError: (err
 
   return {
     /**
-     * Does the work once for each key of a credential, and answers what it answered for a day. What fails is forgotten:
-     * it may be tried again.
-     * @param fingerprint of the request; a key stands for one
+     * Does the work once per key and credential, and returns the same result for a day. A failure is not stored, so the
+     * request can be repeated.
+     * @param fingerprint identifies the request; each key belongs to one request
      * @throws IDEMPOTENCY_KEY_REUSED, REQUEST_UNDER_WAY, as `work`
      */
     async once<T extends object>(
@@ -47,7 +47,7 @@ export function createIdempotency({ db, onError }: { db: Database; onError: (err
       const timer = setInterval(() => void holdUpload(db, at, attempt).catch(onError), holdInterval).unref()
       try {
         const answer = await work()
-        // Stored is stored: whoever asked is told so, also where that cannot be noted.
+        // The file is stored, so return success even if the result cannot be saved.
         await answerUpload(db, at, attempt, answer).catch(onError)
         return { answer, isRepeated: false }
       } catch (error) {

@@ -1,4 +1,4 @@
-/** Uploads that come in several requests: the state is in the database, where every server finds it. */
+/** Resumable uploads. Their state is in the database, so any server can continue them. */
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { authorize, needs } from '../../auth/needs.ts'
@@ -23,7 +23,7 @@ import {
 import type { LocationInput } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
 import type { ActiveUpload } from './active-upload.ts'
-import { type Checksum, checked } from './checksum.ts'
+import { type Checksum, verifyChecksum } from './checksum.ts'
 import { finish } from './finish.ts'
 import { createLeases, type Lease } from './lease.ts'
 import { ChecksumBuffer } from './memory-budget.ts'
@@ -35,24 +35,24 @@ export type { UploadRecord } from '../../db/uploads.ts'
 
 export interface NewResumableUpload extends LocationInput {
   conflict: ConflictBehavior
-  /** Bytes; null where it will be told later. */
+  /** Bytes; null if the client declares the size later. */
   size: number | null
   mimeType: string | null
-  /** As the client sent it, to be told again. */
+  /** The client's metadata, returned unchanged. */
   metadata: string
 }
 
-/** An upload that this request, and no other, works on until it is disposed. */
+/** An upload on which this request has the lease until it is disposed. */
 export interface OpenUpload extends AsyncDisposable {
   readonly record: UploadRecord
   /** @throws TOO_LARGE */
   setSize(size: number): Promise<void>
   /**
-   * Resolves with the new offset. Where a checksum is given, nothing is taken in until all of the body is known to have it.
-   * @throws TOO_LARGE, UPLOAD_LOCKED, CHECKSUM_MISMATCH; with the last byte as the upload of a file
+   * Resolves with the new offset. With a checksum, nothing is stored until the whole body is verified.
+   * @throws TOO_LARGE, UPLOAD_LOCKED, CHECKSUM_MISMATCH; for the last byte also the errors of `Files.upload`
    */
   write(body: Readable, signal: AbortSignal, checksum: Checksum | null): Promise<number>
-  /** Gives it up; a file that is there stays. */
+  /** Cancels the upload. A file that is already complete stays. */
   remove(): Promise<void>
 }
 
@@ -64,9 +64,9 @@ interface StartedUpload {
 
 export type ResumableUploads = ReturnType<typeof createResumableUploads>
 
-/** Milliseconds that the back end has to take what has come of a client that went away. */
+/** Milliseconds to store what a disconnected client has sent. */
 const finishTimeout = 10_000
-/** Milliseconds for a back end that is to be disconnected, and may not answer at all. */
+/** Milliseconds for a back end that is being disconnected. It may not respond at all. */
 const abandonTimeout = 10_000
 
 export function createResumableUploads(options: {
@@ -113,12 +113,12 @@ export function createResumableUploads(options: {
         await lease.save({ size })
       },
       async write(body, signal, checksum) {
-        // Cut, too, when the grant no longer holds.
+        // Also aborts when the grant ends.
         using active = storage.activeGrants.register([location.grant], lease.lost)
         const stop = AbortSignal.any([signal, lease.wanted, active.signal])
         using work = workSignal(signal, active.signal)
-        using held = new ChecksumBuffer()
-        const verified = checksum ? await checked(body, checksum, held, stop) : body
+        using buffer = new ChecksumBuffer()
+        const verified = checksum ? await verifyChecksum(body, checksum, buffer, stop) : body
         if (lease.record.storedPath === null) await receive(upload, verified, work.signal, stop)
         return lease.record.received
       },
@@ -159,7 +159,7 @@ export function createResumableUploads(options: {
     let isReserved = false
     for (const candidate of conflict === 'RENAME' ? candidates(path, 'file') : [path]) {
       const location = candidate === path ? first : await at(viewer, providerId, candidate)
-      // As an upload in one request holds it.
+      // An upload in a single request reserves its name in the same way.
       using reservation = conflict === 'REPLACE' ? null : reservations.take(providerId, candidate)
       isReserved = conflict !== 'REPLACE' && !reservation
       if (isReserved) continue
@@ -172,8 +172,8 @@ export function createResumableUploads(options: {
   }
 
   /**
-   * An empty file is there as soon as it is announced. Whoever had no answer announces it again, and goes on with the first
-   * upload if nobody saw its end.
+   * Finds the interrupted upload of the same empty file. An empty file is complete when its upload is created, so a client
+   * that got no response creates it again.
    */
   async function findInterruptedEmpty(
     { kind, credentialId }: Viewer,
@@ -204,7 +204,7 @@ export function createResumableUploads(options: {
      */
     async create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<OpenUpload> {
       const started = await create(viewer, input, signal).catch(error => {
-        // What is begun is told of once it is complete.
+        // Only a failed start is recorded here: `finish` records the rest.
         const { providerId, path, conflict } = input
         if (viewer) audit.note(viewer, 'UPLOAD', { location: { providerId, path }, details: { conflict } }, error)
         throw error
@@ -213,7 +213,7 @@ export function createResumableUploads(options: {
     },
 
     /**
-     * Takes it over from any other request. One that was made with another credential is as unknown.
+     * Takes the lease over from any other request. An upload made with another credential counts as missing.
      * @throws NOT_FOUND, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, UPLOAD_LOCKED
      */
     async open(viewer: Viewer | null, id: string, signal: AbortSignal): Promise<OpenUpload> {
@@ -235,22 +235,22 @@ export function createResumableUploads(options: {
       }
     },
 
-    /** Of a file, whatever its provider allows. */
+    /** The maximum size of a file, before the limits of its provider. */
     maxBytes: options.maxUploadBytes,
 
-    /** Frees what nobody can go on with; several servers may do it at once. */
+    /** Deletes uploads that nobody can continue. Several servers may run it at once. */
     sweep: () => sweep(context),
-    /** Frees what unfinished uploads hold at a back end that is to be disconnected. */
+    /** Aborts all unfinished uploads at a back end that is being disconnected. */
     abandon: (providerId: string) => sweep(context, { providerId, time: abandonTimeout }),
   }
 
-  /** An empty file is complete as soon as it is announced. */
+  /** Finishes an empty file at once: no more bytes follow. */
   async function complete({ viewer, lease, location }: StartedUpload, signal: AbortSignal): Promise<OpenUpload> {
     try {
       if (lease.record.size === 0) await finish(activate(viewer, lease, location), [], signal)
       return openUpload(viewer, lease, location)
     } catch (error) {
-      // What may have been done is kept, for whoever announces it again.
+      // The file may exist already, so the upload is kept for a client that creates it again.
       if (!lease.record.finishing) await lease.delete()
       await lease[Symbol.asyncDispose]()
       throw error
@@ -260,7 +260,7 @@ export function createResumableUploads(options: {
 
 const pathOf = ({ record }: Lease) => record.path as StoragePath
 
-/** Outlives the client for a little, so that what has come of it is kept. */
+/** Returns a signal that aborts some seconds after `signal`, so that bytes already received are stored. */
 function workSignal(signal: AbortSignal, cut: AbortSignal): Disposable & { signal: AbortSignal } {
   const late = new AbortController()
   let timer: NodeJS.Timeout | undefined

@@ -18,16 +18,16 @@ import {
 import { AppError } from '../../errors.ts'
 import { memberLimits } from './upload-limits.ts'
 
-/** Milliseconds; a request that waits on another server is heard within one. */
+/** Milliseconds. A request that waits on another server is noticed within one heartbeat. */
 const heartbeat = 1000
-/** Milliseconds without a heartbeat that got through after which the lease counts as lost: less than it holds. */
+/** Milliseconds without a successful heartbeat after which the lease counts as lost. Shorter than the lease itself. */
 const leaseTimeout = 8000
-/** Milliseconds that a request waits for the one before: longer than the lease of a server that was killed. */
+/** Milliseconds that a request waits for the previous one. Longer than the lease of a killed server. */
 const takeTimeout = 15_000
-/** Milliseconds. */
+/** Milliseconds between attempts to take a lease. */
 export const pollInterval = 100
 
-/** The right to work on one upload, which one request on all servers has at a time. */
+/** The right to work on one upload. At most one request on all servers has it at a time. */
 export class Lease implements AsyncDisposable {
   readonly #db: Database
   readonly #id: string
@@ -36,7 +36,7 @@ export class Lease implements AsyncDisposable {
   readonly #wanted = new AbortController()
   readonly #lost = new AbortController()
   #record: UploadRecord
-  /** When the last heartbeat that got through was sent: from then on the lease holds. */
+  /** When the last successful heartbeat was sent. The lease runs from then. */
   #renewedAt = performance.now()
   #renewing = false
 
@@ -49,17 +49,17 @@ export class Lease implements AsyncDisposable {
     this.#timer = setInterval(() => void this.#renew(), heartbeat).unref()
   }
 
-  /** As it stands after the last `save`. */
+  /** The upload as of the last `save`. */
   get record(): UploadRecord {
     return this.#record
   }
 
-  /** Aborts when another request waits: what has come is to be kept, and the lease to be released. */
+  /** Aborts when another request waits. Store what has arrived and release the lease. */
   get wanted(): AbortSignal {
     return this.#wanted.signal
   }
 
-  /** Aborts when another request may be at work: nothing may be done any more. */
+  /** Aborts when another request may have the lease. Stop all work. */
   get lost(): AbortSignal {
     return this.#lost.signal
   }
@@ -68,7 +68,7 @@ export class Lease implements AsyncDisposable {
     this.#wanted.abort(locked())
   }
 
-  /** @throws UPLOAD_LOCKED where the lease is lost, TOO_MANY_UPLOADS: then nothing was saved */
+  /** Saves progress, or nothing. @throws UPLOAD_LOCKED if the lease is lost, TOO_MANY_UPLOADS */
   async save(progress: Progress): Promise<void> {
     this.#lost.signal.throwIfAborted()
     const sentAt = performance.now()
@@ -81,12 +81,12 @@ export class Lease implements AsyncDisposable {
     this.#record = saved
   }
 
-  /** Removes the row. */
+  /** Deletes the upload from the database. */
   async delete(): Promise<void> {
     await deleteUpload(this.#db, this.#record.id, this.#id)
   }
 
-  /** The same of one that expired so long ago that its back end will not answer any more; false where it stays. */
+  /** Deletes the upload if it expired so long ago that its back end is unlikely to return. Returns whether it did. */
   async deleteLongExpired(): Promise<boolean> {
     return await deleteLongExpired(this.#db, this.#record.id, this.#id)
   }
@@ -94,13 +94,13 @@ export class Lease implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer)
     if (this.#running.get(this.#record.id) === this) this.#running.delete(this.#record.id)
-    // It ends by itself where this fails.
+    // If this fails, the lease expires by itself.
     await dropLease(this.#db, this.#record.id, this.#id).catch(() => {})
   }
 
   async #renew(): Promise<void> {
     const sentAt = performance.now()
-    // Looked at first: a database that cannot be reached may neither answer nor fail.
+    // Check this first, because a query to an unreachable database may hang.
     if (sentAt - this.#renewedAt > leaseTimeout) this.#lost.abort(locked())
     if (this.#renewing) return
     this.#renewing = true
@@ -110,7 +110,7 @@ export class Lease implements AsyncDisposable {
       else this.#renewedAt = Math.max(this.#renewedAt, sentAt)
       if (isWanted) this.want()
     } catch {
-      // The next one tries again, until there is leaseTimeout.
+      // The next heartbeat tries again until `leaseTimeout`.
     } finally {
       this.#renewing = false
     }
@@ -120,10 +120,10 @@ export class Lease implements AsyncDisposable {
 export type Leases = ReturnType<typeof createLeases>
 
 export function createLeases(db: Database) {
-  /** Of this server, by upload: here nobody has to wait for a heartbeat. */
+  /** This server's leases by upload id. Requests on this server need not wait for a heartbeat. */
   const running = new Map<string, Lease>()
   return {
-    /** Null where another upload that is under way has the name. @throws TOO_MANY_UPLOADS */
+    /** Creates an upload with its lease. Returns null if an unfinished upload has the same name. @throws TOO_MANY_UPLOADS */
     async insert(values: NewUpload): Promise<Lease | null> {
       const id = randomUUID()
       const record = await withinLimits(insertUpload(db, values, id, memberLimits))
@@ -131,8 +131,8 @@ export function createLeases(db: Database) {
     },
 
     /**
-     * Asks whoever has it to let go, and waits.
-     * @param find what is looked up before each attempt, and throws where there is nothing to wait for
+     * Asks the current holder to release the lease, and waits for it.
+     * @param find runs before each attempt, and throws if the upload is missing
      * @throws UPLOAD_LOCKED
      */
     async take(uploadId: string, find: () => Promise<unknown>, signal: AbortSignal): Promise<Lease> {
@@ -150,8 +150,8 @@ export function createLeases(db: Database) {
     },
 
     /**
-     * Asks whoever is at work on uploads to a provider to let go; false where there are none but `except`. One that nobody
-     * is at work on counts, as it may have been let go a moment ago.
+     * Asks the holders of all leases on uploads to a provider to release them. Returns false if there are no uploads besides
+     * `except`. Uploads without a lease count, because their lease may have just been released.
      */
     async wantAll(providerId: string, except: readonly string[]): Promise<boolean> {
       const ids = await wantLeases(db, providerId, except)
@@ -159,7 +159,7 @@ export function createLeases(db: Database) {
       return ids.length > 0
     },
 
-    /** What `query` takes with the lease that it is given. */
+    /** Takes the lease of the upload that `query` selects. */
     async takeAny(query: (lease: string) => Promise<UploadRecord | null>): Promise<Lease | null> {
       const id = randomUUID()
       const record = await query(id)

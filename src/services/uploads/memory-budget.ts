@@ -1,20 +1,20 @@
-/** What the uploads under way in this process may hold in memory together, however many they are and however slow. */
+/** Bounds the memory that all uploads of this process use together, however many or slow they are. */
 import { AppError } from '../../errors.ts'
 
 const mib = 1024 * 1024
 
-/** Bytes that are gathered for blocks; with what is on its way meanwhile, twice as many. */
+/** Bytes gathered for blocks. Blocks that are being sent can use as many again. */
 const gatheredBytes = 128 * mib
 const smallestShare = 64 * 1024
 let sharing = 0
 
-/** One upload's share of the memory for blocks. Whoever has gathered so much sets it aside in the database. */
+/** One upload's share of the memory for blocks. An upload that reaches it moves its bytes to the database. */
 export class BlockBudget implements Disposable {
   constructor() {
     sharing += 1
   }
 
-  /** The fewer, the more there are. */
+  /** Shrinks as the number of uploads grows. */
   get bytes(): number {
     return Math.max(smallestShare, gatheredBytes / sharing)
   }
@@ -24,11 +24,11 @@ export class BlockBudget implements Disposable {
   }
 }
 
-/** Bytes of bodies that wait for their checksum. */
+/** Bytes of all bodies whose checksum is not yet verified. */
 const waitingBytes = 128 * mib
 let waiting = 0
 
-/** What one request holds until its checksum is known to be right, and has been taken in. */
+/** The memory of one request whose body is buffered until its checksum is verified and it is stored. */
 export class ChecksumBuffer implements Disposable {
   #bytes = 0
 

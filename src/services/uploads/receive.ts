@@ -7,11 +7,11 @@ import { BlockBudget } from './memory-budget.ts'
 import { memberLimits } from './upload-limits.ts'
 
 /**
- * Takes bytes in, a block at a time: while one is on its way, the next is gathered. Where it is longer than there is memory
- * for, its beginning waits in the database. What has come when the body breaks off is kept; the file is made visible with
- * its last byte.
+ * Receives a body block by block: it gathers one block while it sends the one before. The start of a block that exceeds
+ * the memory budget waits in the database. Bytes received before the body breaks off are kept. The last byte makes the
+ * file visible.
  *
- * @param work ends what is done at the back end @param stop ends the body
+ * @param work cancels the work at the back end @param stop ends the body
  */
 export async function receive(
   upload: ActiveUpload,
@@ -21,15 +21,15 @@ export async function receive(
 ): Promise<void> {
   const { lease, location, maxBytes } = upload
   const { size, block, received, appended, finishing } = lease.record
-  // What is held of an upload that began when its back end could not hold any goes there whole. So does what comes after a
-  // finish whose end nobody saw: the file may be there, and then there is nothing to add to.
+  // More than a block waits in the database if the back end did not support resuming when the upload began: such a file is
+  // sent whole. So is one whose finish had an unknown outcome, because the back end may have nothing left to append to.
   const resumable = finishing || received - appended > block ? null : location.resumable
   const limit = Math.min(size ?? maxBytes, maxBytes)
   using share = new BlockBudget()
   let total = received
   let gathered: Buffer[] = []
   let gatheredBytes = 0
-  let room = resumable ? block - (received - appended) : block
+  let space = resumable ? block - (received - appended) : block
   let writing: Promise<void> = Promise.resolve()
 
   const chunks = detach(body)
@@ -37,66 +37,66 @@ export async function receive(
   const gather = (bytes: Buffer) => {
     gathered.push(bytes)
     gatheredBytes += bytes.length
-    room -= bytes.length
+    space -= bytes.length
   }
 
-  const pass = async (keep: (bytes: readonly Buffer[]) => Promise<void>) => {
+  const flush = async (store: (bytes: readonly Buffer[]) => Promise<void>) => {
     await writing
     const bytes = gathered
     gathered = []
     gatheredBytes = 0
-    writing = keep(bytes)
-    // At once: the next chunk may be a long time coming.
+    writing = store(bytes)
+    // Stop reading at once, because the next chunk may take long to arrive.
     writing.catch(() => chunks.destroy())
   }
-  const setAside = () => pass(bytes => hold(upload, bytes))
-  const keepBlock = async () => {
-    room = block
-    await (resumable ? pass(bytes => append(upload, bytes, work)) : setAside())
+  const spill = () => flush(bytes => storeChunk(upload, bytes))
+  const flushBlock = async () => {
+    space = block
+    await (resumable ? flush(bytes => append(upload, bytes, work)) : spill())
   }
 
-  let broken: { error: unknown } | undefined
+  let failure: { error: unknown } | undefined
   try {
     for await (const chunk of addAbortSignal(stop, chunks)) {
       let rest: Buffer = chunk
       total += rest.length
       if (total > limit) throw tooLarge(limit)
-      while (rest.length > room) {
-        const length = room
+      while (rest.length > space) {
+        const length = space
         gather(rest.subarray(0, length))
         rest = rest.subarray(length)
-        await keepBlock()
+        await flushBlock()
       }
       gather(rest)
-      // The end of a file whose size is known is appended with the finish.
+      // `finish` appends the last bytes.
       if (total === size) continue
-      if (room === 0) await keepBlock()
-      else if (gatheredBytes >= share.bytes) await setAside()
+      if (space === 0) await flushBlock()
+      else if (gatheredBytes >= share.bytes) await spill()
     }
   } catch (error) {
     if (total > limit) gathered = []
-    broken = { error: stop.aborted ? stop.reason : error }
+    failure = { error: stop.aborted ? stop.reason : error }
   }
   await writing
   if (total === size) await finish(upload, gathered, work)
   else if (gathered.length > 0) {
     if (resumable?.partSize === 1) await append(upload, gathered, work)
-    else await hold(upload, gathered)
+    else await storeChunk(upload, gathered)
   }
-  if (broken && total !== size) throw broken.error
+  if (failure && total !== size) throw failure.error
 }
 
-/** Keeps here what the back end cannot take yet. @throws TOO_MANY_UPLOADS, UPLOAD_LOCKED */
-async function hold({ lease }: ActiveUpload, gathered: readonly Buffer[]): Promise<void> {
+/** Stores bytes in the database that the back end cannot take yet. @throws TOO_MANY_UPLOADS, UPLOAD_LOCKED */
+async function storeChunk({ lease }: ActiveUpload, gathered: readonly Buffer[]): Promise<void> {
   const { received } = lease.record
   const bytes = Buffer.concat(gathered)
   await lease.save({ received: received + bytes.length, chunk: { position: received, bytes, limits: memberLimits } })
 }
 
-/** The same bytes; whoever ends it leaves the request as it is, so that it can be answered. */
+/** Pipes a request body into a stream that can be destroyed without closing the request, so that a response can follow. */
 export function detach(body: Readable): Readable {
   const chunks = new PassThrough()
-  // It may fail before anybody reads it, who then finds it failed.
+  // Without a listener, an error before the first read would crash the process. The reader still sees it.
   chunks.on('error', () => {})
   body.once('error', error => chunks.destroy(error))
   body.once('close', () => {

@@ -8,7 +8,7 @@ import { takeDeadUpload, type UploadRecord } from '../../db/uploads.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts } from '../audit/index.ts'
 import { isMissing } from '../files/conflict.ts'
-import { open } from './active-upload.ts'
+import { openState } from './active-upload.ts'
 import { type Leases, pollInterval } from './lease.ts'
 
 export interface SweepContext {
@@ -21,9 +21,9 @@ export interface SweepContext {
 }
 
 /**
- * Frees what unfinished uploads hold at their back ends, then their rows: of those that nobody can go on with, or of all
- * of a provider, for which those who are at work are asked to let go. Several servers may do it at once.
- * @param time milliseconds after which no more are started
+ * Aborts orphaned uploads at their back ends, then deletes their rows. With `providerId`, aborts all uploads to that
+ * provider and asks running requests to release their leases. Several servers may run it at once.
+ * @param time milliseconds after which no further upload is processed
  */
 export async function sweep(
   context: SweepContext,
@@ -57,32 +57,32 @@ export async function sweep(
   }
 }
 
-/** Whose it was is told, and with which credential; nobody's address. */
+/** Records the owner and the credential of a swept upload, but no address: no client caused the event. */
 async function noteSwept({ db, audit }: SweepContext, record: UploadRecord): Promise<void> {
   const member = await findMember(db, record.workspaceId, record.userId)
   const credential = { kind: record.credentialKind, id: record.credentialId }
   audit.noteUnfinished(null, 'UPLOAD', { ...unfinishedFacts(record), credential, ...(member && { user: member }) })
 }
 
-/** Whether something came of it that never became a file. */
+/** Returns whether the upload received bytes that never became a file. */
 export function isUnfinished({ storedPath, received }: UploadRecord): boolean {
   return storedPath === null && received > 0
 }
 
-/** For the audit log. */
+/** Describes an unfinished upload for the audit log. */
 export function unfinishedFacts({ providerId, path, received, size, conflict }: UploadRecord): AuditFacts {
   const location = { providerId, path: formatPath(path as StoragePath) }
   return { location, bytes: received, details: { conflict, size } }
 }
 
-/** Frees what the back end holds of an upload. */
+/** Deletes what the back end stores of an unfinished upload. */
 export async function abortAtBackEnd(
   { db, secrets, storage }: Pick<SweepContext, 'db' | 'secrets' | 'storage'>,
   record: UploadRecord,
 ): Promise<void> {
   if (!record.sealedState) return
   try {
-    const state = open(secrets, record)
+    const state = openState(secrets, record)
     const [provider] = await findProviders(db, [record.providerId])
     if (!provider) return
     const { resumable } = await storage.provider(provider)

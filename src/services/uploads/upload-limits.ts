@@ -3,17 +3,17 @@ import type { ResumableLocation } from '../../storage/resumable-write.ts'
 
 const mib = 1024 * 1024
 
-/** Bytes of a block that is gathered in memory, where the back end does not ask for more. */
+/** Bytes of a block gathered in memory, unless the back end needs larger ones. */
 const usualBlock = mib
-/** Bytes of the largest. */
+/** Bytes of the largest block. */
 const maxBlock = 64 * mib
 
-/** Bytes of a file that is held in the database until it is complete, as its back end holds nothing unfinished. */
+/** The maximum size of a file that waits in the database because its back end stores no unfinished files. */
 export const maxHeldBytes = 1024 * mib
-/** Of all unfinished uploads of one member. */
+/** Limits on all unfinished uploads of one member. */
 export const memberLimits: UploadLimits = { uploads: 100, bytes: 4 * maxHeldBytes }
 
-/** Bytes that are appended at once: of one length for the whole upload, as some back ends take no parts of others. */
+/** Returns the block size in bytes. It is constant for an upload, because some back ends require equal parts. */
 export function blockFor(resumable: ResumableLocation | null, size: number | null): number {
   if (!resumable) return usualBlock
   const { partSize, maxAppends } = resumable
