@@ -6,21 +6,21 @@ import { cookieToken } from './session-cookie.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null where the request has no credential. */
+    /** Null if the request has no credential. */
     viewer: Viewer | null
   }
   interface FastifyContextConfig {
-    /** For what must be answered however many ask, as it says whether the server is well. */
+    /** The route has no rate limit, because monitoring must always get a response. */
     unlimited?: true
   }
 }
 
-/** RFC 6750, section 2.1; beside it there is only the cookie of the console. */
+/** RFC 6750, section 2.1. The only other way to send a credential is the console's cookie. */
 const scheme = /^Bearer +(\S+)$/i
 
 /**
- * Counts each request, by its credential or by its address. A credential that is presented and not good is refused on every
- * route, before the body is read; and again behind a body that was long in coming, as it may have been revoked meanwhile.
+ * Authenticates each request and counts it by its credential or address. Every route refuses an invalid credential before
+ * it reads the body. The credential is checked again after the body, because it may have been revoked meanwhile.
  */
 export function authenticateRequests(app: FastifyInstance, { credentials, requestLimits }: Services): void {
   app.decorateRequest('viewer', null)
@@ -36,7 +36,7 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
     const token = scheme.exec(authorization)?.[1]
     if (!token) {
       requestLimits.countAnonymous(request.ip)
-      throw new AppError('INVALID_CREDENTIAL', 'The Authorization header reads "Bearer <token or API key>".')
+      throw new AppError('INVALID_CREDENTIAL', 'The Authorization header must be "Bearer <token or API key>".')
     }
     request.viewer = await credentials.authenticate(token, originOf(request))
   })

@@ -9,6 +9,6 @@ export function refuseLongContentTypes(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { length } = request.headers['content-type'] ?? ''
     if (length <= maxLength) done()
-    else done(new AppError('UNSUPPORTED_MEDIA_TYPE', `A Content-Type has at most ${maxLength} characters.`))
+    else done(new AppError('UNSUPPORTED_MEDIA_TYPE', `A Content-Type can have at most ${maxLength} characters.`))
   })
 }

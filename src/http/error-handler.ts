@@ -6,13 +6,13 @@ import { isBodyComing, lingering } from './connection/lingering-close.ts'
 import { fromHttp } from './errors.ts'
 import { setStandardHeaders } from './standard-headers.ts'
 
-/** Seconds to wait where the cause has not said. */
+/** Seconds to wait if the error does not say. */
 const defaultRetryAfter = 5
 
-/** One shape for all that goes wrong: `{ "errors": [ { message, extensions } ] }`. */
+/** Sends every error in one shape: `{ "errors": [ { message, extensions } ] }`. */
 export function handleError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  if (isGone(thrown, reply)) {
-    request.log.info({ req: request }, 'the client went away before its answer')
+  if (isClientGone(thrown, reply)) {
+    request.log.info({ req: request }, 'the client disconnected before the response')
     reply.raw.destroy()
     return
   }
@@ -21,7 +21,7 @@ export function handleError(thrown: unknown, request: FastifyRequest, reply: Fas
   sendError(error, request, reply)
 }
 
-/** For what fails before any hook runs, such as an address that cannot be decoded. */
+/** Handles errors that occur before any hook runs, such as a URL that cannot be decoded. */
 export function handleFrameworkError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   setStandardHeaders(request, reply)
   handleError(thrown, request, reply)
@@ -30,7 +30,7 @@ export function handleFrameworkError(thrown: unknown, request: FastifyRequest, r
 function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
   const body = Buffer.from(JSON.stringify({ errors: [publicError(error, request.id)] }))
   reply.status(error.status).header('Content-Type', 'application/json; charset=utf-8')
-  // As they were meant for what now fails.
+  // The route may have set these for the content that it cannot send.
   reply.removeHeader('ETag').removeHeader('Last-Modified').removeHeader('Content-Disposition')
   reply.header('Cache-Control', 'no-store')
   if (error.status === 401) reply.header('WWW-Authenticate', 'Bearer')
@@ -44,12 +44,12 @@ function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply
   reply.send(Readable.from(lingering(body, request.raw), { objectMode: false }))
 }
 
-/** A stream that was ended by the signal says so in words of its own. */
-function isGone(thrown: unknown, { raw }: FastifyReply): boolean {
+/** Streams that the signal ends reject with an AbortError instead of the signal's reason. */
+function isClientGone(thrown: unknown, { raw }: FastifyReply): boolean {
   return thrown instanceof ClientGone || (raw.destroyed && thrown instanceof Error && thrown.name === 'AbortError')
 }
 
-/** Whole seconds; null where waiting is not what helps. */
+/** Returns whole seconds; null if waiting does not help. */
 function retryAfter({ status, retryAfterMs }: AppError): number | null {
   if (retryAfterMs !== undefined) return Math.max(1, Math.ceil(retryAfterMs / 1000))
   return status === 503 || status === 429 ? defaultRetryAfter : null

@@ -7,7 +7,7 @@ export function trimWhitespace(text: string): string {
   return text.slice(start, end)
 }
 
-/** Where the list's next element begins at or after `start`: whitespace and empty elements are skipped (section 5.6.1). */
+/** Returns the index of the list's next element at or after `start`. Skips empty elements (RFC 9110, section 5.6.1). */
 export function skipSeparators(list: string, start: number): number {
   let at = start
   while (at < list.length && (list[at] === ',' || isWhitespace(list.charCodeAt(at)))) at++

@@ -2,32 +2,32 @@ import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
 import { withTimeout } from '../timeout.ts'
 
-/** Milliseconds for the database to answer. */
+/** Milliseconds for the database to respond. */
 const readyTimeout = 5000
 
-/** `/healthz`: the process answers. `/readyz`: it can do its work; `ready` rejects with a sentence that says why not. */
+/** Adds `/healthz` (the process runs) and `/readyz` (it can work). @param ready rejects with a sentence that says why not */
 export function healthRoutes(app: FastifyInstance, ready: () => Promise<void>): void {
   const ok = { status: 'ok' }
   const options = { logLevel: 'warn', config: { unlimited: true } } as const
-  let asking: Promise<void> | undefined
+  let check: Promise<void> | undefined
   app.get('/healthz', options, async () => ok)
   app.get('/readyz', options, async () => {
-    // However many ask at once, the database is asked once.
-    asking ??= withTimeout(ready(), readyTimeout, () => new Error('The database does not answer in time.')).finally(
+    // Concurrent requests share one check of the database.
+    check ??= withTimeout(ready(), readyTimeout, () => new Error('The database does not respond in time.')).finally(
       () => {
-        asking = undefined
+        check = undefined
       },
     )
     try {
-      await asking
+      await check
     } catch (cause) {
-      throw new AppError('UNAVAILABLE', isSentence(cause) ? cause.message : 'The database does not answer.', { cause })
+      throw new AppError('UNAVAILABLE', isSentence(cause) ? cause.message : 'The database does not respond.', { cause })
     }
     return ok
   })
 }
 
-/** Drivers' own errors carry a code, and addresses that are nobody's business. */
+/** Returns false for errors of the database driver. They have a code, and may reveal addresses. */
 function isSentence(cause: unknown): cause is Error {
   return cause instanceof Error && !('code' in cause)
 }

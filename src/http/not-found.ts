@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
 
-/** To be called before any route. Answers 404, or 405 where another method would do, before the body is read. */
+/** Returns 404, or 405 if the route has other methods, before the body is read. Call this before you add any route. */
 export function refuseUnknownRoutes(app: FastifyInstance): void {
-  // For a route that finds nothing to send.
+  // Runs if a route calls `reply.callNotFound()`, as sending a missing static file does.
   app.setNotFoundHandler(() => {
     throw nothingHere()
   })
@@ -22,7 +22,7 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
     const allowed = methods.get(path)
     if (allowed) {
       reply.header('Allow', [...allowed].join(', '))
-      done(new AppError('METHOD_NOT_ALLOWED', `This address takes ${[...allowed].join(', ')}.`))
+      done(new AppError('METHOD_NOT_ALLOWED', `This endpoint accepts ${[...allowed].join(', ')}.`))
     } else done(nothingHere())
   })
 }

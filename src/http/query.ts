@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts'
 
 /**
- * The query of a URL, as `application/x-www-form-urlencoded` writes it: percent-encoded UTF-8, "+" for a space.
- * @throws INVALID_INPUT for a parameter that is unknown, repeated or cannot be decoded
+ * Parses the query of a URL as `application/x-www-form-urlencoded`: percent-encoded UTF-8, with "+" for a space.
+ * @throws INVALID_INPUT if a parameter is unknown, repeated or cannot be decoded
  */
 export function parseQuery<Name extends string>(url: string, names: readonly Name[]): { [N in Name]?: string } {
   const query: { [N in Name]?: string } = {}
@@ -28,7 +28,7 @@ export function requireParameter(value: string | undefined, name: string): strin
   return value
 }
 
-/** For a message, which is logged: what is no word may be a credential in the wrong place. */
+/** Quotes a name for a message. Messages are logged, so anything that is not a word is hidden: it may be a credential. */
 export function quoteName(given: string): string {
   return /^\w{1,20}$/.test(given) ? `"${given}"` : 'of this name'
 }

@@ -6,12 +6,12 @@ import { handleError } from './error-handler.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the route does, for the audit log; without one, what it refuses is a refused reading. */
+    /** The action that the audit log records if the route refuses a request. Default: READ. */
     audit?: AuditAction
   }
 }
 
-/** What a route refuses before a service is asked is an event of the audit log, too. */
+/** Handles errors, and records refusals in the audit log that a route makes before it calls a service. */
 export function handleErrors(app: FastifyInstance, { audit }: Services): void {
   app.setErrorHandler((thrown, request, reply) => {
     if (thrown instanceof AppError && thrown.code === 'FORBIDDEN') {

@@ -1,17 +1,17 @@
 import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest } from 'fastify'
 import { redactTokens } from '../auth/api-key.ts'
 
-/** Query parameters that are shown, where they are what they should be; anything else may be a credential. */
-const shownParameters = new Map([
+/** Query parameters to log, if they match. Anything else may be a credential. */
+const loggedParameters = new Map([
   ['providerId', /^[\da-f-]{36}$/],
   ['path', /^/],
   ['conflict', /^[a-z]{1,10}$/],
   ['disposition', /^[a-z]{1,10}$/],
 ])
-/** All that a line about a request has. Plugins log in its name, too: whole headers, where they like. */
-const shownFacts = new Set(['req', 'res', 'err', 'reason', 'ms', 'path', 'code'])
+/** The only properties of a request's log lines. Plugins use the same logger and would log whole headers. */
+const loggedFacts = new Set(['req', 'res', 'err', 'reason', 'ms', 'path', 'code'])
 
-/** One line for each request, when it is answered; no headers, no bodies, no tickets. */
+/** Logs one line per request, when its response ends, without headers, bodies or tickets. */
 export function requestLog(log: FastifyBaseLogger): FastifyBaseLogger {
   return log.child(
     {},
@@ -25,7 +25,7 @@ export function requestLog(log: FastifyBaseLogger): FastifyBaseLogger {
         res: (reply: Pick<FastifyReply, 'statusCode'>) => ({ statusCode: reply.statusCode }),
       },
       formatters: {
-        log: (facts: object) => Object.fromEntries(Object.entries(facts).filter(([name]) => shownFacts.has(name))),
+        log: (facts: object) => Object.fromEntries(Object.entries(facts).filter(([name]) => loggedFacts.has(name))),
       },
     },
   )
@@ -37,7 +37,7 @@ export class RequestLogController extends fastify.LogController {
   }
 
   override incomingRequest(request: FastifyRequest): void {
-    request.log.trace({ req: request }, 'request came in')
+    request.log.trace({ req: request }, 'request received')
   }
 
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
@@ -47,7 +47,7 @@ export class RequestLogController extends fastify.LogController {
   }
 }
 
-/** However a parameter's name is encoded. */
+/** Redacts credentials in the path and the query, even if a parameter's name is percent-encoded. */
 export function redactUrl(url: string): string {
   const start = url.indexOf('?')
   const path = redactTokens(url.slice(0, start < 0 ? undefined : start))
@@ -59,7 +59,7 @@ export function redactUrl(url: string): string {
 function redactPair(pair: string): string {
   const equals = pair.indexOf('=')
   const name = decode(pair.slice(0, Math.max(equals, 0)))
-  if (shownParameters.get(name)?.test(pair.slice(equals + 1))) return redactTokens(pair)
+  if (loggedParameters.get(name)?.test(pair.slice(equals + 1))) return redactTokens(pair)
   return /^[a-z]{1,20}$/i.test(name) ? `${name}=[redacted]` : '[redacted]'
 }
 

@@ -50,7 +50,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     requestTimeout: 0,
     http: { maxHeaderSize, headersTimeout },
     forceCloseConnections: 'idle',
-    // Fastify's response would not have the form of our errors; refuseWhenClosing sends one that has.
+    // Fastify's own response would not have the shape of our errors, so refuseWhenClosing sends it.
     return503OnClosing: false,
     exposeHeadRoutes: true,
     frameworkErrors: handleFrameworkError,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** Of every answer; a route that serves something else to a browser sets its own policy. */
+/** The headers of every response. A route that serves pages or files to a browser sets its own policy. */
 const standard = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",

@@ -9,7 +9,7 @@ import { sendArchive } from '../http/content/archive/archive.ts'
 import { type ByteRanges, contentRange, planByteRanges } from '../http/content/byteranges.ts'
 import { cutDownload } from '../http/content/cut-download.ts'
 import { digestHeaders } from '../http/content/digests.ts'
-import { isNotModified, isRangeGood } from '../http/content/download-conditions.ts'
+import { isNotModified, isRangeCurrent } from '../http/content/download-conditions.ts'
 import { type Content, openContent } from '../http/content/file-content.ts'
 import { canProxySend, proxySendfileHeader } from '../http/content/proxy-sendfile.ts'
 import { parseRange, type Span } from '../http/content/range.ts'
@@ -55,7 +55,7 @@ interface DownloadQuery {
   ticket: string | undefined
   providerId: string
   path: string
-  /** Undefined leaves the choice to the ticket. */
+  /** If undefined, the ticket decides. */
   inline: boolean | undefined
 }
 
@@ -64,7 +64,7 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
   const { ticket, disposition } = query
   if (ticket === undefined) requireScope(viewer, 'read')
   if (disposition !== undefined && disposition !== 'inline' && disposition !== 'attachment') {
-    throw new AppError('INVALID_INPUT', '"disposition" is "inline" or "attachment".')
+    throw new AppError('INVALID_INPUT', '"disposition" must be "inline" or "attachment".')
   }
   const inline = disposition && disposition === 'inline'
   if (ticket === undefined) {
@@ -128,7 +128,7 @@ function prepare(request: FastifyRequest, reply: FastifyReply, { entry }: Reques
     return { kind: 'none' }
   }
   reply.header('Content-Disposition', contentDisposition(entry, inline))
-  const ranged = method === 'GET' && headers.range !== undefined && isRangeGood(headers, entry)
+  const ranged = method === 'GET' && headers.range !== undefined && isRangeCurrent(headers, entry)
   const range = ranged && entry.size !== null ? parseRange(headers.range ?? '', entry.size) : null
   if (range?.kind === 'unsatisfiable') {
     reply.header('Content-Range', `bytes */${entry.size}`)

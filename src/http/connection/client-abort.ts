@@ -1,24 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
-/** The client went away before its answer was complete. */
+/** The client disconnected before the response was complete. */
 export class ClientGone extends Error {
   override name = 'ClientGone'
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What `requestSignal` watches. */
+    /** The response that `requestSignal` watches. */
     response: ServerResponse | null
   }
 }
 
 const controllers = new WeakMap<IncomingMessage, AbortController>()
 
-/** To be called before any route, so that `requestSignal` works in all of them. */
+/** Makes `requestSignal` work in all routes. Call this before you add any route. */
 export function watchClients(app: FastifyInstance): void {
   app.decorateRequest('response', null)
-  // One listener for each request that waits in a pipeline: Node's warning at eleven would be a false alarm.
+  // Each pipelined request adds a listener, so Node's warning about eleven listeners would be a false alarm.
   app.server.on('connection', socket => socket.setMaxListeners(0))
   app.addHook('onRequest', (request, reply, done) => {
     request.response = reply.raw
@@ -26,7 +26,7 @@ export function watchClients(app: FastifyInstance): void {
   })
 }
 
-/** Aborts when the client goes away before it has the whole answer: all work for a request runs under it. */
+/** Returns a signal that aborts when the client disconnects before the response is complete. Pass it to all work. */
 export function requestSignal(request: FastifyRequest): AbortSignal {
   const known = controllers.get(request.raw)
   if (known) return known.signal
@@ -39,7 +39,7 @@ export function requestSignal(request: FastifyRequest): AbortSignal {
     abort()
     return controller.signal
   }
-  // A response that waits behind others in a pipeline has no socket yet and never hears of its end.
+  // A response that waits behind others in a pipeline has no socket yet and never emits `close`.
   socket.once('close', abort)
   response.once('close', () => {
     socket.off('close', abort)
@@ -48,7 +48,7 @@ export function requestSignal(request: FastifyRequest): AbortSignal {
   return controller.signal
 }
 
-/** Ends the work for a request with what it is to be answered. False where there is none that could be ended. */
+/** Aborts the work for a request. @param reason becomes the response @returns false if no work has a signal */
 export function abortWork(request: IncomingMessage, reason: Error): boolean {
   const controller = controllers.get(request)
   controller?.abort(reason)

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { AppError, publicError } from '../../errors.ts'
 
-/** Milliseconds for the client to read what it did wrong. */
+/** Milliseconds for the client to read the error. */
 const closeDelay = 1000
 
 interface Exchange {
@@ -12,12 +12,12 @@ interface Exchange {
   response: ServerResponse
 }
 
-/** Answers what is no HTTP, in the one shape of all errors, without breaking into an answer that is under way. */
+/** Reports invalid HTTP in the shape of all errors, without interrupting a response that is being sent. */
 export function createClientErrorHandler(log: FastifyBaseLogger) {
   const latest = new WeakMap<Socket, Exchange>()
   const failed = new WeakSet<Socket>()
 
-  function answer(socket: Socket, error: Error & { code?: string }): void {
+  function sendError(socket: Socket, error: Error & { code?: string }): void {
     const { status, problem } = describe(error)
     const id = randomUUID()
     log.info({ requestId: id, code: error.code }, problem.message)
@@ -44,13 +44,13 @@ export function createClientErrorHandler(log: FastifyBaseLogger) {
         socket.destroy()
         return
       }
-      // The parser complains of every chunk that follows, too.
+      // The parser emits an error for every later chunk, too.
       if (failed.has(socket)) return
       failed.add(socket)
       const exchange = latest.get(socket)
-      if (!exchange || exchange.response.writableFinished) answer(socket, error)
+      if (!exchange || exchange.response.writableFinished) sendError(socket, error)
       else if (exchange.request.complete) exchange.response.once('close', () => closeSoon(socket))
-      else if (!exchange.response.headersSent) answer(socket, error)
+      else if (!exchange.response.headersSent) sendError(socket, error)
       else socket.destroy()
     },
   }
@@ -59,14 +59,14 @@ export function createClientErrorHandler(log: FastifyBaseLogger) {
 function closeSoon(socket: Socket, last = ''): void {
   if (socket.destroyed) return
   socket.end(last)
-  // Destroyed with bytes unread, the connection would be reset before the client has read the answer.
+  // Destroying a socket with unread bytes resets the connection, and the client might not see the response.
   const timer = setTimeout(() => socket.destroy(), closeDelay).unref()
   socket.once('close', () => clearTimeout(timer))
 }
 
 function describe({ code }: { code?: string }): { status: number; problem: AppError } {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return { status: 431, problem: new AppError('INVALID_INPUT', 'The address and the headers are too long.') }
+    return { status: 431, problem: new AppError('INVALID_INPUT', 'The URL and the headers are too long.') }
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return { status: 408, problem: new AppError('INCOMPLETE_BODY', 'The request did not arrive in time.') }

@@ -8,42 +8,42 @@ import { isBodyComing } from './lingering-close.ts'
 interface Exchange {
   request: IncomingMessage
   response: ServerResponse
-  /** Since when the body is read from, as far as it comes. */
+  /** The time (`performance.now()`) at which the route last started or resumed reading the body. */
   readSince: number
-  isTold: boolean
+  hasError: boolean
 }
 
 /**
- * Cuts who takes nothing of an answer, or sends nothing of a body that is waited for, for `timeout` milliseconds. Any
- * byte that the system takes or has counts, so a client that is only slow goes on; and what waits for a back end is not
- * the client's doing. An upload is answered INCOMPLETE_BODY first.
+ * Disconnects a client that reads no byte of a response, or sends no byte of a body that the server waits for, for
+ * `timeout` milliseconds. Every byte restarts the timeout, so a slow client is not affected. Time spent waiting for a back
+ * end does not count. An upload fails with INCOMPLETE_BODY first.
  */
 export function cutStalledClients({ server }: FastifyInstance, timeout: number): void {
   const exchanges = new WeakMap<Socket, Exchange>()
   server.prependListener('request', (request, response) => {
-    const exchange: Exchange = { request, response, readSince: performance.now(), isTold: false }
+    const exchange: Exchange = { request, response, readSince: performance.now(), hasError: false }
     exchanges.set(request.socket, exchange)
     if (!isBodyComing(request)) return
     request.on('resume', () => {
       exchange.readSince = performance.now()
     })
   })
-  // The system's own clock of a socket: it starts again with each byte in either direction, also in the middle of a chunk.
+  // The socket's own timeout restarts with each byte in either direction, even in the middle of a chunk.
   server.setTimeout(timeout, (socket: Socket) => {
     const exchange = exchanges.get(socket)
-    // Kept alive for long enough, or its buffers are full.
+    // The connection was idle, or the client does not read the response.
     if (!exchange || exchange.response.writableFinished || socket.writableLength > 0) {
       socket.destroy()
       return
     }
     const { request, readSince } = exchange
     if (isBodyComing(request) && request.readableFlowing === true && performance.now() - readSince >= timeout) {
-      const error = new AppError('INCOMPLETE_BODY', `Nothing of the body came for ${timeout / 1000} seconds.`)
-      if (exchange.isTold || !abortWork(request, error)) {
+      const error = new AppError('INCOMPLETE_BODY', `No byte of the body arrived for ${timeout / 1000} seconds.`)
+      if (exchange.hasError || !abortWork(request, error)) {
         socket.destroy()
         return
       }
-      exchange.isTold = true
+      exchange.hasError = true
     }
     socket.setTimeout(timeout)
   })

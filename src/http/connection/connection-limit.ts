@@ -2,15 +2,15 @@ import { BlockList, isIPv6, type Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { networkOf } from '../../auth/network.ts'
 
-/** Of the limit for one network. */
+/** The total limit, as a multiple of the limit for one network. */
 const totalShare = 10
-/** Milliseconds between two lines of the log. */
+/** Milliseconds between two warnings. */
 const logInterval = 60_000
 
 /**
- * Bounds the open connections of one network, idle ones included, and of all together. One too many is closed at once: it
- * has not sent a request yet. Proxies in `trusted` stand for many clients and count only towards the total.
- * @param limit connections of one network; 0: no limit
+ * Bounds the open connections of each network and of all networks together, idle ones included. Further connections are
+ * closed immediately, before they send a request. Proxies in `trusted` carry many clients and count only towards the total.
+ * @param limit connections per network; 0 means no limit
  * @param trusted addresses or networks in CIDR notation
  */
 export function limitConnections(
@@ -25,10 +25,10 @@ export function limitConnections(
   const warn = (facts: object) => {
     if (performance.now() - loggedAt < logInterval) return
     loggedAt = performance.now()
-    log.warn(facts, 'Connections are refused, as too many are open: see STOWAGE_CONNECTION_LIMIT.')
+    log.warn(facts, 'Connections are refused because too many are open: see STOWAGE_CONNECTION_LIMIT.')
   }
 
-  // Ends the connection before `connection` is emitted.
+  // Node closes further connections without emitting `connection`.
   server.maxConnections = limit * totalShare
   server.on('drop', facts => warn({ address: facts?.remoteAddress }))
   server.prependListener('connection', (socket: Socket) => {

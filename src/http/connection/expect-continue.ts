@@ -3,32 +3,32 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route itself says when the client may send its body: see `continueOnRead`. */
+    /** The route decides when the client may send its body: see `continueOnRead`. */
     continuesLater?: true
   }
 }
 
 /**
- * Holds "100 Continue" back until a body is wanted (RFC 9110, section 10.1.1), so that a client which asks first is
- * refused before it sends anything. Node would say it at once.
+ * Sends "100 Continue" only when the body is read (RFC 9110, section 10.1.1), so that a client that asks first can be
+ * refused before it sends the body. Node would send it immediately.
  */
 export function handleExpectations(app: FastifyInstance): void {
   const { server } = app
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
-  // Another expectation may be ignored.
+  // The server may ignore any other expectation.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   app.addHook('preParsing', (request, reply, _payload, done) => {
-    if (request.routeOptions.config.continuesLater !== true) sayContinue(request.raw, reply)
+    if (request.routeOptions.config.continuesLater !== true) sendContinue(request.raw, reply)
     done()
   })
 }
 
-/** Says it when somebody begins to read the body. */
+/** Sends "100 Continue" when the body is first read. */
 export function continueOnRead(request: IncomingMessage, reply: FastifyReply): void {
-  if (awaitsContinue(request)) request.once('resume', () => sayContinue(request, reply))
+  if (awaitsContinue(request)) request.once('resume', () => sendContinue(request, reply))
 }
 
-function sayContinue(request: IncomingMessage, { raw }: FastifyReply): void {
+function sendContinue(request: IncomingMessage, { raw }: FastifyReply): void {
   if (awaitsContinue(request) && !raw.headersSent) raw.writeContinue()
 }
 

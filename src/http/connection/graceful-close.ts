@@ -3,17 +3,17 @@ import { AppError } from '../../errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Transfers whose work, tidying up included, is not over. */
+    /** Transfers that are running or cleaning up. */
     transfers: Set<Promise<unknown>>
   }
 }
 
 /** Milliseconds. */
 const idleCheckInterval = 50
-/** Milliseconds for transfers that were cut to tidy up. */
-const tidyTime = 1500
+/** Milliseconds for aborted transfers to clean up. */
+const cleanupTimeout = 1500
 
-/** Once the server is stopping, new requests on open connections are sent elsewhere. */
+/** Refuses new requests on open connections while the server is stopping, so that clients retry elsewhere. */
 export function refuseWhenClosing(app: FastifyInstance): void {
   let closing = false
   app.decorate('transfers', new Set<Promise<unknown>>())
@@ -29,7 +29,7 @@ export function refuseWhenClosing(app: FastifyInstance): void {
   })
 }
 
-/** Keeps the server from ending before the work has tidied up. */
+/** Makes a closing server wait until the work has cleaned up. */
 export async function asTransfer<T>({ transfers }: FastifyInstance, work: Promise<T>): Promise<T> {
   transfers.add(work)
   try {
@@ -39,10 +39,10 @@ export async function asTransfer<T>({ transfers }: FastifyInstance, work: Promis
   }
 }
 
-/** Takes no more connections, lets running requests finish for `grace` milliseconds, then cuts them. */
+/** Stops accepting connections, lets running requests finish for `grace` milliseconds, then disconnects them. */
 export async function closeGracefully(app: FastifyInstance, grace: number): Promise<void> {
   const { server } = app
-  // Connections that were kept alive become idle one after the other, as their last answer ends.
+  // Keep-alive connections become idle one after the other, when their last response ends.
   const idle = setInterval(() => server.closeIdleConnections(), idleCheckInterval)
   const cut = setTimeout(() => server.closeAllConnections(), grace)
   try {
@@ -51,9 +51,9 @@ export async function closeGracefully(app: FastifyInstance, grace: number): Prom
     clearInterval(idle)
     clearTimeout(cut)
   }
-  const tidied = Promise.withResolvers<void>()
-  const tooLong = setTimeout(tidied.resolve, tidyTime)
-  void Promise.allSettled(app.transfers).then(() => tidied.resolve())
-  await tidied.promise
+  const cleanedUp = Promise.withResolvers<void>()
+  const tooLong = setTimeout(cleanedUp.resolve, cleanupTimeout)
+  void Promise.allSettled(app.transfers).then(() => cleanedUp.resolve())
+  await cleanedUp.promise
   clearTimeout(tooLong)
 }

@@ -1,6 +1,7 @@
 /**
- * An answer that refuses a body which is still on its way. Closing at once would reset the connection, and the client
- * would never see why (RFC 9112, section 9.6); reading all of it could take gigabytes. So: answer, read on for a little.
+ * Sends a response that refuses a body while the client still sends it. Closing immediately would reset the connection, so
+ * the client would not see the response (RFC 9112, section 9.6). Reading all of the body could take gigabytes. The server
+ * therefore sends the response and reads a limited part of the body.
  */
 import type { IncomingMessage } from 'node:http'
 
@@ -13,9 +14,9 @@ export function isBodyComing({ complete, headers }: IncomingMessage): boolean {
   return !complete && (encoding !== undefined || length !== '0')
 }
 
-/** Yields the answer, and ends once the rest of the request was read or is more than is worth it. */
-export async function* lingering(answer: Buffer, request: IncomingMessage): AsyncGenerator<Buffer, void, undefined> {
-  yield answer
+/** Yields the response, then ends when the rest of the body has been read or a limit is reached. */
+export async function* lingering(response: Buffer, request: IncomingMessage): AsyncGenerator<Buffer, void, undefined> {
+  yield response
   if (request.complete || request.destroyed) return
   request.unpipe()
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
-/** What a proxy in front may have given; anything else could forge lines in a log. */
+/** The form of an ID that is taken over from a proxy. Any other text could forge log lines. */
 const pattern = /^[\w.-]{8,64}$/
 
 export function requestId({ headers }: IncomingMessage): string {

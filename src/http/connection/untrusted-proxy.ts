@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 
 /**
- * Says once, where no proxy is trusted, that a request seems to have come through one: all who come through it are one
- * address to the limits and in the log. Anybody can send such a header, so it is a hint and changes nothing.
+ * Warns once if no proxy is trusted but a request seems to come through one: the limits and the log then see one address
+ * for all of its clients. Anyone can send such a header, so this changes nothing else.
  */
 export function warnOfUntrustedProxy({ server }: FastifyInstance, log: FastifyBaseLogger): void {
-  const look = ({ headers, socket }: IncomingMessage) => {
+  const inspect = ({ headers, socket }: IncomingMessage) => {
     const isForwarded = headers['x-forwarded-for'] !== undefined
     if (!isForwarded && headers.forwarded === undefined) return
-    server.off('request', look)
+    server.off('request', inspect)
     const address = socket.remoteAddress
     const setting = `set STOWAGE_TRUST_PROXY to its address, ${address}`
     log.warn(
@@ -19,5 +19,5 @@ export function warnOfUntrustedProxy({ server }: FastifyInstance, log: FastifyBa
         : `A request came with Forwarded, which is not read. If it came through your proxy, let that send X-Forwarded-For, and ${setting}: until then all people behind it are one address and share its limits.`,
     )
   }
-  server.on('request', look)
+  server.on('request', inspect)
 }

@@ -1,4 +1,4 @@
-/** Digests in headers: RFC 9530, and RFC 1864 for those who have nothing better. */
+/** Digests in headers: RFC 9530, and RFC 1864 (MD5) for clients that support nothing better. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
 import type { Digests } from '../../services/files/index.ts'
@@ -8,7 +8,7 @@ import { trimWhitespace } from '../header-text.ts'
 const member = /^([a-z*][a-z0-9_\-.*]*)=:([A-Za-z0-9+/]*={0,2}):((?:;[ ]*[a-z*][a-z0-9_\-.*]*(?:=[^,;]*)?)*)$/
 const wanted = /^([a-z*][a-z0-9_\-.*]*)=(10|\d)(?:;.*)?$/
 
-/** Those that may be used against people who mean harm (section 7.2); other ones are ignored. */
+/** The algorithms that are secure against attackers (RFC 9530, section 7.2). Others are ignored. */
 const secure: Readonly<Record<string, { algorithm: keyof Digests; bytes: number }>> = {
   'sha-256': { algorithm: 'sha256', bytes: 32 },
   'sha-512': { algorithm: 'sha512', bytes: 64 },
@@ -17,9 +17,9 @@ const md5Pattern = /^[A-Za-z0-9+/]{22}==$/
 const names = ['content-digest', 'repr-digest', 'content-md5'] as const
 
 /**
- * What the bytes of a body have to be, as `Content-Digest`, `Repr-Digest` (the same for a body without a coding) and
- * `Content-MD5` say.
- * @throws INVALID_INPUT where one is malformed; DIGEST_MISMATCH where they cannot all be true
+ * Returns the digests that the body must have, from `Content-Digest`, `Repr-Digest` (equal for a body without a content
+ * coding) and `Content-MD5`.
+ * @throws INVALID_INPUT if one is malformed; DIGEST_MISMATCH if two contradict each other
  */
 export function parseDigests(headers: IncomingHttpHeaders): Digests {
   const digests: Digests = {}
@@ -38,17 +38,17 @@ export function parseDigests(headers: IncomingHttpHeaders): Digests {
   return { ...digests, md5: Buffer.from(md5, 'base64') }
 }
 
-/** Of a whole form it would say nothing of the files in it. @throws INVALID_INPUT */
+/** Rejects digests of a whole form, because they say nothing about its files. @throws INVALID_INPUT */
 export function requireNoDigest(headers: IncomingHttpHeaders): void {
   if (names.some(name => headers[name] !== undefined)) {
     throw new AppError(
       'INVALID_INPUT',
-      'A form has no digest in its header: send the file as the raw body to have it checked.',
+      'A form cannot have a digest header: send the file as the raw body to have it checked.',
     )
   }
 }
 
-/** Of a repeated algorithm, the last counts. @throws INVALID_INPUT where the header is malformed */
+/** Parses a digest header. If an algorithm is repeated, the last one counts. @throws INVALID_INPUT */
 export function parseContentDigest(header: string | undefined, name = 'content-digest'): Digests {
   const digests: Digests = {}
   for (const text of header?.split(',') ?? []) {
@@ -64,32 +64,32 @@ export function parseContentDigest(header: string | undefined, name = 'content-d
   return digests
 }
 
-/** In the names of the contract, and of the registry of section 7.2; the outdated ones are better than none. */
+/** Maps the names of RFC 9530's registry to those of the adapter contract. Insecure algorithms are better than none. */
 const stored = { 'sha-256': 'sha256', md5: 'md5', sha: 'sha1', crc32c: 'crc32c' } as const
 
 /**
- * The digests that a client wants (`Want-Content-Digest`, `Want-Repr-Digest`) and the back end keeps: files are never read
- * to make one.
- * @param isWhole false where the content is not all of the file
+ * Returns the digests that the client wants (`Want-Content-Digest`, `Want-Repr-Digest`) and the back end stores. The server
+ * never reads a file to compute one.
+ * @param isWhole false if the response contains only a part of the file
  */
 export function digestHeaders(
   headers: IncomingHttpHeaders,
   checksums: Readonly<Partial<Record<string, string>>>,
   isWhole: boolean,
 ): Record<string, string> {
-  const answer = (name: string): string =>
+  const digestsFor = (name: string): string =>
     preferred(headerText(headers, name))
       .flatMap(key => {
         const hex = checksums[stored[key]]
         return hex === undefined ? [] : [`${key}=:${Buffer.from(hex, 'hex').toString('base64')}:`]
       })
       .join(', ')
-  const content = isWhole ? answer('want-content-digest') : ''
-  const representation = answer('want-repr-digest')
+  const content = isWhole ? digestsFor('want-content-digest') : ''
+  const representation = digestsFor('want-repr-digest')
   return { ...(content && { 'Content-Digest': content }), ...(representation && { 'Repr-Digest': representation }) }
 }
 
-/** 0 is "not acceptable" (section 4); a malformed header is as good as none. */
+/** Returns the wanted algorithms, best first. 0 means "not acceptable" (section 4). Malformed members are ignored. */
 function preferred(header: string | undefined): (keyof typeof stored)[] {
   const members = (header ?? '').split(',').map(text => wanted.exec(text.trim()) ?? [])
   return members
@@ -105,5 +105,5 @@ function headerText(headers: IncomingHttpHeaders, name: string): string | undefi
 }
 
 function malformed(name: string, form: string): AppError {
-  return new AppError('INVALID_INPUT', `The ${name} header reads "${form}".`)
+  return new AppError('INVALID_INPUT', `The ${name} header must have the form "${form}".`)
 }

@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
 import { formatTag, namesTag, parseHttpDate, wholeSeconds } from './validators.ts'
 
-/** What a file is told apart by. */
+/** Identifies a version of a file. */
 export interface Validators {
   etag: string | null
   modifiedAt: Date | null
 }
 
 /**
- * In the order of RFC 9110, section 13.2.2. True where the client has the file already: 304.
+ * Evaluates the conditions in the order of RFC 9110, section 13.2.2. Returns true if the client has this version: 304.
  * @throws PRECONDITION_FAILED
  */
 export function isNotModified(headers: IncomingHttpHeaders, { etag, modifiedAt }: Validators): boolean {
@@ -24,14 +24,14 @@ export function isNotModified(headers: IncomingHttpHeaders, { etag, modifiedAt }
   return modifiedSince !== null && modifiedAt !== null && wholeSeconds(modifiedAt) <= modifiedSince
 }
 
-/** Whether a Range header counts: the client's part and ours are of one file. Section 13.1.5. */
-export function isRangeGood(headers: IncomingHttpHeaders, { etag, modifiedAt }: Validators): boolean {
+/** Returns true if the Range header applies: If-Range names the current version (section 13.1.5). */
+export function isRangeCurrent(headers: IncomingHttpHeaders, { etag, modifiedAt }: Validators): boolean {
   const given = headers['if-range']
   if (given === undefined || typeof given !== 'string') return true
   if (given.includes('"')) return etag !== null && given.trim() === formatTag(etag)
   const date = parseHttpDate(given)
   if (date === null || !modifiedAt) return false
-  // Changed again within the same second, it would still have the same date: section 8.8.2.2.
+  // The file could change again within the same second and keep its date: section 8.8.2.2.
   return date === wholeSeconds(modifiedAt) && date + 1000 <= Date.now()
 }
 
@@ -40,5 +40,5 @@ function since(header: string | undefined): number | null {
 }
 
 function changed(): AppError {
-  return new AppError('PRECONDITION_FAILED', 'The file is no longer the version that the request asks for.')
+  return new AppError('PRECONDITION_FAILED', 'The file is no longer the version that the request requires.')
 }

@@ -7,20 +7,20 @@ import { fromForm } from '../errors.ts'
 export interface Parts {
   /** The next part; undefined at the end. @throws INCOMPLETE_BODY, INVALID_INPUT */
   take(): Promise<Multipart | undefined>
-  /** Resolves once the part that was taken is known to have ended as it should. @throws as `take` */
+  /** Resolves when the last part that `take` returned has ended correctly. @throws as `take` */
   settle(): Promise<void>
 }
 
 export function formParts(request: FastifyRequest): Parts {
   const iterator = request.parts()
   let ahead: Promise<Multipart | undefined> | undefined
-  let begun: (() => number) | undefined
-  let given = 0
+  let countDelimiters: (() => number) | undefined
+  let taken = 0
   const next = async () => {
-    begun ??= countParts(request)
+    countDelimiters ??= countParts(request)
     const { value, done } = await iterator.next().catch(error => Promise.reject(fromForm(error)))
-    if (!done) given += 1
-    else if (begun() > given) throw unread()
+    if (!done) taken += 1
+    else if (countDelimiters() > taken) throw unreadablePart()
     return done ? undefined : value
   }
   return {
@@ -37,8 +37,8 @@ export function formParts(request: FastifyRequest): Parts {
 }
 
 /**
- * Of all parts in the bytes that have come, counted by their delimiters (RFC 2046, section 5.1.1): the parser passes over
- * those that it cannot read and does not tell, and their files would be lost. To be called when the body begins to be read.
+ * Counts the parts in the received bytes by their delimiters (RFC 2046, section 5.1.1). The parser silently skips parts that
+ * it cannot read, so their files would be lost without an error. Call this before the body is read.
  */
 function countParts({ raw }: FastifyRequest): () => number {
   const boundary = boundaryOf(raw.headers['content-type'])
@@ -51,7 +51,7 @@ function countParts({ raw }: FastifyRequest): () => number {
     let from = 0
     for (let at = bytes.indexOf(delimiter); at >= 0; at = bytes.indexOf(delimiter, from)) {
       const end = at + delimiter.length
-      // Whether it is the last one, the next chunk says.
+      // The next chunk shows whether this is the last delimiter.
       if (end + 2 > bytes.length) break
       if (bytes.toString('latin1', end, end + 2) === '--') {
         raw.off('data', search)
@@ -66,7 +66,7 @@ function countParts({ raw }: FastifyRequest): () => number {
   return () => count
 }
 
-/** Null where only the parser can make sense of it. */
+/** Returns null if the header is malformed; the parser then decides. */
 function boundaryOf(contentType = ''): string | null {
   try {
     return new MIMEType(contentType).params.get('boundary')
@@ -75,7 +75,7 @@ function boundaryOf(contentType = ''): string | null {
   }
 }
 
-function unread(): AppError {
+function unreadablePart(): AppError {
   const each = 'each part has "Content-Disposition: form-data" with a name, and no line break in a name or filename'
   return new AppError('INVALID_INPUT', `A part of the form cannot be read: ${each}.`)
 }

@@ -5,8 +5,8 @@ import { parseConflict } from './body-headers.ts'
 import { namesTag } from './validators.ts'
 
 /**
- * `If-None-Match: *` wants a free name, `If-Match` the version that is replaced: RFC 9110, sections 13.1.1 and 13.1.2. Both
- * say what `conflict` would, and are refused where it says otherwise.
+ * Parses the conditions of an upload: `If-None-Match: *` requires a free name, and `If-Match` names the version to replace
+ * (RFC 9110, sections 13.1.1 and 13.1.2). Both imply a value of `conflict`, which must not contradict them.
  * @throws INVALID_INPUT
  */
 export function parseUploadConditions(
@@ -43,14 +43,14 @@ export function parseUploadConditions(
   return { conflict: 'REPLACE', isConditional: true, condition }
 }
 
-/** Dates are not compared on uploads, and a form has several files. @throws INVALID_INPUT */
+/** Rejects conditions of a form, because it can have several files. @throws INVALID_INPUT */
 export function requireNoConditions(headers: IncomingHttpHeaders): void {
   if (headers['if-match'] !== undefined || headers['if-none-match'] !== undefined) {
-    throw new AppError('INVALID_INPUT', 'A form takes no If-Match and no If-None-Match: send the file as the raw body.')
+    throw new AppError('INVALID_INPUT', 'A form cannot have If-Match or If-None-Match: send the file as the raw body.')
   }
 }
 
-/** What a client that has sent a condition is told of a name that is taken. */
+/** Converts ALREADY_EXISTS to PRECONDITION_FAILED, for a client that sent a condition. */
 export function asPrecondition(error: unknown): unknown {
   if (!(error instanceof AppError) || error.reason !== 'ALREADY_EXISTS') return error
   return new AppError('PRECONDITION_FAILED', error.message, { cause: error })

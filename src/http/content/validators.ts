@@ -18,7 +18,7 @@ export function formatTag(etag: string): string {
   return `"${etag}"`
 }
 
-/** A comma-separated list; null where it is malformed. */
+/** Parses a comma-separated list; returns null if it is malformed. */
 function parseTags(header: string): EntityTag[] | null {
   const tags: EntityTag[] = []
   let at = skipSeparators(header, 0)
@@ -34,21 +34,21 @@ function parseTags(header: string): EntityTag[] | null {
   return tags
 }
 
-/** Whether a header such as If-Match names the tag; `strong` leaves weak ones out (section 8.8.3.2). */
+/** Returns true if a header such as If-Match names the tag. `strong` ignores weak tags (section 8.8.3.2). */
 export function namesTag(header: string, etag: string | null, comparison: 'strong' | 'weak'): boolean {
   if (header.trim() === '*') return true
   if (etag === null) return false
   return (parseTags(header) ?? []).some(({ weak, opaque }) => opaque === etag && !(weak && comparison === 'strong'))
 }
 
-/** Milliseconds, or null where it is none of the three forms of a date. */
+/** Returns milliseconds since 1970, or null if the text has none of the three date formats. */
 export function parseHttpDate(text: string): number | null {
   const zoned = asctime.test(text) ? `${text} GMT` : fixdate.test(text) || rfc850.test(text) ? text : null
   const time = zoned === null ? Number.NaN : Date.parse(zoned)
   return Number.isNaN(time) ? null : time
 }
 
-/** HTTP dates count in seconds. */
+/** Returns milliseconds, rounded down to seconds like an HTTP date. */
 export function wholeSeconds(date: Date): number {
   return Math.floor(date.getTime() / 1000) * 1000
 }
