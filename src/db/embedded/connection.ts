@@ -1,4 +1,4 @@
-/** How clients reach the server of a cluster: through the unix socket that lies in the cluster's own folder. */
+/** Connects clients to the server of a cluster, through the Unix socket in the cluster's folder. */
 import { open } from 'node:fs/promises'
 import pg from 'pg'
 import { SUPERUSER } from './cluster.ts'
@@ -17,16 +17,16 @@ export interface Address {
   close(): Promise<void>
 }
 
-/** Only names the socket: every cluster has a folder of its own. */
+/** Part of the socket's name only. Clusters share it, because each has its own folder. */
 export const PORT = 5432
 const NAME = 'stowage'
-/** Bytes that fit a socket's address beside its final NUL: `sun_path` has 108 on Linux, 104 on macOS. */
+/** Bytes of a socket's path without its final NUL: `sun_path` has 108 on Linux, 104 on macOS. */
 const LONGEST_SOCKET_PATH = process.platform === 'linux' ? 107 : 103
 
 /**
- * The server binds `./.s.PGSQL.5432`, which is always short. Where the whole path is too long for a client, Linux lets us
- * go through an open descriptor of the folder: nothing lies in a temporary folder, to be cleaned away under a running
- * server or left over after a kill. Such a connection is good until `close`.
+ * Returns the address of a cluster's server. The server binds `./.s.PGSQL.5432`, which is always short. If the whole path is
+ * too long for a client, Linux can resolve it through an open descriptor of the folder. Unlike a socket in a temporary folder,
+ * this leaves nothing behind after a kill. Such an address is valid until `close`.
  */
 export async function addressOf(folder: string): Promise<Address> {
   const named = { port: PORT, user: NAME, database: NAME }
@@ -52,7 +52,7 @@ export async function connectClient(connection: Connection): Promise<pg.Client> 
     application_name: 'stowage-embedded',
     connectionTimeoutMillis: 10_000,
   })
-  client.on('error', () => undefined) // the query or the `end` event that it breaks tells it
+  client.on('error', () => undefined) // the failed query or the `end` event reports it
   await client.connect()
   return client
 }
@@ -66,7 +66,7 @@ export async function withClient<T>(connection: Connection, use: (client: pg.Cli
   }
 }
 
-/** Makes the role and the database where they are missing: on the first start, and after one that was cut short there. */
+/** Creates the role and the database if they are missing: on the first start, or after an interrupted one. */
 export async function ensureDatabase(connection: Connection): Promise<void> {
   await withClient(asSuperuser(connection, 'postgres'), async client => {
     const { rows } = await client.query(

@@ -10,7 +10,7 @@ interface Table {
   columns: string
 }
 
-/** Generated columns are computed anew. Partitions are tables; their parents hold no rows. */
+/** Without generated columns, which the destination computes. Partitions count as tables; their parents have no rows. */
 const TABLES = `
   SELECT format('%I.%I', n.nspname, c.relname) AS name,
          string_agg(quote_ident(a.attname), ', ' ORDER BY a.attname) AS columns
@@ -25,7 +25,7 @@ const SEQUENCES = `
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE c.relkind = 'S' AND n.nspname NOT LIKE 'pg\\_%' ORDER BY 1`
 
-/** As pg_dump does, so that one version reads what another wrote. */
+/** The settings of pg_dump, so that one version can read the output of another. */
 const EXACT = `
   SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; SET extra_float_digits = 3; SET client_encoding = 'UTF8';
   SET statement_timeout = 0`
@@ -35,38 +35,38 @@ export async function copyTables(host: Host, from: Connection, to: Connection): 
   await rm(layout.exchange, { recursive: true, force: true })
   await mkdir(layout.exchange, { mode: 0o700 })
   if (user !== undefined) await chown(layout.exchange, user.uid, user.gid)
-  // Beside both clusters, so both servers reach it by the same words; `join` would resolve the `..` without following the link.
+  // This path is valid for both servers. `join` would resolve the `..` without following the link.
   const path = `${seenByServer(host, layout.data)}/../exchange/rows`
   try {
     await withClient(asSuperuser(from), source =>
-      withClient(asSuperuser(to), target => copyAll(source, target, path, host.signal)),
+      withClient(asSuperuser(to), destination => copyAll(source, destination, path, host.signal)),
     )
   } finally {
     await rm(layout.exchange, { recursive: true, force: true })
   }
 }
 
-async function copyAll(source: Client, target: Client, path: string, signal: AbortSignal): Promise<void> {
+async function copyAll(source: Client, destination: Client, path: string, signal: AbortSignal): Promise<void> {
   const tables = await tablesOf(source)
-  if (JSON.stringify(tables) !== JSON.stringify(await tablesOf(target))) {
+  if (JSON.stringify(tables) !== JSON.stringify(await tablesOf(destination))) {
     throw new Error('the migrations made other tables than those in the old database')
   }
   await source.query(EXACT)
-  await target.query(EXACT)
-  await target.query(`BEGIN; SET LOCAL session_replication_role = replica`)
-  if (tables.length > 0) await target.query(`TRUNCATE ${tables.map(table => table.name).join(', ')}`)
+  await destination.query(EXACT)
+  await destination.query(`BEGIN; SET LOCAL session_replication_role = replica`)
+  if (tables.length > 0) await destination.query(`TRUNCATE ${tables.map(table => table.name).join(', ')}`)
   for (const { name, columns } of tables) {
     signal.throwIfAborted()
     const { rowCount: read } = await source.query(`COPY ${name} (${columns}) TO '${quoted(path)}'`)
-    const { rowCount: written } = await target.query(`COPY ${name} (${columns}) FROM '${quoted(path)}'`)
+    const { rowCount: written } = await destination.query(`COPY ${name} (${columns}) FROM '${quoted(path)}'`)
     if (read === null || read !== written) throw new Error(`of ${read} rows of ${name}, ${written} arrived`)
   }
   for (const name of await sequencesOf(source)) {
     const { rows } = await source.query(`SELECT last_value, is_called FROM ${name}`)
-    await target.query('SELECT setval($1::regclass, $2, $3)', [name, rows[0].last_value, rows[0].is_called])
+    await destination.query('SELECT setval($1::regclass, $2, $3)', [name, rows[0].last_value, rows[0].is_called])
   }
-  await target.query('COMMIT')
-  await target.query('ANALYZE')
+  await destination.query('COMMIT')
+  await destination.query('ANALYZE')
 }
 
 async function tablesOf(client: Client): Promise<Table[]> {

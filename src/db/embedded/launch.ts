@@ -1,4 +1,4 @@
-/** Runs one postmaster on a cluster: start, readiness, orderly stop. */
+/** Starts a postmaster on a cluster, waits until it is ready, and stops it. */
 import type { ChildProcess } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,16 +11,16 @@ import { spawnSupervised } from './watchdog.ts'
 
 export interface Postmaster {
   pid: number
-  /** Resolves, with what it said last, once the process is gone, asked or not. */
+  /** Resolves with the last error message when the process ends, for whatever reason. */
   exited: Promise<string>
-  /** The fast shutdown (SIGINT); after 8 s the immediate one (SIGQUIT), after which the next start replays the log. */
+  /** Requests the fast shutdown (SIGINT) and after 8 s the immediate one (SIGQUIT), after which the next start replays the log. */
   stop(): Promise<void>
 }
 
 const FAST_MS = 8_000
 const IMMEDIATE_MS = 6_000
 const READY_POLL_MS = 4
-/** Replaying the log of a killed server is most of it. */
+/** Long enough to replay the log of a killed server. */
 const READY_MS = 600_000
 
 const SETTINGS: Record<string, string> = {
@@ -30,7 +30,7 @@ const SETTINGS: Record<string, string> = {
   // Parallel workers pass rows through /dev/shm, of which a container has 64 MB; our queries are small.
   max_parallel_workers_per_gather: '0',
   max_parallel_maintenance_workers: '0',
-  // Failed statements are the client's to log: their texts and details hold people's data.
+  // PostgreSQL logs no failed statements: their texts and details contain people's data.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
@@ -46,8 +46,8 @@ export async function launch(host: Host, folder: string): Promise<Postmaster> {
     `${name}=${value}`,
   ])
   const child = await spawnSupervised(program(host, 'postgres', folder, args), host.useWatchdog)
-  const { complaint } = listen(child, host.log)
-  const exited = new Promise<string>(resolve => child.once('close', () => resolve(complaint())))
+  const { lastError } = listen(child, host.log)
+  const exited = new Promise<string>(resolve => child.once('close', () => resolve(lastError())))
   const postmaster = { pid: child.pid ?? 0, exited, stop: () => stop(child, exited) }
   try {
     await ready(postmaster, folder, host.signal)
@@ -58,7 +58,7 @@ export async function launch(host: Host, folder: string): Promise<Postmaster> {
   return postmaster
 }
 
-/** `postmaster.pid` says so in its eighth line, and costs a server nothing to be asked. */
+/** Waits for `ready` in the eighth line of `postmaster.pid`, which costs less than a connection. */
 async function ready(postmaster: Postmaster, folder: string, signal: AbortSignal): Promise<void> {
   let last: string | undefined
   void postmaster.exited.then(said => {

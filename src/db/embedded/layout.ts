@@ -9,20 +9,20 @@ export interface Owner {
 }
 
 /**
- * Where things lie inside the data folder:
+ * The paths inside the data folder:
  *
- *     postgres/            ours: while another user runs PostgreSQL, that user may pass through and write nothing here
- *       lock               held by the owner as long as it lives (lock.ts)
- *       owner.json         how guests tell one owner from the next (shared-server.ts)
+ *     postgres/            if another user runs PostgreSQL, that user can enter this folder, but write nothing in it
+ *       lock               locked by the owner while it runs (lock.ts)
+ *       owner.json         identifies the current owner (shared-server.ts)
  *       lib/<major>/       links for libraries that the npm package ships without them (binaries.ts)
  *       data/              the cluster, mode 0700, the socket in it
- *       data.new/          a cluster in the making; left over only after a kill, and thrown away
- *       data.upgraded/     complete, about to take the place of data/ (upgrade.ts)
- *       data.pg<major>/    what data/ was before an upgrade
+ *       data.new/          an incomplete cluster; the start after a kill deletes it
+ *       data.upgraded/     a complete cluster that will replace data/ (upgrade.ts)
+ *       data.pg<major>/    the old data/, kept by an upgrade
  */
 export interface Layout {
   root: string
-  /** Whose `root` is: what we make in it is given to them, so that root can start it once and they again. */
+  /** The owner of `root`. Files in it are created for this owner, so that a start as root does not lock the owner out. */
   owner: Owner
   lock: string
   ownerRecord: string
@@ -46,7 +46,7 @@ export async function makeLayout(dataFolder: string): Promise<Layout> {
   }
 }
 
-/** For a data folder that is there. */
+/** Returns the layout of an existing data folder. */
 export async function layoutIn(dataFolder: string): Promise<Layout> {
   const root = join(await realpath(dataFolder), 'postgres')
   const { uid, gid } = await stat(root)
@@ -64,7 +64,7 @@ export async function layoutIn(dataFolder: string): Promise<Layout> {
   }
 }
 
-/** PostgreSQL serves a cluster only as its owner, whom only root can become. */
+/** PostgreSQL serves a cluster only as its owner, and only root can start it as another user. */
 export function assertUsable(path: string, owner: Owner): void {
   const own = process.getuid?.()
   if (own === undefined || own === 0 || own === owner.uid) return

@@ -1,9 +1,9 @@
 /**
- * The owner lock: which server process may start, repair and stop the database in a data folder.
+ * The owner lock. Its holder alone may start, repair and stop the database in a data folder.
  *
- * Node has no flock(2). SQLite, which is part of Node, takes a kernel lock on its file with BEGIN EXCLUSIVE: the kernel
- * gives it to one process at a time and takes it back at the very moment that process dies, however it dies. So no lock
- * can be stale, no process id has to be judged, and it also holds between containers that share a folder.
+ * Node has no flock(2). SQLite, which is part of Node, takes a kernel lock on its file with BEGIN EXCLUSIVE. The kernel
+ * releases it when the process dies, however it dies, so a lock is never stale and no process id has to be checked. It also
+ * works between containers that share a folder.
  *
  * POSIX drops a process's lock when that process closes any descriptor of the file: nothing else here may open it.
  */
@@ -18,7 +18,7 @@ export interface Lock {
 
 const SQLITE_BUSY = 5
 
-/** Returns undefined when another process, or another start in this process, holds it. */
+/** Returns undefined if another process, or another start in this process, has the lock. */
 export async function acquireLock({ lock: file, owner }: Layout): Promise<Lock | undefined> {
   let database: DatabaseSync | undefined
   try {
@@ -33,8 +33,8 @@ export async function acquireLock({ lock: file, owner }: Layout): Promise<Lock |
       { cause: error },
     )
   }
-  const held = database
-  return { release: () => held.close() }
+  const locked = database
+  return { release: () => locked.close() }
 }
 
 async function createOnce(file: string, owner: Layout['owner']) {

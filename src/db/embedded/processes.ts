@@ -1,4 +1,4 @@
-/** Which PostgreSQL processes live on a cluster. A process id in a file proves nothing: ids are reused. */
+/** Finds the PostgreSQL processes of a cluster. A process id in a file is no proof, because ids are reused. */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,13 +11,13 @@ const POLL_MS = 10
 const NAMES = ['postgres', 'initdb']
 
 /**
- * On Linux: every process called `postgres` or `initdb` whose working directory is `folder`, told by device and inode, so
- * that neither a zombie, nor a reused id, nor somebody's shell in that folder is taken for one.
+ * On Linux, returns every process named `postgres` or `initdb` whose working directory has the device and inode of `folder`.
+ * This excludes zombies, reused ids, and other programs that run in the folder.
  *
- * Elsewhere only the postmaster can be told, by the `-D <folder>` on its command line; left-over backends then make
- * PostgreSQL itself refuse the start.
+ * On other systems, returns only the postmaster, recognized by `-D <folder>` on its command line. If orphaned backends remain
+ * there, PostgreSQL itself refuses to start.
  *
- * @returns process ids; empty when `folder` is not there
+ * @returns process ids; none if `folder` is missing
  */
 export async function processesIn(folder: string): Promise<number[]> {
   if (process.platform !== 'linux') return postmasterByCommandLine(folder)
@@ -32,8 +32,8 @@ export async function processesIn(folder: string): Promise<number[]> {
   return found
 }
 
-/** Whether no process is left in `folder` before the time is over. */
-export async function allGone(folder: string, milliseconds: number, signal: AbortSignal): Promise<boolean> {
+/** Waits for all processes of `folder` to end. Returns false after the timeout. */
+export async function waitForEnd(folder: string, milliseconds: number, signal: AbortSignal): Promise<boolean> {
   const end = performance.now() + milliseconds
   while ((await processesIn(folder)).length > 0) {
     if (performance.now() > end) return false
@@ -42,7 +42,7 @@ export async function allGone(folder: string, milliseconds: number, signal: Abor
   return true
 }
 
-/** The process id in `postmaster.pid`; undefined when there is no such file. */
+/** Returns the process id in `postmaster.pid`, or undefined if the file is missing. */
 export async function recordedPostmaster(folder: string): Promise<number | undefined> {
   const text = await readFile(join(folder, 'postmaster.pid'), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : Math.abs(Number.parseInt(text, 10))
@@ -56,7 +56,7 @@ export function signalIfAlive(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Undefined for what is gone, a zombie, or another user's. */
+/** Returns undefined for a missing path, a zombie, or a process of another user. */
 async function identity(path: string): Promise<string | undefined> {
   return stat(path).then(
     ({ dev, ino }) => `${dev}:${ino}`,

@@ -1,4 +1,4 @@
-/** How `initdb` and `postgres` are called, and what they say. */
+/** Builds the command lines of `initdb` and `postgres`, and reads their messages. */
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,7 +9,7 @@ import { type Program, SYSTEM_PATH } from './watchdog.ts'
 
 export type Log = (message: string, details?: object) => void
 
-/** What every step works with. */
+/** The context of every step. */
 export interface Host {
   layout: Layout
   binaries: Binaries
@@ -18,14 +18,13 @@ export interface Host {
   settings: Record<string, string>
   log: Log
   signal: AbortSignal
-  /** Only tests ask for it: a Linux without setpriv. */
+  /** True only in tests, which simulate a Linux without setpriv. */
   useWatchdog: boolean
 }
 
 /**
- * An unprivileged user that root chose may be unable to walk to the data folder (below /root, say). This path leads there
- * for any process that was started in it. (From PostgreSQL 16 on: older ones change directory to resolve their own path,
- * and then cannot walk back.)
+ * Leads to the data folder for any process started in it, even if its user cannot enter the folders above, such as /root.
+ * (From PostgreSQL 16 on. Older versions change their directory to resolve their own path, and cannot return.)
  */
 const HERE = '/proc/self/cwd'
 
@@ -39,13 +38,13 @@ export function program(host: Host, name: 'initdb' | 'postgres', folder: string,
   if (binaries.libraries !== undefined) {
     const links =
       user === undefined ? join(layout.libraries, binaries.libraries) : `${here}/../lib/${binaries.libraries}`
-    // A library that was found through a link looks for those that it needs itself beside the link.
+    // A library found through a link looks for its own dependencies beside the link.
     env[LIBRARY_PATH] = `${links}:${join(binaries.bin, '../lib')}`
   }
   return { file: join(binaries.bin, name), args: ['-D', here, ...args], cwd: folder, env, user }
 }
 
-/** The path under which a server reaches its own cluster folder. */
+/** Returns the path by which a server opens its own cluster folder. */
 export function seenByServer(host: Host, folder: string): string {
   return host.user !== undefined && process.platform === 'linux' ? HERE : folder
 }
@@ -53,8 +52,8 @@ export function seenByServer(host: Host, folder: string): string {
 const LAST_LINES = 20
 const LONGEST_LINE = 2_000
 
-/** Hands on each line of standard error, and keeps the last ones for `complaint`. */
-export function listen(child: ChildProcess, log: Log): { complaint: () => string } {
+/** Logs each line of standard error. `lastError` returns the most severe of the last lines. */
+export function listen(child: ChildProcess, log: Log): { lastError: () => string } {
   const last: string[] = []
   if (child.stderr !== null) {
     createInterface({ input: child.stderr, crlfDelay: Number.POSITIVE_INFINITY }).on('line', whole => {
@@ -64,10 +63,10 @@ export function listen(child: ChildProcess, log: Log): { complaint: () => string
       log('postgres', { line })
     })
   }
-  return { complaint: () => gravest(last) }
+  return { lastError: () => mostSevere(last) }
 }
 
-function gravest(lines: string[]): string {
+function mostSevere(lines: string[]): string {
   const line = lines.findLast(text => /FATAL|PANIC|error:/.test(text)) ?? lines.at(-1) ?? 'it said nothing'
   return line.replace(/^.*?(?:FATAL|PANIC|error): */, '').replace(/\.$/, '')
 }

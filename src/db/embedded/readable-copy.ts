@@ -1,6 +1,6 @@
 /**
- * A copy of the programs for a user that cannot read the original, which is what happens when root installs Stowage below
- * /root (mode 0700): PostgreSQL runs unprivileged, resolves its own path, and finds it shut.
+ * Copies the PostgreSQL programs for a user that cannot read the originals. This happens when root installs Stowage below /root
+ * (mode 0700): PostgreSQL runs unprivileged and cannot resolve its own path.
  */
 import { createHash } from 'node:crypto'
 import { chmod, copyFile, mkdir, readdir, realpath, rename, rm, stat, symlink } from 'node:fs/promises'
@@ -8,9 +8,9 @@ import { dirname, join } from 'node:path'
 import { EmbeddedPostgresError, isErrno } from './errors.ts'
 import type { RunUser } from './user.ts'
 
-/** FHS 3.0, 5.5: "data which the application must be able to regenerate". Only root gets here, and may write it. */
+/** FHS 3.0, 5.5: "data which the application must be able to regenerate". Only root uses this, and root can write to it. */
 const CACHE = '/var/cache/stowage'
-/** Static libraries and headers' companions, which running does not need. */
+/** Files for compilers, which PostgreSQL does not need at run time. */
 const NEEDLESS = /\.a$|^pkgconfig$|^pgxs$/
 
 export async function readableCopy(

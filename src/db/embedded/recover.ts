@@ -1,13 +1,13 @@
-/** Clears what a killed owner left, so that PostgreSQL starts. Call it only while holding the owner lock. */
+/** Cleans up after a killed owner, so that PostgreSQL can start. Call this only with the owner lock. */
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EmbeddedPostgresError } from './errors.ts'
-import { allGone, processesIn, recordedPostmaster, signalIfAlive } from './processes.ts'
+import { processesIn, recordedPostmaster, signalIfAlive, waitForEnd } from './processes.ts'
 import type { Log } from './programs.ts'
 
-/** For a postmaster's last checkpoint; past it the log is replayed instead. */
+/** Long enough for a postmaster's last checkpoint. After the timeout it is killed, and the next start replays the log. */
 const FAST_MS = 20_000
-/** From SIGQUIT to SIGKILL, and from there to giving up. */
+/** From SIGQUIT to SIGKILL, and from there to the error. */
 const QUIT_MS = 5_000
 
 export async function recoverCluster(folder: string, log: Log, signal: AbortSignal) {
@@ -21,22 +21,22 @@ export async function recoverCluster(folder: string, log: Log, signal: AbortSign
   await removeLockFiles(folder)
 }
 
-/** A postmaster ends its backends; backends without one are ended one by one. */
+/** Stops the postmaster, which stops its backends, or else each orphaned backend. */
 async function endAll(folder: string, postmaster: number | undefined, signal: AbortSignal) {
   if (postmaster !== undefined) {
     signalIfAlive(postmaster, 'SIGINT')
-    if (await allGone(folder, FAST_MS, signal)) return
+    if (await waitForEnd(folder, FAST_MS, signal)) return
   }
   for (const pid of await processesIn(folder)) signalIfAlive(pid, 'SIGQUIT')
-  if (await allGone(folder, QUIT_MS, signal)) return
+  if (await waitForEnd(folder, QUIT_MS, signal)) return
   for (const pid of await processesIn(folder)) signalIfAlive(pid, 'SIGKILL')
-  if (await allGone(folder, QUIT_MS, signal)) return
+  if (await waitForEnd(folder, QUIT_MS, signal)) return
   throw new EmbeddedPostgresError(
     `Processes ${(await processesIn(folder)).join(', ')} still use the database in ${folder} and do not end: end them, or restart the machine.`,
   )
 }
 
-/** Nobody lives on the cluster, so whoever has the recorded id now is a stranger, or a zombie. */
+/** No process uses the cluster now, so a process with the recorded id is unrelated, or a zombie. */
 async function removeLockFiles(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (name === 'postmaster.pid' || name.startsWith('.s.PGSQL.')) await rm(join(folder, name), { force: true })

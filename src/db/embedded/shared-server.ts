@@ -1,4 +1,4 @@
-/** A server process that finds the data folder owned by another one uses that one's database. */
+/** Connects to the database of another server process that owns the data folder. */
 import { randomUUID } from 'node:crypto'
 import { chown, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import type { Client } from 'pg'
@@ -7,14 +7,14 @@ import { isErrno } from './errors.ts'
 import type { Layout } from './layout.ts'
 
 interface OwnerRecord {
-  /** Differs with every start, so a guest can tell whether the owner it read of is still the one it reached. */
+  /** Differs with every start, to detect that the owner changed between the read of this record and the connection. */
   id: string
   pid: number
 }
 
 export interface SharedServer {
   address: Address
-  /** One idle connection: it ends when the owner's database does. */
+  /** An idle connection, which ends when the owner's database ends. */
   watch: Client
 }
 
@@ -40,7 +40,7 @@ export async function readOwner(layout: Layout): Promise<OwnerRecord | undefined
   }
 }
 
-/** Undefined while there is no owner whose database is ready. */
+/** Returns undefined until an owner has a database that is ready. */
 export async function joinSharedServer(layout: Layout): Promise<SharedServer | undefined> {
   const owner = await readOwner(layout)
   if (owner === undefined) return undefined

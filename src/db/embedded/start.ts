@@ -10,51 +10,51 @@ import type { Host, Log } from './programs.ts'
 import { recoverCluster } from './recover.ts'
 import { joinSharedServer, publishOwner, readOwner, type SharedServer, withdrawOwner } from './shared-server.ts'
 import { finishUpgrade, type Migrate, upgradeCluster } from './upgrade.ts'
-import { chooseRunUser, claimCluster, letThrough } from './user.ts'
+import { chooseRunUser, claimCluster, permitEntry } from './user.ts'
 
 export interface EmbeddedPostgresOptions {
   dataFolder: string
   log: Log
-  /** Ends the start; once started, `stop` is the way. */
+  /** Aborts the start. Use `stop` afterwards. */
   signal?: AbortSignal
   /** As in postgresql.conf. */
   settings?: Record<string, string>
   /** A folder with other `initdb` and `postgres` programs than the npm package's. */
   binaries?: string
-  /** The same, of the older major version that a cluster to be upgraded needs, where no package has them. */
+  /** The same for the older major version of a cluster to upgrade, if no package has its programs. */
   olderBinaries?: string
-  /** Makes or completes the tables; without it an older cluster is not upgraded but refused. */
+  /** Creates or updates the tables. Without it, an older cluster is rejected instead of upgraded. */
   migrate?: Migrate
-  /** End PostgreSQL through a watchdog even where setpriv is to be had. */
+  /** Uses a watchdog even if setpriv is available. */
   useWatchdog?: boolean
 }
 
 export interface EmbeddedPostgres {
-  /** The database `stowage` as the role that owns it, `stowage`, which is no superuser. */
+  /** To the database `stowage`, as its owner, the role `stowage`, which is no superuser. */
   connection: Connection
-  /** False: another server process owns the database and we are its guest; `stop` leaves it running. */
+  /** False if another server process owns the database; `stop` then leaves it running. */
   owner: boolean
-  /** Resolves when the child is gone. Close your connections first. */
+  /** Resolves when PostgreSQL has ended. Close your connections first. */
   stop(): Promise<void>
-  /** Called once, with a sentence for the log, if the database ends unasked. */
+  /** Calls the listener once, with a sentence for the log, if the database ends before `stop`. */
   onExit(listener: (reason: string) => void): void
 }
 
-/** Longer than a first start on a slow disk, ms. */
-const SHARED_WAIT = 60_000
-const SHARED_POLL = 25
+/** Longer than a first start on a slow disk. */
+const OWNER_TIMEOUT_MS = 60_000
+const OWNER_POLL_MS = 25
 
 /** @throws EmbeddedPostgresError, or the signal's reason */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const signal = options.signal ?? new AbortController().signal
   const layout = await makeLayout(options.dataFolder)
-  const end = performance.now() + SHARED_WAIT
+  const end = performance.now() + OWNER_TIMEOUT_MS
   for (;;) {
     signal.throwIfAborted()
     const lock = await acquireLock(layout)
     if (lock !== undefined) {
       try {
-        return await own(layout, options, signal, lock.release)
+        return await startOwned(layout, options, signal, lock.release)
       } catch (error) {
         lock.release()
         throw error
@@ -68,11 +68,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
         `The data folder ${options.dataFolder} is in use by another Stowage${pid === undefined ? '' : ` (process ${pid})`} whose database does not answer: stop that one, or choose another data folder.`,
       )
     }
-    await sleep(SHARED_POLL, undefined, { signal })
+    await sleep(OWNER_POLL_MS, undefined, { signal })
   }
 }
 
-async function own(
+async function startOwned(
   layout: Layout,
   options: EmbeddedPostgresOptions,
   signal: AbortSignal,
@@ -93,7 +93,7 @@ async function own(
 
 async function prepareHost(layout: Layout, options: EmbeddedPostgresOptions, signal: AbortSignal): Promise<Host> {
   const user = await chooseRunUser(layout.data)
-  await letThrough(layout.root, user)
+  await permitEntry(layout.root, user)
   const binaries = await findBinaries(layout, user, options.binaries)
   const { log, settings = {}, useWatchdog = false } = options
   return { layout, binaries, user, settings, log, signal, useWatchdog }
@@ -120,7 +120,7 @@ async function serve(layout: Layout, postmaster: Postmaster, release: () => void
     await address.close()
     release()
   }
-  const ended = postmaster.exited.then(last => `The embedded PostgreSQL ended unasked (${last}).`)
+  const ended = postmaster.exited.then(last => `The embedded PostgreSQL ended unexpectedly (${last}).`)
   return {
     connection: address.connection,
     owner: true,

@@ -1,8 +1,8 @@
 /**
- * From an older major version of PostgreSQL to the one that Stowage brings. The programs of both run side by side, Stowage's
- * own migrations make the tables in the new cluster, and every row is copied. The old cluster is kept.
+ * Upgrades a cluster from an older major version of PostgreSQL to the included one. The programs of both versions run side by
+ * side, Stowage's migrations create the tables in the new cluster, and every row is copied. The old cluster is kept.
  *
- * A kill midway costs nothing: until the new cluster is complete, and has been renamed to say so, the old one is the one.
+ * A kill loses nothing: the old cluster stays in use until the new one is complete and renamed.
  */
 import { access, rm } from 'node:fs/promises'
 import { type Binaries, findBinaries, findOlderBinaries, olderPackage } from './binaries.ts'
@@ -14,7 +14,7 @@ import { launch } from './launch.ts'
 import type { Layout } from './layout.ts'
 import type { Host } from './programs.ts'
 
-/** Brings the tables of a database up to date, from none at all or from any earlier state. */
+/** Updates the tables of a database, from an empty one or from any earlier version. */
 export type Migrate = (connection: Connection) => Promise<void>
 
 export interface UpgradeOptions {
@@ -36,7 +36,7 @@ export async function upgradeCluster(host: Host, version: number, options: Upgra
   } catch (error) {
     if (signal.aborted) throw error
     throw new EmbeddedPostgresError(
-      `The upgrade from PostgreSQL ${version} to ${binaries.major} failed (${(error as Error).message}) and the old database in ${layout.data} is as good as before: correct that and start again.`,
+      `The upgrade from PostgreSQL ${version} to ${binaries.major} failed (${(error as Error).message}) and the old database in ${layout.data} is unchanged: correct that and start again.`,
       { cause: error },
     )
   }
@@ -45,7 +45,7 @@ export async function upgradeCluster(host: Host, version: number, options: Upgra
   log('the database is upgraded; remove the old one when you are content', { old: retired(layout, version) })
 }
 
-/** Puts a complete new cluster in the old one's place, also when the start that made it was killed on the way. */
+/** Replaces the old cluster with a complete new one, also with one from a start that was killed. */
 export async function finishUpgrade(layout: Layout): Promise<void> {
   const complete = await access(layout.upgraded).then(
     () => true,

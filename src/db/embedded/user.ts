@@ -1,6 +1,6 @@
 /**
- * Whom PostgreSQL runs as. It refuses to run as root, so root hands it to an unprivileged user that /etc/passwd knows
- * (initdb looks its name up).
+ * Selects the user that runs PostgreSQL. PostgreSQL refuses to run as root, so root starts it as an unprivileged user from
+ * /etc/passwd, where initdb looks up the name.
  */
 import { chmod, lchown, readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,8 +12,8 @@ export interface RunUser extends Owner {
 }
 
 /**
- * Returns undefined when PostgreSQL runs as the user of this process, which is always so unless that is root. A cluster
- * that an unprivileged user already owns goes on under that user.
+ * Returns undefined if PostgreSQL runs as the user of this process, which is always so except for root. A cluster keeps its
+ * unprivileged owner.
  */
 export async function chooseRunUser(cluster: string): Promise<RunUser | undefined> {
   const owner = await ownerOf(cluster)
@@ -28,7 +28,7 @@ export async function chooseRunUser(cluster: string): Promise<RunUser | undefine
   )
 }
 
-/** Undefined when there is no such path. */
+/** Returns undefined if the path is missing. */
 async function ownerOf(path: string): Promise<Owner | undefined> {
   try {
     const { uid, gid } = await stat(path)
@@ -48,24 +48,24 @@ async function passwd(): Promise<Map<string, RunUser>> {
   return users
 }
 
-/** Lets the user that runs PostgreSQL pass through our folder to the cluster, and no further. */
-export async function letThrough(folder: string, user: RunUser | undefined): Promise<void> {
+/** Permits the user that runs PostgreSQL to enter the folder, but not to list it or to write in it. */
+export async function permitEntry(folder: string, user: RunUser | undefined): Promise<void> {
   await chmod(folder, user === undefined ? 0o700 : 0o711)
 }
 
-/** Gives a cluster the owner and the mode that PostgreSQL insists on, also after somebody copied one in as root. */
+/** Gives a cluster the owner and the mode that PostgreSQL requires, also after root copied one in. */
 export async function claimCluster(cluster: string, user: RunUser | undefined): Promise<void> {
   if (user !== undefined && (await ownerOf(cluster))?.uid !== user.uid) {
     const entries = await readdir(cluster, { recursive: true })
     for (const entry of entries) await lchown(join(cluster, entry), user.uid, user.gid)
-    await lchown(cluster, user.uid, user.gid) // last: a walk that was cut short is walked again
+    await lchown(cluster, user.uid, user.gid) // last, so that the next start repeats an interrupted walk
   }
   await chmod(cluster, 0o700)
 }
 
 /**
- * Whether `user` can walk to `path` and read it, going by mode bits alone: an access control list that grants more is not
- * seen, which costs a needless copy and nothing else.
+ * Returns whether `user` can enter the folders of `path` and read it. Looks only at mode bits. An access control list that
+ * grants more is ignored, which only causes an unnecessary copy.
  */
 export async function canRead(path: string, user: RunUser): Promise<boolean> {
   if (!(await allows(path, user, 4))) return false

@@ -1,9 +1,9 @@
 /**
- * Starts a program that cannot outlive this process, however this process ends: the program then gets SIGINT, which for
- * PostgreSQL is the fast shutdown. It runs in a session of its own, so Ctrl-C in a terminal reaches only us, who drain first.
+ * Starts a program that cannot outlive this process. However this process ends, the program gets SIGINT, the fast shutdown of
+ * PostgreSQL. The program has its own session, so Ctrl-C in a terminal reaches only this process, which drains first.
  *
- * Linux delivers the signal itself (prctl(2), PR_SET_PDEATHSIG, by way of util-linux's setpriv). Where there is no such
- * setpriv, a shell waits on a pipe that closes when we die.
+ * On Linux the kernel sends the signal (prctl(2), PR_SET_PDEATHSIG, set with util-linux's setpriv). Without setpriv, a
+ * watchdog does: a shell that reads from a pipe, which closes when this process dies.
  */
 import { type ChildProcess, execFile, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,21 +18,21 @@ export interface Program {
   user: RunUser | undefined
 }
 
-/** Where setpriv and the tools of initdb are found; the person's own environment is kept away from PostgreSQL. */
+/** The PATH for setpriv and initdb. PostgreSQL does not inherit the environment of this process. */
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** The parent may die before setpriv has asked for the signal: then the shell finds another parent, and ends. */
-const IF_STILL_OURS = '[ "$PPID" = "$0" ] && exec "$@"'
-/** Runs the program only when told to, so never before the watchdog knows whom to stop. */
-const WHEN_TOLD = 'read -r go && exec "$@" </dev/null'
+/** Ends the shell if the parent died before setpriv requested the signal: then it has another parent. */
+const IF_PARENT_LIVES = '[ "$PPID" = "$0" ] && exec "$@"'
+/** Delays the program until the watchdog knows its process id. */
+const AFTER_WATCHDOG = 'read -r go && exec "$@" </dev/null'
 const WATCHDOG = 'read -r pid && { read -r over || kill -INT "$pid"; }'
 
 const run = promisify(execFile)
 
-/** Standard error is a pipe; standard input and output are not connected. */
+/** Starts the program with standard error as a pipe, without standard input and output. */
 export async function spawnSupervised(program: Program, useWatchdog = false): Promise<ChildProcess> {
   if (useWatchdog || !(await hasDeathSignal())) return spawnWithWatchdog(program)
-  const args = ['--pdeathsig', 'INT', 'sh', '-c', IF_STILL_OURS, String(process.pid), program.file, ...program.args]
+  const args = ['--pdeathsig', 'INT', 'sh', '-c', IF_PARENT_LIVES, String(process.pid), program.file, ...program.args]
   return started(spawn('setpriv', args, { ...base(program), stdio: ['ignore', 'ignore', 'pipe'] }))
 }
 
@@ -40,9 +40,9 @@ async function spawnWithWatchdog(program: Program): Promise<ChildProcess> {
   const watchdog = await started(
     spawn('sh', ['-c', WATCHDOG], { ...base(program), stdio: ['pipe', 'ignore', 'ignore'] }),
   )
-  const args = ['-c', WHEN_TOLD, 'sh', program.file, ...program.args]
+  const args = ['-c', AFTER_WATCHDOG, 'sh', program.file, ...program.args]
   const child = await started(spawn('sh', args, { ...base(program), stdio: ['pipe', 'ignore', 'pipe'] }))
-  // A write can only fail with EPIPE, when the reader has ended: its `exit` tells that.
+  // A write fails only with EPIPE, after the reader has ended, which its `exit` event reports.
   watchdog.stdin?.on('error', () => undefined)
   child.stdin?.on('error', () => undefined)
   child.once('exit', () => watchdog.stdin?.end('over\n'))

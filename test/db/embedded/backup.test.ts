@@ -52,7 +52,7 @@ t.test('what cannot be backed up says so, and leaves nothing', async t => {
   const refused = (message: RegExp) =>
     t.rejects(backupEmbedded({ dataFolder, destination }), { name: 'EmbeddedPostgresError', message })
   await writeFile(destination, 'mine')
-  await refused(/is there already: choose a new name/)
+  await refused(/already exists: choose a new name/)
   await rm(destination)
   await t.rejects(backupEmbedded({ dataFolder, destination, signal: AbortSignal.timeout(5) }), { name: 'TimeoutError' })
   await server.stop()

@@ -36,7 +36,7 @@ t.test('first start, stop, and a warm start on the same data', async t => {
   )
 })
 
-t.test('the same process may start twice: the second is a guest and ends nothing', async t => {
+t.test('the same process may start twice: the second shares the database and its stop ends nothing', async t => {
   const folder = await preparedFolder(t)
   const owner = await start(t, folder)
   const guest = await start(t, folder)
@@ -64,7 +64,7 @@ t.test('several at the same instant on a fresh folder: one initdb, one owner', a
   t.equal(await nothingLeft(folder), true)
 })
 
-t.test('the owner is killed while a guest lives: the guest is told, the next start owns', async t => {
+t.test('when the owner is killed, the process that shares its database learns it, and the next start owns', async t => {
   const folder = await preparedFolder(t)
   const owner = serverProcess(t, { dataFolder: folder })
   await owner.wait('ready')
@@ -87,7 +87,7 @@ t.test('the database dies unasked: the owner is told why', async t => {
     'postgres',
   )
   process.kill(Number(row?.pid), 'SIGINT')
-  t.match(await reason, /ended unasked \(.*shut down/)
+  t.match(await reason, /ended unexpectedly \(.*shut down/)
   await server.stop()
   t.equal((await start(t, folder)).owner, true)
 })
