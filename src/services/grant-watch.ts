@@ -1,8 +1,8 @@
 /**
- * Before each step of work a grant that is older than a second is decided on anew; and this ends what is under way once the grant that it began with is no longer given: its key was revoked or has expired, its
- * session has ended, its member was removed or reaches less, its provider is gone. On every replica alike, as each looks
- * into the database for itself: some times a second and only while something is under way, however much that is with one
- * query for all keys, one for all sessions and one for all providers.
+ * Cancels work whose grant has ended: its key was revoked or has expired, its session ended, its member was removed or lost
+ * access, or its provider was disconnected. Every replica polls the database several times a second while work is running,
+ * with one query for all keys, one for all sessions and one for all providers. In addition, each step of work renews a
+ * grant that is older than a second.
  */
 import { type Grant, grant } from '../auth/policy.ts'
 import type { Viewer } from '../auth/viewer.ts'
@@ -11,13 +11,13 @@ import { ActiveGrants, type Work } from '../storage/active-grants.ts'
 import type { FindRecord } from '../storage/records.ts'
 import { type Credentials, requireUnexpired } from './people/credentials.ts'
 
-/** Milliseconds between two looks; with the query, what was taken away is cut within a second. */
+/** Milliseconds between two polls. With the query, work is cancelled within a second of losing its grant. */
 const interval = 400
-/** Milliseconds that a database may be away before nobody can say any more who may do what. */
-const patience = 60_000
+/** Milliseconds for which work continues while the database is unreachable and grants cannot be checked. */
+const offlineTimeout = 60_000
 
 export interface GrantWatch {
-  /** The work that is watched. */
+  /** The grants of running work. */
   readonly activeGrants: ActiveGrants
   close(): void
 }
@@ -30,17 +30,17 @@ export function createGrantWatch(options: {
   const { record, credentials, onError } = options
   const activeGrants = new ActiveGrants({ confirm, onFirst })
   let timer: NodeJS.Timeout | undefined
-  let isLooking = false
-  let lookedAt = 0
-  /** When everything was last known to hold. */
+  let isPolling = false
+  let polledAt = 0
+  /** When all grants were last confirmed. */
   let confirmedAt = 0
 
-  async function look(): Promise<void> {
-    isLooking = true
+  async function poll(): Promise<void> {
+    isPolling = true
     const beganAt = performance.now()
-    lookedAt = beganAt
-    const viewers = remembered((viewer: Viewer) => credentials.recall(viewer))
-    const providers = remembered((granted: Grant) => requireConnected(record, granted))
+    polledAt = beganAt
+    const viewers = memoized((viewer: Viewer) => credentials.recall(viewer))
+    const providers = memoized((granted: Grant) => requireConnected(record, granted))
     const check = async (work: Work) => {
       try {
         for (const granted of work.grants) {
@@ -58,30 +58,30 @@ export function createGrantWatch(options: {
       await Promise.all(Array.from(activeGrants, check))
       confirmedAt = beganAt
     } catch (error) {
-      // Not known is not revoked: the next look is soon.
+      // A failed query revokes nothing: the next poll is soon.
       onError(error)
     } finally {
-      isLooking = false
+      isPolling = false
     }
   }
 
   function tick(): void {
     timer = undefined
     if (activeGrants.size === 0) return
-    // What ends by the clock does not wait for a database.
+    // Expiry needs no database.
     for (const work of activeGrants) cancelIfExpired(work)
     const now = performance.now()
-    if (now - confirmedAt > patience) {
+    if (now - confirmedAt > offlineTimeout) {
       for (const work of activeGrants)
         work.cancel(new AppError('UNAVAILABLE', 'The database does not answer: try again.'))
     }
-    if (!isLooking && now - lookedAt >= interval / 2) void look()
+    if (!isPolling && now - polledAt >= interval / 2) void poll()
     timer = setTimeout(tick, Math.min(interval, untilNextExpiry(activeGrants))).unref()
   }
 
-  /** What runs goes on for as long as `tick` lets it. */
+  /** Returns whether the viewer has running work. It continues until `tick` cancels it. */
   function isKnown(viewer: Viewer): boolean {
-    if (performance.now() - confirmedAt > patience) return false
+    if (performance.now() - confirmedAt > offlineTimeout) return false
     return Array.from(activeGrants).some(({ grants }) => grants.some(granted => granted.viewer === viewer))
   }
 
@@ -110,7 +110,7 @@ function cancelIfExpired(work: Work): void {
   }
 }
 
-/** Not as NOT_FOUND, which steps of the work take for a file that is gone. @throws PROVIDER_NOT_ALLOWED */
+/** Avoids NOT_FOUND, which the running work would mistake for a missing file. @throws PROVIDER_NOT_ALLOWED */
 async function requireConnected(record: FindRecord, granted: Grant): Promise<void> {
   try {
     await record(granted)
@@ -129,12 +129,12 @@ function untilNextExpiry(works: Iterable<Work>): number {
   return Math.max(1, next - Date.now())
 }
 
-/** Asks once for each key. */
-function remembered<Input, Answer>(ask: (input: Input) => Promise<Answer>) {
-  const known = new Map<string, Promise<Answer>>()
-  return (key: string, input: Input): Promise<Answer> => {
-    const answer = known.get(key) ?? ask(input)
-    known.set(key, answer)
-    return answer
+/** Returns a function that calls `load` once per key. */
+function memoized<Input, Result>(load: (input: Input) => Promise<Result>) {
+  const known = new Map<string, Promise<Result>>()
+  return (key: string, input: Input): Promise<Result> => {
+    const result = known.get(key) ?? load(input)
+    known.set(key, result)
+    return result
   }
 }

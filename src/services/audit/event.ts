@@ -1,4 +1,4 @@
-/** What an event of the audit log is made of: only what is named here, so that no secret gets into one by accident. */
+/** Creates audit events from an explicit list of facts, so that no secret gets into one by accident. */
 import { redactTokens } from '../../auth/api-key.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { formatPath, parsePath } from '../../auth/path.ts'
@@ -7,21 +7,21 @@ import type { AuditEvent, AuditSubjectKind } from '../../db/audit-events.ts'
 import type { AuditAction, AuditResult } from '../../db/schema.ts'
 import { AppError, toAppError } from '../../errors.ts'
 
-/** An end of what happened, as the client gave it. */
+/** A location of an action, as the client sent it. */
 interface GivenLocation {
   providerId: string
   path?: string | undefined
 }
 
-/** What is known of an action beside who does it. */
+/** What is known about an action, except who does it. */
 export interface AuditFacts {
   location?: GivenLocation
   to?: GivenLocation
-  /** As it was, where it is gone or changed afterwards. */
+  /** The provider's name before the action, if that removes or renames it. */
   providerName?: string
   subject?: { kind: AuditSubjectKind; id: string }
   bytes?: number | null
-  /** Where no credential tells it. */
+  /** The user, if no viewer identifies them. */
   user?: Pick<Member, 'userId' | 'workspaceId' | 'email' | 'name'>
   credential?: { kind: Viewer['kind']; id: string }
   details?: Record<string, unknown>
@@ -32,11 +32,11 @@ export interface Stranger {
   origin: Origin
 }
 
-/** UTF-16 code units of text that somebody has made up. */
+/** The maximum length of text from a client, in UTF-16 code units. */
 const maxText = 1000
-/** The same of somebody without a credential: as long as an email. */
+/** The same for clients without a credential: the length of an email. */
 const maxStrangerText = 254
-/** Characters of the longest IPv6 address; an untrue proxy may send any text. */
+/** Characters of the longest IPv6 address. A misconfigured proxy may send any text. */
 const maxAddress = 45
 
 const nextId = timeOrderedIds()
@@ -88,13 +88,13 @@ function shortened(details: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, short(value)]))
 }
 
-/** CUT where it ended since the client went away. */
+/** Returns CUT if the client disconnected. */
 export function resultOf(error: unknown): AuditResult {
   const isGone = error instanceof Error && (error.name === 'ClientGone' || error.name === 'AbortError')
   return isGone ? 'CUT' : toAppError(error).reason
 }
 
-/** What an error says that is no path or id goes to the details, bounded: it is in nobody's location. */
+/** Parses a location. Text that is no valid id or path is cut and goes to the event's details. */
 function parseLocation(location: GivenLocation | undefined) {
   const id = location && isId(location.providerId) ? location.providerId : null
   const path = location?.path === undefined ? null : pathOf(location.path)
@@ -117,7 +117,7 @@ function pathOf(text: string): string | null {
   }
 }
 
-/** Bounds a text from outside, and redacts credentials that were put in the wrong location. */
+/** Bounds a text from a client, and redacts credentials in it. */
 export function cut(text: string): string {
   return redactTokens(text.slice(0, maxText))
 }

@@ -1,4 +1,4 @@
-/** The audit log: who did what to what, with which credential, from where, and how it ended. */
+/** Records who did what, with which credential, from where, and with which result. */
 import { isId } from '../../auth/id.ts'
 import { parsePath } from '../../auth/path.ts'
 import { grantAudit, requireUndiminished } from '../../auth/policy.ts'
@@ -22,11 +22,11 @@ export type { AuditFacts } from './event.ts'
 
 /** An action under way. */
 export interface Recording {
-  /** What becomes known of it; details are added to those that are there. */
+  /** Adds facts about the action. Details are merged. */
   add(facts: AuditFacts): void
   /**
-   * Changes the database, with the event of it in the same transaction: both or neither. At most once, and only where
-   * whoever does it reaches no less than when it began. @throws EXCEEDS_OWN_REACH, as `Credentials.confirm`
+   * Changes the database and writes the event in one transaction. Call this at most once. The viewer must have lost no
+   * access since the action began. @throws EXCEEDS_OWN_REACH, as `Credentials.confirm`
    */
   commit<T>(change: (change: Change) => Promise<T>): Promise<T>
 }
@@ -42,11 +42,11 @@ export interface AuditQuery {
   until?: Date | null | undefined
 }
 
-/** Of what this server does by itself. */
+/** The origin of actions of this server itself. */
 const ownOrigin = { address: '', requestId: '' }
 const maxPage = 200
 const day = 24 * 60 * 60 * 1000
-/** Rows that are removed at a time, so that nobody waits long for a lock. */
+/** Rows deleted per statement, so that locks are short. */
 const sweepSize = 5000
 
 export type Audit = ReturnType<typeof createAudit>
@@ -59,18 +59,18 @@ export function createAudit({
 }: {
   db: Database
   credentials: Pick<Credentials, 'confirm'>
-  /** Days; 0 is for good. */
+  /** Days; 0 keeps events forever. */
   keepDays: number
   onLoss: (loss: LostEvents) => void
 }) {
   const queue = createAuditQueue(db, onLoss)
-  /** Errors that an event tells of already. */
-  const told = new WeakSet<Error>()
+  /** Errors that are recorded already. */
+  const recordedErrors = new WeakSet<Error>()
 
   return {
     /**
-     * Does something that leaves an event, however it ends. Without `commit`, and where it fails, the event follows within
-     * a second: nothing waits for it. Of somebody without any credential only what a `Stranger` does is told.
+     * Runs an action and records it, whether it succeeds or fails. Without `commit`, or after a failure, the event is written
+     * in the background within a second. Without a credential, only actions of a `Stranger` are recorded.
      */
     async recorded<T>(
       by: Viewer | Stranger | null,
@@ -99,30 +99,30 @@ export function createAudit({
         return result
       } catch (error) {
         if (by && !isWritten) queue.add(createEvent(by, action, facts, resultOf(error)))
-        if (error instanceof Error) told.add(error)
+        if (error instanceof Error) recordedErrors.add(error)
         throw error
       }
     },
 
-    /** What the back end or this server did already, which nobody waits for. */
+    /** Records an action that is done already, in the background. */
     note(viewer: Viewer, action: AuditAction, facts: AuditFacts, error?: unknown): void {
       queue.add(createEvent(viewer, action, facts, error === undefined ? 'OK' : resultOf(error)))
-      if (error instanceof Error) told.add(error)
+      if (error instanceof Error) recordedErrors.add(error)
     },
 
-    /** What somebody began and nobody ended; `null` is this server itself. */
+    /** Records an action that was never finished. A null viewer is this server itself. */
     noteUnfinished(viewer: Viewer | null, action: AuditAction, facts: AuditFacts): void {
       queue.add(createEvent(viewer ?? { origin: ownOrigin }, action, facts, 'CUT'))
     },
 
-    /** What a front end refused to a credential before it called a service, or while it only read. */
+    /** Records a refusal by a front end, before it called a service or while it read. */
     noteRefusal(viewer: Viewer | null, action: AuditAction, facts: AuditFacts, error: AppError): void {
-      if (!viewer || isTold(error)) return
+      if (!viewer || isRecorded(error)) return
       queue.add(createEvent(viewer, action, facts, error.reason))
     },
 
     /**
-     * The newest first. A credential that does not reach everything sees events in places that it reaches, and no others.
+     * Lists events, newest first. A credential with restrictions sees only events at locations that it may access.
      * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_PATH, INVALID_CURSOR
      */
     async list(
@@ -138,7 +138,7 @@ export function createAudit({
       return { items, hasNext: found.length > limit }
     },
 
-    /** Removes what is older than it is kept, until the signal ends it. */
+    /** Deletes events past their retention, until the signal aborts. */
     async sweep(signal: AbortSignal): Promise<void> {
       if (keepDays === 0) return
       const oldest = new Date(Date.now() - keepDays * day)
@@ -151,9 +151,9 @@ export function createAudit({
     close: () => queue.close(),
   }
 
-  /** An entrance may have put it into an error of its own. */
-  function isTold(error: unknown): boolean {
-    for (let each = error; each instanceof Error; each = each.cause) if (told.has(each)) return true
+  /** Returns whether an error, or one that it wraps, is recorded already. */
+  function isRecorded(error: unknown): boolean {
+    for (let each = error; each instanceof Error; each = each.cause) if (recordedErrors.has(each)) return true
     return false
   }
 }

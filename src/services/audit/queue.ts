@@ -1,4 +1,4 @@
-/** Events that nobody waits for: gathered, and written together. */
+/** Gathers audit events and writes them together in the background. */
 import type { AuditEvent } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { withTimeout } from '../../timeout.ts'
@@ -6,11 +6,11 @@ import { createStrangerEvents, isStrangers } from './strangers.ts'
 import { type Unwritable, writeEvents } from './writer.ts'
 
 export interface AuditQueue {
-  /** Takes no time and never fails; what finds no room is lost, and the log has how many. */
+  /** Queues an event without waiting or failing. Events beyond the limit are lost, and their number is logged. */
   add(event: AuditEvent): void
-  /** Resolves once what was added before has been written, or could not be. */
+  /** Resolves when all earlier events are written, or their write has failed. */
   flush(): Promise<void>
-  /** Writes what is still to be written, for some seconds; the rest is lost. */
+  /** Writes the remaining events for up to two seconds. The rest is lost. */
   close(): Promise<void>
 }
 
@@ -18,34 +18,34 @@ export interface AuditQueue {
 const writeDelay = 1000
 /** Rows of one statement. */
 const batchSize = 1000
-/** UTF-16 code units, about; with the objects around them, some 50 MB. */
+/** About this many UTF-16 code units; with the objects around them, some 50 MB. */
 const maxWaiting = 16 * 1024 * 1024
-/** Milliseconds between two writes of an event whose count grows. */
+/** Milliseconds between two writes of an event whose count increases. */
 const recountDelay = 10_000
-/** Events that failed, from one credential within one delay; more are counted without their places. */
+/** The maximum number of separate failures of one credential per delay. More are counted without their locations. */
 const maxFailuresApart = 100
-/** Times that the database may refuse an event, a delay apart, before it counts as lost. */
+/** Attempts to write an event that the database rejects, one delay apart, before it counts as lost. */
 const maxAttempts = 3
-/** Milliseconds. */
+/** Milliseconds to write the remaining events on shutdown. */
 const closeTime = 2000
 
 export interface LostEvents {
-  /** How many of each action. */
+  /** The number of lost events per action. */
   lost: Record<string, number>
-  /** The event itself, where the database refuses it. */
+  /** The event itself, if the database rejected it. */
   event?: AuditEvent
   err?: unknown
 }
 
 export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => void): AuditQueue {
-  /** By id: what takes the place of an event that waits is written instead. */
+  /** By id. An event replaces a waiting one with the same id. */
   const waiting = new Map<string, AuditEvent>()
   let weight = 0
-  /** By what they have in common: those that wait and can take in others. */
+  /** Waiting events that others can be merged into, by their common fields. */
   const alike = new Map<string, AuditEvent>()
   const failures = new Map<string, number>()
   const strangers = createStrangerEvents()
-  /** By id of an event that the database has refused: how often. */
+  /** How often the database rejected each event, by id. */
   const refusals = new Map<string, number>()
   let isClosed = false
   let noRoom = new Map<string, number>()
@@ -68,7 +68,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     waiting.set(event.id, event)
   }
 
-  /** Nothing, if another event has taken its place. */
+  /** Removes a waiting event unless another has replaced it. */
   function remove(event: AuditEvent | undefined): void {
     if (event && waiting.get(event.id) === event && waiting.delete(event.id)) weight -= weigh(event)
   }
@@ -98,7 +98,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     if (lost.size > 0) onLoss({ lost: Object.fromEntries(lost), ...details })
   }
 
-  /** True where the event is to be tried again. */
+  /** Returns whether to try the event again. */
   function isRetried({ event, error }: Unwritable): boolean {
     const count = (refusals.get(event.id) ?? 0) + 1
     refusals.set(event.id, count)
@@ -108,7 +108,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     return false
   }
 
-  /** True where all is written, false where some of it is to be tried again later. */
+  /** Returns whether all events are written; otherwise try again later. */
   async function write(): Promise<boolean> {
     failures.clear()
     const full = noRoom
@@ -116,7 +116,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     reportLoss(full)
     const retried: AuditEvent[] = []
     while (waiting.size > 0) {
-      // From here on, no event is counted in one that is being written.
+      // Events that are being written must not change any more.
       alike.clear()
       const batch = [...waiting.values()].slice(0, batchSize)
       const refused = await writeEvents(db, batch).catch(() => null)
@@ -188,7 +188,7 @@ function withoutLocations(event: AuditEvent): AuditEvent {
   return { ...event, ...location, ...to, subjectKind: null, subjectId: null, details: { placesLeftOut: true } }
 }
 
-/** What events that are written as one have in common. */
+/** Returns the fields that merged events have in common. */
 function likeness({
   id: _id,
   at: _at,

@@ -1,24 +1,24 @@
 /**
- * Failures without a credential, counted together, so that strangers cannot make the log grow. A window has one event for
- * each account or email that a network tries, up to a bound; further ones have one event for each network, and beyond that
- * one for each kind of failure. Failures at accounts that exist have bounds of their own: made-up emails never hide them.
+ * Counts failures without a credential together, so that clients without one cannot make the log grow without bound. A
+ * window has one event per account or email that a network tries, up to a bound; beyond it one per network, and finally one
+ * per kind of failure. Existing accounts have separate bounds, so that invented emails never hide them.
  */
 import { networkOf } from '../../auth/network.ts'
 import type { AuditEvent } from '../../db/audit-events.ts'
 
-/** Milliseconds from the first failure on. */
+/** Milliseconds from the first failure. */
 const windowLength = 10 * 60_000
-/** Events of a window that name an account or an email, from one network. */
+/** The maximum number of events per window and network that name an account or an email. */
 const maxOfNetwork = 10
-/** Events of one level in a window. */
+/** The maximum number of events per window and level. */
 const maxOfLevel = 100
-/** Emails and networks that an event counts apart; with more it says this number. */
+/** The highest count of distinct emails or networks in an event. */
 const maxDistinct = 100
 
 export interface StrangerEvents {
-  /** The event to write, if the failure is not counted in an earlier one of the window. */
+  /** Counts a failure. Returns an event to write, or null if an earlier event of the window counts it. */
   add(failure: AuditEvent): AuditEvent | null
-  /** The events whose counts have grown since the last call: they replace what is written. */
+  /** Returns events whose counts increased since the last call. They replace the written ones. */
   grown(): AuditEvent[]
 }
 
@@ -31,7 +31,7 @@ interface Row {
   networks: Set<string>
 }
 
-/** Without a credential, and not by the server itself. */
+/** Returns whether a client without a credential caused the failure. */
 export function isStrangers({ result, credentialId, userId, address }: AuditEvent): boolean {
   return result !== 'OK' && credentialId === null && userId === null && address !== ''
 }
@@ -75,21 +75,21 @@ export function createStrangerEvents(): StrangerEvents {
       row.event.count += failure.count
       note(row.networks, network)
       if (typeof failure.details.email === 'string') note(row.emails, failure.details.email)
-      if (!known) return told(row, failure)
+      if (!known) return toEvent(row, failure)
       row.event.details = { ...row.event.details, until: failure.at.toISOString() }
       grown.add(row)
       return null
     },
 
     grown() {
-      const events = [...grown].map(row => told(row, row.event))
+      const events = [...grown].map(row => toEvent(row, row.event))
       grown.clear()
       return events
     },
   }
 }
 
-/** From the most exact one on. */
+/** Returns levels from the most to the least exact. */
 function levelsOf({ action, result, subjectId, details }: AuditEvent, network: string): [Level, string][] {
   const key = (level: Level, ...parts: unknown[]): [Level, string] => [
     level,
@@ -110,8 +110,8 @@ function budgetOf(level: Level, network: string): string {
   return `${level} ${network}`
 }
 
-/** As it is written: what is not the same for all of its failures is left out or counted. */
-function told({ level, event, emails, networks }: Row, { details }: AuditEvent): AuditEvent {
+/** Returns the event to write. Fields that differ between its failures are omitted or counted. */
+function toEvent({ level, event, emails, networks }: Row, { details }: AuditEvent): AuditEvent {
   if (isNamed(level)) return { ...event, details: { ...details } }
   const { email, until } = details
   return {

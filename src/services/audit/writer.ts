@@ -11,7 +11,7 @@ export interface Unwritable {
  * Writes events in one statement. If that fails, writes them in halves, down to the single events that fail, so that no
  * event is lost because of another. Can be repeated: an event that is already written stays as it is.
  * @returns the events that the database refuses
- * @throws where the database does not answer; then any of them may be missing
+ * @throws if the database does not respond; then any of the events may be missing
  */
 export async function writeEvents(db: Database, events: readonly AuditEvent[]): Promise<Unwritable[]> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Strict counting, for guesses: each is counted in the database before it is tried, so many replicas give no more tries
- * than one, and none are given while the database does not answer.
+ * Counts guesses strictly: each is counted in the database before it is tried. So several replicas allow no more attempts
+ * than one, and none are allowed while the database does not respond.
  */
 import type { Database } from '../../db/client.ts'
 import { addHits, type Total } from '../../db/rate-limits.ts'
@@ -10,7 +10,7 @@ import { keyOf, type RateLimit } from './rules.ts'
 
 export interface Attempts {
   /**
-   * Counts one. Resolves with the milliseconds to wait where that is over the limit, with null where it is not.
+   * Counts an attempt. Resolves with the milliseconds to wait if it exceeds the limit, otherwise with null.
    * @throws UNAVAILABLE
    */
   take(rule: RateLimit, subject: string): Promise<number | null>
@@ -23,14 +23,14 @@ interface Waiting {
   reject(error: AppError): void
 }
 
-/** Milliseconds for the database to count. */
+/** Milliseconds to wait for the database. */
 const timeout = 3000
-/** Of those who wait to be counted. */
+/** The maximum number of attempts that wait to be counted. */
 const maxWaiting = 2000
-/** Statements that the database has not answered in time: they keep their connections, and others need some, too. */
+/** The maximum number of late statements. Each occupies a connection that others need. */
 const maxUnanswered = 2
 
-/** What arrives while a statement is under way goes together in the next. */
+/** Attempts that arrive while a statement runs are counted together by the next one. */
 export function createAttempts(db: Database): Attempts {
   let waiting: Waiting[] = []
   let isWriting = false
@@ -81,7 +81,7 @@ function unavailable(cause?: unknown): AppError {
   return new AppError('UNAVAILABLE', message, { cause, retryAfterMs: 5000 })
 }
 
-/** In the order in which the keys first come. */
+/** Groups attempts by key, in the order of first occurrence. */
 function byKey(batch: readonly Waiting[]): Waiting[][] {
   return [...Map.groupBy(batch, ({ key }) => key.toString('hex')).values()]
 }
@@ -92,7 +92,7 @@ function summed(batch: readonly Waiting[]) {
   )
 }
 
-/** Of several at once with one key, the earliest come first. */
+/** Resolves attempts. Among several with one key, earlier ones count first. */
 function settle(batch: readonly Waiting[], totals: readonly Total[]): void {
   for (const [index, group] of byKey(batch).entries()) {
     const { hits, remaining } = totals[index] ?? { hits: Number.POSITIVE_INFINITY, remaining: 0 }

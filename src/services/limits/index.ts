@@ -5,20 +5,20 @@ import { createRequestLimits, type RequestLimits } from './requests.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
 
 export interface LimitSettings {
-  /** Of one credential; 0: no limits on requests. */
+  /** The maximum per credential; 0 disables all limits on requests. */
   requestsPerMinute: number
-  /** Failed logins from one network in ten minutes; 0: no limits on signing in. */
+  /** The maximum of failed logins from one network in ten minutes; 0 disables all limits on signing in. */
   signIns: number
 }
 
 export interface Limits {
   requests: RequestLimits
   signIns: SignIns
-  /** Ends what is under way. */
+  /** Stops the timers and waits for running statements. */
   close(): Promise<void>
 }
 
-/** Milliseconds between two times that rows which say nothing any more are removed. */
+/** Milliseconds between two sweeps of ended windows. */
 const sweepInterval = 5 * 60_000
 
 export function createLimits({

@@ -1,8 +1,7 @@
 /**
- * Loose counting, for floods: each request is counted in memory, at once, and no request waits. What a replica has counted
- * of somebody is told to the others through the database only once it is a notable share of the limit, some times a second
- * at most, for all together: who makes few requests never causes a write. While the database does not answer, each replica
- * holds the limits by itself.
+ * Counts requests loosely: in memory, without delaying any request. A replica shares a count through the database once it is
+ * a notable part of the limit, at most twice a second and for all subjects together, so clients with few requests cause no
+ * writes. While the database does not respond, each replica enforces the limits alone.
  */
 import type { Database } from '../../db/client.ts'
 import { addHits } from '../../db/rate-limits.ts'
@@ -10,8 +9,8 @@ import { keyOf, type RateLimit } from './rules.ts'
 
 export interface Meter {
   /**
-   * Milliseconds until the subject may come again; null where it may now.
-   * @param more hits that are to be expected
+   * Returns the milliseconds until the next hit is allowed; null if it is allowed now.
+   * @param more further hits to expect
    */
   wait(subject: string, more?: number): number | null
   add(subject: string): void
@@ -20,23 +19,23 @@ export interface Meter {
 interface Count {
   rule: RateLimit
   subject: string
-  /** What the database told last: the hits of all replicas. */
+  /** The hits of all replicas, as of the last write. */
   shared: number
-  /** Hits here that the database has not counted. */
+  /** Hits on this replica that are not yet in the database. */
   own: number
   /** Milliseconds of `performance.now()`. */
   endsAt: number
 }
 
-/** Subjects of one rule that are remembered; with more at once the oldest are forgotten. */
+/** The maximum number of subjects per rule. Beyond it, the oldest are forgotten. */
 const maxSubjects = 10_000
 /** Rows in one statement. */
 const maxRows = 1000
 /** Milliseconds between two statements. */
 const writeInterval = 500
-/** Milliseconds to wait for hits that are only expected. */
+/** Milliseconds to wait when only expected hits exceed the limit. */
 const expectedWait = 1000
-/** Of the limit. */
+/** The share of the limit from which a count is written to the database. */
 const notableShare = 0.01
 
 export function createMeters(db: Database, onError: (error: unknown) => void) {
@@ -124,7 +123,7 @@ export function createMeters(db: Database, onError: (error: unknown) => void) {
 
   return {
     meter,
-    /** Ends what is under way; what was not told is forgotten. */
+    /** Waits for the running write. Discards counts that are not written yet. */
     async close(): Promise<void> {
       clearTimeout(timer)
       due.clear()

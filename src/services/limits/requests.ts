@@ -1,4 +1,4 @@
-/** Floods of requests, and of credentials that are not good. */
+/** Limits floods of requests and of invalid credentials. */
 import { networkOf } from '../../auth/network.ts'
 import type { Meter } from './meters.ts'
 import { type RateLimit, requestRules, tooMany } from './rules.ts'
@@ -6,49 +6,49 @@ import { type RateLimit, requestRules, tooMany } from './rules.ts'
 export interface RequestLimits {
   /** Counts a request without a credential. @throws RATE_LIMITED */
   countAnonymous(address: string): void
-  /** Counts a request with a session token of this server, good or not. @throws RATE_LIMITED */
+  /** Counts a request with a session token of this server, valid or not. @throws RATE_LIMITED */
   countSession(id: string): void
   /**
-   * To be called before a key is looked up, and disposed of once it is known. Until then it counts as not good, so that many
-   * at once are no more guesses than many in a row. One that was good lately is looked up also where too many credentials
-   * from its address were not: those may be of somebody else behind the same router or proxy. @throws RATE_LIMITED
+   * Call this before looking a key up, and dispose of the result afterwards. Until then the key counts as invalid, so that
+   * parallel requests allow no more guesses than sequential ones. A key that was valid recently is exempt from the limit on
+   * invalid ones, which may come from others behind the same router or proxy. @throws RATE_LIMITED
    */
   tryKey(hash: string, address: string): Disposable
-  /** Counts a request with a key that was found good. @throws RATE_LIMITED */
+  /** Counts a request with a valid key. @throws RATE_LIMITED */
   countKey(hash: string): void
-  /** Counts what is no credential at all. @throws RATE_LIMITED */
+  /** Counts a malformed credential. @throws RATE_LIMITED */
   countGuess(address: string): void
-  /** Counts a credential that was not good. */
+  /** Counts an invalid credential. */
   countBad(address: string): void
 }
 
-/** Keys of which it is remembered that they were good. */
-const maxGood = 10_000
+/** The maximum number of remembered valid keys. */
+const maxValidKeys = 10_000
 
 const known: Disposable = { [Symbol.dispose]() {} }
 
-/** @param perMinute requests of one credential; 0: no limits */
+/** @param perMinute requests per credential; 0 disables the limits */
 export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) => Meter): RequestLimits {
   const rules = requestRules(perMinute)
   const credentials = meter(rules.credential)
   const anonymous = meter(rules.anonymous)
   const failures = meter(rules.badCredential)
-  const good = new Set<string>()
+  const validKeys = new Set<string>()
   /** Keys that are being looked up, by network. */
   const trying = new Map<string, number>()
 
-  function requireRoom(meter: Meter, subject: string, what: string, more = 0): void {
+  function requireWithinLimit(meter: Meter, subject: string, what: string, more = 0): void {
     const wait = meter.wait(subject, more)
     if (wait !== null) throw tooMany(what, wait)
   }
 
-  function requireRoomForCredential(credential: string): void {
-    requireRoom(credentials, credential, 'Too many requests with this credential')
+  function requireWithinLimitForCredential(credential: string): void {
+    requireWithinLimit(credentials, credential, 'Too many requests with this credential')
   }
 
-  function requireRoomForGuess(network: string): void {
+  function requireWithinLimitForGuess(network: string): void {
     const what = 'Too many requests with bad credentials from this address'
-    requireRoom(failures, network, what, trying.get(network))
+    requireWithinLimit(failures, network, what, trying.get(network))
   }
 
   function begin(network: string): Disposable {
@@ -65,34 +65,34 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
   return {
     countAnonymous(address) {
       const network = networkOf(address)
-      requireRoom(anonymous, network, 'Too many requests without a credential from this address')
+      requireWithinLimit(anonymous, network, 'Too many requests without a credential from this address')
       anonymous.add(network)
     },
 
     countSession(id) {
-      requireRoomForCredential(id)
+      requireWithinLimitForCredential(id)
       credentials.add(id)
     },
 
     tryKey(hash, address) {
-      requireRoomForCredential(hash)
-      if (good.has(hash)) return known
+      requireWithinLimitForCredential(hash)
+      if (validKeys.has(hash)) return known
       const network = networkOf(address)
-      requireRoomForGuess(network)
+      requireWithinLimitForGuess(network)
       return begin(network)
     },
 
     countKey(hash) {
-      requireRoomForCredential(hash)
+      requireWithinLimitForCredential(hash)
       credentials.add(hash)
-      if (good.has(hash)) return
-      if (good.size >= maxGood) good.clear()
-      good.add(hash)
+      if (validKeys.has(hash)) return
+      if (validKeys.size >= maxValidKeys) validKeys.clear()
+      validKeys.add(hash)
     },
 
     countGuess(address) {
       const network = networkOf(address)
-      requireRoomForGuess(network)
+      requireWithinLimitForGuess(network)
       failures.add(network)
     },
 

@@ -1,9 +1,9 @@
-/** How much is too much. */
+/** Defines the rate limits. */
 import { hash } from 'node:crypto'
 import { AppError } from '../../errors.ts'
 
 export interface RateLimit {
-  /** Of the rule, in the database. */
+  /** The limit's name in the database. */
   name: string
   /** Hits in a window; one more is refused. */
   limit: number
@@ -13,21 +13,21 @@ export interface RateLimit {
 
 const minute = 60_000
 
-/** @param perMinute requests of one credential; 0: no limit */
+/** @param perMinute requests per credential; 0 disables the limits */
 export function requestRules(perMinute: number) {
   const limit = perMinute || Number.POSITIVE_INFINITY
   return {
     credential: { name: 'credential', limit, window: minute },
     /** Requests without a credential, from one network. */
     anonymous: { name: 'anonymous', limit: Math.ceil(limit / 10), window: minute },
-    /** Credentials that were not good, from one network: more than a forgotten script sends that tries each second. */
+    /** Invalid credentials from one network. Higher than what a forgotten script sends that tries every second. */
     badCredential: { name: 'bad-credential', limit: perMinute === 0 ? limit : 300, window: minute },
   } satisfies Record<string, RateLimit>
 }
 
 /**
- * Nobody can be locked out by others: somebody else's failures fill `account`, but that counts for nothing where the account
- * has been logged in to from the same network lately (`known`); elsewhere it asks to wait for some minutes.
+ * Others cannot lock a user out. Their failures count towards `account`, but that limit does not apply in a network from
+ * which the account has signed in recently (`known`). In other networks the user waits a few minutes.
  * @param perNetwork failed logins from one network in ten minutes
  */
 export function signInRules(perNetwork: number) {
@@ -46,7 +46,7 @@ export function signInRules(perNetwork: number) {
   } satisfies Record<string, RateLimit>
 }
 
-/** Neither addresses nor emails can be read from the table, and a key is short however long they are. */
+/** Hashes a subject, so that the table contains no addresses or emails and keys have a fixed length. */
 export function keyOf(rule: RateLimit, subject: string): Buffer {
   return hash('sha256', JSON.stringify([rule.name, subject]), 'buffer')
 }

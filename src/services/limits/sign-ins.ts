@@ -1,4 +1,4 @@
-/** Guessing passwords, and making accounts by the thousand. */
+/** Limits password guesses and mass registration. */
 import { networkOf } from '../../auth/network.ts'
 import type { Database } from '../../db/client.ts'
 import { addHits, forgetHits, hasHits, removeHits } from '../../db/rate-limits.ts'
@@ -9,15 +9,15 @@ import { keyOf, type RateLimit, signInRules, tooMany } from './rules.ts'
 
 export interface SignIns {
   /**
-   * Tries a password: `work` throws WRONG_EMAIL_OR_PASSWORD where it is wrong. Only failures stay counted.
+   * Tries a password. `work` throws WRONG_EMAIL_OR_PASSWORD if it is wrong. Only failures stay counted.
    * @throws RATE_LIMITED, UNAVAILABLE, and what `work` throws
    */
   tryPassword<T>(who: Who, work: () => Promise<T>): Promise<T>
-  /** Counts a new account, whatever becomes of it. @throws RATE_LIMITED, UNAVAILABLE */
+  /** Counts a registration, successful or not. @throws RATE_LIMITED, UNAVAILABLE */
   countRegistration(who: Who): Promise<void>
   /** Counts a setup code, right or wrong. @throws RATE_LIMITED, UNAVAILABLE */
   countSetupCode(address: string): Promise<void>
-  /** From there they are known. */
+  /** Marks the network as known to the new account. */
   noteRegistered(who: Who): Promise<void>
 }
 
@@ -27,12 +27,12 @@ export interface Who {
   address: string
 }
 
-/** Milliseconds for which a network that was over its limit is refused without asking the database again. */
+/** Milliseconds for which a network over its limit is rejected without querying the database. */
 const refusedTime = 5000
-/** Networks for which that is remembered. */
+/** The maximum number of remembered networks. */
 const maxRefused = 10_000
 
-/** @param limit failed logins from one network in ten minutes; 0: no limit on anything here */
+/** @param limit failed logins from one network in ten minutes; 0 disables all limits here */
 export function createSignIns({
   db,
   limit,
@@ -59,15 +59,15 @@ export function createSignIns({
     return tooMany('Too many failed logins from this address', endsAt - now)
   }
 
-  /** What a network over its limit sends must not leave a count of each account in the database. */
+  /** Rejects a network over its limit before it adds a count per account to the database. */
   function requireNotRefused(network: string): void {
     const known = refused.get(network)
     if (known && known.until > performance.now()) throw tooManyOf(network, known.endsAt)
     refused.delete(network)
   }
 
-  /** One after the other, so that what one refuses does not fill the next. */
-  async function requireRoom({ account, network, pair }: Subjects): Promise<void> {
+  /** Checks one limit after another, so that an attempt rejected by one does not count in the next. */
+  async function requireWithinLimits({ account, network, pair }: Subjects): Promise<void> {
     requireNotRefused(network)
     await require(rules.pair, pair, 'Too many failed logins to this account from this address')
     const networkWait = await attempts.take(rules.network, network)
@@ -77,14 +77,14 @@ export function createSignIns({
     throw tooMany('Too many failed logins to this account', wait)
   }
 
-  async function giveBack({ account, network, pair }: Subjects): Promise<void> {
+  async function uncount({ account, network, pair }: Subjects): Promise<void> {
     await removeHits(db, keyOf(rules.pair, pair), 1)
     await removeHits(db, keyOf(rules.network, network), 1)
     await removeHits(db, keyOf(rules.account, account), 1)
   }
 
   async function forgive(subjects: Subjects): Promise<void> {
-    await giveBack(subjects)
+    await uncount(subjects)
     await forgetHits(db, keyOf(rules.pair, subjects.pair))
     await remember(subjects)
   }
@@ -97,14 +97,14 @@ export function createSignIns({
     async tryPassword(who, work) {
       if (limit === 0) return work()
       const subjects = subjectsOf(who)
-      await requireRoom(subjects)
+      await requireWithinLimits(subjects)
       try {
         const result = await work()
         await withDatabaseTimeout(forgive(subjects)).catch(onError)
         return result
       } catch (error) {
         const isWrong = error instanceof AppError && error.reason === 'WRONG_EMAIL_OR_PASSWORD'
-        if (!isWrong) await withDatabaseTimeout(giveBack(subjects)).catch(onError)
+        if (!isWrong) await withDatabaseTimeout(uncount(subjects)).catch(onError)
         throw error
       }
     },

@@ -29,7 +29,7 @@ import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 
-/** Of a configuration, that an event of the audit log names. */
+/** The maximum number of changed properties that an audit event names. */
 const maxProperties = 50
 
 export interface Capabilities {
@@ -57,23 +57,23 @@ export function createProviders(options: {
     throw new AppError('INVALID_INPUT', `There is no provider type "${type}"; this server has ${known.join(', ')}.`)
   }
 
-  /** Asks the back end for its root. */
-  async function probe(provider: StorageProvider): Promise<void> {
+  /** Checks a back end by listing its root. */
+  async function testRoot(provider: StorageProvider): Promise<void> {
     const asked = { cursor: null, limit: 1 }
     await storage.ask(null, async call => checkPage(await provider.list(root, { ...call, limit: 1 }), asked, () => {}))
   }
 
-  /** An opened back end may be stuck with what is gone (a disk that was mounted anew): then it is opened again. */
+  /** Tests a back end. Closes the open one if it fails, for example after its disk was remounted, so that it reopens. */
   async function reopen(record: ProviderRecord): Promise<void> {
-    await storage.tryOut(adapterOf(record.type), storage.config(record), probe, record)
+    await storage.tryOut(adapterOf(record.type), storage.config(record), testRoot, record)
     await storage
       .provider(record)
-      .then(probe)
+      .then(testRoot)
       .catch(() => storage.forget(record.id))
   }
 
-  /** Before somebody has given consent: what the configuration lacks can be told without asking the back end. */
-  async function look(adapter: Adapter, config: Config): Promise<void> {
+  /** Checks a configuration without contacting the back end, which needs consent first. */
+  async function checkConfig(adapter: Adapter, config: Config): Promise<void> {
     await storage
       .tryOut(adapter, config, async () => {})
       .catch(error => {
@@ -88,13 +88,13 @@ export function createProviders(options: {
   }
 
   return {
-    /** The adapters of this server. @throws SCOPE_REQUIRED */
+    /** Lists the adapters of this server. @throws SCOPE_REQUIRED */
     types(viewer: Viewer | null): Adapter[] {
       requireScope(viewer, 'read')
       return storage.adapters.list()
     },
 
-    /** Those that the viewer reaches, the oldest first. @throws SCOPE_REQUIRED */
+    /** Lists the providers that the viewer may access, oldest first. @throws SCOPE_REQUIRED */
     async list(viewer: Viewer | null): Promise<ProviderRecord[]> {
       const { access, member } = requireScope(viewer, 'read')
       const all = await listProviders(db, member.workspaceId)
@@ -106,20 +106,20 @@ export function createProviders(options: {
       return storage.record(grantReach(viewer, id))
     },
 
-    /** How to connect one, for those who may; defaults and texts can tell of the server's folders. */
+    /** Returns the configuration schema to admins only, because defaults and texts can reveal the server's folders. */
     visibleSchema(viewer: Viewer | null, { definition }: Adapter): ConfigSchema | Record<string, never> {
       return includesScope(viewer?.scope ?? null, 'admin') ? definition.configSchema : {}
     },
 
-    /** What those see who may change it; others see nothing of it. Secrets are never among it. */
+    /** Returns the configuration, without secrets, to viewers who may change it, and nothing to others. */
     visibleConfig: (viewer: Viewer | null, record: ProviderRecord): Config =>
       manages(viewer, record) ? record.config : {},
 
-    /** As `visibleConfig`: it can tell of the server's folders and addresses. */
+    /** Restricted like `visibleConfig`, because it can reveal the server's folders and addresses. */
     visibleStatusReason: (viewer: Viewer | null, record: ProviderRecord): string | null =>
       manages(viewer, record) ? record.statusReason : null,
 
-    /** What it can do; nothing where it cannot be opened now. */
+    /** Returns what the provider supports; no capabilities if it cannot be opened now. */
     async capabilities(record: ProviderRecord): Promise<Capabilities> {
       const provider = await storage.provider(record).catch(() => null)
       return {
@@ -131,7 +131,7 @@ export function createProviders(options: {
       }
     },
 
-    /** Null where the back end cannot say, and for who reaches only a part of it. @throws UNAVAILABLE, ... */
+    /** Returns null if the back end reports no quota, or if the viewer may access only a part of it. @throws UNAVAILABLE, ... */
     async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
       if (grantReach(viewer, record.id).path !== root) return null
       const provider = await storage.provider(record)
@@ -139,7 +139,7 @@ export function createProviders(options: {
       return storage.ask(signal, async call => checkQuota(await provider.quota?.(call)))
     },
 
-    /** Tries the back end before anything is stored. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CONFIG */
+    /** Connects a provider after testing its back end. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CONFIG */
     connect(viewer: Viewer | null, input: { type: string; name: string; config: unknown }): Promise<ProviderRecord> {
       const details = { type: cut(input.type) }
       return audit.recorded(viewer, 'PROVIDER_CONNECT', { providerName: cut(input.name), details }, async recording => {
@@ -148,7 +148,7 @@ export function createProviders(options: {
         const adapter = adapterOf(input.type)
         const config = adapter.rules.parse(input.config)
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
-        await (awaitsConsent ? look(adapter, config) : storage.tryOut(adapter, config, probe))
+        await (awaitsConsent ? checkConfig(adapter, config) : storage.tryOut(adapter, config, testRoot))
         const id = randomUUID()
         recording.add({ location: { providerId: id }, providerName: name })
         return recording.commit(change =>
@@ -165,9 +165,8 @@ export function createProviders(options: {
     },
 
     /**
-     * Properties that `config` names are replaced, null takes one away, the rest stays. Secrets stay only where no property
-     * changes that decides where they are sent or whom they belong to; otherwise `config` has to name each of them, and an
-     * OAuth consent ends.
+     * Replaces the properties in `config`, removes those that are null, and keeps the rest. If a property changes that decides
+     * where secrets are sent or whom they belong to, `config` must include every secret again, and an OAuth consent ends.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_CONFIG, PRECONDITION_FAILED
      */
     update(
@@ -193,11 +192,11 @@ export function createProviders(options: {
         const isMoved = moved.length > 0
         const awaitsConsent =
           needsAuthorization(adapter.definition.oauth, config) && (isMoved || record.status !== 'CONNECTED')
-        // Only trying tells whether what was consented to is what the new configuration asks for.
+        // Only a test shows whether the consent covers the new configuration.
         await (awaitsConsent
-          ? look(adapter, config)
-          : storage.tryOut(adapter, config, probe, isMoved ? undefined : record))
-        // Names only: values can be secrets.
+          ? checkConfig(adapter, config)
+          : storage.tryOut(adapter, config, testRoot, isMoved ? undefined : record))
+        // Record only names, because values can be secrets.
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
         return recording.commit(async change => {
           const updated = await updateProvider(change, record, {
@@ -214,7 +213,7 @@ export function createProviders(options: {
       })
     },
 
-    /** What is stored at the back end stays there, what is not complete goes. @throws as `update` */
+    /** Disconnects a provider. Files stay at the back end; unfinished uploads are aborted. @throws as `update` */
     async disconnect(viewer: Viewer | null, id: string): Promise<void> {
       await audit.recorded(viewer, 'PROVIDER_DISCONNECT', { location: { providerId: id } }, async recording => {
         const [granted] = authorize(viewer, needs.manageProvider, { id })
@@ -226,7 +225,7 @@ export function createProviders(options: {
       })
     },
 
-    /** Asks the back end now and keeps what it says as the status. @throws as `update` */
+    /** Tests the back end and stores the result as the status. @throws as `update` */
     test(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
       return audit.recorded(viewer, 'PROVIDER_TEST', { location: { providerId: id } }, async recording => {
         const [granted] = authorize(viewer, needs.manageProvider, { id })
@@ -261,7 +260,7 @@ function present(record: ProviderRecord | null): ProviderRecord {
 function statusOf(record: ProviderRecord, error: unknown): Pick<ProviderRecord, 'status' | 'statusReason'> {
   const { reason, message } = error instanceof AppError ? error : new AppError('INTERNAL', undefined, { cause: error })
   if (reason !== 'NEEDS_RECONNECT') return { status: 'UNAVAILABLE', statusReason: message }
-  // A consent that never was is not gone.
+  // Consent that was never given cannot be lost.
   const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : reason
   return { status, statusReason: message }
 }
@@ -284,7 +283,7 @@ function mergeConfig(stored: Config, changes: Config): Config {
 
 /**
  * @param moved see `ConfigRules.movedBy`
- * @throws INVALID_CONFIG naming each secret that would go along
+ * @throws INVALID_CONFIG naming each secret that must be entered again
  */
 function requireSecretsAgain(moved: readonly string[], secrets: readonly string[], changes: Config): void {
   const missing = secrets.filter(name => !Object.hasOwn(changes, name))

@@ -1,4 +1,4 @@
-/** OAuth consent for providers that need one: asked for by an administrator, completed by their browser. */
+/** OAuth consent for providers. An administrator requests it and completes it in their browser. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { OAuthFlow } from '../../../adapters/contract.ts'
 import { hashToken } from '../../auth/api-key.ts'
@@ -25,36 +25,36 @@ import { checkTokens, needsAuthorization, withVendorTimeout } from '../../storag
 import type { Audit } from '../audit/index.ts'
 import type { Credentials } from '../people/credentials.ts'
 
-/** What the vendor's redirect brings (RFC 6749, section 4.1.2); each is absent where it is null. */
+/** The parameters of the vendor's redirect (RFC 6749, section 4.1.2); null if absent. */
 export interface Callback {
   code: string | null
   state: string | null
   error: string | null
 }
 
-/** What is kept of a consent under way, encrypted. */
+/** The state of a pending consent, which is stored encrypted. */
 interface Pending {
-  /** What it was begun with. */
+  /** The credential that began the consent. */
   by: Pick<Viewer, 'kind' | 'credentialId'>
-  /** Of the provider: a code must not go where another configuration sends it. */
+  /** The version of the provider. A changed configuration must not receive the code. */
   version: number
   codeVerifier: string
   redirectUri: string
 }
 
-/** What a person has to know before they leave for the vendor. */
+/** What a person sees before they go to the vendor's page. */
 export interface PendingConsent {
-  /** Of whoever asks for it. */
+  /** The email of the person who requested the consent. */
   email: string
   workspaceName: string
   providerName: string
-  /** For people. */
+  /** The display name of the vendor. */
   vendor: string
-  /** Where to give consent; the vendor's answer counts only from the browser with this key. */
+  /** Returns where to give consent. The vendor's redirect is accepted only from the browser with this key. */
   vendorUrl(browserKey: string): string
 }
 
-/** Milliseconds that a person has for it. */
+/** Milliseconds to give consent. */
 const lifetime = 10 * 60 * 1000
 
 export function createAuthorization(options: {
@@ -75,7 +75,7 @@ export function createAuthorization(options: {
     return { flow, config }
   }
 
-  /** @throws as an adapter's errors are told */
+  /** @throws the adapter's error, as an AppError */
   function vendorUrl(record: ProviderRecord, { codeVerifier, redirectUri }: Pending, state: string): string {
     const { flow, config } = flowOf(record)
     // RFC 7636, section 4.2: S256.
@@ -95,7 +95,7 @@ export function createAuthorization(options: {
       redirectUri: `${baseUrl}/webhook/callback`,
     }
     const ticket = createTicket()
-    // What the adapter misses is told to whoever can enter it.
+    // Fail now if the configuration is incomplete, because this viewer can fix it.
     vendorUrl(record, pending, bindState(ticket, createBrowserKey()))
     const stateHash = hashToken(ticket)
     const { userId, workspaceId } = viewer.member
@@ -114,7 +114,7 @@ export function createAuthorization(options: {
     }
   }
 
-  /** What it was begun with must still be good, and reach the provider as it was then. */
+  /** Requires that the credential is still valid and may manage the provider, and that the provider is unchanged. */
   async function confirm({ by, version }: Pending, providerId: string, origin: Origin) {
     const now = await credentials.recall({ ...by, origin })
     const [granted] = authorize(now, needs.manageProvider, { id: providerId })
@@ -125,8 +125,8 @@ export function createAuthorization(options: {
 
   return {
     /**
-     * Where the person goes to give consent: a page of this server, whose address for browsers is `baseUrl`.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT where the provider needs none
+     * Returns the URL of the page on this server where a person starts the consent. `baseUrl` is the public URL.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT if the provider needs no consent
      */
     authorize(viewer: Viewer | null, id: string, baseUrl: string): Promise<string> {
       return audit.recorded(viewer, 'PROVIDER_AUTHORIZE', { location: { providerId: id } }, async recording => {
@@ -136,7 +136,7 @@ export function createAuthorization(options: {
       })
     },
 
-    /** Changes nothing. @throws as `complete` */
+    /** Describes a pending consent without changing it. @throws as `complete` */
     async pending(ticket: string, origin: Origin): Promise<PendingConsent> {
       const stateHash = hashToken(ticket)
       const found = await findOAuthState(db, stateHash)
@@ -154,8 +154,8 @@ export function createAuthorization(options: {
     },
 
     /**
-     * What it was begun with must still be good, and reach the provider. Each state works once, in one browser.
-     * @param browserKey null where the browser has none
+     * Completes a consent. Its credential must still be valid and manage the provider. Each state works once, in one browser.
+     * @param browserKey null if the browser sent none
      * @throws INVALID_STATE, AUTHORIZATION_REFUSED, KEY_REVOKED, SESSION_ENDED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, UNAVAILABLE, ...
      */
     async complete(
@@ -185,12 +185,12 @@ export function createAuthorization(options: {
             throw fromAdapter(cause)
           },
         )
-        // The vendor may have taken its time.
+        // The vendor may have been slow, so check the credential again.
         await credentials
           .recall({ ...by, origin })
           .then(viewer => authorize(viewer, needs.manageProvider, { id: taken.providerId }))
         return recording.commit(async trx => {
-          // A new version: what was opened with the consent of somebody else is not used again.
+          // This increases the version, so that back ends opened with an earlier consent are not reused.
           const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })
           if (!connected) throw changedMeanwhile()
           await storage.tokens.put(trx, record.id, tokens)

@@ -1,24 +1,24 @@
-/** After STOWAGE_SECRET was changed: encrypts again what the previous secret has encrypted. */
+/** Encrypts stored values again after STOWAGE_SECRET has changed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SealedKind, SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
 import { findSealedOtherwise, replaceSealed, type SealedValue, sealedKinds } from '../../db/sealed.ts'
 
 const batch = 100
-/** Milliseconds; tokens that are being refreshed are left alone for half a minute at most. */
+/** Milliseconds. Tokens that are being refreshed are skipped, for half a minute at most. */
 const retryDelay = 5000
 
 export interface Rotated {
-  /** Values that are now under the current secret. */
+  /** Values encrypted again with the current secret. */
   count: number
-  /** Values that neither secret opens. */
+  /** Values that neither secret can decrypt. */
   unreadable: number
 }
 
 export type Rotation = ReturnType<typeof createRotation>
 
 export function createRotation({ db, secrets }: { db: Database; secrets: Secrets }) {
-  /** False if the value has to be looked at again. */
+  /** Encrypts a value again. Returns false if it must be tried again. */
   async function renew(value: SealedValue, rotated: Rotated): Promise<boolean> {
     const { kind, id, sealed } = value
     try {
@@ -46,7 +46,7 @@ export function createRotation({ db, secrets }: { db: Database; secrets: Secrets
   }
 
   return {
-    /** Resolves once nothing is left that the previous secret is needed for. Several servers may do it at once. */
+    /** Resolves when the previous secret is no longer needed. Several servers may run it at once. */
     async finish(signal: AbortSignal): Promise<Rotated> {
       let count = 0
       for (;;) {
