@@ -1,16 +1,16 @@
-/** The console: pages for people, made from `web/` and served as they were built. */
+/** Serves the console: the built pages of `web/`. */
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
 import { nothingHere } from '../http/not-found.ts'
 
-/** Where the build stands, in a checkout and in the package alike. */
+/** The folder of the build, both in a checkout and in the package. */
 export const consoleFolder = fileURLToPath(new URL('../../web/dist', import.meta.url))
 
-/** All of these are one page, whose script goes on from the address. */
+/** All of these URLs serve one page, whose script reads the URL. */
 const pages = ['/', '/sign-in', '/register', '/connect', '/files', '/files/*', '/settings', '/settings/*']
 
-/** Its own files, pictures and texts it has fetched, and this server. Styles are set on elements by its script, too. */
+/** Allows the console's own files, images and text it has fetched, and this server. Its scripts set inline styles. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -25,7 +25,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Names of built files carry a hash of their content. */
+/** Milliseconds. The names of built files contain a hash of their content, so they never change. */
 const aYear = 365 * 24 * 60 * 60 * 1000
 
 export async function consoleRoutes(app: FastifyInstance): Promise<void> {

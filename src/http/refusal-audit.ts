@@ -16,13 +16,18 @@ export function handleErrors(app: FastifyInstance, { audit }: Services): void {
   app.setErrorHandler((thrown, request, reply) => {
     if (thrown instanceof AppError && thrown.code === 'FORBIDDEN') {
       const action = request.routeOptions.config?.audit ?? 'READ'
-      audit.noteRefusal(request.viewer, action, { ...placeIn(request), details: { route: routeOf(request) } }, thrown)
+      audit.noteRefusal(
+        request.viewer,
+        action,
+        { ...locationIn(request), details: { route: routeOf(request) } },
+        thrown,
+      )
     }
     handleError(thrown, request, reply)
   })
 }
 
-function placeIn({ raw }: FastifyRequest) {
+function locationIn({ raw }: FastifyRequest) {
   const query = new URLSearchParams(raw.url?.split('?', 2)[1] ?? '')
   const providerId = query.get('providerId')
   return providerId === null ? {} : { place: { providerId, path: query.get('path') ?? undefined } }

@@ -1,11 +1,11 @@
 import { formatPath } from '../auth/path.ts'
 import { entryId, type FileEntry } from '../services/files/index.ts'
 
-/** A stored file as the uploads answer it; the same names as in GraphQL. */
+/** A stored file in the response to an upload. The names are those of the GraphQL schema. */
 export interface StoredEntry {
   id: string
   providerId: string
-  /** Absolute within the provider. */
+  /** The absolute path within the provider. */
   path: string
   name: string
   /** Bytes. */

@@ -15,7 +15,7 @@ import { type StoredEntry, storedEntry } from './stored-entry.ts'
 const fieldNames = ['providerId', 'path', 'conflict'] as const
 type Fields = { [N in (typeof fieldNames)[number]]?: string }
 
-/** Per form; `fieldSize` in bytes. Files are bounded by the service, not here. */
+/** Limits per form; `fieldSize` is in bytes. The service bounds the size of files. */
 export const formLimits = {
   parts: 1000,
   fields: 10,
@@ -25,8 +25,8 @@ export const formLimits = {
 }
 
 /**
- * Stores the files of a form one after the other, each as `<path>/<filename>`; what no field says, the query may.
- * Where one fails, those before it stay: `stored` in the error's extensions has their paths.
+ * Stores the files of a form one after the other, each as `<path>/<filename>`. The query can replace form fields. If one
+ * file fails, those before it stay stored; `stored` in the error's extensions has their paths.
  * @throws INVALID_INPUT, INVALID_PATH, INCOMPLETE_BODY, as `Files.upload`
  */
 export async function uploadForm(
@@ -63,9 +63,10 @@ function readField(
     throw invalid(`There is no form field ${quoteName(String(fieldname))} here, only ${fieldNames.join(', ')}.`)
   }
   if (isLate) throw invalid(`The form field "${name}" comes after a file: send the fields first.`)
-  if (fields[name] !== undefined) throw invalid(`The form field "${name}" is given more than once.`)
-  if (query[name] !== undefined) throw invalid(`"${name}" is given both in the query and in the form.`)
-  if (typeof value !== 'string' || valueTruncated) throw invalid(`The form field "${name}" is no text, or too long.`)
+  if (fields[name] !== undefined) throw invalid(`The form field "${name}" appears more than once.`)
+  if (query[name] !== undefined) throw invalid(`"${name}" appears both in the query and in the form.`)
+  if (typeof value !== 'string' || valueTruncated)
+    throw invalid(`The form field "${name}" is not text, or is too long.`)
   fields[name] = value
 }
 
@@ -78,7 +79,7 @@ async function storePart(
 ): Promise<FileEntry> {
   const { filename } = part
   if (!fields.providerId) {
-    throw invalid('The form field "providerId" is missing: it comes before the files, or stands in the query.')
+    throw invalid('The form field "providerId" is missing: send it before the files or in the query.')
   }
   if (!filename) throw invalid(`The file in the part "${String(part.fieldname).slice(0, 50)}" has no filename.`)
   const folder = fields.path ?? '/'
@@ -90,7 +91,7 @@ async function storePart(
   return files.upload(request.viewer, { providerId, path, conflict, body, mimeType }, requestSignal(request))
 }
 
-/** Ends only once the form goes on or ends behind it: the stream of a part that was cut short just ends, too. */
+/** Ends after the part is known to be complete, because the stream of a truncated part ends without an error. */
 async function* wholePart({ file }: MultipartFile, parts: Parts): AsyncGenerator<Buffer, void, undefined> {
   try {
     yield* file

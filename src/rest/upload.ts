@@ -13,13 +13,13 @@ import { parseQuery, requireParameter } from '../http/query.ts'
 import type { Files, LocationInput } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { downloadPath } from './download.ts'
-import { onlyOnce, type Repeatable, requireNoIdempotencyKey } from './idempotency.ts'
+import { onlyOnce, type RepeatableResponse, requireNoIdempotencyKey } from './idempotency.ts'
 import { storedEntry } from './stored-entry.ts'
 import { formLimits, uploadForm } from './upload-form.ts'
 
 /**
- * `POST ?providerId=&path=&conflict=` with the file as the body, or with `multipart/form-data`. In a scope of its own:
- * here every type of body is bytes that nobody parses.
+ * Adds `POST ?providerId=&path=&conflict=` with the file as the body, or with `multipart/form-data`. Call it in a scope of
+ * its own, because it removes the body parsers.
  */
 export async function uploadRoute(app: FastifyInstance, services: Services): Promise<void> {
   app.removeAllContentTypeParsers()
@@ -55,7 +55,7 @@ function locationOf(query: UploadQuery): LocationInput {
   }
 }
 
-async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQuery): Promise<Repeatable> {
+async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQuery): Promise<RepeatableResponse> {
   const { headers: given, raw } = request
   const { conflict, condition, isConditional } = parseUploadConditions(given, query.conflict)
   const storing = files.upload(

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import { type Checksum, checksumAlgorithms } from '../services/uploads/checksum.ts'
 
-/** Of an `Upload-Checksum` header (tus 1.0, Checksum extension): `sha1 <base64>`. @throws INVALID_INPUT */
+/** Parses an `Upload-Checksum` header (tus 1.0, Checksum extension): `sha1 <base64>`. @throws INVALID_INPUT */
 export function parseChecksum(header: string): Checksum {
   const [name, base64 = '', ...rest] = header.split(' ')
   const algorithm = checksumAlgorithms.find(known => known === name)
@@ -9,7 +9,7 @@ export function parseChecksum(header: string): Checksum {
     const known = checksumAlgorithms.join(', ')
     throw new AppError(
       'INVALID_INPUT',
-      `The Upload-Checksum header reads "<algorithm> <base64>", with one of ${known}.`,
+      `The Upload-Checksum header must be "<algorithm> <base64>", where the algorithm is one of ${known}.`,
     )
   }
   return { algorithm, digest: Buffer.from(base64, 'base64') }

@@ -30,7 +30,7 @@ async function tusRoutes(app: FastifyInstance, { uploads }: Services): Promise<v
 
   const config = { continuesLater: true, audit: 'UPLOAD' } as const
   const streaming = { ...config, streamsBody: true } as const
-  const describeServer = (_request: FastifyRequest, reply: FastifyReply) => sendAbilities(uploads, reply)
+  const describeServer = (_request: FastifyRequest, reply: FastifyReply) => sendCapabilities(uploads, reply)
   app.options(collection, { config }, describeServer)
   app.options(`${collection}/:id`, { config }, describeServer)
 
@@ -98,7 +98,7 @@ async function receiveBody(upload: OpenUpload, request: FastifyRequest, reply: F
   await upload.write(request.raw, requestSignal(request), checksum)
 }
 
-function sendAbilities(uploads: ResumableUploads, reply: FastifyReply): FastifyReply {
+function sendCapabilities(uploads: ResumableUploads, reply: FastifyReply): FastifyReply {
   reply.header('Tus-Version', version)
   reply.header('Tus-Extension', extensions.join(','))
   reply.header('Tus-Checksum-Algorithm', checksumAlgorithms.join(','))
@@ -130,7 +130,7 @@ function methodOf({ method, headers }: FastifyRequest): string {
   if (method !== 'POST') return method
   const override = String(headers['x-http-method-override']).toUpperCase()
   if (override === 'PATCH' || override === 'DELETE' || override === 'HEAD') return override
-  throw new AppError('METHOD_NOT_ALLOWED', 'This address takes HEAD, PATCH and DELETE.')
+  throw new AppError('METHOD_NOT_ALLOWED', 'This endpoint accepts HEAD, PATCH and DELETE.')
 }
 
 /** @throws PRECONDITION_FAILED */

@@ -9,16 +9,16 @@ const pair = /^([\x21-\x2b\x2d-\x7e]+)(?: ([A-Za-z0-9+/]*={0,2}))?$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * What an `Upload-Metadata` header says of the file: pairs of a name and base64 of UTF-8, separated by commas. Other names
- * than ours are kept for the client and mean nothing here.
+ * Parses an `Upload-Metadata` header: comma-separated pairs of a name and base64 of UTF-8. Unknown names are stored for the
+ * client and otherwise ignored.
  * @throws INVALID_INPUT
  */
 export function parseMetadata(header: string): Omit<NewResumableUpload, 'size'> {
   const found: Partial<Record<Name, string>> = {}
   for (const text of header === '' ? [] : header.split(',')) {
-    const [, given, base64 = ''] = pair.exec(text.trim()) ?? []
-    if (given === undefined) throw new AppError('INVALID_INPUT', 'The Upload-Metadata header is malformed.')
-    const name = names.find(known => known === given)
+    const [, key, base64 = ''] = pair.exec(text.trim()) ?? []
+    if (key === undefined) throw new AppError('INVALID_INPUT', 'The Upload-Metadata header is malformed.')
+    const name = names.find(known => known === key)
     if (name) found[name] = decode(name, base64)
   }
   return {

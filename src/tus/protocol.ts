@@ -16,7 +16,7 @@ export const extensions = [
 ] as const
 export const bodyType = 'application/offset+octet-stream'
 
-/** Returns the size that a creation announces in bytes, or null where the client sends it later. @throws INVALID_INPUT */
+/** Returns the size in bytes that a creation declares, or null if the client sends it later. @throws INVALID_INPUT */
 export function announcedSize(headers: IncomingHttpHeaders): number | null {
   if (headers['upload-concat'] !== undefined) {
     throw new AppError('INVALID_INPUT', 'This server does not join partial uploads: send the file as one upload.')
@@ -24,7 +24,7 @@ export function announcedSize(headers: IncomingHttpHeaders): number | null {
   const size = parseBytes(headers, 'Upload-Length')
   const deferred = headers['upload-defer-length']
   if (deferred !== undefined && deferred !== '1') {
-    throw new AppError('INVALID_INPUT', 'Upload-Defer-Length is 1, or the header is left out.')
+    throw new AppError('INVALID_INPUT', 'Upload-Defer-Length must be 1 or absent.')
   }
   if ((size === undefined) === (deferred === undefined)) {
     throw new AppError('INVALID_INPUT', 'Send either Upload-Length or "Upload-Defer-Length: 1".')
@@ -62,6 +62,6 @@ function parseBytes(headers: IncomingHttpHeaders, name: 'Upload-Length' | 'Uploa
   const header = headers[name.toLowerCase()]
   if (header === undefined) return undefined
   const bytes = typeof header === 'string' && /^\d{1,16}$/.test(header) ? Number(header) : Number.NaN
-  if (!Number.isSafeInteger(bytes)) throw new AppError('INVALID_INPUT', `${name} is a whole number of bytes.`)
+  if (!Number.isSafeInteger(bytes)) throw new AppError('INVALID_INPUT', `${name} must be a whole number of bytes.`)
   return bytes
 }

@@ -6,8 +6,8 @@ import { sendFailure } from './failure.ts'
 import { html, sendPage } from './page.ts'
 
 /**
- * `GET ?code=&state=`, or `?error=&error_description=&state=` (RFC 6749, section 4.1.2): where a person's browser comes
- * back to from a vendor's consent page. A `state` works once, so HEAD, which has no effect, is not taken.
+ * Adds `GET ?code=&state=` and `?error=&error_description=&state=` (RFC 6749, section 4.1.2), to which a vendor's consent
+ * page redirects the browser. A `state` works once, so the route does not accept HEAD.
  */
 export function oauthCallbackRoute(app: FastifyInstance, { authorization }: Services): void {
   app.get('/webhook/callback', { exposeHeadRoute: false }, async (request, reply) => {

@@ -3,10 +3,10 @@ import { toAppError } from '../../errors.ts'
 import { logError } from '../../http/error-handler.ts'
 import { html, sendPage } from './page.ts'
 
-/** Characters of the vendor's own words. */
+/** Characters of the vendor's text. */
 const maxVendorText = 200
 
-/** @param vendorText what the vendor's redirect says of its refusal */
+/** @param vendorText the vendor's explanation in its redirect */
 export function sendFailure(
   thrown: unknown,
   request: FastifyRequest,
@@ -15,11 +15,12 @@ export function sendFailure(
 ): FastifyReply {
   const error = toAppError(thrown)
   logError(error, request)
-  // Without a good state, anybody could put words on a page of this server.
-  const said = error.reason === 'AUTHORIZATION_REFUSED' ? vendorText?.slice(0, maxVendorText).toWellFormed() : null
+  // Without a valid state, anyone could put text on a page of this server.
+  const explanation =
+    error.reason === 'AUTHORIZATION_REFUSED' ? vendorText?.slice(0, maxVendorText).toWellFormed() : null
   return sendPage(reply.status(error.status), 'Authorization not completed', [
     html`<p>${error.message} Nothing was changed.</p>`,
-    ...(said ? [html`<p>The storage service said: “${said}”</p>`] : []),
+    ...(explanation ? [html`<p>The storage service said: “${explanation}”</p>`] : []),
     html`<p>Start again from the settings of the storage provider in Stowage. You can close this page.</p>`,
     html`<p class="help">Request ${request.id}</p>`,
   ])

@@ -1,8 +1,8 @@
-/** Pages of the OAuth consent: HTML without scripts, which no site can frame. */
+/** The pages of the OAuth consent: HTML without scripts that no site can put in a frame. */
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 
-/** HTML whose parts were escaped. */
+/** HTML in which all values are escaped. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -10,7 +10,7 @@ export class Html {
   }
 }
 
-/** Escapes what is put in, unless it is HTML already. */
+/** Escapes every value that is not `Html`. */
 export function html(parts: TemplateStringsArray, ...values: (string | Html)[]): Html {
   const texts = values.map(value => (value instanceof Html ? value.text : escapeHtml(value)))
   return new Html(String.raw({ raw: parts }, ...texts))

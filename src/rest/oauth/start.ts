@@ -6,8 +6,8 @@ import { sendFailure } from './failure.ts'
 import { html, sendPage } from './page.ts'
 
 /**
- * `GET ?ticket=`: says who asks for consent before the browser leaves for the vendor, as the address may have been sent
- * to somebody else. What leads to the vendor is bound to this browser.
+ * Adds `GET ?ticket=`, a page that says who asks for consent before the browser goes to the vendor, because the URL may have
+ * been sent to another person. The link to the vendor works only in this browser.
  */
 export function oauthStartRoute(app: FastifyInstance, { authorization }: Services): void {
   app.get('/oauth/start', { exposeHeadRoute: false }, async (request, reply) => {
@@ -21,7 +21,7 @@ export function oauthStartRoute(app: FastifyInstance, { authorization }: Service
 <b><bdi>${workspaceName}</bdi></b> as the storage <b><bdi>${providerName}</bdi></b>.</p>`,
         html`<p>If you continue and agree there, the files of <strong>your</strong> account become part of this workspace: its
 administrators decide who reads, changes and deletes them.</p>`,
-        html`<p>Continue only if you began this yourself, or if you trust the sender and want to share your files.
+        html`<p>Continue only if you started this yourself, or if you trust the sender and want to share your files.
 Otherwise close this page.</p>`,
         html`<p><a href="${url}" class="button" rel="noreferrer">Continue to ${vendor}</a></p>`,
         html`<p class="help">Stowage does not check that an email address belongs to the person who registered with it.</p>`,
