@@ -111,12 +111,6 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
 export interface Traits {
   /** A directory can exist with nothing in it. */
   emptyDirectories: boolean
-  caseSensitive: boolean
-  /**
-   * `overwrite: false` never replaces what another write through the same host has made: it is one atomic step, or a look
-   * and a write within `Host.exclusively`.
-   */
-  atomicCreate: boolean
   /** Bytes. */
   maxFileSize?: number
   /**
@@ -187,8 +181,7 @@ export interface StorageProvider {
   delete(path: StoragePath, options: Call): Promise<void>
 
   /**
-   * Makes missing parents, too. An existing directory resolves, or with `exclusive: true` rejects, in one step where
-   * `traits.atomicCreate`. @throws ALREADY_EXISTS over a file, or with `exclusive`; NOT_A_DIRECTORY where a parent is a file
+   * Makes missing parents, too. An existing directory resolves, or with `exclusive: true` rejects. @throws ALREADY_EXISTS over a file, or with `exclusive`; NOT_A_DIRECTORY where a parent is a file
    */
   mkdir(path: StoragePath, options: Call & { exclusive: boolean }): Promise<void>
 

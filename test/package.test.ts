@@ -165,7 +165,7 @@ import {
 
 const code: StorageErrorCode = 'NOT_FOUND'
 const missing = () => new StorageError(code, 'There is nothing at this path.', { retryAfterMs: 5 })
-const traits: Traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: false, maxFileSize: 5 }
+const traits: Traits = { emptyDirectories: true, maxFileSize: 5 }
 const checksum: ChecksumAlgorithm = 'md5'
 const entry: Entry = {
   name: '', kind: 'file', size: 1, modifiedAt: new Date(), etag: null, mimeType: null, checksums: { [checksum]: 'ab' },

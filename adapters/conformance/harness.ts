@@ -26,6 +26,15 @@ export interface Harness {
    */
   refuses?(name: string): boolean
 
+  /** True where the back end takes upper and lower case for the same. The case about such names is skipped then. */
+  foldsCase?: boolean
+
+  /**
+   * True where two writers with `overwrite: false` may both succeed, as the adapter checks and then writes. The kit then
+   * asks only that the file of one of them is there, whole.
+   */
+  hasCreateRaces?: boolean
+
   /** Bytes in which the adapter uploads; sizes around it are tried. Default: `resumable.partSize`, else none. */
   partSize?: number
 

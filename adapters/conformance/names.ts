@@ -82,7 +82,7 @@ export const nameCases: Case[] = [
   },
   {
     name: 'names that differ only by case are two names',
-    needs: provider => (provider.traits.caseSensitive ? undefined : 'a back end that tells upper from lower case'),
+    needs: (_provider, { foldsCase }) => (foldsCase ? 'a back end that tells upper from lower case' : undefined),
     run: provider => keepsNames(provider, ['Readme', 'README', 'readme'], ''),
   },
   {

@@ -36,7 +36,7 @@ export const overwriteCases: Case[] = [
   },
   {
     name: 'of 40 writers that race with overwrite: false, exactly one wins, and its bytes are there',
-    needs: ({ traits }) => (traits.atomicCreate ? undefined : 'an atomic create'),
+    needs: (_provider, { hasCreateRaces }) => (hasCreateRaces ? 'an atomic create' : undefined),
     async run(provider) {
       const winners = await raceToCreate(provider)
       assert.equal(winners.length, 1, `${winners.length} writers won`)
@@ -45,7 +45,7 @@ export const overwriteCases: Case[] = [
   },
   {
     name: 'without an atomic create, racing writers still leave the whole file of one who was told so',
-    needs: ({ traits }) => (traits.atomicCreate ? 'a create that is check-then-write' : undefined),
+    needs: (_provider, { hasCreateRaces }) => (hasCreateRaces ? undefined : 'a create that is check-then-write'),
     async run(provider) {
       const winners = await raceToCreate(provider)
       assert.ok(winners.length > 0, 'nobody won')

@@ -35,8 +35,6 @@ const maxFileSize = 5 * 1024 ** 4
 export class GoogleDriveProvider implements StorageProvider {
   readonly traits = {
     emptyDirectories: true,
-    caseSensitive: true,
-    atomicCreate: false,
     maxFileSize,
     storedChecksum: 'sha256',
   } as const

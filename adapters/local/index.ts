@@ -2,7 +2,7 @@ import type { AdapterDefinition, Host } from '../contract.ts'
 import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from './config.ts'
 import { LocalProvider } from './provider.ts'
 import type { Root } from './root.ts'
-import { isCaseSensitive } from './staging.ts'
+import { openStaging } from './staging.ts'
 import { withDirectory } from './walk.ts'
 
 export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
@@ -13,17 +13,18 @@ export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConf
     configSchema: configSchema(options.localRoots),
     async open(config, host) {
       const root = await resolveRoot(config, options)
-      const caseSensitive = await probeCase(root, host)
-      return new LocalProvider(root, { emptyDirectories: true, caseSensitive, atomicCreate: true }, host)
+      await warnIfReadOnly(root, host)
+      return new LocalProvider(root, host)
     },
   }
 }
 
-async function probeCase(root: Root, host: Host): Promise<boolean> {
+async function warnIfReadOnly(root: Root, host: Host): Promise<void> {
   try {
-    return await withDirectory(root, [], new AbortController().signal, isCaseSensitive)
+    await withDirectory(root, [], new AbortController().signal, async directory => {
+      await (await openStaging(directory)).close()
+    })
   } catch (error) {
     host.warn('Nothing can be written to this folder, only read', { root: root.path, error })
-    return true
   }
 }

@@ -32,16 +32,15 @@ type Overwrite = { overwrite: boolean }
 
 /** Every call opens its way from the root anew and keeps nothing open afterwards but the body or handle it answers. */
 export class LocalProvider implements StorageProvider {
-  readonly traits: Traits
+  readonly traits: Traits = { emptyDirectories: true }
   readonly resumable: ResumableWrites
   readonly #root: Root
   readonly #host: Host
   readonly #closing = new AbortController()
   readonly #sweeping: Promise<void>
 
-  constructor(root: Root, traits: Traits, host: Host) {
+  constructor(root: Root, host: Host) {
     this.#root = root
-    this.traits = traits
     this.#host = host
     this.resumable = resumableWrites(root)
     this.#sweeping = this.#sweep()

@@ -3,7 +3,6 @@ import { constants, type FileHandle, lstat, mkdir, open, readdir, rmdir, unlink 
 import { StorageError } from '../contract.ts'
 import { hasErrno } from './errors.ts'
 import { bytesOf, inside, isReserved, self, stagingName } from './names.ts'
-import { identityOf, isSame } from './root.ts'
 import { openChild } from './walk.ts'
 
 /** A server that was killed leaves its unfinished writes; one that lives touches its own at each MiB. */
@@ -136,21 +135,6 @@ export async function removeStaging(parent: FileHandle): Promise<void> {
     await rmdir(inside(parent, stagingName))
   } catch {
     // It is hidden, and the next write or delete here tries again.
-  }
-}
-
-/**
- * Makes the staging folder, so that its name can be asked for in another case.
- *
- * @throws the system's error where the disk cannot be written to
- */
-export async function isCaseSensitive(parent: FileHandle): Promise<boolean> {
-  const staging = await openStaging(parent)
-  try {
-    const otherCase = await lstat(inside(parent, stagingName.toUpperCase()), { bigint: true }).catch(() => undefined)
-    return !otherCase || !isSame(otherCase, await identityOf(staging))
-  } finally {
-    await staging.close()
   }
 }
 

@@ -18,7 +18,7 @@ import { type File, newId, nodeBytes, put, requireSegments, Tree, toEntry } from
  * optional ones, so the host copies, moves and deletes trees by means of these.
  */
 export class MemoryProvider implements StorageProvider {
-  readonly traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: true }
+  readonly traits = { emptyDirectories: true }
   readonly #tree: Tree
   /** An etag must not come again after a restart, when other bytes may lie at its path. */
   readonly #etagPrefix = randomUUID()

@@ -48,7 +48,7 @@ export async function openProvider(
 }
 
 export class S3Provider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: true, maxFileSize }
+  readonly traits: Traits = { emptyDirectories: true, maxFileSize }
   readonly resumable: ResumableWrites
   readonly #bucket: Bucket
   readonly #host: Host

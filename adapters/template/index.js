@@ -42,7 +42,7 @@ export default {
  * @implements {StorageProvider}
  */
 class SqliteProvider {
-  traits = { emptyDirectories: true, caseSensitive: true, atomicCreate: true }
+  traits = { emptyDirectories: true }
 
   /** @param {string} file */
   constructor(file) {

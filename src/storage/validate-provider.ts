@@ -12,8 +12,8 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
   for (const name of methods) requireFunction(name, provider[name])
   for (const name of optionalMethods) if (provider[name] !== undefined) requireFunction(name, provider[name])
   const { traits, resumable } = provider
-  for (const name of ['emptyDirectories', 'caseSensitive', 'atomicCreate'] as const) {
-    if (typeof traits?.[name] !== 'boolean') throw fault(`a provider whose traits.${name} is neither true nor false`)
+  if (typeof traits?.emptyDirectories !== 'boolean') {
+    throw fault('a provider whose traits.emptyDirectories is neither true nor false')
   }
   const { storedChecksum } = traits
   if (storedChecksum !== undefined && !storedChecksums.has(storedChecksum)) {

@@ -18,6 +18,7 @@ const open = (rootFolderId: string) => googleDriveAdapter(options).open({ client
 
 runConformance({
   inMemory: true,
+  hasCreateRaces: true,
   // 10,000 are listed in google-drive-list.test.ts: here each one is written, in four requests.
   manyEntries: 2000,
   partSize: chunkSize,

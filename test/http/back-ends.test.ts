@@ -28,7 +28,7 @@ function backEnd(type: string, file: Partial<Entry>, read: StorageProvider['read
     throw new StorageError('PERMISSION_DENIED', 'Nothing can be changed here.')
   }
   const provider: StorageProvider = {
-    traits: { emptyDirectories: true, caseSensitive: true, atomicCreate: true },
+    traits: { emptyDirectories: true },
     stat: async () => entry(file),
     list: async () => ({ entries: [] }),
     read,

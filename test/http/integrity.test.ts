@@ -151,10 +151,8 @@ t.test('what changes while the body is on its way is seen at its end', async t =
 
 /** Keeps a SHA-256 of what it stores, and damages what it is told to. */
 class Summing extends MemoryProvider {
-  override readonly traits: Traits & { emptyDirectories: true; caseSensitive: true; atomicCreate: true } = {
+  override readonly traits: Traits & { emptyDirectories: true } = {
     emptyDirectories: true,
-    caseSensitive: true,
-    atomicCreate: true,
     storedChecksum: 'sha256',
   } as const
   readonly sums = new Map<string, string>()

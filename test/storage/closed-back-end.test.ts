@@ -28,7 +28,7 @@ const remote: AdapterDefinition<{ url: string }> = {
       throw new StorageError('PERMISSION_DENIED', 'The remote is only listed.')
     }
     const provider: StorageProvider = {
-      traits: { emptyDirectories: true, caseSensitive: true, atomicCreate: false },
+      traits: { emptyDirectories: true },
       stat: () => asked(root),
       list: () => asked({ entries: [] }),
       read: never,

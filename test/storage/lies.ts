@@ -248,7 +248,7 @@ export const badOpens: Record<string, () => unknown> = {
   'open-null': async () => null,
   'open-empty': async () => ({}),
   'open-without-traits': async () => Object.assign(new MemoryProvider(1e6), { traits: undefined }),
-  'open-traits-odd': async () => Object.assign(new MemoryProvider(1e6), { traits: { atomicCreate: 'yes' } }),
+  'open-traits-odd': async () => Object.assign(new MemoryProvider(1e6), { traits: { emptyDirectories: 'yes' } }),
   'open-max-size-nan': async () => {
     const provider = new MemoryProvider(1e6)
     return Object.assign(provider, { traits: { ...provider.traits, maxFileSize: Number.NaN } })

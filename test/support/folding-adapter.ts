@@ -14,7 +14,7 @@ export function foldingAdapter(): AdapterDefinition & { mkdirs: string[] } {
     async open(): Promise<StorageProvider> {
       const files = new MemoryProvider(1_000_000)
       return {
-        traits: { ...files.traits, caseSensitive: false },
+        traits: files.traits,
         stat: (path, options) => files.stat(fold(path), options),
         list: (path, options) => files.list(fold(path), options),
         read: (path, options) => files.read(fold(path), options),

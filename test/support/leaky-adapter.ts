@@ -48,7 +48,7 @@ const adapter: AdapterDefinition<Config> = {
       throw careless
     }
     const provider: StorageProvider = {
-      traits: { emptyDirectories: true, caseSensitive: true, atomicCreate: true },
+      traits: { emptyDirectories: true },
       async stat(path) {
         tell[path]?.()
         return {
