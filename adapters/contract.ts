@@ -1,22 +1,25 @@
 /**
- * The adapter contract, published as `stowage/adapter`. Everything that an adapter author needs is in this file.
+ * The adapter contract, published as `stowage/adapter`. This file holds everything that an adapter author needs.
  *
- * Words: a *provider* is one connected back end; an *adapter* is the code that speaks to back ends of one type; the
- * *host* is the Stowage server. A method's presence is its capability; `traits` state the facts that are not methods.
+ * A *provider* is one connected back end. An *adapter* is the code for back ends of one type. The *host* is the Stowage
+ * server. An optional method that is present is a capability; `traits` state the facts that are not methods.
  */
 import type { FileHandle } from 'node:fs/promises'
 import type { Agent as HttpAgent, AgentOptions as HttpAgentOptions } from 'node:http'
 import type { Agent as HttpsAgent, AgentOptions as HttpsAgentOptions } from 'node:https'
 import type { Readable } from 'node:stream'
 
-/** Of this contract; a server refuses adapters of another version. */
+/** The version of this contract. A server refuses adapters with another version. */
 export const apiVersion = 1
 
 /**
- * A path inside the provider, `/`-separated, no leading or trailing `/`; the empty string is the root.
+ * A path inside the provider: segments separated by `/`, without a leading or trailing `/`. The empty string is the root.
  *
- * Well-formed Unicode kept exactly as the client gave it (a back end may hold NFC and NFD names side by side); no
- * segment is empty, `.`, `..` or holds NUL. At most 4,096 bytes of UTF-8. Only the host makes one.
+ * A path is well-formed Unicode, at most 4,096 bytes of UTF-8, exactly as the client sent it: a back end may hold NFC and
+ * NFD names side by side. No segment is empty, `.` or `..`, and none contains NUL. A segment can contain any other
+ * character, CR and LF included: encode or refuse those before you put a path into a command of a line protocol.
+ *
+ * The host validates paths that clients send; adapters derive other paths from them only with the functions below.
  */
 export type StoragePath = string & { readonly __storagePath: true }
 
@@ -40,7 +43,7 @@ export function parentOf(path: StoragePath): StoragePath {
   return path.slice(0, Math.max(0, path.lastIndexOf('/'))) as StoragePath
 }
 
-/** Returns every folder that contains the path, from the root down: the root, `a` and `a/b` for `a/b/c`; none for the root. */
+/** Returns every folder that contains the path, root first: the root, `a` and `a/b` for `a/b/c`; none for the root. */
 export function ancestorsOf(path: StoragePath): StoragePath[] {
   const segments = segmentsOf(path)
   return segments.map((_, depth) => joinSegments(segments.slice(0, depth)))
@@ -52,48 +55,52 @@ export function childOf(path: StoragePath, name: string): StoragePath {
 }
 
 export interface Entry {
-  /** Leaf name, without `/`: adapters never build paths. The root's name is the empty string. */
+  /** The last segment of the path. The root's name is the empty string. */
   name: string
   kind: 'file' | 'directory'
-  /** Bytes; null for a directory, or where the back end cannot say (a Google Doc). */
+  /** Bytes. Null for a directory, and where the back end does not know the size (a Google Doc). */
   size: number | null
   modifiedAt: Date | null
-  /** Opaque, unquoted: 1 to 256 of printable ASCII without space and `"`. Equal etags of one path mean equal bytes. */
+  /**
+   * An opaque, unquoted version: 1 to 256 characters of printable ASCII without space and `"`. Equal etags of one path mean
+   * equal bytes.
+   */
   etag: string | null
   /**
-   * `type/subtype`; null where the back end keeps none, or tells it only of one file at a time and this is a listing. The
-   * host then goes by the name.
+   * `type/subtype`. Null where the back end stores none, or returns none in a listing. The host then derives the type from
+   * the name.
    */
   mimeType: string | null
-  /** Lowercase hex that the back end already stores; never read the file to compute one. A listing may leave them out. */
+  /** Checksums that the back end stores, in lowercase hex; optional in a listing. Never read the file to compute one. */
   checksums?: Partial<Record<ChecksumAlgorithm, string>>
   /**
-   * Names the stored file or directory itself: the same through every provider that reaches it, whatever its path there, and
-   * never that of another. 1 to 2,048 characters that begin with the kind of storage, such as `s3:<endpoint>/<bucket>/<key>`.
+   * Identifies the stored file or directory itself: the same through every provider that can reach it, whatever its path
+   * there, and different from that of every other entry. 1 to 2,048 characters that start with the kind of storage, such as
+   * `s3:<endpoint>/<bucket>/<key>`.
    *
-   * Two providers may lead to one store. By this id the host refuses to copy or move a file onto itself or a directory into
-   * itself, and never deletes as the source of a move what is also its target. Leave it out only where the back end knows
-   * nothing of the kind. It must hold while the entry stays where it is and is not replaced; the host compares ids within one
-   * operation and never stores them.
+   * Two providers may lead to the same store. The host compares ids to refuse copying or moving a file onto itself or a
+   * directory into itself, and so never deletes the source of a move that is also its destination. Leave it out only where
+   * the back end has no such id. It stays the same while the entry is neither moved nor replaced. The host compares ids
+   * within one operation and never stores them.
    */
   fileId?: string
   /**
-   * True where reading yields a conversion made on request, not what is stored (a Google Doc). The host copies such a file,
-   * but never deletes it as the source of a move that would have to copy it: only `move` moves it.
+   * True where `read` returns a conversion instead of the stored content (a Google Doc). The host copies such a file, but
+   * never moves it by copying and deleting; only `move` moves it.
    */
   isExport?: boolean
 }
 
 export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
 
-/** On abort, reject with `signal.reason` and free the connection. */
+/** The options of every call. When `signal` aborts, reject with `signal.reason` and free the connection. */
 export interface Call {
   signal: AbortSignal
 }
 
 /**
  * Settles as `promise` does, or rejects with the signal's reason as soon as the signal aborts. Use it to wait for work that
- * takes no signal, such as `Host.accessToken`: the work itself continues.
+ * takes no signal, such as `Host.accessToken`. The work itself continues.
  */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
@@ -109,24 +116,24 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
 
 /** Facts that are not methods. */
 export interface Traits {
-  /** A directory can exist with nothing in it. */
+  /** True where an empty directory can exist. */
   emptyDirectories: boolean
-  /** Bytes. */
+  /** The size of the largest file that the back end stores, in bytes. */
   maxFileSize?: number
   /**
-   * What the back end itself computes of each file it stores, so that `write` answers it: the host computes it, too, and
-   * compares. Without it the host compares what the client has sent a digest of, and hashes nothing else.
+   * The checksum that the back end computes of each file, so that the entry of each `write` has it. The host computes it,
+   * too, and compares. Without it the host verifies only the digests that clients send.
    */
   storedChecksum?: 'md5' | 'sha1' | 'sha256'
 }
 
-/** Values of the headers Content-Type and Content-Disposition (RFC 6266). */
+/** The values of the response headers Content-Type and Content-Disposition (RFC 6266). */
 export interface LinkAnswer {
   contentType: string
   contentDisposition: string
 }
 
-/** Bytes `offset` to `offset + length - 1`; without `length`, to the end. A `length` is 1 or more. */
+/** The bytes `offset` to `offset + length - 1`; without `length`, to the end. A `length` is 1 or more. */
 export interface ByteRange {
   offset: number
   length?: number
@@ -134,40 +141,48 @@ export interface ByteRange {
 
 /**
  * One connected back end. Any method may reject with UNAUTHORIZED, NEEDS_RECONNECT, PERMISSION_DENIED, RATE_LIMITED,
- * UNAVAILABLE or INVALID_PATH; what else it may reject with stands beside it. Calls come at once and in any order. The
- * root is looked at and listed, but the host never asks to write, make, delete, copy or move it.
+ * UNAVAILABLE or INVALID_PATH; `@throws` lists the other codes of each method. The host makes calls concurrently and in any
+ * order. It reads and lists the root, but never writes, creates, deletes, copies or moves it.
  *
- * A back end that asks to wait may be asked again for some seconds; after that the caller is told, with `retryAfterMs`.
- * An abort ends such a wait, too.
+ * When the back end is busy or down, retry for some seconds, then reject with RATE_LIMITED or UNAVAILABLE and
+ * `retryAfterMs`. An abort ends the wait between retries, too.
  */
 export interface StorageProvider {
   readonly traits: Traits
 
-  /** @throws NOT_FOUND */
+  /** Returns the entry at `path`. @throws NOT_FOUND */
   stat(path: StoragePath, options: Call): Promise<Entry>
 
   /**
-   * One page of a directory: at most `limit` entries (1 to 1,000), perhaps none; no `cursor` in the answer means the end.
-   * A cursor (1 to 1,024 characters, no secrets, never the one that was given) stays good while entries come and go:
-   * what is there during the whole walk is met exactly once. Entries are those of `stat`, but may lack `mimeType` and
-   * `checksums`.
+   * Returns one page of a directory: at most `limit` entries (1 to 1,000), perhaps none. A page without `cursor` is the
+   * last. A cursor has 1 to 1,024 characters, holds no secrets and differs from the one passed in. It stays valid while
+   * entries are added and removed: a walk returns an entry that exists all the while exactly once. Entries equal those
+   * of `stat`, but may lack `mimeType` and `checksums`.
    * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY
    */
   list(path: StoragePath, options: Call & { cursor?: string; limit: number }): Promise<ListPage>
 
   /**
-   * `entry` describes the whole file, whatever the range. An `offset` at or past the end is RANGE_NOT_SATISFIABLE; a
-   * range that reaches past the end is cut there. `ifMatch` is an etag.
-   * @throws NOT_FOUND, NOT_A_FILE, RANGE_NOT_SATISFIABLE, PRECONDITION_FAILED
+   * Returns the content of a file, or a range of it. `entry` describes the whole file, of the version that `body` has. A
+   * range that reaches past the end is cut there. `ifMatch` is an etag. The host listens to the errors of `body`, and
+   * destroys a `body` that it does not read to the end.
+   * @throws NOT_FOUND, NOT_A_FILE, RANGE_NOT_SATISFIABLE for an `offset` at or past the end, PRECONDITION_FAILED
    */
   read(path: StoragePath, options: Call & { range?: ByteRange; ifMatch?: string }): Promise<ReadResult>
 
   /**
-   * Visible only once resolved, whole, and kept from then on, through a power cut too: the host may delete the source of a
-   * move next. The same holds for `mkdir`, `copy`, `move` and `complete`. After a failure or abort no trace is left and what
-   * was there before still is. Makes missing parents. `size` is a hint in bytes; `body` is read to its end even so, as it may still fail after its
-   * last byte (a wrong digest), which rejects with the error of the body. When the adapter fails, it destroys `body`.
-   * `unfinished` is for a back end that keeps what a killed server has begun.
+   * Stores a file and makes missing parents. The file becomes visible whole, when the call resolves, and survives a power
+   * cut from then on: the host may delete the source of a move next. The same holds for `mkdir`, `copy`, `move` and
+   * `complete`. A call that fails or is aborted leaves no trace, and what existed before still does.
+   *
+   * With `overwrite: false`, never replace a file that another write has created meanwhile. Where the back end has no such
+   * condition, check and write within `Host.exclusively`.
+   *
+   * `size` is a hint in bytes. Read `body` to its end regardless: it can fail after its last byte (a wrong digest). Reject
+   * with the error of the body then. The host listens to the errors of `body`, so one that nobody reads does not stop the
+   * process. When the write fails for another reason, destroy `body`.
+   *
+   * Use `unfinished` where the back end keeps unfinished writes when a server is killed.
    * @throws ALREADY_EXISTS with `overwrite: false`; NOT_A_FILE over a directory; NOT_A_DIRECTORY where a parent is a
    * file; QUOTA_EXCEEDED
    */
@@ -177,28 +192,30 @@ export interface StorageProvider {
     options: Call & { size?: number; mimeType?: string; overwrite: boolean; unfinished?: Unfinished },
   ): Promise<Entry>
 
-  /** A file or an empty directory; a missing path resolves. @throws NOT_EMPTY */
+  /** Deletes a file or an empty directory. Resolves for a missing path. @throws NOT_EMPTY */
   delete(path: StoragePath, options: Call): Promise<void>
 
   /**
-   * Makes missing parents, too. An existing directory resolves, or with `exclusive: true` rejects. @throws ALREADY_EXISTS over a file, or with `exclusive`; NOT_A_DIRECTORY where a parent is a file
+   * Makes a directory and missing parents. Resolves for an existing directory, unless `exclusive` is true.
+   * @throws ALREADY_EXISTS over a file, or with `exclusive`; NOT_A_DIRECTORY where a parent is a file
    */
   mkdir(path: StoragePath, options: Call & { exclusive: boolean }): Promise<void>
 
   /**
-   * Only where the back end removes a directory and all beneath it better than one by one, also what `list` leaves out.
-   * A missing path resolves. Without it the host walks the tree.
+   * Deletes a directory with everything below it, including entries that `list` leaves out. Resolves for a missing path.
+   * Implement it only where the back end does this better than one by one. Without it the host walks the tree.
    */
   deleteTree?(path: StoragePath, options: Call): Promise<void>
 
   /**
-   * Only where the bytes are a file on this machine: the host reads at positions with reused buffers, or lets a server in
-   * front send what is at the handle's path, and closes the handle. @throws as `read`
+   * Opens a file on this machine. Implement it only for local files: the host reads with reused buffers or lets a reverse
+   * proxy send the file at the handle's path. The host closes the handle. @throws as `read`
    */
   openFile?(path: StoragePath, options: Call & { ifMatch?: string }): Promise<{ handle: FileHandle; entry: Entry }>
 
   /**
-   * A file, only if server-side; otherwise the host streams. Makes missing parents. NOT_IN_ONE_STEP has changed nothing.
+   * Copies a file and makes missing parents. Implement it only where the back end copies by itself; otherwise the host
+   * streams. Reject with NOT_IN_ONE_STEP, having changed nothing, where it cannot copy these two.
    * @throws NOT_FOUND, NOT_A_FILE, ALREADY_EXISTS, QUOTA_EXCEEDED, NOT_IN_ONE_STEP
    */
   copy?(
@@ -208,47 +225,53 @@ export interface StorageProvider {
   ): Promise<Entry>
 
   /**
-   * A file or a directory with all beneath it, only if the back end does it as one step; otherwise the host copies and
-   * deletes. Makes missing parents. Never replaces a directory that is not empty, nor one kind by the other.
+   * Moves a file, or a directory with everything below it, and makes missing parents. Implement it only where the back end
+   * does this in one step; otherwise the host copies and deletes. Never replace a directory that is not empty, a file by a
+   * directory or a directory by a file.
    * @throws NOT_FOUND, ALREADY_EXISTS, NOT_EMPTY, NOT_IN_ONE_STEP; NOT_A_FILE or NOT_A_DIRECTORY where the kinds differ
    */
   move?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
 
+  /** Returns the space used and the total of the account or disk. */
   quota?(options: Call): Promise<Quota>
 
   /**
-   * Usable without credentials for `expiresIn` seconds, by a request with exactly this method and these headers. `answer` is
-   * what a link to read is answered with, so that no browser shows what it should save.
+   * Returns a link that works without credentials for `expiresIn` seconds, for a request with exactly this method and these
+   * headers. `answer` holds the headers of the response to a link to read, so that a browser saves a file that it must
+   * not show.
    *
-   * Whoever has a link adds headers of their own to its request. None of them may read or write anything else, or change who
-   * may read it; null where the back end cannot be held to that.
+   * The holder of a link can add headers to the request. Return null where such a header could read or write something else
+   * or change who can read the file.
    */
   presign?(
     path: StoragePath,
     options: Call & { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
   ): Promise<{ url: URL; headers: Record<string, string> } | null>
 
-  /** Only where the back end itself can hold an unfinished write across requests and across server replicas. */
+  /** Implement it only where the back end itself keeps an unfinished write across requests and server replicas. */
   resumable?: ResumableWrites
 
-  /** Frees what `open` took; no call is under way or follows. */
+  /** Frees what `open` took. The host calls it once, when no other call is running, and makes no call after it. */
   close?(): Promise<void>
 }
 
-/** Where a write tells the host what it holds at the back end: if the server is killed, another one frees it later. */
+/** Records what a write holds at the back end. If the server is killed, another replica frees it later. */
 export interface Unfinished {
   /**
-   * Await this before the request that takes something at the back end, and again when its answer names what was taken: the
-   * later state replaces the earlier one.
-   * @param state what `resumable.abort` takes; a write without such a method has no use for this
-   * @throws what the write fails with then
+   * Await this before the request that creates something at the back end, and again once the response names it: the later
+   * state replaces the earlier one.
+   * @param state the argument for `resumable.abort`; a provider without that method does not need this
+   * @throws an error that the write must fail with
    */
   began(state: string): Promise<void>
-  /** The file is there, or all that was held is free. Without this, `resumable.abort` is called with the last state later. */
+  /**
+   * Call this when the file is stored or everything is freed. Otherwise the host later calls `resumable.abort` with the last
+   * state.
+   */
   ended(): Promise<void>
 }
 
-/** Bytes; null is unknown or unlimited. */
+/** Bytes. Null means unknown or unlimited. */
 export interface Quota {
   used: number | null
   total: number | null
@@ -264,33 +287,33 @@ export interface ReadResult {
   entry: Entry
 }
 
-/** S3 multipart uploads, Drive resumable sessions, a staging file. */
+/** Uploads that span several requests: S3 multipart uploads, Drive resumable sessions, a staging file. */
 export interface ResumableWrites {
-  /** Bytes; the size of every append is a multiple of this. */
+  /** Bytes. The size of every append is a multiple of this. */
   readonly partSize: number
-  /** How many appends one upload can have, the rest that comes with `complete` counted; without it, any number. */
+  /** The maximum number of appends in one upload, counting `complete` as one. Default: unlimited. */
   readonly maxAppends?: number
   /**
-   * Resolves with opaque state: text the host stores, encrypted, and hands back, 8 KiB at most. Whoever opened the
-   * same back end can go on with it, on another replica or after a restart. Two uploads to one path do not touch.
-   * `unfinished` is for what the returned state does not name: what the back end began when its answer was lost. The host holds
-   * it until the returned state is stored.
+   * Begins an upload and returns its state: opaque text, at most 8 KiB, that the host stores encrypted and passes to the
+   * next call. Any provider opened on the same back end can continue with it, on another replica or after a restart. Two
+   * uploads to one path are independent. Use `unfinished` for an upload whose id was lost with the response; the host
+   * keeps it until the returned state is stored.
    */
   begin(
     path: StoragePath,
     options: Call & { size?: number; mimeType?: string; unfinished?: Unfinished },
   ): Promise<string>
   /**
-   * Adds `size` bytes, one `partSize` or several, at `offset`, the sum of what was added before; resolves with the new
-   * state. One at a time. Safe to repeat with the same state and the same bytes after a failure, an abort or a lost answer.
-   * When it fails, it destroys `body`.
-   * @throws NOT_FOUND for an upload that is gone; PRECONDITION_FAILED where it does not stand at `offset`; QUOTA_EXCEEDED
+   * Adds `size` bytes, one or more times `partSize`, at `offset`, the sum of all sizes before. Returns the new state. The
+   * host makes one call at a time, and may repeat it with the same state and bytes after a failure, an abort or a lost
+   * response. Destroy `body` when the call fails.
+   * @throws NOT_FOUND for a missing upload; PRECONDITION_FAILED where its size is not `offset`; QUOTA_EXCEEDED
    */
   append(state: string, body: Readable, options: Call & { offset: number; size: number }): Promise<string>
   /**
-   * Adds the rest, `size` bytes at `offset`, and makes the file visible. They are as many as were left: 0 where the end of
-   * an unknown size came late, or of an empty file. Safe to repeat as `append` is, until the file is there; from then on
-   * it may also be NOT_FOUND. `body` as for `write`.
+   * Adds the last `size` bytes at `offset` and makes the file visible. Any `size` is possible, 0 too: for an empty file, or
+   * where the total was unknown until now. The host may repeat the call as it may `append`; once the file is visible, a
+   * repeated call may also reject with NOT_FOUND. Treat `body` as in `write`.
    * @throws as `append`, and ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY as `write`
    */
   complete(
@@ -298,49 +321,49 @@ export interface ResumableWrites {
     body: Readable,
     options: Call & { offset: number; size: number; overwrite: boolean },
   ): Promise<Entry>
-  /** Frees what begin and append took. The state of an upload that was aborted or completed resolves and changes nothing. */
+  /** Frees what `begin` and `append` stored. Resolves without effect for an upload that was aborted or completed. */
   abort(state: string, options: Call): Promise<void>
 }
 
 /**
- * The only way out to other machines. A configuration, a redirect or a name in DNS may lead to where no back end is, such as
- * the metadata service of the cloud that the server runs in; so each connection is decided on when it is made, by the
- * address that it goes to.
+ * Opens connections to other machines; adapters open none themselves. A configuration, a redirect or a DNS name can lead to
+ * an address that is no back end, such as the metadata service of a cloud. The network therefore checks the address of each
+ * connection when it is made.
  *
- * A connection that is refused fails with an error whose `code` is ERR_CLOSED_ADDRESS. Do not try again, and keep that
- * error as a `cause`: the host then says what is wrong in its own words.
+ * A refused connection fails with an error whose `code` is ERR_CLOSED_ADDRESS. Do not retry, and keep that error as the
+ * `cause` of yours: the host finds it there and explains the refusal.
  */
 export interface Network {
-  /** For `node:http` and SDKs that take an agent; kept-alive sockets and bounds as its options have them. */
+  /** Returns an agent for `node:http` and for SDKs that take one. `options` are those of Node's own agent. */
   httpAgent(options?: HttpAgentOptions): HttpAgent
   /** The same for `node:https`. */
   httpsAgent(options?: HttpsAgentOptions): HttpsAgent
-  /** In place of the global one, which an adapter never calls. */
+  /** Use this instead of the global `fetch`. */
   readonly fetch: typeof globalThis.fetch
 }
 
 /**
- * Runs `work` while no other call with this `name` runs, on any replica of this host. The name is that of the stored object,
- * the same through every provider that reaches it. The signal ends the wait only, never `work`.
- * @throws UNAVAILABLE where the turn does not come within a minute; what `work` throws
+ * Runs `work` while no other call with this `name` runs on any replica. Use a name that identifies the stored object through
+ * every provider that can reach it. The signal cancels only the wait, not `work`.
+ * @throws UNAVAILABLE after waiting for a minute; any error of `work`
  */
 export type Exclusive = <T>(name: string, options: { signal?: AbortSignal }, work: () => Promise<T>) => Promise<T>
 
-/** What the host offers to an opened provider. */
+/** The services that the host offers to an open provider. */
 export interface Host {
   readonly network: Network
   /**
-   * For a back end that cannot create a file only where there is none: look, then write, in one call of this. It holds off
-   * all who write through this host, but no other program.
+   * Use this where the back end has no atomic create: check and write within one call. It excludes all writers that use this
+   * host, but no other program.
    */
   readonly exclusively: Exclusive
   /**
-   * An OAuth access token that is good for a minute at least. `rejected` is one that the back end has refused: then
-   * another is got, by one refresh for all who ask with the same one, on all replicas.
+   * Returns an OAuth access token that is valid for at least a minute. Pass a token that the back end has refused as
+   * `rejected` to get another one. All callers on all replicas that pass the same token share one refresh.
    * @throws NEEDS_RECONNECT, also where the definition has no `oauth`; UNAVAILABLE
    */
   accessToken(options?: { rejected?: string }): Promise<string>
-  /** A line for the operator's log: something odd on the back end that no caller can be told about. No secrets. */
+  /** Writes a line to the operator's log about a problem that no caller can see. It must not contain secrets. */
   warn(message: string, details?: Record<string, unknown>): void
 }
 
@@ -351,33 +374,35 @@ export interface ConfigSchema {
 }
 
 export interface AdapterDefinition<Config = Record<string, unknown>> {
-  /** `[a-z0-9-]+`; stored in the database, so never renamed. */
+  /** `[a-z0-9-]+`, at most 64 characters. The database stores it, so never change it. */
   type: string
   apiVersion: typeof apiVersion
-  /** For people: "Local disk". */
+  /** A name for people: "Local disk". */
   title: string
   /**
-   * JSON Schema of Config (draft-07). It validates, fills defaults and draws the form: `title`, `description`, `default`,
-   * `enum`; `writeOnly: true` marks a secret, which is stored encrypted and never sent back. Properties it does not name
-   * are refused.
+   * The JSON Schema (draft-07) of Config. It validates, fills in each `default` and draws the form from `title`,
+   * `description` and `enum`. `writeOnly: true` marks a secret: the host stores it encrypted and never returns it. The host
+   * refuses properties that the schema does not name.
    *
-   * `keepsSecrets: true` marks a property that decides neither where secrets and tokens are sent nor whom they belong to,
-   * such as a folder. If any other property changes, people enter all secrets again and an OAuth consent ends, so that
-   * nobody can have a secret sent to a server of their own.
+   * `keepsSecrets: true` marks a property that determines neither where secrets and tokens are sent nor whose they are, such
+   * as a folder. When another property changes, people must enter all secrets again and the OAuth consent ends. Otherwise
+   * somebody could have a stored secret sent to their own server.
    */
   configSchema: ConfigSchema
   oauth?: OAuthFlow<Config>
   /**
-   * `config` has passed the schema. The host gives it a minute, as it does `stat`, `list`, `delete`, `mkdir`, `quota` and
-   * `close`.
-   * @throws INVALID_CONFIG with a sentence that says what to change
+   * Opens a provider. `config` has passed the schema. The host calls this before it stores a new or changed provider, and
+   * when a provider is first used after a start or a change. It allows one minute, as for `stat`, `list`, `delete`, `mkdir`,
+   * `quota` and `close`, and closes a provider that arrives later.
+   * @throws INVALID_CONFIG with a sentence that says what to change; any code that every method may reject with, where the
+   * back end is asked here
    */
   open(config: Config, host: Host): Promise<StorageProvider>
 }
 
-/** The host owns state, PKCE, token storage and the callback route; the adapter only speaks to the vendor. */
+/** The requests to the vendor in an OAuth flow. The host handles state, PKCE, token storage and the callback route. */
 export interface OAuthFlow<Config> {
-  /** False for a configuration that brings its own credentials (a service account); without it, always true. */
+  /** Returns false for a configuration with its own credentials (a service account). Default: always true. */
   isNeeded?(config: Config): boolean
   authorizeUrl(config: Config, query: { redirectUri: string; state: string; codeChallenge: string }): URL
   exchange(
@@ -385,7 +410,7 @@ export interface OAuthFlow<Config> {
     query: { redirectUri: string; code: string; codeVerifier: string },
     network: Network,
   ): Promise<Tokens>
-  /** @throws NEEDS_RECONNECT when the grant is gone */
+  /** @throws NEEDS_RECONNECT where the vendor no longer accepts the refresh token */
   refresh(config: Config, refreshToken: string, network: Network): Promise<Tokens>
 }
 
@@ -396,18 +421,18 @@ export interface Tokens {
 }
 
 /**
- * What every failure that is not a bug is told by; the host takes any other error for a fault of the adapter, and shows
- * its text to nobody. It goes by `name` and `code`, so do the same, never by the message or `instanceof`: two copies of
- * this module may be loaded.
+ * Every failure that is not a bug. The host treats any other error as a fault of the adapter and does not show its text to
+ * clients. The host checks `name` and `code`, because two copies of this module may be loaded: do the same, and check neither
+ * the message nor `instanceof`.
  */
 export class StorageError extends Error {
   override name = 'StorageError'
   readonly code: StorageErrorCode
-  /** Milliseconds to wait, with RATE_LIMITED or UNAVAILABLE, where the back end said; 0 or more. */
+  /** Milliseconds to wait after RATE_LIMITED or UNAVAILABLE, 0 or more, where the back end states them. */
   readonly retryAfterMs: number | undefined
 
   /**
-   * @param message a sentence for the person who asked: what is wrong and what to do, without secrets or vendor text
+   * @param message a sentence for the user: what is wrong and what to do, without secrets or text of the vendor
    * @param details `cause`: the vendor's own error, for the log only
    */
   constructor(
@@ -427,19 +452,19 @@ export const storageErrorCodes = [
   'NOT_EMPTY',
   'NOT_A_FILE',
   'NOT_A_DIRECTORY',
-  /** The back end cannot hold such a name (too long, reserved, a character it refuses). */
+  /** The back end cannot store such a name (too long, reserved, a character it refuses). */
   'INVALID_PATH',
   /** Only from `open`. */
   'INVALID_CONFIG',
-  /** Only from `copy` and `move`: the back end can do it, but not for these two. The host goes another way. */
+  /** Only from `copy` and `move`: the back end cannot do it in one step for these two paths. The host then streams. */
   'NOT_IN_ONE_STEP',
   'PRECONDITION_FAILED',
   'RANGE_NOT_SATISFIABLE',
-  /** The back end refuses this path to credentials that are good. */
+  /** The credentials are valid, but do not allow this path. */
   'PERMISSION_DENIED',
   /** The back end refuses the credentials in the configuration. */
   'UNAUTHORIZED',
-  /** A person has to give consent again. */
+  /** Somebody must give consent again. */
   'NEEDS_RECONNECT',
   'QUOTA_EXCEEDED',
   'RATE_LIMITED',
