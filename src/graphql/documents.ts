@@ -53,7 +53,7 @@ function check(schema: GraphQLSchema, source: string): KnownDocument {
   const operations = document.definitions.filter(node => node.kind === Kind.OPERATION_DEFINITION)
   const missing = operations.find(node => !schema.getRootType(node.operation))
   if (missing) {
-    const message = `This server has no ${missing.operation}s.`
+    const message = `This server does not support ${missing.operation}s.`
     throw new RequestRefused('INVALID_QUERY', [new GraphQLError(message, { nodes: missing })])
   }
   return { document, operations }

@@ -117,6 +117,6 @@ function onceRead({ raw: { socket } }: FastifyRequest, { raw }: FastifyReply, do
     done()
   }
   if (socket.destroyed) end()
-  // A response that waits behind others in a pipeline never emits `close` when the client goes away.
+  // A response that waits behind others in a pipeline never emits `close` when the client disconnects.
   else for (const each of [raw, socket]) each.once('close', end)
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { AuditAction } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
+import type { AuditFacts } from '../services/audit/index.ts'
 import type { Services } from '../services/index.ts'
 import { handleError } from './error-handler.ts'
 
@@ -27,10 +28,10 @@ export function handleErrors(app: FastifyInstance, { audit }: Services): void {
   })
 }
 
-function locationIn({ raw }: FastifyRequest) {
+function locationIn({ raw }: FastifyRequest): AuditFacts {
   const query = new URLSearchParams(raw.url?.split('?', 2)[1] ?? '')
   const providerId = query.get('providerId')
-  return providerId === null ? {} : { place: { providerId, path: query.get('path') ?? undefined } }
+  return providerId === null ? {} : { location: { providerId, path: query.get('path') ?? undefined } }
 }
 
 function routeOf({ method, routeOptions }: FastifyRequest): string {
