@@ -1,13 +1,13 @@
 /**
- * What each operation needs at the locations that its input names. The services take their grants from here, and the
- * fields of the GraphQL schema state the same objects as their rules, so a rule cannot differ from what is checked.
+ * Lists the scopes that each operation needs at the locations in its input. The services get their grants from here, and the
+ * GraphQL fields use the same objects as their rules, so a rule cannot differ from what is checked.
  */
 import { childOf, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
 import { type Grant, grant, requireScope } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import type { Viewer } from './viewer.ts'
 
-/** The ways an input names a location, and the fields that each reads. Paths are text as the client sent it. */
+/** The ways an input names a location, and the fields that each reads. Paths are unparsed text from the client. */
 interface Inputs {
   path: { providerId: string; path: string }
   /** An entry that is to be created at `path`. */
@@ -16,7 +16,7 @@ interface Inputs {
   toPath: { providerId: string; toProviderId?: string | null | undefined; toPath: string }
   /** A new name in the folder of `path`. */
   name: { providerId: string; path: string; name: string }
-  /** All of the provider with this id. */
+  /** The root of the provider with this id. */
   id: { id: string }
 }
 

@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts'
 import { basePathIn, containsAccess, type ProviderAccess } from './access.ts'
 import { formatPath, isWithin, type StoragePath } from './path.ts'
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
-import { type Member, memberReach, type Reach, requireViewer, type Viewer } from './viewer.ts'
+import { type Member, memberPermissions, type Permissions, requireViewer, type Viewer } from './viewer.ts'
 
 const decided = Symbol('decided')
 
@@ -47,7 +47,7 @@ export function grant<S extends Scope>(
 }
 
 /** Grants reading from the viewer's topmost path in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
-export function grantReach(viewer: Viewer | null, providerId: string): Grant<'read'> {
+export function grantBasePath(viewer: Viewer | null, providerId: string): Grant<'read'> {
   const present = requireScope(viewer, 'read')
   const base = basePathIn(present.access, providerId)
   if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
@@ -58,20 +58,23 @@ export function grantReach(viewer: Viewer | null, providerId: string): Grant<'re
 export function requireEveryProvider(viewer: Viewer | null, scope: Scope): Viewer {
   const present = requireScope(viewer, scope)
   if (!present.access.all) {
-    throw new AppError('PROVIDER_NOT_ALLOWED', 'This needs access to all providers; this credential reaches only some.')
+    throw new AppError(
+      'PROVIDER_NOT_ALLOWED',
+      'This needs access to all providers; this credential has access to some only.',
+    )
   }
   return present
 }
 
 /** Permission to read the audit log. Without access to all providers, it covers only events at accessible locations. */
-export interface AuditReach {
+export interface AuditGrant {
   readonly [decided]: true
   readonly workspaceId: string
   readonly access: ProviderAccess
 }
 
 /** @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED */
-export function grantAudit(viewer: Viewer | null): AuditReach {
+export function grantAudit(viewer: Viewer | null): AuditGrant {
   const { access, member } = requireScope(viewer, 'admin')
   return { [decided]: true, workspaceId: member.workspaceId, access }
 }
@@ -98,8 +101,8 @@ export function requireKeyManager(viewer: Viewer | null): Viewer {
 }
 
 /** Requires that the viewer has at least the access that it gives away. @throws EXCEEDS_OWN_REACH */
-export function requireCovers(viewer: Viewer, given: Reach): void {
-  requireNone(reachExcess(viewer, given))
+export function requireCovers(viewer: Viewer, given: Permissions): void {
+  requireNone(permissionsExcess(viewer, given))
 }
 
 /** Requires that a viewer has lost no access since an earlier decision. @throws EXCEEDS_OWN_REACH */
@@ -111,29 +114,29 @@ export function requireUndiminished(before: Viewer, now: Viewer): void {
 /** Requires that the viewer may assign this role and access. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH */
 export function requireMayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): void {
   requireScope(viewer, 'admin')
-  requireNone(giftExcess(viewer, given))
+  requireNone(assignmentExcess(viewer, given))
 }
 
 /** Returns whether `requireMayAssign` would pass. */
 export function mayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): boolean {
-  return includesScope(viewer.scope, 'admin') && giftExcess(viewer, given) === null
+  return includesScope(viewer.scope, 'admin') && assignmentExcess(viewer, given) === null
 }
 
 /** Describes how an assignment exceeds the viewer; null if it does not. */
-function giftExcess(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): string | null {
-  return roleExcess(viewer, given.role) ?? reachExcess(viewer, memberReach(given))
+function assignmentExcess(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): string | null {
+  return roleExcess(viewer, given.role) ?? permissionsExcess(viewer, memberPermissions(given))
 }
 
 function roleExcess({ member }: Viewer, role: Role): string | null {
   return includesRole(member.role, role) ? null : `The role ${role} is above your own, ${member.role}.`
 }
 
-function reachExcess(viewer: Viewer, given: Reach): string | null {
+function permissionsExcess(viewer: Viewer, given: Permissions): string | null {
   if (given.scope === null) return null
   if (!includesScope(viewer.scope, given.scope)) {
-    return `The scope "${given.scope}" is more than ${describeScope(viewer)}.`
+    return `The scope "${given.scope}" exceeds your own: ${describeScope(viewer)}.`
   }
-  return containsAccess(viewer.access, given.access) ? null : 'The provider access reaches further than your own.'
+  return containsAccess(viewer.access, given.access) ? null : 'The provider access exceeds your own.'
 }
 
 function requireNone(excess: string | null): void {
@@ -141,8 +144,6 @@ function requireNone(excess: string | null): void {
 }
 
 function describeScope(viewer: Viewer): string {
-  const who = viewer.kind === 'API_KEY' ? 'this key' : 'you'
-  if (viewer.scope === null)
-    return `${who} reach${viewer.kind === 'API_KEY' ? 'es' : ''} none: an administrator has to give you a role`
-  return `${who} reach${viewer.kind === 'API_KEY' ? 'es' : ''} "${viewer.scope}"`
+  const has = viewer.kind === 'API_KEY' ? 'this key has' : 'you have'
+  return viewer.scope === null ? `${has} no scope: ask an administrator for a role` : `${has} "${viewer.scope}"`
 }

@@ -13,7 +13,7 @@ export interface Member {
 }
 
 /** What a member or a credential may access. */
-export interface Reach {
+export interface Permissions {
   /** The highest scope; null is none. */
   scope: Scope | null
   access: ProviderAccess
@@ -26,8 +26,8 @@ export interface Origin {
   requestId: string
 }
 
-/** Whom a request stands for: a valid credential, its owner, and the access of both combined. */
-export interface Viewer extends Reach {
+/** The identity behind a request: a valid credential, its owner, and the access of both combined. */
+export interface Viewer extends Permissions {
   kind: 'SESSION' | 'API_KEY'
   /** The id of the session or the API key. */
   credentialId: string
@@ -40,7 +40,7 @@ export interface Viewer extends Reach {
   origin: Origin
 }
 
-export function memberReach(member: Pick<Member, 'role' | 'access'>): Reach {
+export function memberPermissions(member: Pick<Member, 'role' | 'access'>): Permissions {
   const scope = roleScope(member.role)
   return scope === null ? { scope, access: noProviders } : { scope, access: member.access }
 }
@@ -56,13 +56,13 @@ export function memberViewer(member: Member, origin: Origin): Viewer {
     expiresAt: null,
     confirmedAt: performance.now(),
     origin,
-    ...memberReach(member),
+    ...memberPermissions(member),
   }
 }
 
 /** Limits a key's access to that of its owner, who may lose access later. */
-export function keyReach(member: Member, key: { scopes: readonly Scope[]; access: ProviderAccess }): Reach {
-  const owner = memberReach(member)
+export function keyPermissions(member: Member, key: { scopes: readonly Scope[]; access: ProviderAccess }): Permissions {
+  const owner = memberPermissions(member)
   return {
     scope: lowerScope(owner.scope, highestScope(key.scopes)),
     access: intersectAccess(owner.access, key.access),

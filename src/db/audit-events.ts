@@ -1,7 +1,7 @@
 import { type Expression, type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../auth/id.ts'
 import { formatPath, root, type StoragePath } from '../auth/path.ts'
-import type { AuditReach } from '../auth/policy.ts'
+import type { AuditGrant } from '../auth/policy.ts'
 import type { Change, Database } from './client.ts'
 import type { AuditAction, AuditResult, Schema } from './schema.ts'
 
@@ -99,7 +99,7 @@ export interface AuditFilter {
 /** The newest first. */
 export async function listAuditEvents(
   db: Database,
-  reach: AuditReach,
+  reach: AuditGrant,
   filter: AuditFilter,
   page: { limit: number; before: string | null },
 ): Promise<AuditEvent[]> {
@@ -116,7 +116,7 @@ export async function listAuditEvents(
 
 async function selectEvents(
   db: Database,
-  { workspaceId, access }: AuditReach,
+  { workspaceId, access }: AuditGrant,
   { userId, credentialId, action, result, since, until }: AuditFilter,
   { limit, before }: { limit: number; before: string | null },
   place: Condition | null,

@@ -41,7 +41,7 @@ export function parseKnownEmail(text: string): string {
 /** @throws INVALID_INPUT */
 export function parseFuture(date: Date, what: string): Date {
   if (Number.isNaN(date.getTime()) || date <= new Date()) {
-    throw new AppError('INVALID_INPUT', `${what} lies in the future.`)
+    throw new AppError('INVALID_INPUT', `${what} must be in the future.`)
   }
   return date
 }

@@ -20,7 +20,7 @@ import { createAuditQueue, type LostEvents } from './queue.ts'
 
 export type { AuditFacts } from './event.ts'
 
-/** An action under way. */
+/** An action in progress. */
 export interface Recording {
   /** Adds facts about the action. Details are merged. */
   add(facts: AuditFacts): void
@@ -161,7 +161,7 @@ export function createAudit({
 /** @throws INVALID_INPUT, INVALID_PATH */
 function parseFilter({ pathPrefix, providerId, ...query }: AuditQuery): AuditFilter {
   if (pathPrefix != null && providerId == null) {
-    throw new AppError('INVALID_INPUT', 'A path is one in a provider: give "providerId" beside "pathPrefix".')
+    throw new AppError('INVALID_INPUT', '"pathPrefix" needs a provider: give "providerId", too.')
   }
   const place = providerId == null ? null : { providerId: idOf(providerId), within: parsePath(pathPrefix ?? '/') }
   return {
@@ -177,7 +177,7 @@ function parseFilter({ pathPrefix, providerId, ...query }: AuditQuery): AuditFil
 
 /** @throws INVALID_INPUT */
 function idOf(text: string): string {
-  if (!isId(text)) throw new AppError('INVALID_INPUT', `"${text.slice(0, 50)}" is no id.`)
+  if (!isId(text)) throw new AppError('INVALID_INPUT', `"${text.slice(0, 50)}" is not an id.`)
   return text
 }
 

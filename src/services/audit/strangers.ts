@@ -67,7 +67,7 @@ export function createStrangerEvents(): StrangerEvents {
       const network = networkOf(failure.address)
       const levels = levelsOf(failure, network)
       const found = levels.find(([level, key]) => rows.has(key) || hasRoom(level, network))
-      if (!found) throw new Error('The last level has room for all')
+      if (!found) throw new Error('The last level is unbounded')
       const [level, key] = found
       const known = rows.get(key)
       const row = known ?? open(level, network, failure)

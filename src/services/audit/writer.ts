@@ -9,7 +9,7 @@ export interface Unwritable {
 
 /**
  * Writes events in one statement. If that fails, writes them in halves, down to the single events that fail, so that no
- * event is lost because of another. Can be repeated: an event that is already written stays as it is.
+ * event is lost because of another. Safe to repeat: it does not change an event that is already written.
  * @returns the events that the database refuses
  * @throws if the database does not respond; then any of the events may be missing
  */

@@ -1,6 +1,6 @@
 import { authorize, needs } from '../../auth/needs.ts'
 import { formatPath, nameOf, root } from '../../auth/path.ts'
-import { type Grant, grantReach } from '../../auth/policy.ts'
+import { type Grant, grantBasePath } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -125,7 +125,7 @@ export function createFiles(options: {
 
     /** Returns the viewer's topmost folder in a provider, without asking the back end whether it exists. */
     top(viewer: Viewer | null, providerId: string): FileEntry {
-      const { path } = grantReach(viewer, providerId)
+      const { path } = grantBasePath(viewer, providerId)
       const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
       return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing }
     },
@@ -148,7 +148,7 @@ export function createFiles(options: {
       return audit.recorded(viewer, 'FOLDER_CREATE', { location: input }, async () => {
         const [granted] = authorize(viewer, needs.create, input)
         const location = await storage.writeAt(granted)
-        if (granted.path === root) throw new AppError('ALREADY_EXISTS', 'The root is always there.')
+        if (granted.path === root) throw new AppError('ALREADY_EXISTS', 'The root always exists.')
         await location.mkdir(signal, { exclusive: true })
         return entryAt(location, await location.stat(signal))
       })
@@ -234,9 +234,13 @@ export function createFiles(options: {
       const { credential, inline, ...input } = openLink(secrets, sealed)
       const viewer = await credentials.recall({ ...credential, origin }).catch(cause => {
         if (!(cause instanceof AppError)) throw cause
-        throw new AppError('LINK_EXPIRED', 'What this link was made with is no longer good: ask for a new one.', {
-          cause,
-        })
+        throw new AppError(
+          'LINK_EXPIRED',
+          'The credential that made this link is no longer valid: ask for a new link.',
+          {
+            cause,
+          },
+        )
       })
       return download(viewer, input, requestSignal, (found, signal) => use({ ...found, inline }, signal))
     },

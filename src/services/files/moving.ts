@@ -40,7 +40,7 @@ export async function copyAndDelete(
   if (!(await deleteSource(source, copied.made, signal))) {
     throw new AppError(
       'PRECONDITION_FAILED',
-      `"${formatPath(source.path)}" is copied, but what changed meanwhile or cannot be copied was left where it is.`,
+      `"${formatPath(source.path)}" is copied, but what changed meanwhile or cannot be copied was not deleted from the source.`,
     )
   }
   // Source and destination were the same empty folder, which no id showed, so it was just deleted.

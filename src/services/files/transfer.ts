@@ -120,7 +120,7 @@ async function refuseInto(
   ) {
     const name = nameOf(source.path)
     throw entry.kind === 'file'
-      ? new AppError('NOT_A_FOLDER', `"${name}" is a file: nothing goes into it.`)
+      ? new AppError('NOT_A_FOLDER', `"${name}" is a file and cannot contain entries.`)
       : new AppError('INTO_ITSELF', `The folder "${name}" cannot go into itself.`)
   }
   if (entry.kind === 'file' || entry.fileId === null) return new Set()

@@ -18,7 +18,10 @@ export function verifyCondition(
   return async () => {
     const current = await statOrNull(location, signal)
     if (!condition(current ? current.etag : undefined)) {
-      throw new AppError('PRECONDITION_FAILED', 'What is there is not what the request expects: nothing was stored.')
+      throw new AppError(
+        'PRECONDITION_FAILED',
+        'The existing entry does not match the condition of the request: nothing was stored.',
+      )
     }
   }
 }

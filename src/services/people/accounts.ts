@@ -266,9 +266,13 @@ function requireStillCovers(maker: Viewer, given: Pick<Member, 'role' | 'access'
   try {
     requireMayAssign(maker, given)
   } catch (cause) {
-    throw new AppError('INVALID_INVITE', 'Whoever made this invite may no longer give it: ask for a new one.', {
-      cause,
-    })
+    throw new AppError(
+      'INVALID_INVITE',
+      'The person who made this invite may no longer give this access: ask for a new invite.',
+      {
+        cause,
+      },
+    )
   }
 }
 

@@ -154,7 +154,7 @@ export function requireEarlierExpiry(maker: Viewer, expiresAt: Date | null): voi
   if (!expiresAt || expiresAt > maker.expiresAt) {
     throw new AppError(
       'EXCEEDS_OWN_REACH',
-      `What this key makes expires with it at the latest: give an expiresAt up to ${maker.expiresAt.toISOString()}.`,
+      `Nothing made with this key can outlive it: give an expiresAt up to ${maker.expiresAt.toISOString()}.`,
     )
   }
 }

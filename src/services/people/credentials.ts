@@ -1,6 +1,6 @@
 import { hashToken, isApiKey } from '../../auth/api-key.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
-import { keyReach, memberReach, type Origin, type Viewer } from '../../auth/viewer.ts'
+import { keyPermissions, memberPermissions, type Origin, type Viewer } from '../../auth/viewer.ts'
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
 import { batched } from '../../db/batched.ts'
 import type { Database } from '../../db/client.ts'
@@ -67,7 +67,7 @@ export function createCredentials({
       expiresAt: key.expiresAt,
       confirmedAt: performance.now(),
       origin,
-      ...keyReach(owner, key),
+      ...keyPermissions(owner, key),
     }
     requireUnexpired(viewer, now)
     usage.note(key, now)
@@ -145,7 +145,7 @@ function sessionViewer(session: Session | null, origin: Origin): Viewer {
     expiresAt: session.expiresAt,
     confirmedAt: performance.now(),
     origin,
-    ...memberReach(session.member),
+    ...memberPermissions(session.member),
   }
   requireUnexpired(viewer)
   return viewer

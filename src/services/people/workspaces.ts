@@ -30,7 +30,7 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
     /** Returns the workspace of the credential. @throws CREDENTIAL_REQUIRED */
     async get(viewer: Viewer | null): Promise<Workspace> {
       const workspace = await findWorkspace(db, requireViewer(viewer).member.workspaceId)
-      if (!workspace) throw new AppError('NOT_FOUND', 'The workspace is gone.')
+      if (!workspace) throw new AppError('NOT_FOUND', 'The workspace no longer exists.')
       return workspace
     },
 

@@ -3,7 +3,7 @@ import type { ConfigSchema, Quota, StorageProvider } from '../../../adapters/con
 import { basePathIn } from '../../auth/access.ts'
 import { authorize, needs } from '../../auth/needs.ts'
 import { root } from '../../auth/path.ts'
-import { grantReach, requireEveryProvider, requireScope } from '../../auth/policy.ts'
+import { grantBasePath, requireEveryProvider, requireScope } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
@@ -103,7 +103,7 @@ export function createProviders(options: {
 
     /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND */
     async get(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
-      return storage.record(grantReach(viewer, id))
+      return storage.record(grantBasePath(viewer, id))
     },
 
     /** Returns the configuration schema to admins only, because defaults and texts can reveal the server's folders. */
@@ -133,7 +133,7 @@ export function createProviders(options: {
 
     /** Returns null if the back end reports no quota, or if the viewer may access only a part of it. @throws UNAVAILABLE, ... */
     async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
-      if (grantReach(viewer, record.id).path !== root) return null
+      if (grantBasePath(viewer, record.id).path !== root) return null
       const provider = await storage.provider(record)
       if (!provider.quota) return null
       return storage.ask(signal, async call => checkQuota(await provider.quota?.(call)))

@@ -169,7 +169,7 @@ export function createLeases(db: Database) {
 }
 
 function locked(): AppError {
-  return new AppError('UPLOAD_LOCKED', 'Another request goes on with this upload: ask with HEAD where it stands.')
+  return new AppError('UPLOAD_LOCKED', 'Another request continues this upload: send HEAD to get its offset.')
 }
 
 /** @throws TOO_MANY_UPLOADS */

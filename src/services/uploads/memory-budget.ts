@@ -35,10 +35,7 @@ export class ChecksumBuffer implements Disposable {
   /** @throws UNAVAILABLE */
   add(bytes: number): void {
     if (waiting + bytes > waitingBytes) {
-      throw new AppError(
-        'UNAVAILABLE',
-        'Too many uploads with checksums are under way: send this one again in a while.',
-      )
+      throw new AppError('UNAVAILABLE', 'Too many uploads with checksums are in progress: try again in a few seconds.')
     }
     this.#bytes += bytes
     waiting += bytes
