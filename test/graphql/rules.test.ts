@@ -97,7 +97,7 @@ t.test('a refusal at any of the locations comes before the resolver', async t =>
   }
 })
 
-t.test('fields of an entry are decided at the entry', async t => {
+t.test('rules of entry fields apply at the path of the entry', async t => {
   const own = ['Entry', 'File', 'Folder'].flatMap(name => {
     const type = schema.getType(name)
     return isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : []
@@ -134,7 +134,7 @@ t.test('a field that takes a path cannot be defined without a rule', async t => 
   t.throws(() => requireLocationRules(another), /Mutation.f takes "input.toPath"/, 'nor with one about another path')
 })
 
-t.test('the schema tells what each field needs', async t => {
+t.test('the description of each field states its rule', async t => {
   const told = (type: string, field: string) => {
     const found = schema.getType(type)
     return isObjectType(found) ? found.getFields()[field]?.description : null

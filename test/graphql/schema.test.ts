@@ -16,7 +16,7 @@ const types = Object.values(schema.getTypeMap()).filter(
   type => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
 )
 
-t.test('the committed print is that of the schema', async t => {
+t.test('the committed schema.graphql matches the schema', async t => {
   const committed = await readFile(new URL('../schema.graphql', import.meta.url), 'utf8')
   t.equal(`${printSchema(schema)}\n`, committed, 'else run: node scripts/print-schema.ts')
 })
@@ -47,7 +47,7 @@ interface Options {
 
 const options = (field: GraphQLField<unknown, unknown>) => field.extensions.pothosOptions as Options
 
-t.test('every field that can be asked for first states its rule', async t => {
+t.test('every root field has a rule', async t => {
   const roots = [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
     Object.values(type?.getFields() ?? {}),
   )
@@ -63,7 +63,7 @@ t.test('every field that can be asked for first states its rule', async t => {
   )
 })
 
-t.test('every field whose resolver reaches further than its parent states its rule', async t => {
+t.test('every field whose resolver uses the context has a rule', async t => {
   const reaching = types
     .filter(type => isObjectType(type) || isInterfaceType(type))
     .flatMap(type => Object.values(type.getFields()).map(field => ({ name: `${type}.${field.name}`, field })))

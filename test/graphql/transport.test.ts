@@ -36,7 +36,7 @@ t.test('/graphql over HTTP', async t => {
     t.notOk('data' in answer.body, 'nothing was executed')
   }
 
-  t.test('the media type is the one that the client prefers', async t => {
+  t.test('the response has the media type that the client prefers', async t => {
     const json = 'application/json; charset=utf-8'
     const response = 'application/graphql-response+json; charset=utf-8'
     const expected: [string, string][] = [
@@ -54,7 +54,7 @@ t.test('/graphql over HTTP', async t => {
       t.equal((await post({ query: '{ __typename }' }, { accept })).type, type, accept)
   })
 
-  t.test('a request that is not well-formed is an HTTP error', async t => {
+  t.test('a malformed request is an HTTP error', async t => {
     const bodies: [string, unknown][] = [
       ['empty', ''],
       ['no JSON', '{ "query'],
@@ -102,7 +102,7 @@ t.test('/graphql over HTTP', async t => {
     }
   })
 
-  t.test('a document or variables that are refused: 200 as application/json, else 400', async t => {
+  t.test('a refused document or variables return 200 as application/json, else 400', async t => {
     const id = '00000000-0000-0000-0000-000000000000'
     const requests: [string, object, string][] = [
       ['syntax', { query: '{' }, 'INVALID_QUERY'],
@@ -196,7 +196,7 @@ t.test('/graphql over HTTP', async t => {
     t.equal((await post({ query: `{ ${unknown} }` })).body.errors?.length, 50, 'so many errors, and no more')
   })
 
-  t.test('what was executed is 200, whatever came of it', async t => {
+  t.test('an executed operation returns 200, even if it fails', async t => {
     const accept = 'application/graphql-response+json'
     const nobody = await post({ query: '{ me { id } }' }, { accept })
     t.match(nobody, {
@@ -246,7 +246,7 @@ t.test('/graphql over HTTP', async t => {
     )
   })
 
-  t.test('a credential that is presented and not good is 401', async t => {
+  t.test('an invalid credential returns 401', async t => {
     for (const bad of ['nonsense', `stw_${'0'.repeat(40)}`, `${token}x`]) {
       const answer = await post({ query: '{ __typename }' }, {}, bad)
       t.match(answer, {
@@ -256,14 +256,14 @@ t.test('/graphql over HTTP', async t => {
     }
   })
 
-  t.test('a body that nobody reads is not waited for once it is answered', async t => {
+  t.test('the server does not wait for an unread body after the response', async t => {
     const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length
     const before = timers()
     for (let n = 0; n < 10; n++) await post('x'.repeat(1_100_000))
     t.ok(timers() < before + 5, `${timers()} timers after ${before}`)
   })
 
-  t.test('GET reads, and changes nothing', async t => {
+  t.test('GET runs queries and refuses mutations', async t => {
     t.match(await get({ query: 'query ($n: Int) { users(first: $n) { nodes { email } } }', variables: '{"n":1}' }), {
       status: 200,
       body: { data: { users: { nodes: [{ email: 'owner@example.org' }] } } },

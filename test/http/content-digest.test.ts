@@ -13,7 +13,7 @@ const others = fc.array(
 )
 const separator = fc.constantFrom(',', ', ', ' , ', '\t,\t')
 
-t.test('the SHA-256 is found among others, the last one where it is repeated', async () => {
+t.test('SHA-256 is found among other algorithms; the last one counts if it is repeated', async () => {
   fc.assert(
     fc.property(others, others, fc.array(digest, { minLength: 1, maxLength: 3 }), separator, (a, b, own, between) => {
       const members = own.map(value => `sha-256=:${value.toString('base64')}:`)
@@ -33,7 +33,7 @@ t.test('other algorithms are ignored', async () => {
   )
 })
 
-t.test('a header that is damaged anywhere never passes for another digest', async () => {
+t.test('a damaged header never parses as another digest', async () => {
   fc.assert(
     fc.property(digest, fc.nat(60), fc.string({ minLength: 1, maxLength: 2 }), (value, at, damage) => {
       const whole = `sha-256=:${value.toString('base64')}:`
@@ -46,7 +46,7 @@ t.test('a header that is damaged anywhere never passes for another digest', asyn
   )
 })
 
-t.test('malformed ones are refused', async t => {
+t.test('malformed headers are refused', async t => {
   const value = Buffer.alloc(32).toString('base64')
   const malformed = [
     '',

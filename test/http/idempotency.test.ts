@@ -48,7 +48,7 @@ async function send(server: HttpServer, { key, path = '/file.txt', body = 'one',
   }
 }
 
-t.test('a repeated upload stores nothing more and is answered the same', async t => {
+t.test('a repeated upload stores nothing and returns the same response', async t => {
   const { server, count } = await start(t)
   await send(server, {})
   t.equal(await count(), 0, 'requests without the header write nothing')
@@ -88,7 +88,7 @@ t.test('a repeated upload stores nothing more and is answered the same', async t
   t.equal((await send(server, { key, path: '/', body: form })).status, 400)
 })
 
-t.test('what failed may be tried again', async t => {
+t.test('a failed upload can be retried with the same key', async t => {
   const { server, count } = await start(t)
   const key = 'again'
   const wrong = { 'content-md5': `${'A'.repeat(22)}==` }
@@ -97,7 +97,7 @@ t.test('what failed may be tried again', async t => {
   t.match(await send(server, { key }), { status: 201, replayed: null })
 })
 
-t.test('of many at once one is stored, and the others are told to wait', async t => {
+t.test('of concurrent uploads with one key, one is stored and the others must wait', async t => {
   const { server, count } = await start(t)
   let go: () => void = () => {}
   const slow = new ReadableStream({
@@ -130,7 +130,7 @@ t.test('of many at once one is stored, and the others are told to wait', async t
   t.equal(await readFile(join(server.folder, 'many.txt'), 'utf8'), 'one')
 })
 
-t.test('keys of servers that died and of days past', async t => {
+t.test('keys of killed servers and expired keys can be used again', async t => {
   const { server, db, count } = await start(t)
   const first = await send(server, { key: 'dead' })
   await sql`update idempotent_uploads set answer = null`.execute(db)

@@ -8,7 +8,7 @@ const list = fc.array(tag, { maxLength: 5 })
 const separator = fc.constantFrom(',', ', ', ' ,', ',,', ' , ,\t')
 const write = ({ opaque, weak }: { opaque: string; weak: boolean }) => `${weak ? 'W/' : ''}"${opaque}"`
 
-t.test('a list of tags names those in it, and weak ones only by weak comparison', async () => {
+t.test('a list matches its tags, and weak tags only by weak comparison', async () => {
   fc.assert(
     fc.property(list, opaque, separator, (tags, own, between) => {
       const header = tags.map(write).join(between)
@@ -19,7 +19,7 @@ t.test('a list of tags names those in it, and weak ones only by weak comparison'
   )
 })
 
-t.test('a malformed list names nothing', async t => {
+t.test('a malformed list matches nothing', async t => {
   for (const header of ['abc', '"abc', 'abc"', 'w/"abc"', 'W/abc', '"abc" "abc"', '"x", abc', '""abc""']) {
     t.equal(namesTag(header, 'abc', 'weak'), false, header)
   }
@@ -28,7 +28,7 @@ t.test('a malformed list names nothing', async t => {
   t.equal(namesTag('"abc"', null, 'weak'), false)
 })
 
-t.test('the three forms of a date are read, and nothing else', async t => {
+t.test('only the three date formats are parsed', async t => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4_000_000_000 }), seconds => {
       const date = new Date(seconds * 1000)

@@ -37,7 +37,9 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
     const length = Number(raw.headers['content-length'] ?? 0)
     const { bodyLimit } = routeOptions
     if (length > bodyLimit) {
-      return done(new AppError('TOO_LARGE', `The body has ${length} bytes; this address takes at most ${bodyLimit}.`))
+      return done(
+        new AppError('TOO_LARGE', `The body has ${length} bytes; this endpoint accepts at most ${bodyLimit}.`),
+      )
     }
     if (!isBodyComing(raw)) return done(null, payload)
     const body = detach(raw)
