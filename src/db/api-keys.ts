@@ -13,7 +13,7 @@ export interface ApiKey {
   displayPrefix: string
   /** As given at creation. */
   scopes: Scope[]
-  /** As given at creation; what its owner reaches today may be less. */
+  /** As given at creation. The owner's current access may be less. */
   access: ProviderAccess
   createdAt: Date
   expiresAt: Date | null
@@ -51,7 +51,7 @@ function toApiKey(row: KeyRow): ApiKey {
   }
 }
 
-/** Null where the owner has `maxActive` keys that can be used; then nothing is inserted. */
+/** Returns null and inserts nothing if the owner already has `maxActive` usable keys. */
 export async function insertApiKey(
   db: Change,
   values: Pick<ApiKey, 'userId' | 'name' | 'displayPrefix' | 'scopes' | 'access' | 'expiresAt'> & {
@@ -89,7 +89,7 @@ export interface OwnedApiKey {
   owner: Member
 }
 
-/** Finds keys with their owners, in one query that is built once: each request with a key needs it. */
+/** Finds keys with their owners. The query is built only once, because every request with a key runs it. */
 export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
   db: Database,
   column: Column,
@@ -114,7 +114,7 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
   }
 }
 
-/** The newest first, those after the key `after`. */
+/** Returns the newest keys first, from behind the key `after`. */
 export async function listApiKeys(
   db: Database,
   owner: KeyOwner,
@@ -156,7 +156,7 @@ export async function renameApiKey(db: Change, id: string, name: string): Promis
   return toApiKey(await query.executeTakeFirstOrThrow())
 }
 
-/** For good: a key that is revoked already keeps its time. */
+/** Revokes a key permanently. A revoked key keeps its time of revocation. */
 export async function revokeApiKey(db: Change, id: string): Promise<ApiKey> {
   const query = db
     .updateTable('api_keys')
@@ -166,7 +166,7 @@ export async function revokeApiKey(db: Change, id: string): Promise<ApiKey> {
   return toApiKey(await query.executeTakeFirstOrThrow())
 }
 
-/** Never moves a time back. */
+/** Updates the time of last use, never to an earlier one. */
 export async function touchApiKeys(db: Database, uses: ReadonlyMap<string, Date>): Promise<void> {
   await sql`
     update api_keys set last_used_at = used.at

@@ -7,9 +7,9 @@ import type { AuditAction, AuditResult, Schema } from './schema.ts'
 
 /** Who did what to what, with which credential, from where, and how it ended; names are as they were then. */
 export interface AuditEvent {
-  /** In the order of time. */
+  /** A UUID of version 7: ids are in order of time. */
   id: string
-  /** Null: the only one that there is. */
+  /** Null: the only workspace. */
   workspaceId: string | null
   at: Date
   action: AuditAction
@@ -25,7 +25,7 @@ export interface AuditEvent {
   requestId: string
   providerId: string | null
   providerName: string | null
-  /** Absolute within the provider; null also where what was given is no path. */
+  /** Absolute within the provider; null also if the request had an invalid path. */
   path: string | null
   toProviderId: string | null
   toProviderName: string | null
@@ -33,17 +33,17 @@ export interface AuditEvent {
   subjectKind: AuditSubjectKind | null
   subjectId: string | null
   bytes: number | null
-  /** How often it happened, where several that are alike were written as one. */
+  /** The number of equal events that this row stands for. */
   count: number
   details: Record<string, unknown>
 }
 
-/** Of `path` and `to_path`, as in the migrations; a literal, so that a query fits the index. */
+/** Characters of `path` and `to_path` in the indexes, as in the migrations. A literal, so that queries match the index. */
 const indexedCharacters = sql.lit(250)
 
 export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'SESSION' | 'WORKSPACE'
 
-/** Both or neither: what is changed, and the event that tells of it. `event` is asked once the work is done. */
+/** Commits a change together with its audit event, or neither. Calls `event` after the work. */
 export function changeWithEvent<T>(
   db: Database,
   work: (change: Change) => Promise<T>,
@@ -57,8 +57,8 @@ export function changeWithEvent<T>(
 }
 
 /**
- * In one statement, which can be repeated; each id at most once. An event that is already there takes the count and the
- * details of one with a higher count. Names of providers that an event does not tell are looked up.
+ * Inserts events in one statement, each id at most once. Safe to repeat: an existing row takes the count and the details of an
+ * event with a higher count. Looks up missing names of providers.
  */
 export async function insertAuditEvents(db: Database, events: readonly AuditEvent[]): Promise<void> {
   const rows = JSON.stringify(events, (_key, value) => (typeof value === 'string' ? storable(value) : value))
@@ -86,17 +86,17 @@ export async function insertAuditEvents(db: Database, events: readonly AuditEven
 export interface AuditFilter {
   userId?: string | undefined
   credentialId?: string | undefined
-  /** An end of what happened; `within` is the path of that end, or a folder above it. */
+  /** Selects events whose source or destination is at `within` or below. */
   place?: { providerId: string; within: StoragePath } | undefined
   action?: AuditAction | undefined
   result?: string | undefined
-  /** From then on. */
+  /** Inclusive. */
   since?: Date | undefined
-  /** Before then. */
+  /** Exclusive. */
   until?: Date | undefined
 }
 
-/** The newest first. */
+/** Returns the newest events first. */
 export async function listAuditEvents(
   db: Database,
   reach: AuditGrant,
@@ -105,7 +105,7 @@ export async function listAuditEvents(
 ): Promise<AuditEvent[]> {
   const { place } = filter
   if (!place) return selectEvents(db, reach, filter, page, null)
-  // Each has an index that has its rows in the order of the page; one query for both has none.
+  // Two queries, because each has an index in the order of the page. A query for both has none.
   const [from, to] = await Promise.all([
     selectEvents(db, reach, filter, page, isAt('provider_id', 'path', place)),
     selectEvents(db, reach, filter, page, isAt('to_provider_id', 'to_path', place)),
@@ -119,7 +119,7 @@ async function selectEvents(
   { workspaceId, access }: AuditGrant,
   { userId, credentialId, action, result, since, until }: AuditFilter,
   { limit, before }: { limit: number; before: string | null },
-  place: Condition | null,
+  place: EventFilter | null,
 ): Promise<AuditEvent[]> {
   let query = db
     .selectFrom('audit_events')
@@ -136,17 +136,17 @@ async function selectEvents(
   if (credentialId !== undefined) query = query.where('credential_id', '=', credentialId)
   if (action !== undefined) query = query.where('action', '=', action)
   if (result !== undefined) query = query.where('result', '=', result as AuditResult)
-  // Said once more in the words of the partial index.
+  // Redundant, but required to match the partial index.
   if (result !== undefined && result !== 'OK') query = query.where('result', '!=', 'OK')
   if (place) query = query.where(place)
   return (await query.execute()).map(toEvent)
 }
 
-type Condition = (eb: ExpressionBuilder<Schema, 'audit_events'>) => Expression<SqlBool>
+type EventFilter = (eb: ExpressionBuilder<Schema, 'audit_events'>) => Expression<SqlBool>
 
-/** Every place that the event names is reached; one that names none is about more than places. */
-function isReached(basePaths: ReadonlyMap<string, StoragePath>): Condition {
-  const isAnyOf = (provider: 'provider_id' | 'to_provider_id', path: 'path' | 'to_path'): Condition => {
+/** Selects events all of whose locations are within the base paths. An event without a location is never selected. */
+function isReached(basePaths: ReadonlyMap<string, StoragePath>): EventFilter {
+  const isAnyOf = (provider: 'provider_id' | 'to_provider_id', path: 'path' | 'to_path'): EventFilter => {
     return eb => eb.or([...basePaths].map(([providerId, within]) => isAt(provider, path, { providerId, within })(eb)))
   }
   return eb =>
@@ -160,14 +160,14 @@ function isReached(basePaths: ReadonlyMap<string, StoragePath>): Condition {
 }
 
 /**
- * As `isWithin`: the columns are compared byte by byte, and "0" follows "/". The indexes hold the first characters of a path,
- * so each comparison comes with one of those; cutting keeps the order.
+ * The SQL of `isWithin`. The columns are compared byte by byte, and "0" follows "/". The indexes contain only the first
+ * characters of a path, so each comparison is repeated on those, which keeps the order.
  */
 function isAt(
   provider: 'provider_id' | 'to_provider_id',
   path: 'path' | 'to_path',
   { providerId, within }: { providerId: string; within: StoragePath },
-): Condition {
+): EventFilter {
   return eb => {
     const isProvider = eb(provider, '=', providerId)
     if (within === root) return isProvider
@@ -186,7 +186,7 @@ function isAt(
   }
 }
 
-/** Some of those that are older; resolves with how many. */
+/** Deletes up to `limit` older events, and returns their number. */
 export async function deleteAuditEventsBefore(db: Database, time: Date, limit: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('audit_events')
@@ -204,7 +204,7 @@ export async function deleteAuditEventsBefore(db: Database, time: Date, limit: n
   return Number(numDeletedRows)
 }
 
-/** PostgreSQL holds neither NUL nor half a surrogate pair. */
+/** Replaces NUL and lone surrogates, which PostgreSQL cannot store. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed()
 }

@@ -1,8 +1,8 @@
 import DataLoader from 'dataloader'
 
 /**
- * Lookups that arrive together share one query: those of one turn of the event loop. Nothing is kept: each lookup is
- * answered by a query that began after it was asked.
+ * Combines the lookups of one turn of the event loop into one query. Caches nothing: the query of each lookup begins after the
+ * lookup.
  */
 export function batched<Key, Value>(
   query: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Value>>,

@@ -5,13 +5,13 @@ import type { Schema } from './schema.ts'
 export type Database = Kysely<Schema>
 
 declare const withItsEvent: unique symbol
-/** A transaction that the audit log's event of what it changes is written in, too: see `changeWithEvent`. */
+/** A transaction that also writes the audit event of its change: see `changeWithEvent`. */
 export type Change = Database & { readonly [withItsEvent]: true }
 
 export type Connection = { connectionString: string } | { host: string; port: number; user: string; database: string }
 
 export interface DatabaseOptions {
-  /** Connections at most. */
+  /** The maximum number of connections. */
   max?: number
   /** A connection broke while idle; the pool replaces it. */
   onError?: (error: Error) => void
@@ -27,7 +27,7 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
     application_name: 'stowage',
   })
   pool.on('error', options.onError ?? (() => {}))
-  // One that breaks at work says so to its query; that nobody listens beside would end the process.
+  // The failed query reports a broken connection. Without a listener, the event would end the process.
   pool.on('connect', client => client.on('error', () => {}))
   return new Kysely<Schema>({
     dialect: new PostgresDialect({ pool }),

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from './client.ts'
 
-/** Times are the database's, so that the clocks of replicas do not matter. */
+/** Uses the clock of the database, because the clocks of replicas differ. */
 const hold = sql<Date>`now() + interval '60 seconds'`
 
 export interface UploadKey {
@@ -10,23 +10,23 @@ export interface UploadKey {
   keyHash: Buffer
 }
 
-export interface UploadRecord {
+export interface IdempotentUpload {
   fingerprint: Buffer
-  /** Of whoever works on it; another one took over where it is another. */
+  /** The id of the attempt that has the key. A different id means that another attempt took over. */
   attempt: string
-  /** Null while it is under way. */
+  /** Null until the upload is complete. */
   answer: object | null
 }
 
 /**
- * Takes the key for an attempt: where nobody has it, where it is older than a day, or where whoever held it has not been
- * heard of for a minute and the request is the same. Resolves with who has it now.
+ * Claims the key for an attempt. Succeeds if the key is new or older than a day, or if the request is the same and the previous
+ * attempt was not renewed for a minute. Returns the attempt that has the key now.
  */
 export async function claimUpload(
   db: Database,
   key: UploadKey,
   { fingerprint, attempt }: { fingerprint: Buffer; attempt: string },
-): Promise<UploadRecord> {
+): Promise<IdempotentUpload> {
   const taken = await db
     .insertInto('idempotent_uploads')
     .values({ credential_id: key.credentialId, key_hash: key.keyHash, fingerprint, attempt, held_until: hold })
@@ -51,23 +51,23 @@ export async function claimUpload(
   const row = await at(db.selectFrom('idempotent_uploads'), key)
     .select(['fingerprint', 'attempt', 'answer'])
     .executeTakeFirst()
-  // Given up in this very instant: whoever asks again gets it.
+  // The key was released meanwhile: a retry of the client claims it.
   return row ?? { fingerprint, attempt: '', answer: null }
 }
 
-/** Once every some seconds: it is still being worked on. */
-export async function holdUpload(db: Database, key: UploadKey, attempt: string): Promise<void> {
+/** Renews the claim. Call this every few seconds. */
+export async function renewUpload(db: Database, key: UploadKey, attempt: string): Promise<void> {
   await at(db.updateTable('idempotent_uploads'), key).set({ held_until: hold }).where('attempt', '=', attempt).execute()
 }
 
-export async function answerUpload(db: Database, key: UploadKey, attempt: string, answer: object): Promise<void> {
+export async function storeUploadResponse(db: Database, key: UploadKey, attempt: string, answer: object): Promise<void> {
   await at(db.updateTable('idempotent_uploads'), key)
     .set({ answer: JSON.stringify(answer) })
     .where('attempt', '=', attempt)
     .execute()
 }
 
-export async function giveUpUpload(db: Database, key: UploadKey, attempt: string): Promise<void> {
+export async function releaseUpload(db: Database, key: UploadKey, attempt: string): Promise<void> {
   await at(db.deleteFrom('idempotent_uploads'), key).where('attempt', '=', attempt).execute()
 }
 

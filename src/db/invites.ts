@@ -10,9 +10,9 @@ export interface Invite {
   workspaceId: string
   role: Role
   access: ProviderAccess
-  /** Null where that person is a member no more. */
+  /** Null if that person is no longer a member. */
   createdBy: string | null
-  /** Null where a session made it. */
+  /** Null if it was created with a session. */
   apiKeyId: string | null
   createdAt: Date
   expiresAt: Date
@@ -70,7 +70,7 @@ export async function insertInvite(
   return id
 }
 
-/** Marks it used; null where it is unknown, expired or used already. */
+/** Marks an invite as used. Returns null if it is unknown, expired or already used. */
 export async function redeemInvite(db: Change, tokenHash: Buffer): Promise<Invite | null> {
   const now = new Date()
   const row = await db
@@ -85,8 +85,8 @@ export async function redeemInvite(db: Change, tokenHash: Buffer): Promise<Invit
 }
 
 /**
- * Neither used nor expired, of these roles and with nothing beyond `within`, the newest first. What NONE is limited to
- * makes no difference: that role reaches nothing.
+ * Returns open invites with these roles and no access beyond `within`, the newest first. The access of an invite with the role
+ * NONE is ignored, because that role permits nothing.
  */
 export async function listOpenInvites(
   db: Database,
@@ -107,7 +107,7 @@ export async function listOpenInvites(
   return (await query.execute()).map(toInvite)
 }
 
-/** As `containsAccess`. */
+/** The SQL of `containsAccess`. */
 function isWithin(basePaths: Extract<ProviderAccess, { all: false }>['basePaths']) {
   const providers = [...basePaths.keys()]
   const tops = [...basePaths.values()].map(formatPath)
@@ -121,7 +121,7 @@ function isWithin(basePaths: Extract<ProviderAccess, { all: false }>['basePaths'
           and (own.top = '/' or own.top = given."basePath" or starts_with(given."basePath", own.top || '/')))))`
 }
 
-/** Until the end of the transaction nobody uses it; null where it is unknown, expired or used already. */
+/** Locks an invite until the end of the transaction. Returns null if it is unknown, expired or already used. */
 export async function lockOpenInvite(db: Change, workspaceId: string, id: string): Promise<Invite | null> {
   const row = await db
     .selectFrom('invites')

@@ -8,7 +8,7 @@ const leaseSeconds = 30
 /** Milliseconds between renewals. */
 export const renewalInterval = (leaseSeconds * 1000) / 5
 
-/** Takes the keys that no other holder has, in one statement; resolves with those, in hex. */
+/** Takes the keys that no other holder has, in one statement. Returns those keys, in hex. */
 export async function takeLocks(db: Database, keys: readonly Buffer[], holder: string): Promise<Set<string>> {
   const { rows } = await sql<{ key: Buffer }>`
     insert into locks as old (key, holder, ends_at)
@@ -35,7 +35,7 @@ export async function releaseLocks(db: Database, keys: readonly Buffer[], holder
     )`.execute(db)
 }
 
-/** Deletes what killed holders left. */
+/** Deletes the expired locks of killed holders. */
 export async function deleteEndedLocks(db: Database): Promise<void> {
   const ended = db.selectFrom('locks').select('key').where('ends_at', '<=', sql<Date>`now()`)
   await db.deleteFrom('locks').where('key', 'in', ended.forUpdate().skipLocked()).execute()

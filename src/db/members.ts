@@ -68,14 +68,14 @@ export async function findMemberships(db: Database, userId: string): Promise<Mem
   return rows.map(toMember)
 }
 
-/** A place in the order of joining. */
+/** A position in the order of joining. */
 export interface Joined {
-  /** To the millisecond, as the column is. */
+  /** The column also has a precision of milliseconds. */
   at: Date
   userId: string
 }
 
-/** In the order of joining, behind `after`; who that was need not be a member any more. */
+/** Returns members in the order of joining, from behind `after`, even if that person is no longer a member. */
 export async function listMembers(
   db: Database,
   workspaceId: string,
@@ -98,8 +98,7 @@ export async function listMembers(
 }
 
 /**
- * Until the end of the transaction no other one gets past this for the same member: what is counted after it, and what is
- * added to it, cannot exceed a limit together.
+ * Locks a member until the end of the transaction, so that concurrent transactions cannot exceed a limit that each one checks.
  */
 export async function lockMember(
   db: Database,
@@ -128,7 +127,7 @@ export async function updateMember(
     .execute()
 }
 
-/** Their sessions and keys go with the row. */
+/** Deletes a member. The database also deletes their sessions and keys. */
 export async function deleteMember(db: Change, workspaceId: string, userId: string): Promise<void> {
   await db.deleteFrom('members').where('workspace_id', '=', workspaceId).where('user_id', '=', userId).execute()
 }

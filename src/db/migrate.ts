@@ -11,7 +11,7 @@ export class MigrationError extends StartError {
 const folder = new URL('../../migrations/', import.meta.url)
 const oldestServer = 14
 
-/** Named by date and time, so that their order is that of the names; frozen once released. */
+/** Migrations have the names of their files, which begin with date and time. They never change after a release. */
 const provider: MigrationProvider = {
   async getMigrations() {
     const migrations: Record<string, Migration> = {}
@@ -24,9 +24,9 @@ const provider: MigrationProvider = {
 }
 
 /**
- * Brings the database to the newest version. Replicas that start at once wait for one another on an advisory lock
- * (Kysely's PostgreSQL adapter takes it), and one of them migrates.
- * @throws MigrationError where the server is too old or the database is newer than this program
+ * Migrates the database to the newest version. If several replicas start at once, one of them migrates and the others wait for
+ * an advisory lock, which Kysely's PostgreSQL adapter takes.
+ * @throws MigrationError if the server is too old or the database is newer than this program
  */
 export async function migrate(db: Database): Promise<void> {
   await checkServer(db)
@@ -42,7 +42,7 @@ export async function migrate(db: Database): Promise<void> {
   if (error) throw new MigrationError(`The database could not be migrated: ${describe(error)}.`, { cause: error })
 }
 
-/** True where nothing is left to migrate. */
+/** Returns whether all migrations are applied. */
 export async function isMigrated(db: Database): Promise<boolean> {
   const applied = new Set(await appliedMigrations(db))
   return Object.keys(await provider.getMigrations()).every(name => applied.has(name))

@@ -2,12 +2,12 @@ import type { Selectable } from 'kysely'
 import type { Change, Database } from './client.ts'
 import type { Schema } from './schema.ts'
 
-/** A consent that was asked for and has not come back yet. */
+/** A request for consent that the vendor has not answered yet. */
 export interface OAuthState {
   providerId: string
   workspaceId: string
   userId: string
-  /** What only this server may know of it. */
+  /** The encrypted secrets of the request. */
   sealed: Buffer
 }
 
@@ -28,13 +28,13 @@ export async function insertOAuthState(
     .execute()
 }
 
-/** Null where it is unknown, used or expired. */
+/** Returns null if the state is unknown, used or expired. */
 export async function findOAuthState(db: Database, stateHash: Buffer): Promise<OAuthState | null> {
   const row = await db.selectFrom('oauth_states').where('state_hash', '=', stateHash).selectAll().executeTakeFirst()
   return row ? toOAuthState(row) : null
 }
 
-/** Single use: it is gone with this call. Null where it is unknown, used or expired. */
+/** Deletes and returns a state, so that it is used only once. Returns null if it is unknown, used or expired. */
 export async function takeOAuthState(db: Database, stateHash: Buffer): Promise<OAuthState | null> {
   const row = await db.deleteFrom('oauth_states').where('state_hash', '=', stateHash).returningAll().executeTakeFirst()
   return row ? toOAuthState(row) : null

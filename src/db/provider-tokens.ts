@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import type { Database } from './client.ts'
 
 export interface StoredTokens {
-  /** Never twice the same, so it also tells whether they were replaced. */
+  /** Each encryption differs, so a changed value shows that the tokens were replaced. */
   sealed: Buffer
-  /** Of the access token. */
+  /** The expiry of the access token. */
   expiresAt: Date
 }
 
@@ -17,7 +17,7 @@ export async function findProviderTokens(db: Database, providerId: string): Prom
   return row ? { sealed: row.sealed, expiresAt: row.expires_at } : null
 }
 
-/** In place of any that are there, also of those that are being refreshed. */
+/** Replaces the stored tokens, even during a refresh. */
 export async function putProviderTokens(db: Database, providerId: string, tokens: StoredTokens): Promise<void> {
   const values = { sealed: tokens.sealed, expires_at: tokens.expiresAt, refreshing_until: null }
   await db
@@ -32,8 +32,8 @@ export async function deleteProviderTokens(db: Database, providerId: string): Pr
 }
 
 /**
- * The right to refresh these tokens, for `lease` milliseconds. False where another server has it, or where they were
- * replaced meanwhile.
+ * Claims the refresh of these tokens for `lease` milliseconds. Returns false if another server has the claim or the tokens were
+ * replaced.
  */
 export async function claimRefresh(db: Database, providerId: string, sealed: Buffer, lease: number): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -46,7 +46,7 @@ export async function claimRefresh(db: Database, providerId: string, sealed: Buf
   return numUpdatedRows > 0n
 }
 
-/** Ends a refresh; without `fresh` nothing came of it. False where the tokens were replaced meanwhile, and stay so. */
+/** Ends a refresh, which failed if `fresh` is missing. Returns false and stores nothing if the tokens were replaced meanwhile. */
 export async function endRefresh(
   db: Database,
   providerId: string,

@@ -41,7 +41,7 @@ export async function insertProvider(db: Change, values: ProviderValues): Promis
   return toProvider(row)
 }
 
-/** The oldest first. */
+/** Returns the oldest providers first. */
 export async function listProviders(db: Database, workspaceId: string): Promise<ProviderRecord[]> {
   const rows = await db
     .selectFrom('providers')
@@ -53,14 +53,13 @@ export async function listProviders(db: Database, workspaceId: string): Promise<
   return rows.map(toProvider)
 }
 
-/** In no order, those that exist. */
+/** Returns the existing ones of these providers, in no particular order. */
 export async function findProviders(db: Database, ids: readonly string[]): Promise<ProviderRecord[]> {
   return (await db.selectFrom('providers').selectAll().where('id', 'in', ids).execute()).map(toProvider)
 }
 
 /**
- * A new version, so that what was opened is not used again. Only where the row still is of `version`; null where it was
- * changed or removed meanwhile.
+ * Updates a provider and increments its version, so that servers open it again. Returns null if the row no longer has `version`.
  */
 export async function updateProvider(
   db: Change,
@@ -90,7 +89,7 @@ export async function renameProvider(db: Change, id: string, name: string): Prom
   return row ? toProvider(row) : null
 }
 
-/** Of the version that was asked; what is known of another one says nothing of this one. */
+/** Sets the status only if the row still has the version that was checked. */
 export async function setProviderStatus(
   db: Database,
   of: Pick<ProviderRecord, 'id' | 'version'>,

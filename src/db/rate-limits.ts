@@ -5,18 +5,18 @@ import type { Database } from './client.ts'
 export interface Hits {
   key: Buffer
   hits: number
-  /** Milliseconds that the window lasts; longer than none that is open already. */
+  /** Length of the window in milliseconds. Does not extend an open window. */
   window: number
 }
 
 export interface Total {
-  /** In this window, those just added included. */
+  /** The hits in this window, with those just added. */
   hits: number
   /** Milliseconds until the window ends. */
   remaining: number
 }
 
-/** In one statement; each key at most once. The totals are in the order of `added`. */
+/** Adds hits in one statement, each key at most once. Returns the totals in the order of `added`. */
 export async function addHits(db: Database, added: readonly Hits[]): Promise<Total[]> {
   const { rows } = await sql<Total & { key: Buffer }>`
     insert into rate_limits as old (key, hits, ends_at)
@@ -51,6 +51,6 @@ export async function hasHits(db: Database, key: Buffer): Promise<boolean> {
 
 export async function deleteEndedRateLimits(db: Database): Promise<void> {
   const ended = db.selectFrom('rate_limits').select('key').where('ends_at', '<=', sql<Date>`now()`)
-  // Never waits for whoever counts, as they never wait for one another in a circle.
+  // Skips locked rows, so that it cannot deadlock with `addHits`.
   await db.deleteFrom('rate_limits').where('key', 'in', ended.forUpdate().skipLocked()).execute()
 }

@@ -10,7 +10,7 @@ export type Registration = (typeof registrations)[number]
 export const providerStatuses = ['CONNECTED', 'NEEDS_AUTHORIZATION', 'NEEDS_RECONNECT', 'UNAVAILABLE'] as const
 export type ProviderStatus = (typeof providerStatuses)[number]
 
-/** What the audit log tells of. READ is written only where reading was refused. */
+/** The actions in the audit log. READ is written only for refused reads. */
 export const auditActions = [
   'REGISTER',
   'LOGIN',
@@ -42,7 +42,7 @@ export const auditActions = [
   'READ',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
-/** CUT: the connection ended before all of it was through. */
+/** CUT: the connection ended before the transfer was complete. */
 export type AuditResult = 'OK' | 'CUT' | Reason
 
 export interface Schema {
@@ -63,7 +63,7 @@ export interface Schema {
   upload_chunks: UploadChunkTable
 }
 
-/** Made once, by the database, where nobody says otherwise. */
+/** Set by the database by default, and never updated. */
 type CreatedAt = ColumnType<Date, Date | undefined, never>
 type Json<T extends object> = JSONColumnType<T>
 
@@ -76,9 +76,9 @@ interface WorkspaceTable {
 
 interface UserTable {
   id: Generated<string>
-  /** As typed. */
+  /** As the person typed it. */
   email: string
-  /** What makes an email unique: see `emailKey`. */
+  /** Unique: see `emailKey`. */
   email_key: string
   name: string | null
   /** argon2id in PHC string format. */
@@ -127,7 +127,7 @@ interface InviteTable {
   role: Role
   provider_access: Json<StoredAccess>
   created_by: string | null
-  /** Where a key made it. */
+  /** Set if a key created the invite. */
   api_key_id: string | null
   created_at: CreatedAt
   expires_at: Date
@@ -142,11 +142,11 @@ interface ProviderTable {
   name: string
   /** Without secrets. */
   config: Json<Record<string, unknown>>
-  /** The secret properties of the configuration as sealed JSON; null where there are none. */
+  /** The secret properties of the configuration, as encrypted JSON; null if it has none. */
   secrets: Buffer | null
   status: ProviderStatus
   status_reason: string | null
-  /** Grows with each change of the configuration: an opened back end of an older one is not used again. */
+  /** Increases with each change of the configuration. Servers do not reuse a provider opened with an older version. */
   version: Generated<number>
   created_at: CreatedAt
 }
@@ -165,15 +165,15 @@ interface ProviderTokenTable {
   provider_id: string
   sealed: Buffer
   expires_at: Date
-  /** Until then one server asks the vendor for new ones, and all others wait. */
+  /** Until this time one server refreshes the tokens, and the others wait. */
   refreshing_until: Date | null
 }
 
 interface RateLimitTable {
-  /** SHA-256 of what is counted. */
+  /** SHA-256 of the rule and its subject. */
   key: Buffer
   hits: number
-  /** Of the window in which they are counted. */
+  /** The end of the window. */
   ends_at: Date
 }
 
@@ -182,12 +182,12 @@ interface LockTable {
   key: Buffer
   /** The server process that has it. */
   holder: string
-  /** Unless it is renewed. */
+  /** The expiry without renewal. */
   ends_at: Date
 }
 
 interface AuditEventTable {
-  /** Of version 7: in the order of time. */
+  /** A UUID of version 7: ids are in order of time. */
   id: string
   workspace_id: string
   at: Date
@@ -209,39 +209,39 @@ interface AuditEventTable {
   to_path: string | null
   subject_kind: string | null
   subject_id: string | null
-  /** A bigint, which pg gives as text. */
+  /** A bigint, which pg returns as text. */
   bytes: string | null
   count: Generated<number>
   details: Json<Record<string, unknown>>
 }
 
 interface IdempotentUploadTable {
-  /** Of the session or the API key. */
+  /** The id of the session or the API key. */
   credential_id: string
   /** SHA-256. */
   key_hash: Buffer
   fingerprint: Buffer
-  /** Of whoever works on it. */
+  /** The id of the attempt that has the key. */
   attempt: string
-  /** Until then nobody else takes it over. */
+  /** No other attempt can take over before this time. */
   held_until: Date
-  /** Null while it is under way. */
+  /** Null until the upload is complete. */
   answer: ColumnType<object | null, string | null | undefined, string | null>
   created_at: ColumnType<Date, Date | undefined, Date>
 }
 
-/** As PostgreSQL's driver hands a `bigint` out, as text, and takes it. */
+/** A `bigint`, which the driver returns as text and accepts as a number. */
 type Bytes = ColumnType<string, number | undefined, number>
 
 interface UploadTable {
   id: string
   workspace_id: string
-  /** Without a foreign key: what the back end holds has to be given up before the row may go. The same for credentials. */
+  /** No foreign key, as for credentials: the row must stay until the back end has freed what the upload holds. */
   user_id: string
   credential_kind: 'SESSION' | 'API_KEY'
   credential_id: string
   provider_id: string
-  /** Where the file goes, with RENAME the free name that was found. */
+  /** The destination of the file; with RENAME, the free name that was found. */
   path: string
   conflict: 'FAIL' | 'REPLACE' | 'RENAME'
   /** No other upload may choose the same path. */
@@ -249,18 +249,18 @@ interface UploadTable {
   mime_type: string | null
   /** As the client sent it. */
   metadata: string
-  /** Null as long as the client has not told. */
+  /** Null until the client sends it. */
   size: ColumnType<string | null, number | null, number>
-  /** Bytes that are kept and have been acknowledged: `appended` at the back end, the rest in `upload_chunks`. */
+  /** Bytes stored and acknowledged: `appended` of them at the back end, the rest in `upload_chunks`. */
   received: Bytes
   appended: Bytes
-  /** Bytes that are appended at once. */
+  /** Bytes per append. */
   block: ColumnType<string, number, number>
-  /** The adapter's, sealed; null before the first append. */
+  /** The adapter's encrypted state; null before the first append. */
   state: Buffer | null
-  /** Making the file visible has begun; whether it was done is not known. */
+  /** The completion has begun, and its result is unknown. */
   finishing: Generated<boolean>
-  /** Null until the file is there. */
+  /** Null until the upload is complete. */
   stored_path: string | null
   created_at: CreatedAt
   touched_at: ColumnType<Date, Date | undefined, Date>
@@ -273,7 +273,7 @@ interface UploadTable {
 
 interface UploadChunkTable {
   upload_id: string
-  /** Of its first byte in the file. */
+  /** The offset of the first byte in the file. */
   position: ColumnType<string, number, number>
   bytes: Buffer
 }

@@ -1,4 +1,4 @@
-/** Everything that is stored encrypted, for a rotation of the secret. */
+/** Finds and recolumns all encrypted values, for a rotation of the secret. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { SealedKind } from '../auth/secrets.ts'
 import type { Database } from './client.ts'
@@ -6,22 +6,22 @@ import type { Database } from './client.ts'
 /** One encrypted value. */
 export interface SealedValue {
   kind: SealedKind
-  /** Of its row, as text. */
+  /** The id of its row, as text. */
   id: string
   sealed: Buffer
 }
 
-interface Place {
+interface SealedColumn {
   table: string
   column: string
   /** The row's id as text. */
   id: RawBuilder<string>
   isRow(id: string): RawBuilder<SqlBool>
-  /** False while somebody compares the value to write the next one: then it must stay as it is. */
+  /** False during a refresh, which compares the value and must find it unchanged. */
   isFree?: RawBuilder<SqlBool>
 }
 
-const places: Record<SealedKind, Place> = {
+const columns: Record<SealedKind, SealedColumn> = {
   provider: { table: 'providers', column: 'secrets', id: sql`id::text`, isRow: id => sql`id = ${id}` },
   tokens: {
     table: 'provider_tokens',
@@ -39,18 +39,18 @@ const places: Record<SealedKind, Place> = {
   upload: { table: 'uploads', column: 'state', id: sql`id`, isRow: id => sql`id = ${id}` },
 }
 
-export const sealedKinds = Object.keys(places) as SealedKind[]
-/** `table.column` of each. */
-export const sealedColumns = Object.values(places).map(({ table, column }) => `${table}.${column}`)
+export const sealedKinds = Object.keys(columns) as SealedKind[]
+/** Each as `table.column`. */
+export const sealedColumns = Object.values(columns).map(({ table, column }) => `${table}.${column}`)
 
-/** Values whose first bytes are not `keyId`, in the order of their ids, behind the id `after`. */
+/** Returns values whose first bytes are not `keyId`, in the order of their ids, from behind the id `after`. */
 export async function findSealedOtherwise(
   db: Database,
   kind: SealedKind,
   keyId: Buffer,
   { after, limit }: { after: string; limit: number },
 ): Promise<SealedValue[]> {
-  const { table, column, id } = places[kind]
+  const { table, column, id } = columns[kind]
   const { rows } = await sql<{ id: string; sealed: Buffer }>`
     select ${id} as id, ${sql.ref(column)} as sealed from ${sql.table(table)}
     where substring(${sql.ref(column)} from 1 for ${keyId.length}::int) <> ${keyId} and ${id} > ${after}
@@ -58,9 +58,9 @@ export async function findSealedOtherwise(
   return rows.map(row => ({ kind, ...row }))
 }
 
-/** Puts `fresh` in its place; false if the value was changed meanwhile or may not change now. */
+/** Replaces the value with `fresh`. Returns false if it was changed meanwhile or must not change now. */
 export async function replaceSealed(db: Database, { kind, id, sealed }: SealedValue, fresh: Buffer): Promise<boolean> {
-  const { table, column, isRow, isFree } = places[kind]
+  const { table, column, isRow, isFree } = columns[kind]
   const { numAffectedRows = 0n } = await sql`
     update ${sql.table(table)} set ${sql.ref(column)} = ${fresh}
     where ${isRow(id)} and ${sql.ref(column)} = ${sealed} and ${isFree ?? sql`true`}`.execute(db)

@@ -11,8 +11,8 @@ export interface Session {
 }
 
 /**
- * The id of the new session; null where the password is no longer the one that was shown. Until this is committed the
- * password cannot be changed, and who changes it then ends this session, too.
+ * Inserts a session and returns its id, or null if the password was changed since it was verified. Blocks a change of the
+ * password until the commit. A later change then ends this session, too.
  */
 export async function insertSession(
   db: Change,
@@ -39,7 +39,7 @@ export async function insertSession(
   return row?.id ?? null
 }
 
-/** Finds sessions with their members, in one query that is built once: each request with a session needs it. */
+/** Finds sessions with their members. The query is built only once, because every request with a session runs it. */
 export function prepareSessions(db: Database): (ids: readonly string[]) => Promise<Session[]> {
   const query = db
     .selectFrom('sessions')
@@ -65,7 +65,7 @@ export function prepareSessions(db: Database): (ids: readonly string[]) => Promi
   }
 }
 
-/** Those that can still be used, the newest first. */
+/** Returns the active sessions, the newest first. */
 export async function listSessions(
   db: Database,
   { userId, workspaceId, limit }: { userId: string; workspaceId: string; limit: number },
@@ -84,7 +84,7 @@ export async function listSessions(
   return rows.map(row => ({ id: row.id, createdAt: row.created_at, expiresAt: row.expires_at }))
 }
 
-/** False where the person has no such session that can still be used. */
+/** Returns false if the person has no such active session. */
 export async function revokeSessionOf(db: Change, userId: string, id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('sessions')
@@ -116,7 +116,7 @@ export async function revokeOtherSessions(db: Change, userId: string, keptId: st
     .execute()
 }
 
-/** Rows that no token can name any more. */
+/** Deletes expired sessions. */
 export async function deleteSessionsExpiredBefore(db: Database, time: Date): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at', '<', time).execute()
 }

@@ -1,4 +1,4 @@
-/** Uploads that come in several requests, with the lease that lets one request at a time work on one. */
+/** Uploads over several requests. A lease lets one request at a time write to an upload. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import { type Database, isUniqueViolation } from './client.ts'
 import { lockMember } from './members.ts'
@@ -16,7 +16,7 @@ export interface UploadRecord {
   conflict: 'FAIL' | 'REPLACE' | 'RENAME'
   mimeType: string | null
   metadata: string
-  /** Bytes; null while the client has not told. */
+  /** Bytes; null until the client sends it. */
   size: number | null
   received: number
   appended: number
@@ -44,44 +44,44 @@ export type NewUpload = Pick<
   | 'block'
 >
 
-/** Seconds that a lease holds without being renewed: so long nobody can go on after the server of its holder was killed. */
+/** Seconds until a lease expires without renewal. After the server of its holder is killed, the upload is locked this long. */
 const leaseSeconds = 12
-/** Hours after the last byte. */
+/** Hours from the last byte to the expiry. */
 const lifetimeHours = 24
-/** Minutes for which an upload that stands still keeps its name from others. */
+/** Minutes without progress for which an upload reserves its path. */
 const reservationMinutes = 10
 
-/** What tells writes in one request from uploads that can be resumed, none of which has so short a block. */
+/** Marks writes in one request. Resumable uploads have longer blocks. */
 const noBlock = 1
 
-/** Minutes without a sign of life after which a write in one request counts as that of a killed server. */
+/** Minutes without renewal after which a write in one request counts as orphaned by a killed server. */
 const unfinishedMinutes = 10
 
-/** Days for which a back end that does not answer is asked to free what an expired upload holds. */
-const givingUpDays = 7
+/** Days for which the sweep retries to free what an expired upload holds at its back end. */
+const sweepRetryDays = 7
 
-/** Of a row: what is held while it is read. */
+/** Bytes per row, which bounds the memory of a read. */
 const chunkBytes = 1024 * 1024
 
 const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
-const nobodyAtWork = sql<SqlBool>`(lease_id is null or lease_until < now())`
+const isUnleased = sql<SqlBool>`(lease_id is null or lease_until < now())`
 const unfinishedEnd = sql<Date>`now() + make_interval(mins => ${unfinishedMinutes})`
 const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
 
-/** One that a credential announced in just these words and sent nothing to: it seems not to have had the answer. */
-function unheard({ credentialKind, credentialId, metadata, size }: NewUpload) {
+/** Matches an empty upload that the same credential created with the same metadata: the client seems to have lost the response. */
+function isLostCreation({ credentialKind, credentialId, metadata, size }: NewUpload) {
   return sql<SqlBool>`(credential_kind = ${credentialKind} and credential_id = ${credentialId} and metadata = ${metadata}
-    and size is not distinct from ${size}::bigint and received = 0 and not finishing and ${nobodyAtWork})`
+    and size is not distinct from ${size}::bigint and received = 0 and not finishing and ${isUnleased})`
 }
 
-/** What the unfinished uploads of one member may be together. */
+/** The limits for all unfinished uploads of one member together. */
 export interface UploadLimits {
   uploads: number
-  /** Held in `upload_chunks`. */
+  /** Bytes in `upload_chunks`. */
   bytes: number
 }
 
-/** Nothing was written, as it would exceed this limit. */
+/** The write was rejected because it would exceed this limit. */
 export class LimitExceeded extends Error {
   readonly limit: keyof UploadLimits
 
@@ -91,7 +91,7 @@ export class LimitExceeded extends Error {
   }
 }
 
-/** Null where another upload that is under way has the name. @throws LimitExceeded */
+/** Returns null if another active upload has reserved the path. @throws LimitExceeded */
 export async function insertUpload(
   db: Database,
   values: NewUpload,
@@ -107,7 +107,7 @@ export async function insertUpload(
       .where(sql<SqlBool>`md5(path) = md5(${values.path})`)
       .where('reserves', '=', true)
       .where(({ or }) =>
-        or([sql<SqlBool>`touched_at < now() - make_interval(mins => ${reservationMinutes})`, unheard(values)]),
+        or([sql<SqlBool>`touched_at < now() - make_interval(mins => ${reservationMinutes})`, isLostCreation(values)]),
       )
       .execute()
   }
@@ -147,7 +147,7 @@ export async function insertUpload(
   }
 }
 
-/** What a write in one request holds at a back end: nobody goes on with it, and without being renewed it soon expires. */
+/** Records what a write in one request holds at a back end. The row cannot be resumed, and expires soon without renewal. */
 export async function insertUnfinishedWrite(
   db: Database,
   values: Pick<
@@ -166,7 +166,7 @@ export async function insertUnfinishedWrite(
       credential_id: values.credentialId,
       provider_id: values.providerId,
       path: values.path,
-      // The write has its own way to take the name.
+      // The write itself ensures that the path is free.
       conflict: 'REPLACE',
       reserves: false,
       metadata: '',
@@ -179,7 +179,7 @@ export async function insertUnfinishedWrite(
     .execute()
 }
 
-/** @param sealedState in place of the one that is there */
+/** @param sealedState replaces the stored one */
 export async function renewUnfinishedWrite(
   db: Database,
   id: string,
@@ -194,7 +194,7 @@ export async function renewUnfinishedWrite(
     .execute()
 }
 
-/** How many uploads of a user can be resumed, and how many of their bytes are kept in the database. */
+/** Counts a user's resumable uploads, and their bytes in the database. */
 async function countUploads(
   db: Database,
   owner: Pick<UploadRecord, 'workspaceId' | 'userId'>,
@@ -211,7 +211,7 @@ async function countUploads(
   return { count: Number(count), bytes: Number(bytes ?? 0) }
 }
 
-/** Of this credential, if it has not expired. */
+/** Finds an upload of this credential that has not expired. */
 export async function findUpload(
   db: Database,
   id: string,
@@ -228,18 +228,18 @@ export async function findUpload(
   return row ? toUpload(row) : null
 }
 
-/** The upload of an empty file that a credential has announced in just these words, where nobody saw its end. */
+/** Finds an upload of an empty file by the same credential with the same metadata whose completion is unknown. */
 export async function findFinishingEmpty(
   db: Database,
-  announced: Pick<UploadRecord, 'providerId' | 'metadata' | 'credentialKind' | 'credentialId'>,
+  created: Pick<UploadRecord, 'providerId' | 'metadata' | 'credentialKind' | 'credentialId'>,
 ): Promise<UploadRecord | null> {
   const row = await db
     .selectFrom('uploads')
     .selectAll()
-    .where('credential_kind', '=', announced.credentialKind)
-    .where('credential_id', '=', announced.credentialId)
-    .where('provider_id', '=', announced.providerId)
-    .where('metadata', '=', announced.metadata)
+    .where('credential_kind', '=', created.credentialKind)
+    .where('credential_id', '=', created.credentialId)
+    .where('provider_id', '=', created.providerId)
+    .where('metadata', '=', created.metadata)
     .where('size', '=', '0')
     .where('finishing', '=', true)
     .where('stored_path', 'is', null)
@@ -249,13 +249,13 @@ export async function findFinishingEmpty(
   return row ? toUpload(row) : null
 }
 
-/** Null where another has the lease, who is told that it is wanted, or where the upload is gone. */
+/** Returns null if the upload is missing, or if another request has the lease, which is then marked as wanted. */
 export async function takeLease(db: Database, id: string, lease: string): Promise<UploadRecord | null> {
   const row = await db
     .updateTable('uploads')
     .set({ lease_id: lease, lease_until: leaseEnd, lease_wanted: false })
     .where('id', '=', id)
-    .where(nobodyAtWork)
+    .where(isUnleased)
     .returningAll()
     .executeTakeFirst()
   if (row) return toUpload(row)
@@ -270,9 +270,8 @@ export async function takeLease(db: Database, id: string, lease: string): Promis
 }
 
 /**
- * Tells all who work on resumable uploads to a provider that their leases are wanted; resolves with the ids of all
- * uploads but `except`, whether or not anybody works on them.
- * A write in one request ends, and frees what it holds, as soon as its grant no longer holds.
+ * Marks the leases of all resumable uploads to a provider as wanted, and returns the ids of those uploads, without `except`.
+ * Writes in one request are not included: they end with their grants.
  */
 export async function wantLeases(db: Database, providerId: string, except: readonly string[]): Promise<string[]> {
   const rows = await db
@@ -286,7 +285,7 @@ export async function wantLeases(db: Database, providerId: string, except: reado
   return rows.map(({ id }) => id)
 }
 
-/** Whether somebody waits for it; null where it is lost. */
+/** Returns whether another request waits for the lease, or null if the lease is lost. */
 export async function renewLease(db: Database, id: string, lease: string): Promise<boolean | null> {
   const row = await db
     .updateTable('uploads')
@@ -310,11 +309,11 @@ export async function dropLease(db: Database, id: string, lease: string): Promis
 export type Progress = Partial<
   Pick<UploadRecord, 'size' | 'received' | 'appended' | 'sealedState' | 'finishing' | 'storedPath'>
 > & {
-  /** More bytes for `upload_chunks`; those before `appended` go. */
+  /** Bytes to add to `upload_chunks`. Those before `appended` are deleted. */
   chunk?: { position: number; bytes: Buffer; limits: UploadLimits }
 }
 
-/** Keeps what was done in one step; null where the lease is lost, and then nothing. @throws LimitExceeded */
+/** Stores the progress of one step. Returns null and stores nothing if the lease is lost. @throws LimitExceeded */
 export async function saveProgress(
   db: Database,
   id: string,
@@ -356,7 +355,7 @@ export async function saveProgress(
     }
     const upload = toUpload(row)
     if (chunk) {
-      // Last, so that uploads of one member wait for one another only while they are counted.
+      // Counted last, so that uploads of one member block each other as briefly as possible.
       await lockMember(tx, upload)
       const { bytes } = await countUploads(tx, upload)
       if (bytes > chunk.limits.bytes) throw new LimitExceeded('bytes')
@@ -365,7 +364,7 @@ export async function saveProgress(
   })
 }
 
-/** The bytes of a file that are kept here, from `position` on, one row after the other. */
+/** Reads the stored bytes of an upload from `position` on, row by row. */
 export async function* readChunks(db: Database, id: string, position: number): AsyncGenerator<Buffer> {
   let next = position
   for (;;) {
@@ -383,23 +382,23 @@ export async function* readChunks(db: Database, id: string, position: number): A
   }
 }
 
-/** Under its lease only. */
+/** Deletes an upload, only with its lease. */
 export async function deleteUpload(db: Database, id: string, lease: string): Promise<void> {
   await db.deleteFrom('uploads').where('id', '=', id).where('lease_id', '=', lease).execute()
 }
 
-/** The same of one that expired a week ago, by the clock that expiries are told by; false where it stays. */
+/** Deletes an upload that expired more than a week ago, by the clock of the database. Returns false if it is newer. */
 export async function deleteLongExpired(db: Database, id: string, lease: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('uploads')
     .where('id', '=', id)
     .where('lease_id', '=', lease)
-    .where('expires_at', '<', sql<Date>`now() - make_interval(days => ${givingUpDays})`)
+    .where('expires_at', '<', sql<Date>`now() - make_interval(days => ${sweepRetryDays})`)
     .executeTakeFirst()
   return numDeletedRows > 0n
 }
 
-/** Expired, or unfinished with a credential that is no longer good. */
+/** Matches uploads that have expired, and unfinished ones whose credential has ended. */
 const isDead = sql<SqlBool>`(
   u.expires_at <= now()
   or (u.stored_path is null and u.credential_kind = 'SESSION' and not exists (
@@ -424,7 +423,7 @@ export async function takeDeadUpload(
     .where('id', '=', ({ selectFrom }) =>
       selectFrom('uploads as u')
         .select('u.id')
-        .where(nobodyAtWork)
+        .where(isUnleased)
         .where(sql<SqlBool>`u.id <> all(${except})`)
         .where(providerId === undefined ? isDead : sql<SqlBool>`u.provider_id = ${providerId}`)
         .orderBy('u.expires_at')

@@ -5,12 +5,12 @@ export interface UserPassword {
   passwordHash: string
 }
 
-/** Two emails are one person's where these are equal: case and Unicode normal form make no difference. */
+/** Returns the key by which emails are unique, without differences of case and Unicode normal form. */
 export function emailKey(email: string): string {
   return email.normalize('NFKC').toLowerCase()
 }
 
-/** @throws a unique violation where the email is taken */
+/** @throws a unique violation if the email is taken */
 export async function insertUser(
   db: Change,
   values: { email: string; name: string | null; passwordHash: string },
@@ -42,7 +42,7 @@ export async function findPassword(db: Database, userId: string): Promise<UserPa
   return row ? { userId: row.id, passwordHash: row.password_hash } : null
 }
 
-/** Changes it only where it still is `from`, so that of two changes at once one wins. */
+/** Changes the hash only if it still is `from`, so that only one of two concurrent changes succeeds. */
 export async function replacePassword(db: Change, userId: string, from: string, to: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')
@@ -53,7 +53,7 @@ export async function replacePassword(db: Change, userId: string, from: string, 
   return numUpdatedRows === 1n
 }
 
-/** A person who is in no workspace any more can register again with the same email. */
+/** Deletes a user without a workspace, so that the person can register again with the same email. */
 export async function deleteUserWithoutMembership(db: Change, userId: string): Promise<void> {
   await db
     .deleteFrom('users')

@@ -9,7 +9,7 @@ export interface Workspace {
   createdAt: Date
 }
 
-/** An installation has one; null before the first person has registered. */
+/** Returns the installation's only workspace, or null before the first registration. */
 export async function findTheWorkspace(db: Database): Promise<Workspace | null> {
   const row = await db.selectFrom('workspaces').selectAll().orderBy('created_at').limit(1).executeTakeFirst()
   return row ? toWorkspace(row) : null
@@ -33,12 +33,12 @@ export async function updateWorkspace(
   return toWorkspace(await query.executeTakeFirstOrThrow())
 }
 
-/** Changes of membership in a workspace happen one after the other, so that an owner always remains. */
+/** Serializes changes of membership in a workspace, so that an owner always remains. */
 export async function lockWorkspace(db: Database, id: string): Promise<void> {
   await db.selectFrom('workspaces').select('id').where('id', '=', id).forUpdate().executeTakeFirstOrThrow()
 }
 
-/** Of two who register first at once, the second waits and finds the first one's workspace. */
+/** Serializes first registrations, so that a concurrent second one finds the first one's workspace. */
 export async function lockFounding(db: Database): Promise<void> {
   await sql`lock table workspaces in share row exclusive mode`.execute(db)
 }

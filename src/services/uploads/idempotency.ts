@@ -3,7 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { answerUpload, claimUpload, deleteOldUploads, giveUpUpload, holdUpload } from '../../db/idempotent-uploads.ts'
+import {
+  claimUpload,
+  deleteOldUploads,
+  releaseUpload,
+  renewUpload,
+  storeUploadResponse,
+} from '../../db/idempotent-uploads.ts'
 import { AppError } from '../../errors.ts'
 
 /** Milliseconds between renewals; a third of the time after which the key of a silent server is released. */
@@ -44,14 +50,14 @@ export function createIdempotency({ db, onError }: { db: Database; onError: (err
         if (!record.answer) throw new AppError('REQUEST_UNDER_WAY')
         return { answer: record.answer as T, isRepeated: true }
       }
-      const timer = setInterval(() => void holdUpload(db, at, attempt).catch(onError), holdInterval).unref()
+      const timer = setInterval(() => void renewUpload(db, at, attempt).catch(onError), holdInterval).unref()
       try {
         const answer = await work()
         // The file is stored, so return success even if the result cannot be saved.
-        await answerUpload(db, at, attempt, answer).catch(onError)
+        await storeUploadResponse(db, at, attempt, answer).catch(onError)
         return { answer, isRepeated: false }
       } catch (error) {
-        await giveUpUpload(db, at, attempt).catch(onError)
+        await releaseUpload(db, at, attempt).catch(onError)
         throw error
       } finally {
         clearInterval(timer)
