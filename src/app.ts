@@ -1,4 +1,4 @@
-/** The composition root: it alone imports every layer. */
+/** The composition root: the only file that imports every layer. */
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { AdapterDefinition } from '../adapters/contract.ts'
@@ -26,29 +26,29 @@ import { withTimeout } from './timeout.ts'
 export interface App {
   server: FastifyInstance
   services: Services
-  /** Lets running transfers finish, for some seconds, then frees everything but the database. */
+  /** Waits some seconds for running transfers, then frees everything but the database. */
   close(): Promise<void>
 }
 
-/** Milliseconds; with what follows, a stop takes less than ten seconds. */
-const drainTime = 7000
-const closeTime = 1000
+/** Milliseconds. With `closeTimeout` and the rest, a stop takes less than ten seconds. */
+const drainTimeout = 7000
+const closeTimeout = 1000
 
 export async function buildApp(options: {
   db: Database
-  /** From which all keys are derived. */
+  /** The secret from which all keys are derived. */
   secret: string
-  /** Accepted beside it. Default: none. */
+  /** Also accepted, but not used for anything new. Default: none. */
   previousSecret?: string | null | undefined
   settings: Settings
   log: Logger
-  /** What the log redacts; it holds the credentials of providers while they are in use. */
+  /** The log's redaction, which gets the credentials of providers while they are in use. */
   redaction?: Redaction
-  /** Those that come with the server, unless given. */
+  /** Default: the built-in ones. */
   adapters?: readonly AdapterDefinition[] | undefined
-  /** Milliseconds for what a back end is asked and moves no file content. Default: a minute. */
+  /** Milliseconds for a call to a back end that moves no file content. Default: a minute. */
   metadataTimeout?: number | undefined
-  /** Milliseconds for a body that is no upload. Default: half a minute. */
+  /** Milliseconds for a request body, except uploads. Default: half a minute. */
   bodyTimeout?: number | undefined
 }): Promise<App> {
   const { db, settings, log, redaction = new Redaction() } = options
@@ -103,10 +103,10 @@ export async function buildApp(options: {
     server,
     services,
     async close() {
-      await closeGracefully(server, drainTime)
+      await closeGracefully(server, drainTimeout)
       await services.close()
-      // A back end that does not answer must not keep the server from ending.
-      await withTimeout(storage.close(), closeTime, () => new Error('A back end does not close in time.')).catch(
+      // An unresponsive back end must not delay the end of the server. `close` logs its own failures.
+      await withTimeout(storage.close(), closeTimeout, () => new Error('A back end does not close in time.')).catch(
         () => {},
       )
     },

@@ -1,4 +1,4 @@
-/** What `stowage backup` does: a copy of the embedded database and of the generated secret, in use or not. */
+/** Implements `stowage backup`: copies the embedded database and the generated secret, while the server runs or not. */
 import { access, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { backupEmbedded, startEmbeddedPostgres } from './db/embedded/index.ts'
@@ -7,8 +7,8 @@ import type { Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Makes a folder laid out as a data folder, without the files; it appears whole or not at all. Beside a running server
- * it reads that one's database, otherwise it starts the database for as long as it takes.
+ * Creates a folder with the layout of a data folder, without the files. It appears complete or not at all. If no server is
+ * running, starts the database for the duration of the backup.
  * @returns the folder's absolute path
  * @throws StartError, EmbeddedPostgresError, or the signal's reason
  */
@@ -47,7 +47,7 @@ async function copyDatabase(dataFolder: string, target: string, signal: AbortSig
   }
 }
 
-/** There is none where STOWAGE_SECRET is set, and two while the secret is rotated. */
+/** Copies no secret if STOWAGE_SECRET is set, and two during a rotation of the secret. */
 async function copySecrets(dataFolder: string, target: string): Promise<void> {
   for (const name of [secretFile, previousSecretFile]) {
     const secret = await readFile(join(dataFolder, name)).catch(error => {
@@ -64,7 +64,9 @@ async function makeDraft(destination: string): Promise<string> {
     return await mkdtemp(`${destination}.partial-`)
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new StartError(`no folder can be made in ${dirname(destination)} (${why}): choose another place.`, { cause })
+    throw new StartError(`cannot create a folder in ${dirname(destination)} (${why}): choose another folder.`, {
+      cause,
+    })
   }
 }
 

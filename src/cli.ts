@@ -13,32 +13,32 @@ const usage = `Usage: stowage                    start the server
 Settings come from the environment.
 `
 
-/** The exit status. */
+/** Runs a command and returns the exit status. */
 export async function run(args: readonly string[]): Promise<number> {
   const [command, operand, ...rest] = args
   if (command === undefined) return attempt('start', runServer)
   if (command === 'backup' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
     return attempt('back up', () => runBackup(operand))
   }
-  const asked = args.length === 1 && (command === '--help' || command === '-h')
-  const stream = asked ? process.stdout : process.stderr
+  const isHelp = args.length === 1 && (command === '--help' || command === '-h')
+  const stream = isHelp ? process.stdout : process.stderr
   stream.write(usage)
-  return asked ? 0 : 2
+  return isHelp ? 0 : 2
 }
 
 async function runServer(): Promise<number> {
   const settings = readSettings(process.env)
-  if (existsSync(settings.dataFolder)) keepCompiled(join(settings.dataFolder, 'compiled'))
+  if (existsSync(settings.dataFolder)) cacheCompiled(join(settings.dataFolder, 'compiled'))
   const { start } = await import('./start.ts')
   return await start(settings)
 }
 
-/** A quarter of a warm start; what is loaded from here on. The data folder itself is made later. */
-function keepCompiled(folder: string): void {
+/** Caches compiled modules loaded after this call, which saves a quarter of a warm start. The data folder must exist. */
+function cacheCompiled(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch {
-    // Only read: then there is no such cache.
+    // A read-only data folder has no such cache.
     return
   }
   enableCompileCache(folder)
@@ -46,7 +46,7 @@ function keepCompiled(folder: string): void {
 
 async function runBackup(folder: string): Promise<number> {
   const interrupted = new AbortController()
-  const onSignal = (signal: NodeJS.Signals) => interrupted.abort(new StartError(`${signal} came first.`))
+  const onSignal = (signal: NodeJS.Signals) => interrupted.abort(new StartError(`${signal} interrupted the backup.`))
   process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
   const path = await backUp(readSettings(process.env), folder, interrupted.signal)
   process.stdout.write(`The database and the secret are in ${path}; copy the files of local providers yourself.\n`)
@@ -63,7 +63,7 @@ async function attempt(what: string, work: () => Promise<number>): Promise<numbe
   }
 }
 
-/** What the operator can mend: one sentence says how, a stack would only hide it. */
+/** Returns whether the message tells the operator how to fix the error, so that no stack is needed. */
 function isExpected(error: unknown): error is Error {
   return error instanceof StartError || error instanceof EmbeddedPostgresError
 }

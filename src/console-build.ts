@@ -1,4 +1,4 @@
-/** In a checkout the console is built when it is first needed, and again after a change; a package brings it along. */
+/** Builds the console in a checkout, on the first start and after a change. A package includes the built console. */
 import { execFile } from 'node:child_process'
 import { access, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { consoleFolder } from './console/pages.ts'
 const sources = fileURLToPath(new URL('../web', import.meta.url))
 const script = fileURLToPath(new URL('../scripts/build-console.ts', import.meta.url))
 
-/** @throws Error where it cannot be built */
+/** @throws Error if the build fails */
 export async function prepareConsole(say: (line: string) => void): Promise<void> {
   const isPackage = await access(script).then(
     () => false,

@@ -1,6 +1,6 @@
 /**
- * Every way in which Stowage says no. `reason` is stable and fine; `code` is one of the specification's codes;
- * `status` is the HTTP status of the REST endpoints.
+ * All reasons for errors. `reason` is stable and specific, `code` is one of the specification's codes, and `status` is the HTTP
+ * status of the REST endpoints.
  */
 export const reasons = {
   CREDENTIAL_REQUIRED: reason('UNAUTHENTICATED', 401, 'The operation needs a credential and the request has none.'),
@@ -107,7 +107,7 @@ function reason(code: ErrorCode, status: number, meaning: string, retryable = fa
   return { code, status, meaning, retryable }
 }
 
-/** An answer to the client. `message` is public: it says what is wrong and what to do; `cause` goes to the log only. */
+/** An error for the client. `message` is public and says what is wrong and what to do. `cause` appears in the log only. */
 export class AppError extends Error {
   override name = 'AppError'
   readonly reason: Reason
@@ -137,7 +137,7 @@ export class AppError extends Error {
   }
 }
 
-/** System and PostgreSQL error codes that mean: nobody answers now. */
+/** System and PostgreSQL error codes that mean that the database is unavailable. */
 const unavailableCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -150,11 +150,11 @@ const unavailableCodes = new Set([
   '53300',
 ])
 
-/** What a client is told of any error; the error itself is its cause, for the log. */
+/** Converts any error to one for the client, with the original as its cause for the log. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  // pg's pool has no code for it.
+  // This error of pg's pool has no code.
   const isExhausted = error instanceof Error && error.message === 'timeout exceeded when trying to connect'
   const isUnavailable = isExhausted || unavailableCodes.has(String(code))
   return new AppError(isUnavailable ? 'UNAVAILABLE' : 'INTERNAL', undefined, { cause: error })
@@ -172,7 +172,7 @@ export interface PublicError {
   }
 }
 
-/** One shape on every entrance. */
+/** The same shape in every front end. */
 export function publicError(error: AppError, requestId: string): PublicError {
   return {
     message: error.message,

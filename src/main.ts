@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Before anything else is loaded: an older Node crashes in the native modules instead of saying why.
+// Checked before other modules load, because an older Node crashes in the native ones without an explanation.
 const oldestMajor = 24
 if (Number.parseInt(process.versions.node, 10) < oldestMajor) {
   process.stderr.write(

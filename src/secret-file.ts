@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { StartError } from './start-error.ts'
 
 export const secretFile = 'secret'
-/** To rotate the secret, an operator renames its file to this. */
+/** Operators rename the secret's file to this name to rotate the secret. */
 export const previousSecretFile = 'secret.previous'
 
-/** The secret of this data folder, made on first start; two servers that start at once agree on one. */
+/** Reads the secret of the data folder, or creates it on the first start. Servers that start at once use the same one. */
 export async function readOrMakeSecret(dataFolder: string): Promise<{ secret: string; previous: string | null }> {
   const file = join(dataFolder, secretFile)
   const secret = (await readSecret(file)) ?? (await makeSecret(file))
@@ -32,7 +32,7 @@ async function makeSecret(file: string): Promise<string> {
   const draft = `${file}.${randomBytes(4).toString('hex')}`
   await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
-    // Whole or not at all, and never over one that is there already.
+    // `link` is atomic and never replaces an existing file.
     await link(draft, file).catch(error => {
       if (error.code !== 'EEXIST') throw error
     })

@@ -1,4 +1,4 @@
-/** The only reader of the environment. The table in docs/configuration.md is generated from `definitions`. */
+/** Reads the environment; no other file does. The table in docs/configuration.md is generated from `definitions`. */
 import { isIP } from 'node:net'
 import { isAbsolute, join, resolve } from 'node:path'
 import { StartError } from './start-error.ts'
@@ -13,9 +13,9 @@ export type LogLevel = (typeof logLevels)[number]
 
 interface Definition<T, Default extends string | null> {
   description: string
-  /** As one would write it; null where there is none. */
+  /** In the form of a value; null if the setting has no default. */
   default: Default
-  /** What the documentation shows if `default` is null. */
+  /** Shown in the documentation if `default` is null. */
   otherwise?: string
   /** @throws Error with the rest of the sentence "NAME must ..." */
   parse(text: string): T
@@ -135,10 +135,10 @@ type Value<N extends Name> =
   | ReturnType<(typeof definitions)[N]['parse']>
   | ((typeof definitions)[N]['default'] extends null ? null : never)
 
-/** How the bytes of files on disk are left to the server in front. */
+/** How the proxy sends files of local disks in the server's place. */
 export interface HandOver {
   header: 'X-Accel-Redirect' | 'X-Sendfile'
-  /** In front of the absolute path, without a `/` at its end. */
+  /** Prepended to the absolute path; has no `/` at its end. */
   prefix: string
 }
 
@@ -148,9 +148,9 @@ export interface Settings {
   readonly dataFolder: string
   /** Null: the embedded database. */
   readonly databaseUrl: string | null
-  /** Null: the one kept in the data folder. */
+  /** Null: the secret in the data folder. */
   readonly secret: string | null
-  /** Accepted beside `secret`; null: none. */
+  /** Also accepted, but not used for anything new; null: none. */
   readonly previousSecret: string | null
   /** Null: the owner registers without one. */
   readonly setupCode: string | null
@@ -164,7 +164,7 @@ export interface Settings {
   /** Null: never. */
   readonly handOver: HandOver | null
   readonly maxUploadBytes: number
-  /** Seconds; 0: no links straight to a back end. */
+  /** Seconds; 0: no direct links to a back end. */
   readonly directSeconds: number
   /** Requests a minute of one credential; 0: no limit. */
   readonly rateLimit: number
@@ -172,7 +172,7 @@ export interface Settings {
   readonly connectionLimit: number
   /** Failed logins in ten minutes from one address; 0: no limit. */
   readonly signInLimit: number
-  /** Days; 0 is for good. */
+  /** Days; 0: forever. */
   readonly auditDays: number
   /** Seconds. */
   readonly stallTimeout: number
@@ -230,7 +230,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   })
 }
 
-/** An empty value counts as none: that is how compose files leave one out. */
+/** An empty value counts as unset, because compose files pass unset variables as empty ones. */
 function readOne<N extends Name>(environment: Record<string, string | undefined>, name: N): Value<N> {
   const definition: Definition<unknown, string | null> = definitions[name]
   const text = environment[name]?.trim() || definition.default

@@ -1,4 +1,4 @@
-/** Something that the operator can mend before the server starts; the message is one sentence that says how. */
+/** An error that the operator can fix before the server starts. The message is one sentence that says how. */
 export class StartError extends Error {
   override name = 'StartError'
 }

@@ -1,4 +1,4 @@
-/** Brings everything up, waits for a signal, takes everything down in the opposite order. */
+/** Starts everything, waits for a signal, and stops everything in the opposite order. */
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { preparePasswords } from './auth/passwords.ts'
@@ -24,7 +24,7 @@ const uploadSweepInterval = 60 * 60 * 1000
 export async function start(settings: Settings): Promise<number> {
   const redaction = new Redaction()
   const log = createLog(settings.logLevel, undefined, redaction.redact)
-  endOnFault(log)
+  exitOnUncaught(log)
   const stopped = Promise.withResolvers<number>()
   const onSignal = (signal: NodeJS.Signals) => {
     log.info(`${signal}: stopping; running transfers may finish for some seconds`)
@@ -49,7 +49,7 @@ export async function start(settings: Settings): Promise<number> {
   )
   const app = await buildApp({ db, secret, previousSecret: previous, settings, log, redaction })
   cleanup.defer(() => app.close())
-  // For good: npm forwards a Ctrl-C that the terminal has sent already, and the second must not cut the first short.
+  // `on`, not `once`: npm repeats the terminal's Ctrl-C, and the second signal must not kill the process.
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   await preparePasswords()
   const address = await listen(app.server, settings)
@@ -71,10 +71,10 @@ async function readSecrets({ secret, previousSecret, dataFolder }: Settings) {
   return secret === null ? await readOrMakeSecret(dataFolder) : { secret, previous: previousSecret }
 }
 
-/** Node's own report would show all that hangs on the error: clients, requests, configurations. */
-function endOnFault(log: Logger): void {
+/** Replaces Node's own report, which shows properties of the error, such as clients, requests and configurations. */
+function exitOnUncaught(log: Logger): void {
   process.on('uncaughtException', err => {
-    log.fatal({ err }, 'A fault that nothing caught ends the server')
+    log.fatal({ err }, 'An uncaught error ends the server')
     process.exit(1)
   })
 }
@@ -130,7 +130,7 @@ async function listen(server: { listen(options: object): Promise<string> }, sett
   }
 }
 
-/** The function that it returns ends it. */
+/** Returns a function that ends the sweeps. */
 function sweepDaily({ accounts, authorization, audit }: Services, log: Logger): () => Promise<unknown> {
   const work = (signal: AbortSignal) => Promise.all([accounts.sweep(), authorization.sweep(), audit.sweep(signal)])
   return sweepEvery(sweepInterval, work, log)
@@ -154,7 +154,7 @@ function sweepEvery(
   }
 }
 
-/** In the background; the function that it returns ends it. */
+/** Encrypts all stored values with the current secret, in the background. Returns a function that ends it. */
 function finishRotation({ rotation }: Services, log: Logger): () => Promise<void> {
   const stop = new AbortController()
   const work = rotation.finish(stop.signal).then(

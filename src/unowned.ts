@@ -10,9 +10,9 @@ loopback.addAddress('::1', 'ipv6')
 const hour = 60 * 60 * 1000
 
 /**
- * Warns, now and then again, as long as anybody who reaches the server could become its owner.
+ * Warns regularly while anybody who reaches the server could become its owner.
  * @param options.hosts addresses that the server listens on
- * @returns a function that ends it
+ * @returns a function that ends the warnings
  */
 export function warnUntilOwned(options: {
   hosts: readonly string[]
@@ -25,7 +25,7 @@ export function warnUntilOwned(options: {
   const { hosts, setupCode, installation, warn, interval = hour } = options
   if (setupCode !== null || hosts.every(isLoopback)) return () => {}
   const check = async () => {
-    // A database that does not answer now is told of elsewhere.
+    // Failures of the database are reported elsewhere.
     const found = await installation().catch(() => null)
     if (found?.hasOwner) clearInterval(timer)
     else if (found) warn('Anybody who reaches this server can become its owner: register, or set STOWAGE_SETUP_CODE')

@@ -60,7 +60,12 @@ export async function renewUpload(db: Database, key: UploadKey, attempt: string)
   await at(db.updateTable('idempotent_uploads'), key).set({ held_until: hold }).where('attempt', '=', attempt).execute()
 }
 
-export async function storeUploadResponse(db: Database, key: UploadKey, attempt: string, answer: object): Promise<void> {
+export async function storeUploadResponse(
+  db: Database,
+  key: UploadKey,
+  attempt: string,
+  answer: object,
+): Promise<void> {
   await at(db.updateTable('idempotent_uploads'), key)
     .set({ answer: JSON.stringify(answer) })
     .where('attempt', '=', attempt)

@@ -409,8 +409,8 @@ const isDead = sql<SqlBool>`(
 )`
 
 /**
- * Takes the lease of one that nobody can go on with, or of any of a provider, unless somebody is at work on it. Several
- * servers at once get different ones.
+ * Takes the lease of an upload that no client can resume, or of any upload to `providerId`, unless a request has its lease.
+ * Concurrent calls get different uploads.
  */
 export async function takeDeadUpload(
   db: Database,
