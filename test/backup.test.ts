@@ -28,12 +28,12 @@ t.test('beside a running server and alone, it is a data folder to start from', a
     }
     await refused('file', /already exists: choose/)
     await refused('data', /already exists: choose/)
-    await refused('nowhere/new', /choose another place\.$/)
+    await refused('nowhere/new', /choose another folder\.$/)
     await refused('new', /^there is no database in .*: set STOWAGE_DATA/, { STOWAGE_DATA: home })
     await refused('new', /pg_dump/, { DATABASE_URL: 'postgres://127.0.0.1:1/x', STOWAGE_SECRET: 'x'.repeat(32) })
-    const interrupted = AbortSignal.abort(new Error('SIGINT came first.'))
+    const interrupted = AbortSignal.abort(new Error('SIGINT interrupted the backup.'))
     await t.rejects(backUp(readSettings(environment), join(home, 'new'), interrupted), {
-      message: 'SIGINT came first.',
+      message: 'SIGINT interrupted the backup.',
     })
     t.same(await readdir(home), before)
     const { status, stdout, stderr } = await runProgram({ environment, command: command('backup', data) })
