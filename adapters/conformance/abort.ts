@@ -67,7 +67,7 @@ export const abortCases: Case[] = [
     name: 'a write whose body fails half way rejects with the error of the body and leaves nothing',
     async run(provider) {
       await put(provider, 'file', 'kept')
-      // It looks like an error of the file system, as those of a socket may.
+      // The error has a code like one of the file system, as socket errors do.
       const broken = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' })
       for (const path of ['new', 'made/up/new', 'file']) {
         function* pieces() {
@@ -180,7 +180,7 @@ function optionalCalls(provider: StorageProvider, options: { signal: AbortSignal
   ].filter(promise => promise !== undefined)
 }
 
-/** Long enough for what was sent to have reached a disk or a local server. */
+/** Long enough for sent bytes to reach a disk or a local server. */
 function settle(): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, 60))
 }

@@ -34,7 +34,7 @@ export const faultCases: Case[] = [
       for (const { what, error } of results) {
         assertCode(what, error, ['RATE_LIMITED'])
         const { retryAfterMs: told } = error as { retryAfterMs?: unknown }
-        // Retry-After counts in seconds, and some of it may have passed.
+        // Retry-After is in whole seconds, and part of that time may have passed.
         const isClose = typeof told === 'number' && told > 0 && told <= retryAfterMs + second
         assert.ok(isClose, `${what}: retryAfterMs is ${told}, the back end said ${retryAfterMs}`)
       }
@@ -73,7 +73,7 @@ export const faultCases: Case[] = [
       })
       for (const result of outcome) {
         assert.equal(result.status, 'rejected')
-        // Who does not wait at all is told of the limit at once.
+        // An adapter that does not retry rejects at once.
         if (result.reason === reason) continue
         assertCode('a call', result.reason, ['RATE_LIMITED', 'UNAVAILABLE'])
       }
@@ -87,7 +87,7 @@ interface Outcome {
   error: unknown
 }
 
-/** One of each, at once, on what `put(provider, 'folder/file', 'content')` has made. */
+/** Makes one call of each kind, concurrently, on the file of `put(provider, 'folder/file', 'content')`. */
 async function everyCall(provider: StorageProvider): Promise<Outcome[]> {
   const body = bodyOf('new')
   const calls: Record<string, Promise<unknown> | undefined> = {
@@ -109,7 +109,7 @@ async function everyCall(provider: StorageProvider): Promise<Outcome[]> {
   })
 }
 
-/** "It is not there" is an answer of a back end that works. */
+/** A NOT_FOUND shows that the back end works. */
 async function isNotFound(stat: Promise<unknown>): Promise<void> {
   try {
     await stat

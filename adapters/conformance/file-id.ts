@@ -22,7 +22,7 @@ async function statId(provider: StorageProvider, path: string): Promise<string> 
 
 const paths = ['', 'folder', 'folder/file', 'folder/other', 'folder/deep', 'folder/deep/file', 'file']
 
-/** In every path; two of the files have the same name, two the same content. */
+/** Two of the files have the same name, two the same content. */
 async function fill(provider: StorageProvider): Promise<Map<string, string>> {
   idOf(await put(provider, 'folder/file', 'content'))
   await put(provider, 'folder/other', 'content')

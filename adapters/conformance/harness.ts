@@ -1,28 +1,28 @@
 import type { StorageProvider } from '../contract.ts'
 
-/** How the kit gets at the adapter under test, and what is particular about its back end. Only `open` is required. */
+/** How the kit opens the adapter under test, and the special properties of its back end. Only `open` is required. */
 export interface Harness {
-  /** A fresh provider with nothing in it; each case opens its own. */
+  /** Opens a new, empty provider. Each case opens its own. */
   open(): Promise<StorageProvider>
 
-  /** Takes away what `open` made. Runs after `provider.close`, whether or not the case passed. */
+  /** Removes what `open` made. Runs after `provider.close`, whether or not the case passed. */
   cleanUp?(provider: StorageProvider): Promise<void>
 
   /**
-   * Opens what `provider` has open a second time, as another replica of the server does: same back end, same content,
-   * nothing shared in memory. The kit closes it. Without it, cases that need a second one are skipped.
+   * Opens the back end of `provider` a second time, as another replica of the server does: same content, nothing shared in
+   * memory. The kit closes the result. Without this method, it skips cases that need a second provider.
    */
   reopen?(provider: StorageProvider): Promise<StorageProvider>
 
   /**
-   * Opens a folder of what `provider` has open as a provider of its own: a bucket and a prefix in it, a disk and a folder
-   * on it. The kit closes it. Without it, the case that compares their ids is skipped.
+   * Opens a folder of `provider` as another provider: a prefix of its bucket, a folder of its disk. The kit closes the
+   * result. Without this method, it skips the case that compares their ids.
    */
   openFolder?(provider: StorageProvider, path: string): Promise<StorageProvider>
 
   /**
-   * True for a name that this back end really cannot hold, so that INVALID_PATH is the honest answer. Asked about
-   * `commonNames` only; any of the odder ones may be refused. Without it, none is.
+   * Returns true for a name that this back end cannot store, so that INVALID_PATH is correct. The kit asks only about
+   * `commonNames`; an adapter may refuse any of `oddNames`. Default: no common name may be refused.
    */
   refuses?(name: string): boolean
 
@@ -35,29 +35,29 @@ export interface Harness {
    */
   hasCreateRaces?: boolean
 
-  /** Bytes in which the adapter uploads; sizes around it are tried. Default: `resumable.partSize`, else none. */
+  /** Bytes of one part of an upload: the kit tests sizes around it. Default: `resumable.partSize`, if any. */
   partSize?: number
 
-  /** Entries of the case about long listings, at least 100; fewer where each takes its time. Default 10,000. */
+  /** Entries of the long listing, at least 100. Lower it where each write is slow. Default 10,000. */
   manyEntries?: number
 
-  /** Bytes of the case about a large file, at least 80,000,000. Default 100,000,000. */
+  /** Bytes of the large file, at least 80,000,000. Default 100,000,000. */
   largeFileSize?: number
 
-  /** The back end is in this process and keeps its content in memory: the bound on writing is that much higher. */
+  /** True where the back end keeps its content in this process's memory: the memory bound of writes is then higher. */
   inMemory?: boolean
 
-  /** What the server that the test talks to can be made to do. Each one that is there adds a case. */
+  /** Faults that the test server can simulate. Each one adds a case. */
   faults?: Faults
 }
 
-/** Each begins at once, for all requests of `provider`, and lasts until the function that it resolves with is called. */
+/** Each method starts a fault for all requests of `provider` and resolves with a function that ends it. */
 export interface Faults {
-  /** The credentials, or the access token, that it has used until now are refused (HTTP 401). */
+  /** Refuses the credentials or access token used until now (HTTP 401). */
   expireCredentials?(provider: StorageProvider): Promise<Undo>
-  /** "Too many requests" (HTTP 429) with `Retry-After: retryAfterMs / 1000`; the kit gives whole seconds. */
+  /** Responds with HTTP 429 and `Retry-After: retryAfterMs / 1000`; the kit passes whole seconds. */
   rateLimit?(provider: StorageProvider, options: { retryAfterMs: number }): Promise<Undo>
-  /** "Service unavailable" (HTTP 503), or nobody listens. */
+  /** Responds with HTTP 503 or refuses connections. */
   unavailable?(provider: StorageProvider): Promise<Undo>
 }
 

@@ -20,15 +20,15 @@ export { commonNames, oddNames } from './names.ts'
 export { type TestHost, testHost } from './test-host.ts'
 
 export interface ConformanceCase {
-  /** Unique, and says what is wrong when it fails. */
+  /** Unique. States the behavior that the case checks. */
   name: string
-  /** Rejects where the adapter does not keep the contract; `skipped` says what it lacks for the case. */
+  /** Rejects where the adapter breaks the contract. `skipped` names what it lacks for the case. */
   run(): Promise<{ skipped?: string }>
 }
 
 /**
- * What every adapter has to pass, for any test runner. Cases share nothing and may run at once, but those that measure
- * memory (their names say so) are only fair when they run alone.
+ * Returns the cases that every adapter must pass, for any test runner. Cases share nothing and may run concurrently, except
+ * those that measure memory (their names say so): run these alone.
  *
  * ```ts
  * for (const { name, run } of conformanceCases({ open: () => adapter.open(config, testHost()) })) test(name, run)
@@ -58,7 +58,7 @@ async function runCase(entry: Case, harness: Harness): Promise<{ skipped?: strin
   const [result] = await Promise.allSettled([runWith(entry, provider, harness)])
   const [closed] = await Promise.allSettled([provider.close?.()])
   await harness.cleanUp?.(provider)
-  // What the case has found says more than what came of it.
+  // The error of the case says more than the one of `close` that may follow from it.
   if (result.status === 'rejected') throw result.reason
   if (closed.status === 'rejected') throw closed.reason
   return result.value

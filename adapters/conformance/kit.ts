@@ -7,16 +7,16 @@ import type { Harness } from './harness.ts'
 
 export interface Case {
   name: string
-  /** What the adapter or the harness lacks for this case, or undefined where it lacks nothing. */
+  /** Names what the adapter or the harness lacks for this case; undefined where it lacks nothing. */
   needs?(provider: StorageProvider, harness: Harness): string | undefined
-  /** Rejects with `Lacking` where that turns out only here. */
+  /** Rejects with `Lacking` where only the run shows that something is missing. */
   run(provider: StorageProvider, harness: Harness): Promise<void>
 }
 
-/** The adapter need not do what the case is about; the message says what. */
+/** The adapter lacks an optional capability that the case needs; the message names it. */
 export class Lacking extends Error {}
 
-/** Stands in for the host, which alone makes paths: give it good ones. */
+/** Makes a path without validating it, as tests pass valid ones. */
 export function at(path: string): StoragePath {
   return path as StoragePath
 }
@@ -25,14 +25,14 @@ export function call(): Call {
   return { signal: new AbortController().signal }
 }
 
-/** Bytes that tell where they are: every one depends on its position. */
+/** Returns bytes that depend on their position, so that a shifted or repeated piece shows. */
 export function pattern(size: number, seed = 0): Buffer {
   const bytes = Buffer.allocUnsafe(size)
   for (let i = 0; i < size; i += 1) bytes[i] = (i * 31 + (i >>> 8) * 17 + (i >>> 16) * 7 + seed) & 0xff
   return bytes
 }
 
-/** A body in pieces of `chunkSize` bytes. */
+/** Returns a body in chunks of `chunkSize` bytes. */
 export function bodyOf(bytes: Buffer | string, chunkSize = 64 * 1024): Readable {
   const whole = Buffer.from(bytes)
   function* pieces() {
@@ -41,7 +41,7 @@ export function bodyOf(bytes: Buffer | string, chunkSize = 64 * 1024): Readable 
   return Readable.from(pieces(), { objectMode: false })
 }
 
-/** Gives its bytes and then neither ends nor fails. */
+/** Returns a body that sends its bytes and then neither ends nor fails. */
 export function stalledBody(bytes: Buffer): Readable {
   const rest = [bytes]
   return new Readable({
@@ -70,7 +70,7 @@ export async function get(provider: StorageProvider, path: string, range?: ByteR
   return await buffer(body)
 }
 
-/** Every entry, page by page; a cursor must come to an end. */
+/** Returns every entry, page by page, and fails where the pages do not end. */
 export async function listAll(provider: StorageProvider, path: string, limit = 1000): Promise<Entry[]> {
   const entries: Entry[] = []
   let cursor: string | undefined
@@ -103,11 +103,11 @@ export async function rejectsWith(code: StorageErrorCode, promise: Promise<unkno
   })
 }
 
-/** `work` on each item, 16 at a time. */
+/** Runs `work` on each item, 16 at a time. */
 export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const rest = items.values()
   const worker = async () => {
-    // One iterator for all workers: each takes the next that nobody has taken.
+    // All workers share one iterator, so each item is taken once.
     for (const item of rest) await work(item)
   }
   await Promise.all(Array.from({ length: 16 }, worker))

@@ -7,10 +7,10 @@ import { watchBuffers } from './memory.ts'
 
 const mib = 1024 * 1024
 
-/** Bytes that a transfer may hold: some parts of an upload at once, and what sockets and streams have read ahead. */
+/** Bytes that a transfer may hold in memory: several parts of an upload, and the buffers of sockets and streams. */
 const ceiling = 64 * mib
 
-/** Of an odd size, so that no part ends where a piece does. */
+/** An odd size, so that no part ends where a chunk does. */
 const piece = pattern(mib - 13)
 
 export const largeCases: Case[] = [
@@ -64,7 +64,7 @@ export const largeCases: Case[] = [
   },
 ]
 
-/** Each a buffer of its own, so that what is held on to shows, with its number in front. */
+/** Each chunk is a new buffer that starts with its number, so that buffers kept in memory show. */
 function* piecesOf(size: number): Generator<Buffer> {
   for (let [sent, number] = [0, 0]; sent < size; number += 1) {
     const bytes = Buffer.from(piece.subarray(0, size - sent))

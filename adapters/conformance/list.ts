@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { at, type Case, call, inParallel, isMissing, listAll, namesIn, put, rejectsWith } from './kit.ts'
 
-/** Not in the order of their names. */
+/** Not sorted by name. */
 const stable = Array.from({ length: 2000 }, (_, i) => `entry ${String((i * 7919) % 2000).padStart(4, '0')}`)
 
 export const listCases: Case[] = [
@@ -53,7 +53,7 @@ export const listCases: Case[] = [
         const page = await provider.list(at('folder'), { ...call(), limit: 90, ...(cursor ? { cursor } : {}) })
         met.push(...page.entries.map(entry => entry.name))
         cursor = page.cursor
-        // In a part of the order that is behind, in one that is ahead, and beside the cursor itself.
+        // Names before the cursor, after it and next to it.
         await inParallel(passing(pages), name => provider.delete(at(`folder/${name}`), call()))
         await inParallel(passing(pages + 1), name => put(provider, `folder/${name}`, ''))
         pages += 1

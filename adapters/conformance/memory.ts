@@ -1,11 +1,11 @@
-/** What buffers take, without the garbage among them. */
+/** Returns the bytes that buffers use, after a garbage collection. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 const maxLooks = 5
 
-/** As `--expose-gc` would, but without asking the author's test runner for it. */
+/** Enables `gc` as `--expose-gc` does, without a flag of the test runner. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
@@ -13,7 +13,7 @@ function collectGarbage(): void {
 
 /** Bytes. */
 export async function buffersInUse(): Promise<number> {
-  // Buffers are given back by a thread of its own, which a busy machine keeps waiting: the lowest of some looks counts.
+  // Another thread frees buffers, late on a busy machine, so take the lowest of several readings.
   let lowest = Infinity
   for (let [look, fell] = [0, true]; fell && look < maxLooks; look++) {
     collectGarbage()
@@ -25,7 +25,7 @@ export async function buffersInUse(): Promise<number> {
   return lowest
 }
 
-/** Follows how far the buffers in use rise over what they were at first. */
+/** Measures how far the bytes in buffers rise above their first value. */
 export async function watchBuffers(): Promise<{ look(): Promise<void>; highest(): number }> {
   const before = await buffersInUse()
   let highest = 0

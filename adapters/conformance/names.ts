@@ -3,7 +3,7 @@ import type { StorageProvider } from '../contract.ts'
 import type { Harness } from './harness.ts'
 import { at, type Case, call, has, namesIn, put } from './kit.ts'
 
-/** What people call their files; a back end that cannot hold one of them has a harness that says so. */
+/** Names that people use. Where a back end cannot store one of them, its harness says so in `refuses`. */
 export const commonNames = [
   'with spaces in it.txt',
   ' leading',
@@ -33,7 +33,7 @@ export const commonNames = [
   `${'é'.repeat(127)}x`,
 ]
 
-/** A back end may refuse any of them as INVALID_PATH; what it takes it must keep exactly. */
+/** A back end may refuse any of these as INVALID_PATH, but must store exactly those that it accepts. */
 export const oddNames = [
   '...',
   'new\nline',
@@ -132,7 +132,7 @@ async function keepsNames(provider: StorageProvider, names: readonly string[], p
     kept.push(name)
     assert.equal((await provider.stat(at(prefix + name), call())).name, name)
   }
-  // Only now: a later name must not have gone over an earlier one.
+  // Check after the last write: a later name must not have replaced an earlier one.
   for (const name of kept) await has(provider, prefix + name, `content of ${name}`)
   assert.deepEqual(await namesIn(provider, prefix.replace(/\/$/, '')), kept.sort())
 }

@@ -9,7 +9,7 @@ const needs =
   provider =>
     provider[method] ? undefined : `the method ${method}`
 
-/** The answer, or null where the back end can do it, but not for these two. */
+/** Returns the result, or null for NOT_IN_ONE_STEP. */
 async function inOneStep<T>(step: Promise<T> | undefined): Promise<T | null | undefined> {
   try {
     return await step
@@ -19,7 +19,7 @@ async function inOneStep<T>(step: Promise<T> | undefined): Promise<T | null | un
   }
 }
 
-/** The host does not mind which of the two reasons it meets first. */
+/** Where two codes apply, the adapter may use either. */
 async function refuses(code: StorageErrorCode, step: Promise<unknown> | undefined): Promise<void> {
   await rejectsWith(
     code,
@@ -38,7 +38,7 @@ async function isUnchanged(provider: StorageProvider, names: string[]): Promise<
 const keep = { ...call(), overwrite: false }
 const replace = { ...call(), overwrite: true }
 
-/** What copies and moves have in common. */
+/** The cases that copies and moves share. */
 const eitherCases = (['copy', 'move'] as const).flatMap((method): Case[] => {
   const isSourceRight = (provider: StorageProvider, bytes: Buffer | string) =>
     method === 'copy' ? has(provider, 'file', bytes) : isMissing(provider, 'file')
@@ -165,7 +165,7 @@ export const optionalCases: Case[] = [
       assert.ok(opened)
       try {
         assert.deepEqual(opened.entry, written)
-        // What replaces or deletes the file must not change what its reader gets.
+        // Replacing or deleting the file must not change what its reader gets.
         await put(provider, 'folder/file', 'other', true)
         await provider.delete(at('folder/file'), call())
         const { buffer } = await opened.handle.read(Buffer.alloc(10), 0, 10, 50_000)

@@ -80,7 +80,7 @@ export const overwriteCases: Case[] = [
   },
 ]
 
-/** 40 writers with overwrite: false, all under way before the first one may end. Resolves with those who succeeded. */
+/** Starts 40 writers with overwrite: false before the first one can end. Returns those that succeeded. */
 async function raceToCreate(provider: StorageProvider): Promise<number[]> {
   const { promise: go, resolve: start } = Promise.withResolvers<void>()
   const races = Array.from({ length: 40 }, (_, i) => {

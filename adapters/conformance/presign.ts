@@ -5,7 +5,7 @@ import { at, type Case, call, has, Lacking, pattern, put } from './kit.ts'
 
 const needs: NonNullable<Case['needs']> = ({ presign }) => (presign ? undefined : 'the method presign')
 
-/** Milliseconds after its end within which a link has to stop working: clocks differ a little. */
+/** Milliseconds after its expiry within which a link must stop working, as clocks differ. */
 const grace = 20_000
 
 const paths = ['file', 'a folder/100% of #1, a+b & "c"?.txt', 'café/日本語 🗄️']

@@ -5,7 +5,7 @@ import { at, bodyOf, type Case, call, has, isMissing, namesIn, pattern, put, rej
 
 const needs: NonNullable<Case['needs']> = ({ resumable }) => (resumable ? undefined : 'resumable writes')
 
-/** Of the state, in bytes of UTF-8. */
+/** The maximum size of a state, in bytes of UTF-8. */
 const maxStateBytes = 8 * 1024
 
 export const resumableCases: Case[] = [
@@ -36,7 +36,7 @@ export const resumableCases: Case[] = [
           const bytes = pattern(size, size)
           const path = `${size} ${announced}`
           const upload = await begin(resumable, path, bytes, announced)
-          // Where the end is known, the last part comes with it; else what comes with it may be nothing.
+          // With a known size, `complete` gets the last part; otherwise it may get no bytes.
           while (upload.left() > stepOf(resumable)) await upload.appendNext()
           if (!announced && upload.left() === stepOf(resumable)) await upload.appendNext()
           await upload.complete()
@@ -123,7 +123,7 @@ export const resumableCases: Case[] = [
       const reason = new Error('the client went away')
       const aborted = { signal: AbortSignal.abort(reason) }
       const bodies = [stalledBody(Buffer.from('n')), stalledBody(Buffer.from('n'))] as const
-      // So that a call which waits for the rest of it comes to an end.
+      // End the body, so that a call that waits for the rest of it can end.
       const giveUp = setTimeout(() => {
         for (const body of bodies) body.destroy(new Error('it waits for the body'))
       }, 2000)
@@ -154,7 +154,7 @@ export const resumableCases: Case[] = [
       try {
         const upload = goOn(resumableOf(other), bytes, structuredClone(first.state()), first.offset())
         await upload.appendNext()
-        // And back, with the answer of the other one.
+        // The first replica continues with the state of the other one.
         const again = goOn(resumableOf(provider), bytes, upload.state(), upload.offset())
         await again.appendNext()
         await goOn(resumableOf(other), bytes, again.state(), again.offset()).complete()
@@ -237,7 +237,7 @@ function resumableOf({ resumable }: StorageProvider): ResumableWrites {
   return resumable
 }
 
-/** Bytes of an append: where parts may be tiny, so many that they take some time. */
+/** Bytes of an append: several parts where parts are tiny, so that an append takes some time. */
 function stepOf({ partSize }: ResumableWrites): number {
   return partSize * Math.ceil((64 * 1024) / partSize)
 }
@@ -247,10 +247,10 @@ interface Sending {
   offset(): number
   /** Bytes. */
   left(): number
-  /** Sends the next part and forgets the answer, as if it had been lost. */
+  /** Sends the next part and discards the returned state, as if the response were lost. */
   sendNext(): Promise<string>
   appendNext(): Promise<void>
-  /** With all that is left. */
+  /** Completes the upload with all remaining bytes. */
   complete(overwrite?: boolean): Promise<Entry>
 }
 

@@ -107,7 +107,7 @@ function assertEntry(entry: Entry, name: string, size: number): void {
   }
 }
 
-/** Those that Node can compute; the others have to look right. */
+/** The algorithms that Node can compute. Of others, the kit checks only the format. */
 function assertChecksums({ checksums = {} }: Entry, bytes: Buffer): void {
   for (const [algorithm, hex] of Object.entries(checksums)) {
     assert.match(hex, /^[0-9a-f]{8,128}$/, `${algorithm} is not lowercase hex`)

@@ -3,15 +3,15 @@ import { Agent as HttpsAgent } from 'node:https'
 import { type Exclusive, type Host, StorageError } from '../contract.ts'
 
 export interface TestHost extends Host {
-  /** What the adapter has warned of, in order. */
+  /** The adapter's warnings, in order. */
   readonly warnings: readonly { message: string; details: Record<string, unknown> }[]
 }
 
 /**
- * A host for tests. No address is closed to its network.
+ * Returns a host for tests. Its network allows every address.
  *
- * @param options.accessToken hands out tokens to adapters with OAuth; without it they meet NEEDS_RECONNECT, as in a
- * provider that nobody has authorized
+ * @param options.accessToken returns tokens to adapters with OAuth. Without it, they get NEEDS_RECONNECT, as for a provider
+ * that nobody has authorized
  */
 export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): TestHost {
   const warnings: TestHost['warnings'][number][] = []
@@ -34,7 +34,7 @@ export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): Test
   }
 }
 
-/** The last caller by name. All hosts of this process share it, as replicas share a database. */
+/** The last call by name. All hosts of this process share this map, as replicas share a database. */
 const queues = new Map<string, Promise<unknown>>()
 
 const exclusively: Exclusive = (name, { signal }, work) => {
