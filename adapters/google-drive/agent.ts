@@ -1,7 +1,7 @@
 import type { Agent } from 'node:http'
 import type { Network } from '../contract.ts'
 
-/** For Google's client, which asks anew for each address that it is redirected to. */
+/** The agent for Google's client, which asks for one for each redirect. */
 export function agentOf(network: Network): (url: URL) => Agent {
   // As Node's own agent, which Google's client would use.
   const options = { keepAlive: true, scheduling: 'lifo' as const, timeout: 5000 }

@@ -9,14 +9,14 @@ import type { TokenSource } from './tokens.ts'
 
 export type DriveFile = drive_v3.Schema$File & { id: string; name: string; mimeType: string }
 
-/** No more than what entries, twins and confinement need. */
+/** Only the fields that entries, twins and confinement need. */
 export const fileFields =
   'id,name,mimeType,size,modifiedTime,createdTime,parents,trashed,driveId,headRevisionId,md5Checksum,sha1Checksum,sha256Checksum'
 
-/** Waits in milliseconds. */
+/** Delays, in milliseconds. */
 export interface Backoff {
   first: number
-  /** A longer wait, also one that Google asks for, is left to whoever called. */
+  /** The maximum delay before a retry. Where Google asks for more, the call fails with RATE_LIMITED or UNAVAILABLE. */
   longest: number
   attempts: number
 }
@@ -25,11 +25,11 @@ export const usualBackoff: Backoff = { first: 500, longest: 20_000, attempts: 6 
 
 /** Milliseconds. */
 export interface Timeouts {
-  /** Until an answer, for a stream until it begins; then it counts as a lost one. */
+  /** The timeout of a response, for a stream until it starts. */
   metadata: number
-  /** The same, for a request that carries bytes of a file. */
+  /** The same for a request that uploads content. */
   upload: number
-  /** Until a download goes on. */
+  /** The timeout of a download that receives no bytes. */
   stall: number
   /** Until Google hands out a token; its client tries again some times. */
   token: number
@@ -39,21 +39,21 @@ export const usualTimeouts: Timeouts = { metadata: 30_000, upload: 300_000, stal
 
 export interface ApiRequest {
   method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
-  /** Below the API's address, or a whole address. */
+  /** A path below the API's base URL, or an absolute URL. */
   url: string
   query?: Record<string, string | number | boolean | undefined>
   json?: object
   body?: Buffer
   headers?: Record<string, string>
   stream?: boolean
-  /** Statuses that are answers beside 2xx. */
+  /** Statuses besides 2xx that are no errors. */
   accept?: readonly number[]
-  /** A second time does no harm, so a lost answer is no reason to fail. Reads always are. */
+  /** True where the request can be repeated safely after a lost response. Reads always can. */
   repeatable?: boolean
   signal: AbortSignal
 }
 
-/** Thrown where Google's answer says more than a StorageError can. */
+/** Carries details of Google's response that a StorageError cannot. */
 export class ApiFailure extends Error {
   readonly failure: Failure
   readonly attempt: number
@@ -68,7 +68,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** One account at Google: tokens, retries and waits are dealt with here. */
+/** One Google account. Handles tokens, retries and backoff. */
 export class DriveApi {
   readonly #http: gaxios.Gaxios
   readonly #endpoints: Endpoints
@@ -107,7 +107,7 @@ export class DriveApi {
     }
   }
 
-  /** Milliseconds until another attempt; undefined where there is none. Doubled each time, with jitter. */
+  /** Returns the milliseconds until the next attempt, doubled each time, with jitter; undefined for no further attempt. */
   waitFor(failure: Failure, attempt: number, repeatable: boolean): number | undefined {
     const { first, longest, attempts } = this.#backoff
     if (attempt + 1 >= attempts) return undefined

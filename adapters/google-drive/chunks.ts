@@ -1,7 +1,7 @@
 import { addAbortSignal, type Readable } from 'node:stream'
 import { type Call, StorageError } from '../contract.ts'
 
-/** Bytes; a multiple of 256 KiB, as every chunk but the last has to be. It is what one upload holds in memory. */
+/** Bytes that one upload holds in memory. Every chunk but the last must be a multiple of 256 KiB. */
 export const chunkSize = 8 * 1024 * 1024
 
 export interface Chunk {
@@ -9,7 +9,7 @@ export interface Chunk {
   isLast: boolean
 }
 
-/** Knows of each chunk whether it is the last. Destroys `body` when it is left early. */
+/** Yields chunks and marks the last one. Destroys `body` when the caller stops early. */
 export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, undefined> {
   let gathered: Uint8Array[] = []
   let size = 0
@@ -19,7 +19,7 @@ export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, und
       const part = rest.subarray(0, chunkSize - size)
       const bytes = Buffer.concat([...gathered, part])
       rest = rest.subarray(part.byteLength)
-      // Before the wait, so that what was joined is not held twice.
+      // Clear this before the wait, so that the joined bytes are not in memory twice.
       gathered = []
       size = 0
       yield { bytes, isLast: false }
@@ -34,7 +34,7 @@ export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, und
   yield { bytes, isLast: true }
 }
 
-/** Bytes of an upload that goes on: `size` at `offset`. */
+/** The bytes of one call of an upload: `size` at `offset`. */
 export interface Stretch extends Call {
   offset: number
   size: number

@@ -8,7 +8,7 @@ import { isAside, toStored } from './names.ts'
 import { moveTo } from './transfer.ts'
 import { type Standing, UploadSession } from './upload.ts'
 
-/** An upload that another request has begun. */
+/** An upload that an earlier request began. */
 export interface Begun {
   path: StoragePath
   /** Of the session. */
@@ -20,7 +20,7 @@ export interface Begun {
   parent: string
 }
 
-/** After these the same call may succeed, so what is there stays. */
+/** After these errors the same call can succeed later, so the upload is kept. */
 const passing: readonly StorageErrorCode[] = ['UNAVAILABLE', 'RATE_LIMITED', 'UNAUTHORIZED', 'NEEDS_RECONNECT']
 
 /**
@@ -34,9 +34,9 @@ export class Completion {
   readonly #options: Stretch & { overwrite: boolean }
   readonly #session: UploadSession
   readonly #destination: Destination
-  /** The new file may be there, whatever is answered. */
+  /** True where the new file may exist, whatever the response. */
   #isMade = false
-  /** It may have been seen: only the trash is right for it. */
+  /** True where somebody may have seen the file, so that it must go to the trash. */
   #isSeen = false
   #isMoving = false
 
@@ -80,7 +80,7 @@ export class Completion {
     try {
       return await this.#session.ask(signal)
     } catch (error) {
-      // A session may be forgotten once its file is there.
+      // Drive may forget a session once its file exists.
       const file = isNew && hasCode(error, 'NOT_FOUND') ? await files.find(id, signal) : undefined
       if (file) return { file, stands: 0 }
       throw error
@@ -142,7 +142,7 @@ export class Completion {
     const { files } = this.#tree
     const { id } = this.#begun
     if (!this.#isSeen) return await files.undo(id)
-    // What made the call fail says more.
+    // The error that made the call fail says more.
     await files.trash(id, AbortSignal.timeout(30_000)).catch(() => {})
   }
 }

@@ -3,13 +3,13 @@ import { type ConfigSchema, StorageError } from '../contract.ts'
 export interface GoogleDriveConfig {
   clientId?: string
   clientSecret?: string
-  /** The JSON text that the Cloud console hands out. */
+  /** The JSON text from the Cloud console. */
   serviceAccountKey?: string
   driveId?: string
   rootFolderId?: string
 }
 
-/** All of Drive: narrower ones hide what others have made. */
+/** Access to all of Drive. Narrower scopes hide files of other apps. */
 export const scope = 'https://www.googleapis.com/auth/drive'
 
 /** Where Google answers; others than Google's own are for tests. Each ends with `/`. */

@@ -9,7 +9,7 @@ import type { Locks } from './locks.ts'
 import { byRank, isDoc, isFolder, toStored } from './names.ts'
 import type { Target } from './upload.ts'
 
-/** What the calls of one provider share. */
+/** State that the calls of one provider share. */
 export interface Tree {
   files: DriveFiles
   ids: PathIds
@@ -55,7 +55,7 @@ export class Destination {
     return await this.#tree.locks.run(pathKey(this.#segments), this.#signal, async () => await work(await this.look()))
   }
 
-  /** Removes the folders that were made for it. */
+  /** Removes the folders that were created for it. */
   async undo(): Promise<void> {
     await this.#held?.undo()
   }
@@ -87,7 +87,7 @@ export async function targetFor(
   { existing, parent, name }: { existing: DriveFile | undefined; parent: string; name: (id: string) => string },
   { mimeType, signal }: { mimeType: string | undefined; signal: AbortSignal },
 ): Promise<Target> {
-  // Google's own types would make a document of the bytes.
+  // With one of Google's own types, Drive would convert the bytes to a document.
   const type = mimeType?.startsWith('application/vnd.google-apps.') ? 'application/octet-stream' : mimeType
   const metadata: drive_v3.Schema$File = type === undefined ? {} : { mimeType: type }
   if (existing) return { id: existing.id, isNew: false, metadata }

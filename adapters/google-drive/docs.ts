@@ -18,7 +18,7 @@ export function exportTypeOf(mimeType: string): string | undefined {
   return exportFormats[mimeType]?.mimeType
 }
 
-/** With its dot; empty for what has bytes of its own. */
+/** The extension with its dot; empty for a file with stored bytes. */
 export function extensionOf(mimeType: string): string {
   return exportFormats[mimeType]?.extension ?? ''
 }

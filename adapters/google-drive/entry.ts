@@ -8,7 +8,7 @@ export function toEntry(name: string, file: DriveFile): Entry {
   // Unique in all of Drive, and the same for every account that the file is shared with.
   const fileId = `google-drive:${file.id}`
   if (isFolder(file)) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null, fileId }
-  // No export has the same bytes twice, so an etag would promise too much.
+  // Two exports of one version differ, so they have no etag.
   if (isDoc(file)) {
     const mimeType = exportTypeOf(file.mimeType) ?? null
     return { name, kind: 'file', size: null, modifiedAt, etag: null, mimeType, fileId, isExport: true }
@@ -30,7 +30,7 @@ export function toEntry(name: string, file: DriveFile): Entry {
   }
 }
 
-/** A revision is one content; it stays with renames, moves and sharing. */
+/** A revision identifies the content and survives renames, moves and sharing. */
 export function etagOf({ id, headRevisionId, md5Checksum, size }: DriveFile): string | null {
   const content = headRevisionId ?? (md5Checksum ? `${md5Checksum}-${size}` : undefined)
   return content === undefined ? null : `${id}.${content}`

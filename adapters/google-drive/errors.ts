@@ -2,9 +2,9 @@ import { StorageError, type StorageErrorCode } from '../contract.ts'
 
 /** What went wrong, told from the answer or the lack of one. */
 export interface Failure {
-  /** Undefined where no answer came. */
+  /** Undefined without a response. */
   status: number | undefined
-  /** Google's word, such as `userRateLimitExceeded` or `invalid_grant`. */
+  /** Google's reason, such as `userRateLimitExceeded` or `invalid_grant`. */
   reason: string | undefined
   retryAfterMs: number | undefined
   cause: unknown
@@ -14,7 +14,7 @@ export interface Failure {
 export const isRateLimit = ({ status, reason }: Failure) =>
   status === 429 || (status === 403 && (reason === 'userRateLimitExceeded' || reason === 'rateLimitExceeded'))
 
-/** The call may or may not have been carried out. */
+/** The call may or may not have taken effect. */
 export const isPassing = ({ status }: Failure) => status === undefined || status >= 500 || status === 408
 
 export function failureOf(error: unknown): Failure {

@@ -7,7 +7,7 @@ import { folderType, isFolder, shortcutType } from './names.ts'
 
 /** Characters of the names in one query, which is a part of an address. */
 const queryLength = 4000
-/** Of ids got ahead. */
+/** The number of ids to reserve at a time. */
 const idsAtOnce = 20
 
 export interface Place {
@@ -32,7 +32,7 @@ export class DriveFiles {
     this.#place = place
   }
 
-  /** Where everything begins. @throws PERMISSION_DENIED where it cannot be used */
+  /** Returns the root folder. @throws PERMISSION_DENIED where it cannot be used */
   async root(signal: AbortSignal): Promise<{ id: string; driveId: string | undefined }> {
     if (this.#root) return this.#root
     const file = await this.rootFile(signal)
@@ -55,7 +55,7 @@ export class DriveFiles {
     return file
   }
 
-  /** Also what is in the trash. */
+  /** Returns undefined for a missing file. Finds files in the trash, too. */
   async find(id: string, signal: AbortSignal): Promise<DriveFile | undefined> {
     try {
       return await this.#json({ url: fileUrl(id), query: { fields: fileFields }, signal })
@@ -149,7 +149,7 @@ export class DriveFiles {
     return await this.#json({ method: 'PATCH', url: fileUrl(id), query, json, repeatable, signal })
   }
 
-  /** What is in the trash already, or gone, is no error. */
+  /** Resolves for a file that is missing or already in the trash. */
   async trash(id: string, signal: AbortSignal): Promise<void> {
     try {
       await this.update(id, { trashed: true }, signal)
@@ -165,7 +165,7 @@ export class DriveFiles {
     await this.api
       .request({ ...request, method: 'DELETE' })
       .catch(() => this.trash(id, signal))
-      // What made the call fail says more.
+      // The error that made the call fail says more.
       .catch(() => {})
   }
 
@@ -249,13 +249,13 @@ function quoted(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`
 }
 
-/** For a failure that the request was not expected to end in. */
+/** Converts an ApiFailure to a StorageError; returns other errors unchanged. */
 export function translated(error: unknown): unknown {
   return error instanceof ApiFailure ? toStorageError(error.failure) : error
 }
 
-/** A call of the contract. */
-export async function told<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+/** Runs a method of the contract and converts its errors to StorageErrors, or to the reason of an abort. */
+export async function withStorageErrors<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
   signal.throwIfAborted()
   try {
     return await call()

@@ -24,7 +24,7 @@ export function exchangeCode(
   way: Way,
   { redirectUri, code, codeVerifier }: Code,
 ): Promise<Tokens> {
-  return told(async () => {
+  return withStorageErrors(async () => {
     const { tokens } = await clientOf(config, way).getToken({ code, codeVerifier, redirect_uri: redirectUri })
     if (tokens.scope !== undefined && !tokens.scope.split(' ').includes(scope)) {
       const message = 'Access to Google Drive was not ticked on the consent screen: connect again and tick it.'
@@ -36,7 +36,7 @@ export function exchangeCode(
 
 /** @throws as `exchangeCode` */
 export function refreshTokens(config: GoogleDriveConfig, way: Way, refreshToken: string): Promise<Tokens> {
-  return told(async () => {
+  return withStorageErrors(async () => {
     const client = clientOf(config, way)
     client.setCredentials({ refresh_token: refreshToken })
     const { credentials } = await client.refreshAccessToken()
@@ -53,7 +53,7 @@ function clientOf(config: GoogleDriveConfig, { endpoints, network }: Way): OAuth
   })
 }
 
-async function told<T>(call: () => Promise<T>): Promise<T> {
+async function withStorageErrors<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call()
   } catch (error) {

@@ -2,7 +2,7 @@ import type { DriveFile } from './api.ts'
 import type { DriveFiles } from './files.ts'
 import { byRank, isFolder, parseTwinName, pick, plainName, storedNames } from './names.ts'
 
-/** Folders whose ids are remembered. */
+/** The maximum number of folder ids in the cache. */
 const maxKnown = 10_000
 
 interface Known {

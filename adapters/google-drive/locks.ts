@@ -1,6 +1,6 @@
 import { orAborted } from '../contract.ts'
 
-/** One at a time for each key, within this process. */
+/** Runs one call at a time for each key, within this process. */
 export class Locks {
   readonly #last = new Map<string, Promise<void>>()
 

@@ -71,7 +71,7 @@ export function parseTwinName(name: string): { plain: string; idEnd: string } | 
   return match ? { plain: `${match[1]}${match[3] ?? ''}`, idEnd: match[2] ?? '' } : undefined
 }
 
-/** Every name in Drive that something shown with this plain name can have. */
+/** Returns every name in Drive that an entry with this plain name can have. */
 export function storedNames(plain: string): string[] {
   const endings = extensions.filter(ending => plain.endsWith(ending) && plain.length > ending.length)
   return [plain, ...endings.map(ending => plain.slice(0, -ending.length))].map(toStored)
@@ -84,7 +84,7 @@ export function isFolder(file: DriveFile): boolean {
   return file.mimeType === folderType
 }
 
-/** Google's own documents, which have no bytes. */
+/** True for Google's own documents, which have no stored bytes. */
 export function isDoc(file: DriveFile): boolean {
   return file.mimeType.startsWith('application/vnd.google-apps.') && !isFolder(file)
 }
@@ -95,7 +95,7 @@ export function byRank(a: DriveFile, b: DriveFile): number {
   return Number(isDoc(a)) - Number(isDoc(b)) || older || (a.id < b.id ? -1 : Number(a.id > b.id))
 }
 
-/** Which of the candidates a name in a path means. */
+/** Returns the candidate that a name in a path means. */
 export function pick(files: readonly DriveFile[], name: string): DriveFile | undefined {
   const first = files.filter(file => plainName(file) === name).sort(byRank)[0]
   if (first) return first

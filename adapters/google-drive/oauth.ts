@@ -17,7 +17,7 @@ export function oauthFlow(endpoints: Endpoints): OAuthFlow<GoogleDriveConfig> {
         code_challenge: codeChallenge,
         code_challenge_method: 'S256',
         access_type: 'offline',
-        // Without it Google gives a refresh token only the first time a person consents.
+        // Otherwise Google returns a refresh token only for a person's first consent.
         prompt: 'consent',
       }
       for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)

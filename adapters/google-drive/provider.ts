@@ -18,7 +18,7 @@ import type { DriveFile } from './api.ts'
 import type { Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
 import { hasCode, notADirectory, notAFile, notFound, taken } from './errors.ts'
-import { type DriveFiles, told } from './files.ts'
+import { type DriveFiles, withStorageErrors } from './files.ts'
 import { Folders } from './folders.ts'
 import { PathIds } from './ids.ts'
 import { listPage } from './list.ts'
@@ -52,14 +52,14 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   stat(path: StoragePath, { signal }: Call): Promise<Entry> {
-    return told(signal, async () => {
+    return withStorageErrors(signal, async () => {
       if (path === '') return toEntry('', await this.#tree.files.rootFile(signal))
       return toEntry(nameOf(path), await this.#find(path, signal))
     })
   }
 
   list(path: StoragePath, { signal, cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
-    return told(signal, async () => {
+    return withStorageErrors(signal, async () => {
       const segments = segmentsOf(path)
       const onInvalidNames = (ids: readonly string[]) =>
         this.#host.warn('Files with names that no path can hold are left out of a listing', {
@@ -88,7 +88,7 @@ export class GoogleDriveProvider implements StorageProvider {
     path: StoragePath,
     { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
   ): Promise<ReadResult> {
-    return told(signal, async () => {
+    return withStorageErrors(signal, async () => {
       if (path === '') throw notAFile()
       const file = await this.#find(path, signal)
       if (isFolder(file)) throw notAFile()
@@ -101,7 +101,7 @@ export class GoogleDriveProvider implements StorageProvider {
     body: Readable,
     { signal, size, mimeType, overwrite }: Call & { size?: number; mimeType?: string; overwrite: boolean },
   ): Promise<Entry> {
-    return told(signal, async () => {
+    return withStorageErrors(signal, async () => {
       if (path === '') {
         body.destroy()
         throw overwrite ? notAFile() : taken()
@@ -112,7 +112,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   delete(path: StoragePath, { signal }: Call): Promise<void> {
-    return told(signal, async () => {
+    return withStorageErrors(signal, async () => {
       await this.#trash(path, signal, async file => {
         if (!isFolder(file) || (await this.#tree.files.isEmpty(file.id, signal))) return
         const shown = await listPage(this.#tree.files, file.id, {
@@ -131,11 +131,11 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
-    return told(signal, () => this.#trash(path, signal, async () => {}))
+    return withStorageErrors(signal, () => this.#trash(path, signal, async () => {}))
   }
 
   mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
-    return told(signal, async () => {
+    return withStorageErrors(signal, async () => {
       const segments = segmentsOf(path)
       if (segments.length === 0) {
         if (exclusive) throw taken()
@@ -157,7 +157,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
-    return told(signal, async () => {
+    return withStorageErrors(signal, async () => {
       if (from === '') throw notAFile()
       if (to === '') throw overwrite ? notAFile() : taken()
       const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
@@ -166,7 +166,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
-    return told(signal, async () => {
+    return withStorageErrors(signal, async () => {
       if (from === '' || to === '') throw rootStays()
       if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
       const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
@@ -175,7 +175,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   quota({ signal }: Call): Promise<Quota> {
-    return told(signal, () => this.#tree.files.quota(signal))
+    return withStorageErrors(signal, () => this.#tree.files.quota(signal))
   }
 
   async #find(path: StoragePath, signal: AbortSignal): Promise<DriveFile> {

@@ -5,12 +5,12 @@ import { type Begun, Completion } from './completion.ts'
 import { refuseOver, refuseTooLarge, type Tree, targetFor } from './destination.ts'
 import { toEntry } from './entry.ts'
 import { hasCode, notAFile } from './errors.ts'
-import { told } from './files.ts'
+import { withStorageErrors } from './files.ts'
 import { asideName, isAside, toStored } from './names.ts'
 import { UploadSession } from './upload.ts'
 
 interface State extends Begun {
-  /** Bytes that are there. */
+  /** Bytes received so far. */
   offset: number
 }
 
@@ -24,7 +24,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
     partSize: chunkSize,
 
     begin: (path, { signal, size, mimeType }) =>
-      told(signal, async () => {
+      withStorageErrors(signal, async () => {
         if (path === '') throw notAFile()
         const segments = segmentsOf(path)
         const { file: existing, parent: known } = await tree.ids.locate(segments, signal, 'verified')
@@ -59,7 +59,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
       }),
 
     abort: (text, { signal }) =>
-      told(signal, async () => {
+      withStorageErrors(signal, async () => {
         const state = parseIfGood(text)
         if (!state) return
         const session = UploadSession.of(files, state.url)
@@ -80,7 +80,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
 
 async function taking<T>(body: Readable, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   try {
-    return await told(signal, work)
+    return await withStorageErrors(signal, work)
   } catch (error) {
     body.destroy()
     throw error

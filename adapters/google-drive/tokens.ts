@@ -7,7 +7,7 @@ import { failureOf, toStorageError } from './errors.ts'
 /** An access token; `rejected` is one that Drive has refused, so another is needed. */
 export type TokenSource = (rejected?: string) => Promise<string>
 
-/** All who were refused the same token wait for the same new one. */
+/** All callers with the same refused token share one refresh. */
 export function fromHost(host: Host): TokenSource {
   let renewal: { rejected: string; token: Promise<string> } | undefined
   return rejected => {

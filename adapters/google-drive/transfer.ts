@@ -32,7 +32,7 @@ export async function moveEntry(tree: Tree, transfer: Transfer): Promise<DriveFi
   })
 }
 
-/** Into another folder, or under another name, or both. */
+/** Moves a file to another folder, renames it, or both. */
 export async function moveTo(
   tree: Tree,
   source: Found,
@@ -45,7 +45,7 @@ export async function moveTo(
     return await tree.files.update(file.id, { name }, signal, { from, to })
   } catch (error) {
     if (!(error instanceof StorageError && error.code === 'UNAVAILABLE')) throw error
-    // Only the answer may be lost.
+    // Perhaps only the response was lost.
     const now = await tree.files.find(file.id, signal)
     if (now?.name === name && now.parents?.includes(to) && !now.trashed) return now
     throw error

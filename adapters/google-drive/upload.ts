@@ -18,7 +18,7 @@ interface NewTarget {
   metadata: drive_v3.Schema$File
 }
 
-/** All bytes in one request. */
+/** Uploads all bytes in one request. */
 export async function uploadWhole(
   files: DriveFiles,
   target: Target,
@@ -51,7 +51,7 @@ function requestTo(target: Target): { method: 'POST' | 'PATCH'; url: string } {
 /** A resumable session: the file is there, or changes, once the last chunk has arrived. It lives for a week. */
 export class UploadSession {
   readonly #files: DriveFiles
-  /** A secret: whoever has it may write. */
+  /** A secret: it allows writing without credentials. */
   readonly url: string
   #sent = 0
   /** What a session that Drive has given up is told as. */
@@ -77,7 +77,7 @@ export class UploadSession {
         json: target.metadata,
         // Without X-Upload-Content-Length: Drive takes it for a promise, and a size is only a hint.
         headers: mimeType ? { 'x-upload-content-type': mimeType } : {},
-        // A session that nobody uses ends by itself.
+        // An unused session expires by itself.
         repeatable: true,
         signal,
       })
@@ -91,19 +91,19 @@ export class UploadSession {
 
   /** Where it stands: what is sent next has to begin there. */
   async ask(signal: AbortSignal): Promise<Standing> {
-    return await this.#told(async () => {
+    return await this.#withStorageErrors(async () => {
       const standing = await this.#put(Buffer.alloc(0), { offset: 0, total: '*', repeatable: true, signal })
       this.#sent = standing.stands
       return standing
     })
   }
 
-  /** Resolves with the file after the last chunk. */
+  /** Returns the file after the last chunk. */
   async send(chunk: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
-    return await this.#told(() => this.#send(chunk, signal))
+    return await this.#withStorageErrors(() => this.#send(chunk, signal))
   }
 
-  async #told<T>(call: () => Promise<T>): Promise<T> {
+  async #withStorageErrors<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call()
     } catch (error) {
@@ -152,14 +152,14 @@ export class UploadSession {
 
   /** Ends it without a trace; one that is finished must not be asked for. */
   async end(signal: AbortSignal): Promise<void> {
-    await this.#told(() =>
+    await this.#withStorageErrors(() =>
       this.#files.api.request({ method: 'DELETE', url: this.url, accept: ended, repeatable: true, signal }),
     )
   }
 
   /** The same, as far as that can be done. */
   async abort(): Promise<void> {
-    // It ends by itself in a week.
+    // It expires by itself after a week.
     await this.end(AbortSignal.timeout(10_000)).catch(() => {})
   }
 

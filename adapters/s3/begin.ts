@@ -7,7 +7,7 @@ import { heldState } from './upload-state.ts'
 
 /** Milliseconds that the clocks of S3 and of this server may differ: beyond them, the SDK corrects its own. */
 const clockTolerance = 5 * 60_000
-/** Milliseconds that one beginning takes at most, with all its attempts. */
+/** The maximum time to begin an upload, with all retries, in milliseconds. */
 const longestBeginning = 10 * 60_000
 
 export interface Beginning {
@@ -22,7 +22,7 @@ export interface Begun {
   since: number | undefined
 }
 
-/** Not cut short by an abort. The host knows of it before S3 does. */
+/** An abort does not interrupt this request. The host records the upload before S3 creates it. */
 export async function begin(
   bucket: Bucket,
   { path, key, headers }: Beginning,
@@ -44,13 +44,13 @@ export async function begin(
 
 export interface NotedUpload {
   upload: Upload
-  /** To be called once the file is there. */
+  /** Call this once the file is stored. */
   ended(): Promise<void>
-  /** Frees the parts. What this leaves, the host has freed later, if it knows of it. */
+  /** Frees the parts. The host later frees those that this leaves, if it has a record of them. */
   free(): Promise<void>
 }
 
-/** Begins an upload of which the host knows from before the first request to its end. */
+/** Begins an upload that the host has on record from before the first request until its end. */
 export async function beginNoted(
   bucket: Bucket,
   beginning: Beginning,
@@ -72,7 +72,7 @@ export async function beginNoted(
   return { upload, ended, free: () => free(unfinished ? giveUp : giveUpUnknown) }
 }
 
-/** S3 has decided, at the first attempt, that it begins nothing. */
+/** True where S3 refused at the first attempt, so that no upload exists. */
 function wasRefused(error: unknown): boolean {
   const status = statusOf((error as Error).cause)
   return status !== undefined && status < 500 && !wasRepeated(error)
@@ -90,7 +90,7 @@ export async function freeLost(bucket: Bucket, Key: string, since: number): Prom
     const page = await bucket.call(undefined, s3 =>
       s3.listMultipartUploads({ Bucket: bucket.name, Prefix: Key, EncodingType: 'url', ...markers }),
     )
-    // In the order of keys: those of this key come first.
+    // The listing is sorted by key, so uploads of this key come first.
     const own = (page.Uploads ?? []).filter(upload => decodeKey(upload.Key ?? '') === Key)
     for (const { UploadId, Initiated } of own) {
       const begun = Initiated?.getTime() ?? Number.NaN

@@ -4,15 +4,15 @@ import type { S3Settings } from './config.ts'
 import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from './errors.ts'
 import { decodeKey } from './keys.ts'
 
-/** Bounds that tests lower. */
+/** Limits that tests lower. */
 export interface Limits {
-  /** Bytes of a part, where the file is not so large that it needs longer ones. */
+  /** Bytes of a part. Very large files use larger parts. */
   partBytes: number
-  /** Bytes that one write may hold, as far as there is memory: see part-memory.ts. */
+  /** Bytes that one write may hold in memory, where that much is free: see part-memory.ts. */
   memoryBytes: number
   /** Milliseconds that a part of a file of unknown size waits for memory. */
   memoryTime: number
-  /** Bytes above which a copy is made in parts: the most that CopyObject takes. */
+  /** Bytes above which a file is copied in parts: the limit of CopyObject. */
   copyBytes: number
   copyPartBytes: number
   /** Milliseconds without a byte after which a connection counts as dropped. */
@@ -39,7 +39,7 @@ export const defaultLimits: Limits = {
   probeAge: 60 * 60_000,
 }
 
-/** Connections at once. Bodies that are read have their own: slow readers hold them as long as they like. */
+/** The maximum number of connections. Downloads have their own, as slow readers can hold theirs for long. */
 const callSockets = 64
 const bodySockets = 1024
 
@@ -52,7 +52,7 @@ const connectTime = 10_000
 type CallOptions = { abortSignal?: AbortSignal }
 type Work<T> = (s3: S3, options: CallOptions) => Promise<T>
 
-/** One bucket, spoken to with retries; every error that leaves is a StorageError or the reason of the abort. */
+/** One bucket. Retries its requests and throws only StorageErrors and the reason of an abort. */
 export class Bucket {
   readonly settings: S3Settings
   readonly limits: Limits
@@ -68,10 +68,10 @@ export class Bucket {
     this.#exclusively = exclusively
     this.fetch = network.fetch
     this.limits = limits
-    // Amazon checks what comes; older servers take the SDK's checksums for a part of the file.
+    // Amazon checks uploads itself; older servers store the SDK's checksums as part of the file.
     const checksums = settings.isAmazon ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED'
     this.#calls = client(settings, network, callSockets, checksums, { socketTimeout: limits.idleTime })
-    // Here an idle connection may be that of a reader who takes a break; only the answer's beginning has a limit.
+    // An idle connection may belong to a reader that pauses, so only the start of the response has a timeout.
     this.#bodies = client(settings, network, bodySockets, 'WHEN_REQUIRED', {
       requestTimeout: limits.idleTime,
       throwOnRequestTimeout: true,
@@ -92,12 +92,12 @@ export class Bucket {
     return this.settings.storeId + key
   }
 
-  /** Without a signal for what must not be left half done. */
+  /** Omit the signal for requests that must not be interrupted. */
   call<T>(signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
     return this.#run(this.#calls, signal, work)
   }
 
-  /** For answers whose body is read. */
+  /** Sends a request whose response body is streamed. */
   stream<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
     return this.#run(this.#bodies, signal, work)
   }
@@ -124,7 +124,7 @@ export class Bucket {
     return this.#bodies
   }
 
-  /** Its errors are the SDK's own. */
+  /** Throws the SDK's own errors. */
   get raw(): S3 {
     return this.#calls
   }
@@ -135,7 +135,7 @@ export class Bucket {
     return this.#exclusively(`s3:${endpoint} ${bucket} ${Key}`, signal ? { signal } : {}, work)
   }
 
-  /** Undefined where there is no such key. */
+  /** Returns undefined for a missing key. */
   head(Key: string, signal?: AbortSignal): Promise<HeadObjectCommandOutput | undefined> {
     return this.call(signal, async (s3, options) => {
       try {
@@ -147,7 +147,7 @@ export class Bucket {
     })
   }
 
-  /** The first `count` keys that begin so. */
+  /** Returns the first `count` keys with this prefix. */
   async keys(Prefix: string, count: number, signal?: AbortSignal): Promise<(string | undefined)[]> {
     const { Contents = [] } = await this.call(signal, (s3, options) =>
       s3.listObjectsV2({ Bucket: this.name, Prefix, MaxKeys: count, EncodingType: 'url' }, options),
@@ -193,7 +193,7 @@ export function isPrecondition(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'PRECONDITION_FAILED'
 }
 
-/** The answer to an earlier attempt may have been lost, and what is in the way may be our own. */
+/** The response to an earlier attempt may be lost, so the existing object may be our own. */
 export function wasRepeated(error: unknown): boolean {
   const cause = (error as Error).cause as { $metadata?: { attempts?: number } } | undefined
   return (cause?.$metadata?.attempts ?? 1) > 1

@@ -71,11 +71,11 @@ export const configSchema: ConfigSchema = {
 export interface S3Settings {
   bucket: string
   region: string
-  /** Undefined for Amazon's own. */
+  /** Undefined for Amazon itself. */
   endpoint: string | undefined
   credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
   forcePathStyle: boolean
-  /** What every key begins with: empty, or ending in `/`. */
+  /** The prefix of every key: empty, or ending in `/`. */
   base: string
   isAmazon: boolean
   /** Begins the id of every object: the same for each prefix and, at Amazon, for each endpoint. Ends in `/`. */

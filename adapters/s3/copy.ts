@@ -10,7 +10,7 @@ import { maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { publish, storedEntry, type Target } from './publish.ts'
 
-/** Parts that the back end copies side by side. */
+/** The number of parts that the back end copies concurrently. */
 const atOnce = 8
 
 interface From {
@@ -25,7 +25,7 @@ export interface CopyOptions {
   unfinished: Unfinished | undefined
 }
 
-/** Inside the back end. The source is copied as it was found, or not at all. */
+/** Copies inside the back end. Fails where the source changes after it was checked. */
 export async function copyObject(
   bucket: Bucket,
   conditions: Conditions,
@@ -55,7 +55,7 @@ async function copyInParts(
 ): Promise<Entry> {
   const size = head.ContentLength ?? 0
   const partBytes = Math.max(bucket.limits.copyPartBytes, Math.ceil(size / maxParts))
-  // A copy in one request takes these along by itself.
+  // A copy in one request keeps these by itself.
   const { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata } = head
   const headers = { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata }
   const { upload, ended, free } = await beginNoted(bucket, { path, key: target.key, headers }, unfinished)

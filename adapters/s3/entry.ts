@@ -1,6 +1,6 @@
 import type { ChecksumAlgorithm, Entry } from '../contract.ts'
 
-/** What answers to HEAD, GET and listings have in common. */
+/** The fields that responses to HEAD, GET and listings share. */
 export interface Described {
   ETag?: string | undefined
   LastModified?: Date | undefined
@@ -12,7 +12,7 @@ export interface Described {
   ChecksumCRC32C?: string | undefined
 }
 
-/** What back ends say where nobody gave a type. */
+/** The types that back ends report where the writer set none. */
 const noType = new Set(['binary/octet-stream', 'application/octet-stream'])
 
 export function fileEntry(name: string, fileId: string, size: number, object: Described): Entry {

@@ -10,7 +10,7 @@ export interface Where {
 
 type Meaning = readonly [StorageErrorCode, string | ((where: Where, error: Vendor) => string)]
 
-/** Fields that some errors carry in their body. */
+/** Fields in the body of some error responses. */
 type Vendor = S3ServiceException & { Code?: string; Region?: string; ServerTime?: string; code?: string }
 
 const busy: Meaning = ['RATE_LIMITED', 'The back end is asked too often: wait a little, then try again.']
@@ -73,7 +73,7 @@ const meanings: Record<string, Meaning> = {
   InvalidRange: ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
 }
 
-/** Where the answer has no body, as all to HEAD have. */
+/** The errors of responses without a body, such as those to HEAD. */
 const statusMeanings: Record<number, Meaning> = {
   301: region,
   307: region,
@@ -129,7 +129,7 @@ export function isSkewed(error: unknown): boolean {
   return meanings[codeOf(error)] === clock
 }
 
-/** For `open`: what only a change of the configuration mends. */
+/** For `open`: errors that only a change of the configuration fixes. */
 export function configFault(error: unknown, where: Where): StorageError | undefined {
   const meaning = meanings[codeOf(error)] ?? statusMeanings[statusOf(error) ?? 0]
   if (meaning === region) return new StorageError('INVALID_CONFIG', regionSentence(where, error as Vendor))
@@ -189,7 +189,7 @@ function isNetworkError({ code, name }: Vendor): boolean {
 }
 
 export function unreachable(error: Error & { code?: string }, { endpointName }: Where): StorageError {
-  // The SDK calls every broken connection a timeout.
+  // The SDK reports every broken connection as a timeout.
   const why =
     unreachableCodes[error.code ?? ''] ??
     (error.name === 'TimeoutError' ? unreachableCodes.ETIMEDOUT : undefined) ??

@@ -19,7 +19,7 @@ export class Folders {
     this.#keys = keys
   }
 
-  /** True where anything lies below, also the marker. */
+  /** Returns true where any key lies below, including the marker. */
   async exists(path: StoragePath, signal?: AbortSignal): Promise<boolean> {
     return (await this.#bucket.keys(this.#keys.folder(path), 1, signal)).length > 0
   }
@@ -38,7 +38,7 @@ export class Folders {
     return head && fileEntry(nameOf(path), this.#bucket.fileId(key), head.ContentLength ?? 0, head)
   }
 
-  /** @throws what says why there is no file */
+  /** @throws the error that says why there is no file */
   async refuseNoFile(path: StoragePath, signal: AbortSignal): Promise<never> {
     if (path === '' || (await this.exists(path, signal))) {
       throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
@@ -72,7 +72,7 @@ export class Folders {
     for (const parent of unknown) this.#noFiles.set(parent, now + memory)
   }
 
-  /** A file was made there. */
+  /** Call this after creating a file. */
   noteFile(path: StoragePath): void {
     this.#noFiles.delete(path)
   }
@@ -100,7 +100,7 @@ export class Folders {
     if (parent !== '' && !(await this.exists(parent))) await this.#mark(parent, conditions)
   }
 
-  /** False where another was faster. No other request makes a marker, so the condition of PutObject suffices. */
+  /** Returns false where another writer was faster. Only this request makes a marker, so PutObject's condition suffices. */
   async #mark(path: StoragePath, conditions: Conditions, signal?: AbortSignal): Promise<boolean> {
     const object = { Bucket: this.#bucket.name, Key: this.#keys.folder(path), Body: Buffer.alloc(0) }
     const marker = { ...object, ContentType: 'application/x-directory' }

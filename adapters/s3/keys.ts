@@ -6,7 +6,7 @@ import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
  */
 const maxKeyBytes = 1023
 
-/** Where the paths of a provider lie in its bucket. */
+/** Maps the paths of a provider to keys in its bucket. */
 export class Keys {
   /** Empty, or ending in `/`. */
   readonly base: string
@@ -15,19 +15,19 @@ export class Keys {
     this.base = base
   }
 
-  /** Of a file. @throws INVALID_PATH, also for the root */
+  /** Returns the key of a file. @throws INVALID_PATH, also for the root */
   file(path: StoragePath): string {
     if (path === '') throw new StorageError('INVALID_PATH', 'This cannot be done to the root folder.')
     return this.#key(path)
   }
 
-  /** What every key below a folder begins with; the key of the folder's marker. @throws INVALID_PATH */
+  /** Returns the prefix of every key below a folder, which is also the key of its marker. @throws INVALID_PATH */
   folder(path: StoragePath): string {
     return path === '' ? this.base : `${this.#key(path)}/`
   }
 
   #key(path: StoragePath): string {
-    // The host lets none of these through; a mistake there must not become a way out of the prefix.
+    // The host refuses these, too. Check again, so that a bug there cannot escape the prefix.
     if (segmentsOf(path).some(name => !isName(name))) {
       throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or holds a NUL.')
     }
@@ -39,10 +39,10 @@ export class Keys {
   }
 }
 
-/** What the objects begin with that find out what a server does: see probe.ts. */
+/** The prefix of the objects that test what a server supports: see probe.ts. */
 export const probePrefix = '.stowage-probe-'
 
-/** True for the folder that such an object seems to be. */
+/** True for a name that such an object has in a listing. */
 export function isProbe(name: string): boolean {
   return name.startsWith(probePrefix) && /^[0-9a-f-]{36}$/.test(name.slice(probePrefix.length))
 }
@@ -59,7 +59,7 @@ export function copySource(bucket: string, key: string): string {
   return `${bucket}/${key}`.split('/').map(encodeURIComponent).join('/')
 }
 
-/** Of `EncodingType: 'url'`; undefined for bytes that are not UTF-8. Amazon encodes a space as `+`, others as `%20`. */
+/** Decodes a key of `EncodingType: 'url'`; undefined where it is not UTF-8. Amazon encodes a space as `+`, others as `%20`. */
 export function decodeKey(encoded: string): string | undefined {
   try {
     return decodeURIComponent(encoded.replaceAll('+', ' '))

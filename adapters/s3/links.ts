@@ -32,7 +32,7 @@ export async function linkToWrite(bucket: Bucket, Key: string, seconds: number):
   const place = `${bucket.settings.endpoint} ${bucket.name}`
   const refusing = known.get(place) ?? refusesUnsignedHeaders(bucket)
   known.set(place, refusing)
-  // An outage decides nothing for later.
+  // Do not cache the result of an outage.
   refusing.catch(() => known.delete(place))
   if (!(await refusing.catch(() => false))) return null
   return await sign(bucket, new PutObjectCommand({ Bucket: bucket.name, Key }), seconds)

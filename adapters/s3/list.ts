@@ -12,15 +12,15 @@ export interface Selection {
 }
 
 export interface Found extends ListPage {
-  /** Keys were met that no path can hold. */
+  /** The names that no path can hold; the listing leaves them out. */
   invalid: (string | undefined)[]
-  /** Folders beside which a file of the same name lies. */
+  /** Folders that have the same name as a file. */
   hidden: string[]
-  /** Nothing lies below, not even a marker. */
+  /** True where no key lies below, not even a marker. */
   isMissing: boolean
 }
 
-/** The most that a server answers at once. */
+/** The maximum number of keys in one response. */
 const maxKeys = 1000
 /** Sorts after all that may follow a `/`, but for more of itself. */
 const last = '\u{10FFFF}'
@@ -39,7 +39,7 @@ export async function listPage(bucket: Bucket, { folderKey, cursor: after, limit
         Prefix: folderKey,
         Delimiter: '/',
         EncodingType: 'url',
-        // One more, for the folder's own marker.
+        // One more for the folder's own marker.
         MaxKeys: Math.min(maxKeys, limit + (after === undefined ? 1 : 0)),
         ...(after === undefined ? {} : { StartAfter: folderKey + (after.endsWith('/') ? after + last : after) }),
       },

@@ -9,7 +9,7 @@ export interface State {
   part: number
   /** Number of the next part. */
   next: number
-  /** Bytes that are there. */
+  /** Bytes received so far. */
   offset: number
   type?: string
 }
