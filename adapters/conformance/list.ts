@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ListPage } from '../contract.ts'
 import { at, type Case, call, inParallel, isMissing, listAll, namesIn, put, rejectsWith } from './kit.ts'
 
 /** Not sorted by name. */
@@ -81,6 +82,30 @@ export const listCases: Case[] = [
           `${lost.length} of ${names.length} are lost with pages of ${limit}: ${lost[0]}, ...`,
         )
         assert.equal(met.length, names.length, `${met.length - names.length} come again with pages of ${limit}`)
+      }
+    },
+  },
+  {
+    name: 'a walk that begins on one replica and goes on at another meets what was there when it began',
+    needs: (_provider, { reopen }) => (reopen ? undefined : 'reopen of the harness'),
+    async run(provider, harness) {
+      const other = await harness.reopen?.(provider)
+      assert.ok(other)
+      try {
+        for (const name of ['a', 'b', 'c', 'd']) await put(provider, `folder/${name}`, '')
+        for (let round = 0; round < 5; round += 1) {
+          // The replica that goes on has listed the directory before the file came.
+          await provider.list(at('folder'), { ...call(), limit: 2 })
+          await put(other, `folder/e ${round}`, '')
+          const first: ListPage = await other.list(at('folder'), { ...call(), limit: 2 })
+          assert.ok(first.cursor !== undefined)
+          const rest = await provider.list(at('folder'), { ...call(), limit: 1000, cursor: first.cursor })
+          const met = [...first.entries, ...rest.entries].map(entry => entry.name).sort()
+          const passing = Array.from({ length: round + 1 }, (_, i) => `e ${i}`)
+          assert.deepEqual(met, ['a', 'b', 'c', 'd', ...passing])
+        }
+      } finally {
+        await other.close?.()
       }
     },
   },

@@ -1,11 +1,14 @@
 import type { AdapterDefinition, Host } from '../contract.ts'
 import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from './config.ts'
+import { NameLists } from './name-lists.ts'
 import { LocalProvider } from './provider.ts'
 import type { Root } from './root.ts'
 import { openStaging } from './staging.ts'
 import { withDirectory } from './walk.ts'
 
 export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
+  // Shared by all local providers: its bound is one for the process.
+  const lists = new NameLists()
   return {
     type: 'local',
     apiVersion: 1,
@@ -14,7 +17,7 @@ export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConf
     async open(config, host) {
       const root = await resolveRoot(config, options)
       await warnIfReadOnly(root, host)
-      return new LocalProvider(root, host)
+      return new LocalProvider(root, host, lists)
     },
   }
 }

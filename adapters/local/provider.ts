@@ -17,6 +17,7 @@ import {
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound, toStorageError, translated } from './errors.ts'
 import { listPage } from './list.ts'
+import type { NameLists } from './name-lists.ts'
 import { inside, requireSegments, self, splitPath } from './names.ts'
 import { FileBody, openFile, positionsOf } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
@@ -36,12 +37,14 @@ export class LocalProvider implements StorageProvider {
   readonly resumable: ResumableWrites
   readonly #root: Root
   readonly #host: Host
+  readonly #lists: NameLists
   readonly #closing = new AbortController()
   readonly #sweeping: Promise<void>
 
-  constructor(root: Root, host: Host) {
+  constructor(root: Root, host: Host, lists: NameLists) {
     this.#root = root
     this.#host = host
+    this.#lists = lists
     this.resumable = resumableWrites(root)
     this.#sweeping = this.#sweep()
   }
@@ -60,7 +63,7 @@ export class LocalProvider implements StorageProvider {
     }
     return translated(async () => {
       try {
-        const selection = { cursor, limit, signal, onInvalidNames }
+        const selection = { cursor, limit, signal, lists: this.#lists, onInvalidNames }
         return await this.#inDirectory(requireSegments(path), signal, directory => listPage(directory, selection))
       } catch (error) {
         if (!(error instanceof StorageError && hasErrno(error.cause, 'ENOTDIR'))) throw error

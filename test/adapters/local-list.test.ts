@@ -1,0 +1,133 @@
+import fs from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { at, call, inParallel, put } from '../../adapters/conformance/kit.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
+import { localAdapter } from '../../adapters/local/index.ts'
+import { NameLists } from '../../adapters/local/name-lists.ts'
+import { packNames } from '../../adapters/local/packed-names.ts'
+import { silentHost } from './host.ts'
+import { openTemporary } from './temporary.ts'
+
+/** How often a directory was read, by the real readdir(3). */
+let reads = 0
+const { readdir } = fs.promises
+fs.promises.readdir = ((...parameters: Parameters<typeof readdir>) => {
+  reads += 1
+  return readdir(...parameters)
+}) as typeof readdir
+syncBuiltinESMExports()
+
+const many = 5000
+/** Milliseconds after which a list of a directory that does not change is good for good. */
+const settling = 100
+
+async function openFull(t: Test) {
+  const temporary = await openTemporary(t)
+  const folder = join(temporary.root, 'folder')
+  await mkdir(folder)
+  const names = Array.from({ length: many }, (_, i) => `file ${String((i * 7919) % many).padStart(5, '0')}`)
+  await inParallel(names, name => writeFile(join(folder, name), ''))
+  await delay(settling)
+  return { ...temporary, names: names.sort() }
+}
+
+/** All names, in pages of 100. */
+async function walk(provider: StorageProvider, afterPage: () => Promise<unknown> = async () => {}): Promise<string[]> {
+  const met: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await provider.list(at('folder'), { ...call(), limit: 100, ...(cursor ? { cursor } : {}) })
+    met.push(...page.entries.map(({ name }) => name))
+    cursor = page.cursor
+    await afterPage()
+  } while (cursor !== undefined)
+  return met
+}
+
+async function readsOf(work: () => Promise<unknown>): Promise<number> {
+  const before = reads
+  await work()
+  return reads - before
+}
+
+t.test('a walk reads the directory once, not once a page', async t => {
+  const { provider, names } = await openFull(t)
+  t.equal(await readsOf(async () => t.strictSame(await walk(provider), names)), 1)
+})
+
+t.test('walks that begin at once share what they read', async t => {
+  const { provider, names } = await openFull(t)
+  const count = await readsOf(async () => {
+    const walks = await Promise.all(Array.from({ length: 20 }, () => walk(provider)))
+    for (const met of walks) t.ok(met.length === names.length && met.every((name, i) => name === names[i]))
+  })
+  // One that is under way does not serve those who come meanwhile.
+  t.ok(count <= 5, `it was read ${count} times`)
+})
+
+t.test('a directory that changes all the time is not read once a page', async t => {
+  const { provider, names } = await openFull(t)
+  let page = 0
+  let met: string[] = []
+  const count = await readsOf(async () => {
+    met = await walk(provider, () => put(provider, `folder/passing ${page++}`, ''))
+  })
+  t.ok(count <= 3, `it was read ${count} times`)
+  t.strictSame(
+    met.filter(name => !name.startsWith('passing')),
+    names,
+  )
+})
+
+t.test('a walk that goes on at another replica, and after a restart, has that one read it once', async t => {
+  const { provider, root, names } = await openFull(t)
+  const replicas = [provider, await localAdapter([root]).open({ root }, silentHost)]
+  // Which waits for the sweep of its staging folder.
+  t.teardown(() => replicas[1]?.close?.())
+  const first = await provider.list(at('folder'), { ...call(), limit: 100 })
+  const met = first.entries.map(({ name }) => name)
+  let cursor = first.cursor
+  const count = await readsOf(async () => {
+    for (let turn = 1; cursor !== undefined; turn += 1) {
+      const page = await replicas[turn % 2]?.list(at('folder'), { ...call(), limit: 100, cursor })
+      met.push(...(page?.entries.map(({ name }) => name) ?? []))
+      cursor = page?.cursor
+    }
+  })
+  t.equal(count, 1)
+  t.strictSame(met, names)
+})
+
+t.test('the first page always reads the directory: nothing is missed that has just come', async t => {
+  const { provider, root } = await openFull(t)
+  for (let round = 0; round < 50; round += 1) {
+    const name = `a ${String(round).padStart(2, '0')}`
+    const other = provider.list(at('folder'), { ...call(), limit: 1 })
+    await writeFile(join(root, 'folder', name), '')
+    const page = await provider.list(at('folder'), { ...call(), limit: round + 1 })
+    t.equal(page.entries.at(-1)?.name, name)
+    await other
+  }
+})
+
+t.test('the lists that are kept have a bound, and the least used goes first', async t => {
+  const lists = new NameLists(100)
+  const list = (length: number) => ({ names: packNames(['x'.repeat(length - 1)]), completeTo: 1n })
+  const directory = (key: string) => ({ key, changedAt: 1n })
+  const kept = () => ['a', 'b', 'c', 'd'].filter(key => lists.recent(directory(key), 1n))
+  lists.keep(directory('a'), list(40))
+  lists.keep(directory('b'), list(40))
+  t.same(kept(), ['a', 'b'])
+  lists.recent(directory('a'), 1n)
+  lists.keep(directory('c'), list(40))
+  t.same(kept(), ['a', 'c'])
+  lists.keep(directory('d'), list(101))
+  t.same(kept(), ['a', 'c'], 'one that is larger than all is not kept')
+  lists.keep(directory('a'), list(60))
+  t.same(kept(), ['a', 'c'], 'one that is replaced gives back its share')
+  t.notOk(lists.recent(directory('a'), 2n), 'nor does a list serve a walk that began after it')
+})
