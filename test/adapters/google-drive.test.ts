@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Harness } from '../../adapters/conformance/index.ts'
 import { chunkSize } from '../../adapters/google-drive/chunks.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { GoogleDrive } from '../servers/google-drive/index.ts'
@@ -16,7 +17,7 @@ const { clientId, clientSecret } = fake.oauth
 let folder = ''
 const open = (rootFolderId: string) => googleDriveAdapter(options).open({ clientId, clientSecret, rootFolderId }, host)
 
-runConformance({
+const harness: Harness = {
   inMemory: true,
   hasCreateRaces: true,
   // 10,000 are listed in google-drive-list.test.ts: here each one is written, in four requests.
@@ -50,4 +51,10 @@ runConformance({
     if (item) fake.store.remove(item)
     fake.faults.clear()
   },
-})
+}
+runConformance(harness, [
+  'an atomic create',
+  'one step for these two (NOT_IN_ONE_STEP)',
+  'the method openFile',
+  'the method presign',
+])

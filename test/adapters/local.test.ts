@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import type { Harness } from '../../adapters/conformance/index.ts'
 import {
   at,
   bodyOf,
@@ -23,9 +24,9 @@ import { oddNames } from '../../adapters/conformance/names.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { localAdapter } from '../../adapters/local/index.ts'
-import { smallestAfter } from '../../adapters/local/list.ts'
+import { namesAfter, packNames } from '../../adapters/local/packed-names.ts'
 import { claim } from '../../adapters/local/store.ts'
-import { runConformance } from './conformance.ts'
+import { faults, runConformance } from './conformance.ts'
 import { silentHost } from './host.ts'
 import { openTemporary } from './temporary.ts'
 
@@ -35,7 +36,7 @@ const roots = new Map<StorageProvider, string>()
 const openRoot = (root: string) =>
   localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, silentHost)
 
-runConformance({
+const harness: Harness = {
   async open() {
     const { provider, root } = await openTemporary(t)
     roots.set(provider, root)
@@ -43,7 +44,8 @@ runConformance({
   },
   reopen: provider => openRoot(roots.get(provider) ?? ''),
   openFolder: (provider, path) => openRoot(join(roots.get(provider) ?? '', path)),
-})
+}
+runConformance(harness, ['a create that is check-then-write', 'the method presign', ...faults])
 
 t.test('no odd name is refused, and each is the name on the disk', async t => {
   const { provider, root } = await openTemporary(t)
@@ -222,21 +224,25 @@ t.test('a claim, for disks without hard links: one wins, and a failure takes it 
   t.notOk((await readdir(root)).includes('never'))
 })
 
-t.test('the smallest names are found in whatever order the disk gives them', async t => {
+t.test('the names behind another are found in whatever order the disk gives them', async t => {
   const names = Array.from({ length: 5000 }, (_, i) => `n${(i * 7919) % 5000}`)
   const sorted = [...names].sort()
   for (const input of [names, sorted, [...sorted].reverse()]) {
+    const packed = packNames([...input])
     for (const [after, count] of [
       ['', 10],
       ['n42', 100],
+      ['n42 ', 100],
       ['n4999', 3],
       ['n5', 5000],
+      ['z', 1],
     ] as const) {
       const expected = sorted.filter(name => name > after)
-      const found = smallestAfter(input, after, count)
+      const found = namesAfter(packed, after, count)
       t.strictSame(found, { names: expected.slice(0, count), more: expected.length > count })
     }
   }
+  t.strictSame(namesAfter(packNames([]), '', 1), { names: [], more: false })
 })
 
 t.test('a page of what is mostly not served is short, not slow, and the walk goes on', async t => {

@@ -2,12 +2,19 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { at, call, makeFolder, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
 import { memoryAdapter } from '../../adapters/memory/index.ts'
-import { runConformance } from './conformance.ts'
+import { faults, runConformance } from './conformance.ts'
 import { silentHost } from './host.ts'
 
 const open = (maxBytes = 256 * 1024 * 1024) => memoryAdapter.open({ maxBytes }, silentHost)
 
-runConformance({ open, inMemory: true })
+runConformance({ open, inMemory: true }, [
+  'a part size (partSize of the harness)',
+  'reopen of the harness',
+  'a create that is check-then-write',
+  'resumable writes',
+  ...['copy', 'move', 'deleteTree', 'openFile', 'presign'].map(name => `the method ${name}`),
+  ...faults,
+])
 
 t.test('two providers share nothing', async t => {
   const [one, other] = await Promise.all([open(), open()])

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { conformanceCases } from '../../adapters/conformance/index.ts'
+import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { parseConfig, type S3Config } from '../../adapters/s3/config.ts'
 import type { S3Provider } from '../../adapters/s3/provider.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
-import { runConformance } from './conformance.ts'
+import { faults, runConformance } from './conformance.ts'
 import { configFor, openS3 } from './s3-provider.ts'
 
 // The server may have to be installed first.
@@ -21,13 +21,19 @@ async function open(account = server, prefix = `p ${prefixes.size}`): Promise<S3
   return provider
 }
 
-runConformance({
+const harness: Harness = {
   open,
   reopen: provider => open(server, prefixes.get(provider) ?? ''),
   openFolder: (provider, path) => open(server, `${prefixes.get(provider)}/${path}`),
   // As many as fill several pages; 10,000 are listed in s3-folders.test.ts.
   manyEntries: 1_100,
-})
+}
+runConformance(harness, [
+  'a create that is check-then-write',
+  ...['move', 'openFile', 'quota'].map(name => `the method ${name}`),
+  // Those are tried below.
+  ...faults,
+])
 
 t.test('ids name the bucket of its owner, whatever the endpoint at Amazon is called', async t => {
   const idOf = (changes: Partial<S3Config>) => parseConfig(configFor(server, 'bucket', changes)).storeId
