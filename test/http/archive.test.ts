@@ -368,6 +368,45 @@ t.test('a client that goes away ends the work', async t => {
   t.equal(provider.most, 1)
 })
 
+t.test('one credential downloads 8 folders at a time; others are not affected', async t => {
+  const { server, provider, id, url } = await startWatched(t)
+  // Enough to send what comes before it, the status too.
+  await fill(provider, { 'f/0.bin': Buffer.alloc(100_000), 'f/a': 'a' })
+  provider.faults.set('f/a', () => new Readable({ read() {} }))
+  const { services } = server
+  const viewer = await services.credentials.authenticate(server.token, testOrigin)
+  const { key } = await services.apiKeys.create(viewer, {
+    name: 'other',
+    scopes: ['read'],
+    providerAccess: { restrictions: [{ providerId: id, basePath: '/' }] },
+  })
+  const client = new AbortController()
+  const begin = (headers: Record<string, string> = server.authorization, at = url) =>
+    fetch(at, { headers, signal: client.signal })
+  const answers = await Promise.all(Array.from({ length: 20 }, () => begin()))
+  const begun = answers.filter(({ status }) => status === 200)
+  t.equal(begun.length, 8)
+  for (const refused of answers.filter(answer => !begun.includes(answer))) {
+    t.equal(refused.status, 429)
+    t.match(await refused.json(), { errors: [{ extensions: { reason: 'TOO_MANY_ARCHIVES', retryable: true } }] })
+  }
+  t.equal((await begin({ authorization: `Bearer ${key}` })).status, 200, 'another credential')
+  const ticket = services.files.link(viewer, { providerId: id, path: '/f' }, { expiresIn: 60, inline: false })
+  const linked = await begin({}, `${server.url}/api/download/proxy?ticket=${ticket}`)
+  t.equal(linked.status, 429, 'a link counts as the credential that made it')
+  const file = server.downloadUrl('/f/a', { providerId: id })
+  t.equal((await fetch(file, { method: 'HEAD', headers: server.authorization })).status, 200, 'files are not counted')
+  await begun[0]?.body?.cancel()
+  await eventually(async () => {
+    const next = await begin()
+    if (next.status !== 200) throw new Error(`still ${next.status}`)
+  })
+  client.abort()
+  await eventually(() => {
+    if (provider.open > 0) throw new Error(`${provider.open} bodies are open`)
+  })
+})
+
 t.test('ZIP64: more entries than 16 bits count', async t => {
   const { server, provider, url } = await startWatched(t)
   await fill(provider, { 'f/x': '' })

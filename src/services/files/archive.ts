@@ -25,11 +25,42 @@ export function isLeftOut(error: unknown): error is AppError {
   return error instanceof AppError && leftOut.has(error.reason)
 }
 
+/** Archives that one credential may have under way in this process; each holds buffers and reads the disk. */
+const maxArchives = 8
+
+/** Archives under way in this process, by credential. */
+export class Archives {
+  readonly #counts = new Map<string, number>()
+
+  /**
+   * All below a folder. Counts as one archive of the credential from the first item to the last.
+   * @throws TOO_MANY_ARCHIVES; as `archiveItems`
+   */
+  async *items(folder: ReadLocation, signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined> {
+    const { credentialId } = folder.grant.viewer
+    const count = this.#counts.get(credentialId) ?? 0
+    if (count >= maxArchives) {
+      throw new AppError(
+        'TOO_MANY_ARCHIVES',
+        `This credential downloads ${maxArchives} folders already: wait until one of them is complete.`,
+      )
+    }
+    this.#counts.set(credentialId, count + 1)
+    try {
+      yield* archiveItems(folder, signal)
+    } finally {
+      const others = (this.#counts.get(credentialId) ?? 1) - 1
+      if (others === 0) this.#counts.delete(credentialId)
+      else this.#counts.set(credentialId, others)
+    }
+  }
+}
+
 /**
  * Yields everything below a folder, each folder before its content, loading one page of a listing at a time.
  * @throws as `Files.list` for the folder itself; INVALID_INPUT if the tree is too deep
  */
-export async function* archiveItems(
+async function* archiveItems(
   folder: ReadLocation,
   signal: AbortSignal,
   depth = 0,

@@ -9,6 +9,7 @@ import type { ReadLocation } from '../../storage/location.ts'
 import type { Audit } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
+import { type ArchiveItem, Archives } from './archive.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type DirectFile, directDownload, directUpload, type UploadTicket } from './direct-links.ts'
 import { openLink, sealLink } from './download-links.ts'
@@ -18,7 +19,7 @@ import * as transfer from './transfer.ts'
 import { deleteTree } from './tree.ts'
 import { type UploadInput, upload } from './upload.ts'
 
-export { type ArchiveItem, archiveItems, isLeftOut } from './archive.ts'
+export { type ArchiveItem, isLeftOut } from './archive.ts'
 export type { Digests } from './checked-body.ts'
 export type { ConflictBehavior } from './conflict.ts'
 export { conflictBehaviors } from './conflict.ts'
@@ -36,6 +37,8 @@ export interface Download {
   location: ReadLocation
   /** The entry's name; the provider's name for a root, which has none. */
   name: string
+  /** Lists everything below a folder, for an archive. @throws TOO_MANY_ARCHIVES; as `Files.list` */
+  items(signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined>
   /** Call this once with the number of bytes sent and the error that interrupted it, for the audit log. */
   ended(bytes: number, error?: unknown): void
 }
@@ -60,6 +63,7 @@ export function createFiles(options: {
   const { storage, secrets, credentials, audit, reservations } = options
   const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
 
+  const archives = new Archives()
   const direct = { storage, audit, directSeconds: options.directSeconds, maxBytes: options.maxUploadBytes }
 
   async function find(granted: Grant<'read'>, input: LocationInput, signal: AbortSignal): Promise<Download> {
@@ -68,7 +72,7 @@ export function createFiles(options: {
     const ended = (bytes: number, error?: unknown) =>
       audit.note(granted.viewer, 'DOWNLOAD', { location: input, bytes, details: { kind: entry.kind } }, error)
     const name = entry.name || (await storage.record(granted)).name
-    return { entry, location, name, ended }
+    return { entry, location, name, items: running => archives.items(location, running), ended }
   }
 
   /** Records a failed download only if it was forbidden. A missing file, for example, is not an event. */

@@ -1,12 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatPath } from '../../../auth/path.ts'
-import {
-  type ArchiveItem,
-  archiveItems,
-  contentDisposition,
-  type Download,
-  isLeftOut,
-} from '../../../services/files/index.ts'
+import { type ArchiveItem, contentDisposition, type Download, isLeftOut } from '../../../services/files/index.ts'
 import { cutDownload } from '../cut-download.ts'
 import { isNotModified } from '../download-conditions.ts'
 import { openCurrent } from '../file-content.ts'
@@ -22,7 +16,7 @@ const mimeType = 'application/zip'
  * Sends a folder as a ZIP archive that is created on the fly, so its length is unknown and it supports no ranges. One
  * file is open at a time.
  * @param signal aborts when the download must stop
- * @throws PRECONDITION_FAILED, and as `Files.list`
+ * @throws TOO_MANY_ARCHIVES, PRECONDITION_FAILED, and as `Files.list`
  */
 export async function sendArchive(
   download: Download,
@@ -44,7 +38,7 @@ export async function sendArchive(
     reply.raw.writeHead(isUnchanged ? 304 : 200, reply.getHeaders() as Record<string, string>).end()
     return null
   }
-  const items = archiveItems(download.location, signal)
+  const items = download.items(signal)
   // Until the headers are sent, a refusal is still a proper error response.
   const first = await items.next()
   reply.hijack()
