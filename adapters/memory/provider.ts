@@ -11,7 +11,9 @@ import {
   type StoragePath,
   type StorageProvider,
 } from '../contract.ts'
-import { type File, newId, nodeBytes, put, requireSegments, Tree, toEntry } from './tree.ts'
+import { Blocks } from './blocks.ts'
+import { Budget } from './budget.ts'
+import { type File, indexAfter, newId, nodeBytes, put, remove, requireSegments, Tree, toEntry } from './tree.ts'
 
 /**
  * The smallest provider that keeps the whole contract. It has the methods that every provider has and leaves out the
@@ -24,8 +26,10 @@ export class MemoryProvider implements StorageProvider {
   readonly #etagPrefix = randomUUID()
   #writes = 0
 
-  constructor(maxBytes: number) {
-    this.#tree = new Tree(maxBytes)
+  /** @param shared what several providers may take together */
+  constructor(maxBytes: number, shared?: Budget) {
+    const refusal = `All files of this provider together can take ${maxBytes} bytes. Delete some first.`
+    this.#tree = new Tree(new Budget(maxBytes, refusal, shared))
   }
 
   async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
@@ -41,11 +45,14 @@ export class MemoryProvider implements StorageProvider {
     const directory = this.#tree.find(path)
     if (directory.kind === 'file') throw new StorageError('NOT_A_DIRECTORY', 'This is a file, not a folder.')
     // A name as the cursor stays good while others come and go; an offset would skip or repeat.
-    const rest = [...directory.children].filter(([name]) => cursor === undefined || name > cursor)
-    const page = rest.sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, limit)
-    const entries = page.map(([name, node]) => toEntry(name, node))
+    const { children, names } = directory
+    const start = cursor === undefined ? 0 : indexAfter(names, cursor)
+    const entries = names.slice(start, start + limit).flatMap(name => {
+      const node = children.get(name)
+      return node ? [toEntry(name, node)] : []
+    })
     const last = entries.at(-1)
-    return rest.length > limit && last ? { entries, cursor: last.name } : { entries }
+    return names.length > start + limit && last ? { entries, cursor: last.name } : { entries }
   }
 
   async read(
@@ -72,16 +79,16 @@ export class MemoryProvider implements StorageProvider {
   ): Promise<Entry> {
     let reserved = 0
     const reserve = (bytes: number) => {
-      this.#tree.reserve(bytes)
+      this.#tree.budget.take(bytes)
       reserved += bytes
     }
     try {
       this.#refuseTaken(path, overwrite)
       reserve(nodeBytes)
-      const chunks: Buffer[] = []
+      const blocks = new Blocks()
       for await (const chunk of addAbortSignal(signal, body)) {
         reserve(Buffer.byteLength(chunk))
-        chunks.push(Buffer.from(chunk))
+        blocks.add(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
       }
       signal.throwIfAborted()
       // Again, as others were served while the body came in. Nothing awaits from here on, so look and set are one step.
@@ -92,7 +99,7 @@ export class MemoryProvider implements StorageProvider {
       const file: File = {
         kind: 'file',
         id: newId(),
-        chunks,
+        chunks: blocks.end(),
         size,
         modifiedAt: new Date(),
         etag,
@@ -106,7 +113,7 @@ export class MemoryProvider implements StorageProvider {
       // On abort the body was destroyed with an error of the stream's own making.
       throw signal.aborted ? signal.reason : error
     } finally {
-      this.#tree.used -= reserved
+      this.#tree.budget.giveBack(reserved)
     }
   }
 
@@ -119,9 +126,8 @@ export class MemoryProvider implements StorageProvider {
     if (node.kind === 'directory' && node.children.size > 0) {
       throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
     }
-    parent.children.delete(nameOf(path))
-    parent.modifiedAt = new Date()
-    this.#tree.used -= nodeBytes + (node.kind === 'file' ? node.size : 0)
+    remove(parent, nameOf(path))
+    this.#tree.budget.giveBack(nodeBytes + (node.kind === 'file' ? node.size : 0))
   }
 
   async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
@@ -132,7 +138,12 @@ export class MemoryProvider implements StorageProvider {
 
   async quota({ signal }: Call): Promise<{ used: number; total: number }> {
     signal.throwIfAborted()
-    return { used: this.#tree.used, total: this.#tree.maxBytes }
+    const { used, left } = this.#tree.budget
+    return { used, total: used + left }
+  }
+
+  async close(): Promise<void> {
+    this.#tree.budget.giveBack(this.#tree.budget.used)
   }
 
   /** Returns the file that a write to `path` replaces. */

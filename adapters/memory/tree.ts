@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Entry, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
+import type { Budget } from './budget.ts'
 
 export interface File {
   kind: 'file'
@@ -16,6 +17,8 @@ export interface Directory {
   id: string
   modifiedAt: Date
   children: Map<string, File | Directory>
+  /** Those of `children`, in order: no page of a listing has to sort them. */
+  names: string[]
 }
 
 /** Counted per file and directory on top of its bytes, so that a million empty files have a bound too. */
@@ -25,12 +28,11 @@ export const nodeBytes = 1024
 const maxNameBytes = 255
 
 export class Tree {
-  used = 0
-  readonly maxBytes: number
+  readonly budget: Budget
   readonly #root = newDirectory()
 
-  constructor(maxBytes: number) {
-    this.maxBytes = maxBytes
+  constructor(budget: Budget) {
+    this.budget = budget
   }
 
   lookUp(names: readonly string[]): File | Directory | undefined {
@@ -53,25 +55,37 @@ export class Tree {
         const code = depth === names.length - 1 ? lastIsFile : 'NOT_A_DIRECTORY'
         throw new StorageError(code, `There is a file named "${name}" where a folder is wanted.`)
       }
-      if (!child) this.reserve(nodeBytes)
+      if (!child) this.budget.take(nodeBytes)
       const next = child ?? newDirectory()
       if (!child) put(directory, name, next)
       directory = next
     }
     return directory
   }
-
-  reserve(bytes: number): void {
-    if (this.used + bytes > this.maxBytes) {
-      throw new StorageError('QUOTA_EXCEEDED', `All files together may take ${this.maxBytes} bytes: delete some first.`)
-    }
-    this.used += bytes
-  }
 }
 
 export function put(parent: Directory, name: string, node: File | Directory): void {
+  if (!parent.children.has(name)) parent.names.splice(indexAfter(parent.names, name), 0, name)
   parent.children.set(name, node)
   parent.modifiedAt = new Date()
+}
+
+export function remove(parent: Directory, name: string): void {
+  if (!parent.children.delete(name)) return
+  parent.names.splice(indexAfter(parent.names, name) - 1, 1)
+  parent.modifiedAt = new Date()
+}
+
+/** The position of the first name behind `name`. */
+export function indexAfter(names: readonly string[], name: string): number {
+  let low = 0
+  let high = names.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((names[middle] ?? '') <= name) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** @throws INVALID_PATH */
@@ -90,7 +104,7 @@ export function toEntry(name: string, node: File | Directory): Entry {
 }
 
 function newDirectory(): Directory {
-  return { kind: 'directory', id: newId(), modifiedAt: new Date(), children: new Map() }
+  return { kind: 'directory', id: newId(), modifiedAt: new Date(), children: new Map(), names: [] }
 }
 
 export function newId(): string {

@@ -1,9 +1,19 @@
-import { setTimeout } from 'node:timers/promises'
+import { totalmem } from 'node:os'
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { at, call, makeFolder, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
-import { memoryAdapter } from '../../adapters/memory/index.ts'
+import { at, call, get, makeFolder, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
+import { sharedBytes } from '../../adapters/memory/budget.ts'
+import { createMemoryAdapter, memoryAdapter } from '../../adapters/memory/index.ts'
+import { startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 import { faults, runConformance } from './conformance.ts'
 import { silentHost } from './host.ts'
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
 
 const open = (maxBytes = 256 * 1024 * 1024) => memoryAdapter.open({ maxBytes }, silentHost)
 
@@ -44,8 +54,79 @@ t.test('what a failed write had taken is given back', async t => {
   const controller = new AbortController()
   const body = stalledBody(Buffer.alloc(500_000))
   const write = provider.write(at('file'), body, { signal: controller.signal, overwrite: false })
-  await setTimeout(10)
+  await until(async () => ((await provider.quota?.(call()))?.used ?? 0) >= 500_000)
   controller.abort(new Error('gone'))
   await t.rejects(write, { message: 'gone' })
   t.match(await provider.quota?.(call()), { used: 0 })
 })
+
+t.test('all providers of a server share a limit, and one that is closed gives back its share', async t => {
+  const adapter = createMemoryAdapter(1_000_000)
+  const openShared = () => adapter.open({ maxBytes: 1_000_000 }, silentHost)
+  const [one, other] = await Promise.all([openShared(), openShared()])
+  await put(one, 'file', Buffer.alloc(700_000))
+  await t.rejects(put(other, 'file', Buffer.alloc(700_000)), {
+    code: 'QUOTA_EXCEEDED',
+    message: /^All memory providers of this server together can hold 1000000 bytes\./,
+  })
+  t.match(await other.quota?.(call()), { used: 0, total: 1_000_000 - 700_000 - 1024 })
+  await put(other, 'file', Buffer.alloc(200_000))
+  await t.rejects(put(one, 'file', Buffer.alloc(300_000)), { code: 'ALREADY_EXISTS' })
+  await one.close?.()
+  await put(other, 'more', Buffer.alloc(700_000))
+  await other.close?.()
+  await put(await openShared(), 'file', Buffer.alloc(900_000))
+})
+
+t.test('the limit of all providers is no more than a quarter of the memory, nor than 1 GiB', async t => {
+  t.ok(sharedBytes > 0 && sharedBytes <= Math.min(totalmem() / 4, 1024 ** 3), `${sharedBytes} bytes`)
+})
+
+t.test('maxBytes has an upper bound', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const connect = (maxBytes: number) =>
+    app.graphql(
+      'mutation ($config: JSON!) { connectProvider(input: { type: "memory", name: "m", config: $config }) { provider { id } } }',
+      { config: { maxBytes } },
+      token,
+    )
+  for (const maxBytes of [1024 ** 3 + 1, Number.MAX_SAFE_INTEGER]) {
+    t.match((await connect(maxBytes)).errors, [{ extensions: { reason: 'INVALID_CONFIG' } }])
+  }
+  t.same((await connect(1024 ** 3)).errors, [])
+})
+
+t.test('what is counted is what is held: empty files, long names, and bodies that come byte by byte', async t => {
+  const limit = 16 * 1024 * 1024
+  const provider = await open(limit)
+  const before = await held()
+  const name = (i: number) => `${i}`.padStart(255, 'n')
+  let count = 0
+  const fill = async () => {
+    for (; count <= limit; count += 1) await put(provider, name(count), '')
+  }
+  await rejectsWith('QUOTA_EXCEEDED', fill())
+  t.equal(count, limit / 1024)
+  const full = (await held()) - before
+  t.ok(full < 1.25 * limit, `${count} empty files take ${full} bytes`)
+  for (let i = 0; i < count; i += 1) await provider.delete(at(name(i)), call())
+  function* bytes() {
+    const byte = Buffer.from('x')
+    for (let i = 0; i < 500_000; i += 1) yield Buffer.from(byte)
+  }
+  await provider.write(at('dripped'), Readable.from(bytes(), { objectMode: false }), { ...call(), overwrite: false })
+  const dripped = (await held()) - before
+  t.ok(dripped < 4 * 1024 * 1024, `500,000 single bytes take ${dripped}`)
+  t.equal((await get(provider, 'dripped')).toString(), 'x'.repeat(500_000))
+})
+
+/** Bytes, of objects and of Buffers. */
+async function held(): Promise<number> {
+  for (let round = 0; round < 3; round += 1) {
+    collect()
+    await nextTurn()
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
