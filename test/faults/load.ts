@@ -1,11 +1,12 @@
 /** Clients that write, replace and delete for as long as the server answers them. */
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { send } from '../http/tus.ts'
 import { type Ledger, sha256 } from './ledger.ts'
 import { below } from './rounds.ts'
 import type { World } from './world.ts'
+
+export { until } from '../support/until.ts'
 
 export interface Load {
   world: World
@@ -112,13 +113,4 @@ function isNameTaken(error: unknown, responses: readonly string[]): boolean {
 
 function* chunksOf(bytes: Buffer): Generator<Buffer> {
   for (let start = 0; start < bytes.length; start += 100_000) yield bytes.subarray(start, start + 100_000)
-}
-
-/** Polls until `check` answers true. @throws after `within` milliseconds, with what it told last */
-export async function until(check: () => Promise<unknown>, within = 30_000): Promise<void> {
-  for (const end = performance.now() + within; ; await sleep(50)) {
-    const left = await check()
-    if (left === true) return
-    if (performance.now() > end) throw new Error(`Still so: ${JSON.stringify(left)}`)
-  }
 }

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+export { eventually } from '../support/until.ts'
+
 export interface Talk {
   socket: Socket
   send(data: string | Buffer): Promise<void>
@@ -46,15 +48,4 @@ export function head(method: string, url: string, headers: Record<string, string
   const { host, pathname, search } = new URL(url)
   const lines = Object.entries({ Host: host, ...headers }).map(([name, value]) => `${name}: ${value}`)
   return `${method} ${pathname}${search} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
-}
-
-/** Polls until `check` answers without throwing. */
-export async function eventually(check: () => Promise<void> | void, within = 5000): Promise<void> {
-  for (const end = performance.now() + within; ; await sleep(10)) {
-    try {
-      return await check()
-    } catch (error) {
-      if (performance.now() > end) throw error
-    }
-  }
 }
