@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { testDatabase } from './servers/postgres.ts'
 import { client, password } from './support/client.ts'
+import { until } from './support/until.ts'
 
 const main = new URL('../src/main.ts', import.meta.url).pathname
 
@@ -148,7 +149,8 @@ t.test('a running transfer may finish while the server stops', async t => {
     '/slow.bin',
     Readable.toWeb(Readable.from(chunks())) as ReadableStream,
   )
-  await sleep(400)
+  const staging = join(data, 'files', '.stowage-staging')
+  await until(async () => (await readdir(staging).catch(() => [])).length > 0)
   const stopping = server.stop()
   t.equal((await uploading).status, 201)
   t.equal(await stopping, 0)

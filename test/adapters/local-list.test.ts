@@ -85,7 +85,10 @@ t.test('a directory that changes all the time is not read once a page', async t 
 
 t.test('a walk that goes on at another replica, and after a restart, has that one read it once', async t => {
   const { provider, root, names } = await openFull(t)
-  const replicas = [provider, await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, silentHost)]
+  const replicas = [
+    provider,
+    await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, silentHost),
+  ]
   // Which waits for the sweep of its staging folder.
   t.teardown(() => replicas[1]?.close?.())
   const first = await provider.list(at('folder'), { ...call(), limit: 100 })

@@ -26,6 +26,7 @@ import { builtInAdapters } from '../../adapters/index.ts'
 import { localAdapter } from '../../adapters/local/index.ts'
 import { namesAfter, packNames } from '../../adapters/local/packed-names.ts'
 import { claim } from '../../adapters/local/store.ts'
+import { until } from '../support/until.ts'
 import { faults, runConformance } from './conformance.ts'
 import { silentHost } from './host.ts'
 import { openTemporary } from './temporary.ts'
@@ -154,8 +155,7 @@ t.test('no call leaves a descriptor or an unfinished file behind, however it end
     ]
     await Promise.allSettled(calls)
   }
-  await delay(50)
-  t.equal(await descriptors(), before)
+  await until(async () => (await descriptors()) === before)
   t.strictSame(await readdir(join(root, '.stowage-staging')), [], 'nor an unfinished file')
 })
 

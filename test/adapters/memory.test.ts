@@ -20,6 +20,7 @@ const open = (maxBytes = 256 * 1024 * 1024) => memoryAdapter.open({ maxBytes }, 
 runConformance({ open, inMemory: true }, [
   'a part size (partSize of the harness)',
   'reopen of the harness',
+  'openFolder of the harness',
   'a create that is check-then-write',
   'resumable writes',
   ...['copy', 'move', 'deleteTree', 'openFile', 'presign'].map(name => `the method ${name}`),

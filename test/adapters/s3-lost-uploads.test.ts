@@ -6,6 +6,7 @@ import { at, bodyOf, call, pattern, put } from '../../adapters/conformance/kit.t
 import type { Unfinished } from '../../adapters/contract.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
+import { until } from '../support/until.ts'
 import { openS3, smallParts } from './s3-provider.ts'
 
 t.setTimeout(300_000)
@@ -90,7 +91,7 @@ for (const [what, run] of Object.entries(beginnings)) {
       const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
       meetBeginnings({ answerAfter: answered })
       const running = run(started, notes)
-      while ((await uploads()).length === 0) await new Promise(resolve => setTimeout(resolve, 10))
+      await until(async () => (await uploads()).length > 0)
       t.equal(notes.all.length, 1)
       const early = notes.state ?? ''
       answer()

@@ -23,6 +23,7 @@ import { allConditions } from '../../adapters/s3/probe.ts'
 import { S3Provider } from '../../adapters/s3/provider.ts'
 import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
+import { until } from '../support/until.ts'
 import { silentHost } from './host.ts'
 import { configFor, openS3, smallParts } from './s3-provider.ts'
 
@@ -59,7 +60,7 @@ t.test('an upload that is aborted or fails leaves no parts', async t => {
     const controller = new AbortController()
     const body = stalledBody(bytes)
     const writing = write(provider, path, body, { signal: controller.signal })
-    while ((await uploads()) === 0) await new Promise(resolve => setTimeout(resolve, 10))
+    await until(async () => (await uploads()) > 0)
     controller.abort(reason)
     await t.rejects(writing, reason)
     t.ok(body.destroyed)
@@ -68,7 +69,7 @@ t.test('an upload that is aborted or fails leaves no parts', async t => {
   const broken = new Error('read ECONNRESET')
   async function* pieces() {
     yield bytes
-    while ((await uploads()) === 0) await new Promise(resolve => setTimeout(resolve, 10))
+    await until(async () => (await uploads()) > 0)
     throw broken
   }
   await t.rejects(write(provider, 'new', Readable.from(pieces())), broken)
@@ -114,7 +115,7 @@ t.test('an upload that the host cannot note, or whose client went away before, i
     }
     const body = stalledBody(Buffer.alloc(17 * mib))
     const writing = write(provider, 'new', body, { signal: controller.signal, unfinished })
-    while ((await uploads()) === 0) await new Promise(resolve => setTimeout(resolve, 10))
+    await until(async () => (await uploads()) > 0)
     controller.abort(reason)
     t.same(told, ['began'])
     release()
@@ -319,7 +320,7 @@ t.test('parts too long for memory flow through, and have to have the size that w
   }
   const controller = new AbortController()
   const stalled = write(provider, 'other', stalledBody(bytes), { size: 20 * mib, signal: controller.signal })
-  while ((await uploads()) === 0) await new Promise(resolve => setTimeout(resolve, 10))
+  await until(async () => (await uploads()) > 0)
   controller.abort(reason)
   await t.rejects(stalled, reason)
   t.strictSame(await namesIn(provider, ''), ['file'])

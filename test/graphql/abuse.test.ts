@@ -15,6 +15,7 @@ import {
 } from 'graphql'
 import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
+import { cost } from '../support/processor.ts'
 
 const schema = buildSchema(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'))
 
@@ -31,14 +32,6 @@ async function post(app: TestApp, body: string | Uint8Array<ArrayBuffer>, header
     body,
   })
   return { status: response.status, text: await response.text() }
-}
-
-/** Milliseconds of the processor, all of this process: on a busy machine the clock tells of others. */
-async function cost<T>(work: () => Promise<T>): Promise<[T, number]> {
-  const begin = process.cpuUsage()
-  const result = await work()
-  const { user, system } = process.cpuUsage(begin)
-  return [result, (user + system) / 1000]
 }
 
 const createKey = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { name } } }'

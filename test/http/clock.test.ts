@@ -6,10 +6,10 @@
  *   else: when it is right again, so are they.
  */
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { startApp } from '../support/app.ts'
 import { steppedClock } from '../support/clock.ts'
+import { until } from '../support/until.ts'
 import { metadataHeader, type TusTarget, tus, tusPath } from './tus.ts'
 
 const hour = 60 * 60 * 1000
@@ -69,9 +69,9 @@ t.test('how often somebody may ask', async t => {
   const replica = await app.replica()
   const { token } = await app.register('owner@example.org')
   const statusAt = async (server: typeof app) => (await server.graphql('{ me { email } }', {}, token)).status
-  while ((await statusAt(app)) !== 429) await sleep(1)
+  await until(async () => (await statusAt(app)) === 429)
   // Replicas tell one another a moment later.
-  while ((await statusAt(replica)) !== 429) await sleep(20)
+  await until(async () => (await statusAt(replica)) === 429)
   for (const jump of [2 * hour, -2 * hour, 0]) {
     step(jump)
     for (const server of [app, replica]) t.equal(await statusAt(server), 429, `${jump / hour} hours`)

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 import { eventually } from './socket.ts'
 
 /** Opens so many, not more at once than the system queues. @returns those that the server keeps */
@@ -18,7 +18,13 @@ async function open(app: TestApp, count: number, localAddress: string): Promise<
     })
     await Promise.all(batch)
   }
-  for (let before = -1; before !== kept.size; await sleep(500)) before = kept.size
+  let before = -1
+  const isSettled = () => {
+    const isSame = before === kept.size
+    before = kept.size
+    return isSame
+  }
+  await until(isSettled, { every: 500 })
   return [...kept]
 }
 

@@ -6,10 +6,10 @@ import { mkdir, mkdtemp, readFile, rm, symlink, unlink, writeFile } from 'node:f
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
+import { until } from '../support/until.ts'
 import { type HttpServer, startHttp } from './server.ts'
 
 const content = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 251))
@@ -66,15 +66,14 @@ async function startFront(t: Test, { url, folder }: HttpServer): Promise<string>
     nginx.kill('SIGTERM')
     await gone
   })
-  for (;;) {
+  await until(() => {
     assert.equal(nginx.exitCode, null, 'nginx has ended')
-    const answers = await fetch(`http://127.0.0.1:${port}/healthz`).then(
+    return fetch(`http://127.0.0.1:${port}/healthz`).then(
       response => response.ok,
       () => false,
     )
-    if (answers) return `http://127.0.0.1:${port}`
-    await sleep(20)
-  }
+  })
+  return `http://127.0.0.1:${port}`
 }
 
 const swapped = 'swapped-after-the-look'

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { type ClientRequest, request } from 'node:http'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
 import { createLeases } from '../../src/services/uploads/lease.ts'
 import { BlockBudget, ChecksumBuffer } from '../../src/services/uploads/memory-budget.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 import { metadataHeader, reasonOf, type TusTarget, tus, tusPath } from './tus.ts'
 
 const mib = 1024 * 1024
@@ -107,7 +107,7 @@ t.test('a provider that is disconnected while bytes come leaves nothing', async 
     sending.write(randomBytes(2 * mib))
     stalled.push(sending)
   }
-  while ((await unfinished(app)).length < 2) await sleep(20)
+  await until(async () => (await unfinished(app)).length >= 2)
   const viewer = await app.app.services.credentials.authenticate(target.token, { address: '', requestId: '' })
   await app.app.services.providers.disconnect(viewer, target.metadata.providerId ?? '')
   t.same(await unfinished(app), [])
@@ -171,7 +171,7 @@ t.test(
     const split = 1.5 * mib
     sending.write(bytes.subarray(0, split))
     const chunks = () => app.db.selectFrom('upload_chunks').select('position').execute()
-    while ((await chunks()).length === 0) await sleep(20)
+    await until(async () => (await chunks()).length > 0)
     sending.end(bytes.subarray(split))
     const [response] = await answered
     t.equal(response.statusCode, 204)

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { chunkSize } from '../../adapters/google-drive/chunks.ts'
@@ -8,6 +7,7 @@ import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 import { digest, metadataHeader, send, type TusTarget, tus, tusPath } from './tus.ts'
 
 t.test('straight to Google Drive: cut in the middle, gone on with through another replica', async t => {
@@ -43,7 +43,7 @@ t.test('straight to Google Drive: cut in the middle, gone on with through anothe
   sending.on('error', () => {})
   const sent = chunkSize + 1_000_000
   sending.write(bytes.subarray(0, sent))
-  while (fake.faults.count({ method: 'PUT', path: /upload_id/ }) < 2) await sleep(20)
+  await until(() => fake.faults.count({ method: 'PUT', path: /upload_id/ }) >= 2)
   t.equal(await held(), 0, 'nothing is held here while it comes')
   sending.destroy()
   const other = { ...target, url: replica.url }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { testDatabase } from '../servers/postgres.ts'
@@ -10,6 +9,7 @@ import { s3Server } from '../servers/radosgw.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { client } from '../support/client.ts'
 import { startProgram, temporaryFolder } from '../support/program.ts'
+import { until } from '../support/until.ts'
 import { digest, metadataHeader, reasonOf, send, type TusTarget, tus, tusPath } from './tus.ts'
 
 const mib = 1024 * 1024
@@ -34,10 +34,6 @@ function stalledPatch(target: TusTarget, path: string, offset: number, length: n
   sending.on('error', () => {})
   sending.write(bytes)
   return sending
-}
-
-async function until(found: () => Promise<boolean>): Promise<void> {
-  while (!(await found())) await sleep(50)
 }
 
 async function owner(app: TestApp): Promise<TusTarget> {

@@ -7,6 +7,7 @@ import { type AuditEvent, insertAuditEvents } from '../../src/db/audit-events.ts
 import { AppError } from '../../src/errors.ts'
 import { isBelow } from '../matrix/model.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 const events = `query ($first: Int, $after: String, $filter: AuditEventFilter) {
   auditEvents(first: $first, after: $after, filter: $filter) {
@@ -62,10 +63,10 @@ t.test('a batch whose connection is killed is written once, and nobody waits for
   const kill = () =>
     sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
       and wait_event_type = 'Lock' and query like '%insert into audit_events%'`.execute(app.db)
-  while ((await kill()).rows.length === 0) t.comment('the batch is on its way')
+  await until(async () => (await kill()).rows.length > 0)
   await flushed
   // The pool may give the dying connection to one more request.
-  while ((await app.graphql('{ me { id } }', {}, token)).status !== 200) t.comment('not yet')
+  await until(async () => (await app.graphql('{ me { id } }', {}, token)).status === 200)
   t.equal((await app.upload(token, providerId, '/second.txt', 'b')).status, 201, 'while the table is locked')
   release.resolve()
   await lock

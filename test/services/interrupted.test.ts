@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { until } from '../support/until.ts'
 import { pageQuery, place } from './transfers.ts'
 
 t.test('between two steps', async t => {
@@ -36,13 +37,14 @@ t.test('between two steps', async t => {
     await fill('many', 3000)
     const stop = new AbortController()
     const copying = mutate('copy', { providerId: local.providerId, path: '/many', toPath: '/copied' }, stop.signal)
-    while ((await readdir(join(app.folder, 'copied')).catch(() => [])).length < 20) await sleep(2)
+    await until(async () => (await readdir(join(app.folder, 'copied')).catch(() => [])).length >= 20)
     await local.put('/copied/mine.txt', 'mine')
     stop.abort()
     await copying
-    for (let names = ['']; names.length !== 1 || names[0] !== 'mine.txt'; await sleep(20)) {
-      names = await readdir(join(app.folder, 'copied'))
-    }
+    await until(async () => {
+      const names = await readdir(join(app.folder, 'copied'))
+      return (names.length === 1 && names[0] === 'mine.txt') || names.length
+    })
     t.equal(await local.get('/copied/mine.txt'), 'mine')
   })
 
@@ -53,12 +55,14 @@ t.test('between two steps', async t => {
       { providerId: local.providerId, path: '/moving', toProviderId: memory.providerId, toPath: '/moving' },
       new AbortController().signal,
     )
-    while ((await memory.get('/moving/f0')) === null) await sleep(1)
+    await until(async () => (await memory.get('/moving/f0')) !== null, { every: 1 })
     const file = join(app.folder, 'moving', 'f0')
     const { mtime } = await stat(file)
     await writeFile(file, 'BBBB')
     await utimes(file, mtime, mtime)
-    await moving
+    const answer = await moving
+    const { errors } = answer ? await answer.json() : { errors: 'no answer' }
+    t.match(errors, [{ extensions: { reason: 'PRECONDITION_FAILED' } }], 'it was replaced before the move was over')
     t.equal(await readFile(file, 'utf8').catch(() => null), 'BBBB')
   })
 
@@ -67,10 +71,13 @@ t.test('between two steps', async t => {
     const stop = new AbortController()
     const input = { providerId: local.providerId, path: '/many', toPath: '/taken', conflict: 'REPLACE' }
     const copying = mutate('copy', input, stop.signal)
-    while ((await readdir(join(app.folder, 'taken'))).length < 20) await sleep(2)
+    await until(async () => (await readdir(join(app.folder, 'taken'))).length >= 20)
     stop.abort()
     await copying
-    for (let left = 1; left > 0; await sleep(20)) left = (await readdir(join(app.folder, 'taken'))).length
+    await until(async () => {
+      const left = (await readdir(join(app.folder, 'taken'))).length
+      return left === 0 || left
+    })
     t.ok((await stat(join(app.folder, 'taken'))).isDirectory())
   })
 

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { until } from '../support/until.ts'
 
 const list =
   '{ invites { id role providerAccess { all restrictions { basePath } } createdAt expiresAt createdBy { id } } }'
@@ -94,7 +94,7 @@ t.test('open invites', async t => {
       const using = await app.db.startTransaction().execute()
       await using.updateTable('invites').set({ used_at: new Date() }).where('id', '=', id).execute()
       const revoking = reason(revoke, { id }, owner.token)
-      while (!(await isWaiting())) await sleep(10)
+      await until(isWaiting)
       await using[ending]().execute()
       t.equal(await revoking, expected, ending)
       t.same(await open(), [])

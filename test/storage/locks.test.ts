@@ -5,6 +5,7 @@ import { connect } from '../../src/db/client.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { createLocks } from '../../src/storage/locks.ts'
 import { testDatabase } from '../servers/postgres.ts'
+import { until } from '../support/until.ts'
 
 async function replicas(t: Test) {
   const connection = await testDatabase(t)
@@ -34,7 +35,7 @@ t.test('one holder at a time for each name, on all replicas', async t => {
   const all = names.map((name, i) => (i % 2 ? a : b).exclusively(name, {}, work(name)))
   t.same(await Promise.all(all), names)
   t.equal(most, 1)
-  while ((await count()) !== 0) await sleep(10)
+  await until(async () => (await count()) === 0)
 })
 
 t.test('a failure of the work frees the name, and is passed on', async t => {
@@ -75,10 +76,10 @@ t.test('what a killed holder left ends by itself, and a living one keeps its loc
   const start = performance.now()
   t.equal(await a.exclusively('killed', {}, async () => 'free'), 'free')
   t.ok(performance.now() - start > 800)
-  while ((await count()) !== 0) await sleep(10)
+  await until(async () => (await count()) === 0)
   const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const holding = a.exclusively('name', {}, () => held)
-  while ((await count()) !== 1) await sleep(10)
+  await until(async () => (await count()) === 1)
   await sql`update locks set ends_at = now() + interval '8 seconds'`.execute(db)
   await sleep(9000)
   const other = b.exclusively('name', {}, async () => 'turn')

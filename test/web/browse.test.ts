@@ -1,5 +1,7 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
+import { consoleFolder } from '../../src/http/console/pages.ts'
 import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
@@ -32,12 +34,19 @@ if (files) {
     await page.getByRole('link', { name: 'browse' }).click()
     await row(page, 'Art').waitFor()
     const fetched = await page.evaluate(() =>
-      [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
-        .map(entry => (entry as PerformanceResourceTiming).encodedBodySize)
-        .reduce((sum, bytes) => sum + bytes, 0),
+      performance
+        .getEntriesByType('resource')
+        .map(entry => entry as PerformanceResourceTiming)
+        .filter(({ name }) => /\.(?:js|css)$/.test(name))
+        .map(({ encodedBodySize, decodedBodySize }) => ({ encodedBodySize, decodedBodySize })),
     )
-    t.comment(`${fetched} bytes until a folder is there`)
-    t.ok(fetched > 50_000 && fetched < 250_000, `${fetched} bytes`)
+    const sum = (of: readonly number[]) => of.reduce((total, bytes) => total + bytes, 0)
+    const decoded = sum(fetched.map(entry => entry.decodedBodySize))
+    const encoded = sum(fetched.map(entry => entry.encodedBodySize))
+    const all = await weightOfConsole()
+    t.comment(`${decoded} of ${all} bytes until a folder is there, ${encoded} on the wire`)
+    t.ok(decoded > 0 && decoded < 0.8 * all, 'what only other pages need is not fetched')
+    t.ok(encoded < decoded / 2, 'and what is fetched is compressed')
     t.same(await names(page), ['Art', 'Zoo', 'a.txt', 'b 9.txt', 'b 10.txt'])
     await isGood(t, page)
     await button(page, 'Size').click()
@@ -180,4 +189,12 @@ if (files) {
     await isGood(t, page)
     t.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
   })
+}
+
+/** Bytes of all scripts and styles. */
+async function weightOfConsole(): Promise<number> {
+  const folder = join(consoleFolder, 'assets')
+  const files = (await readdir(folder)).filter(name => /\.(?:js|css)$/.test(name))
+  const sizes = await Promise.all(files.map(async name => (await stat(join(folder, name))).size))
+  return sizes.reduce((total, bytes) => total + bytes, 0)
 }

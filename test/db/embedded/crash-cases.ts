@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
+import { until } from '../../support/until.ts'
 import {
   cluster,
   nothingLeft,
@@ -66,7 +67,7 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
 /** Resolves when the server has acknowledged some. */
 async function commits(server: ServerProcess): Promise<void> {
   await server.wait('committed')
-  while (server.told.filter(told => 'committed' in told).length < 10) await sleep(5)
+  await until(() => server.told.filter(told => 'committed' in told).length >= 10)
 }
 
 async function allThere(t: Test, dataFolder: string, committed: number[]): Promise<void> {

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chown, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
 import { chooseRunUser, claimCluster } from '../../../src/db/embedded/user.ts'
+import { until } from '../../support/until.ts'
 import { cluster, preparedFolder, query, serverProcess, start } from './harness.ts'
 
 t.test('a recorded process id that a stranger has now', async t => {
@@ -25,7 +25,7 @@ t.test('a recorded process id that is a zombie', async t => {
   const parent = spawn('sh', ['-c', `sh -c '${child}' & echo $!; exec sleep 60`], { ...owner, cwd: '/' })
   t.teardown(() => parent.kill('SIGKILL'))
   const zombie = Number(String((await once(parent.stdout, 'data'))[0]))
-  while (!/^State:\tZ/m.test(await readFile(`/proc/${zombie}/status`, 'utf8'))) await sleep(5)
+  await until(async () => /^State:\tZ/m.test(await readFile(`/proc/${zombie}/status`, 'utf8')))
   await pretend(data, owner, zombie)
   await works(t, dataFolder)
 })
@@ -105,8 +105,9 @@ async function withBusyBackend(t: Test, dataFolder: string) {
   await client.connect()
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
   client.query('DO $$ BEGIN LOOP END LOOP; END $$').catch(() => undefined)
-  await sleep(50)
-  return { server, busy: Number(rows[0].pid) }
+  const busy = Number(rows[0].pid)
+  await until(async () => /^State:\tR/m.test(await readFile(`/proc/${busy}/status`, 'utf8')))
+  return { server, busy }
 }
 
 async function works(t: Test, dataFolder: string): Promise<void> {
