@@ -1,7 +1,7 @@
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { consoleFolder } from '../../src/http/console/pages.ts'
+import { consoleFolder } from '../../src/console/pages.ts'
 import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
