@@ -13,6 +13,7 @@ import { openTemporary } from './temporary.ts'
 type Mutation = (good: StorageProvider) => Partial<StorageProvider>
 
 runConformance(harness(), [
+  'openFolder of the harness',
   'a create that is check-then-write',
   ...['copy', 'move', 'deleteTree', 'openFile'].map(name => `the method ${name}`),
 ])
