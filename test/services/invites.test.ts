@@ -147,7 +147,9 @@ t.test('open invites', async t => {
     const { rows } = await sql<{ id: string }>`
       with other as (insert into workspaces (name) values ('other') returning id)
       insert into invites (workspace_id, token_hash, role, provider_access, expires_at)
-      select id, sha256('a hash'), 'NONE', '{"all": true}', now() + interval '1 day' from other returning id`.execute(app.db)
+      select id, sha256('a hash'), 'NONE', '{"all": true}', now() + interval '1 day' from other returning id`.execute(
+      app.db,
+    )
     const [foreign] = rows
     t.same(await open(), [])
     t.equal(await reason(revoke, { id: foreign?.id }, owner.token), 'NOT_FOUND')
