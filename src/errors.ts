@@ -151,10 +151,16 @@ const unavailableCodes = new Set([
   '53300',
 ])
 
+/** PostgreSQL error codes for a NUL character in a text or in JSON. Only text from outside can contain one. */
+const unstorableCodes = new Set(['22021', '22P05'])
+
 /** Converts any error to one for the client, with the original as its cause for the log. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (unstorableCodes.has(String(code))) {
+    return new AppError('INVALID_INPUT', 'A text contains a NUL character, which cannot be stored.', { cause: error })
+  }
   // This error of pg's pool has no code.
   const isExhausted = error instanceof Error && error.message === 'timeout exceeded when trying to connect'
   const isUnavailable = isExhausted || unavailableCodes.has(String(code))

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
+import { isMediaType } from '../../services/files/content-headers.ts'
 import { type ConflictBehavior, conflictBehaviors } from '../../services/files/index.ts'
 
 /** Types that clients send by default. The file name says more. */
@@ -13,10 +14,24 @@ export function parseConflict(text: string | undefined): ConflictBehavior {
   return found
 }
 
-/** Returns undefined if the type says nothing about the file. */
-export function parseMimeType(header: string | undefined): string | undefined {
-  const essence = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  return essence === '' || defaultTypes.has(essence) ? undefined : header?.trim()
+/** Characters of a type with its parameters. */
+const maxMimeType = 255
+
+/**
+ * Parses the type of a file as a Content-Type header writes it. Returns undefined if it says nothing about the file.
+ * @throws INVALID_INPUT
+ */
+export function parseMimeType(text: string | undefined): string | undefined {
+  const type = text?.trim() ?? ''
+  const essence = type.split(';', 1)[0]?.trimEnd().toLowerCase() ?? ''
+  if (type === '' || defaultTypes.has(essence)) return undefined
+  if (type.length > maxMimeType || !isMediaType(type)) {
+    throw new AppError(
+      'INVALID_INPUT',
+      `The type of a file is a media type such as "image/png" or "text/plain; charset=utf-8" of at most ${maxMimeType} characters.`,
+    )
+  }
+  return type
 }
 
 /** Returns the length in bytes, or undefined if it is unknown until the body ends. */

@@ -169,7 +169,7 @@ function parseFilter({ pathPrefix, providerId, ...query }: AuditQuery): AuditFil
     ...(query.userId != null && { userId: idOf(query.userId) }),
     ...(query.credentialId != null && { credentialId: idOf(query.credentialId) }),
     ...(query.action != null && { action: query.action }),
-    ...(query.result != null && { result: query.result }),
+    ...(query.result != null && { result: resultOfQuery(query.result) }),
     ...(query.since != null && { since: query.since }),
     ...(query.until != null && { until: query.until }),
   }
@@ -178,6 +178,14 @@ function parseFilter({ pathPrefix, providerId, ...query }: AuditQuery): AuditFil
 /** @throws INVALID_INPUT */
 function idOf(text: string): string {
   if (!isId(text)) throw new AppError('INVALID_INPUT', `"${text.slice(0, 50)}" is not an id.`)
+  return text
+}
+
+/** Reasons of earlier versions are among them. @throws INVALID_INPUT */
+function resultOfQuery(text: string): string {
+  if (!/^[A-Z_]{1,50}$/.test(text)) {
+    throw new AppError('INVALID_INPUT', 'A result is OK, CUT or the reason of an error, such as NOT_FOUND.')
+  }
   return text
 }
 

@@ -7,8 +7,12 @@ const mediaType =
   /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:[\t ]*;[\t ]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[ !#-[\]-~]*"))*$/
 const controlCharacter = /\p{Cc}/gu
 
+export function isMediaType(text: string): boolean {
+  return mediaType.test(text)
+}
+
 export function contentType(mimeType: string | null): string {
-  return mimeType !== null && mediaType.test(mimeType) ? mimeType : generic
+  return mimeType !== null && isMediaType(mimeType) ? mimeType : generic
 }
 
 /** RFC 6266. Inline only for types that cannot run script. */

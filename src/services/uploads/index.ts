@@ -64,6 +64,9 @@ interface StartedUpload {
 
 export type ResumableUploads = ReturnType<typeof createResumableUploads>
 
+const uploadIdBytes = 24
+/** Other texts are not looked up. */
+const uploadId = /^[\w-]{32}$/
 /** Milliseconds to store what a disconnected client has sent. */
 const finishTimeout = 10_000
 /** Milliseconds for a back end that is being disconnected. It may not respond at all. */
@@ -143,7 +146,7 @@ export function createResumableUploads(options: {
     if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, providerId, pathOf(earlier)) }
     const insert = (location: WriteLocation) =>
       leases.insert({
-        id: randomBytes(24).toString('base64url'),
+        id: randomBytes(uploadIdBytes).toString('base64url'),
         workspaceId: present.member.workspaceId,
         userId: present.member.userId,
         credentialKind: present.kind,
@@ -220,7 +223,7 @@ export function createResumableUploads(options: {
       const present = requireViewer(viewer)
       const { kind, credentialId } = present
       const find = async () => {
-        const found = await findUpload(db, id, { credentialKind: kind, credentialId })
+        const found = uploadId.test(id) ? await findUpload(db, id, { credentialKind: kind, credentialId }) : null
         if (!found) throw new AppError('NOT_FOUND', 'There is no such upload, or it has expired: begin a new one.')
         return found
       }

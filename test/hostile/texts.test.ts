@@ -1,0 +1,341 @@
+/** Every place where a text comes in, with every hostile text: whatever it is, it is no fault of the server. */
+import { readFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import {
+  buildSchema,
+  type GraphQLArgument,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+} from 'graphql'
+import { sql } from 'kysely'
+import t from 'tap'
+import { toAppError } from '../../src/errors.ts'
+import { tusPath } from '../http/tus.ts'
+import { runAll } from '../matrix/cells.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
+import { bytes, texts } from './texts.ts'
+
+t.setTimeout(300_000)
+
+const schema = buildSchema(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'))
+const textTypes = new Set(['String', 'ID', 'JSON'])
+
+type Input = Pick<GraphQLArgument | GraphQLInputField, 'name' | 'type'>
+
+/** The names that lead to a text, such as `input`, `providerAccess`, `restrictions`, `basePath`. */
+type Spot = readonly string[]
+
+function spotsIn({ name, type }: Input, depth = 4): Spot[] {
+  const inner = getNamedType(type)
+  if (textTypes.has(inner.name)) return [[name]]
+  if (!isInputObjectType(inner) || depth === 0) return []
+  return Object.values(inner.getFields()).flatMap(field => spotsIn(field, depth - 1).map(spot => [name, ...spot]))
+}
+
+interface World {
+  app: TestApp
+  token: string
+  ids: Readonly<Record<string, string>>
+}
+
+/** What is asked for with each field where nothing hostile stands. */
+function goodValue({ ids }: World, root: string, name: string): unknown {
+  if (name === 'id') return /ApiKey|apiKey/.test(root) ? ids.key : /[pP]rovider/.test(root) ? ids.provider : ids.user
+  const values: Record<string, unknown> = {
+    providerId: ids.provider,
+    toProviderId: ids.provider,
+    userId: ids.member,
+    path: '/folder/file',
+    toPath: '/folder/other',
+    basePath: '/',
+    name: 'a name',
+    type: 'memory',
+    config: {},
+    email: 'nobody@example.org',
+    password,
+    currentPassword: password,
+    newPassword: password,
+    scopes: ['read'],
+    role: 'VIEWER',
+  }
+  return values[name]
+}
+
+/** The argument with a hostile text at `spot`, and all that it needs beside. */
+function filled(world: World, root: string, { name, type }: Input, spot: Spot | null, text: string): unknown {
+  const wrap = (value: unknown) => (isList(type) && !Array.isArray(value) ? [value] : value)
+  const inner = getNamedType(type)
+  if (isInputObjectType(inner)) {
+    const own = Object.values(inner.getFields()).flatMap(field => {
+      const isHere = spot?.[1] === field.name
+      if (!isHere && !isNonNullType(field.type) && goodValue(world, root, field.name) === undefined) return []
+      return [[field.name, filled(world, root, field, isHere ? (spot?.slice(1) ?? null) : null, text)] as const]
+    })
+    return wrap(Object.fromEntries(own))
+  }
+  if (spot) return wrap(inner.name === 'JSON' ? { [text]: text, root: text } : text)
+  const good = goodValue(world, root, name)
+  if (good !== undefined) return wrap(good)
+  if (isEnumType(inner)) return wrap(inner.getValues()[0]?.name)
+  return wrap(
+    inner.name === 'DateTime' ? new Date(Date.now() + 3600_000).toISOString() : inner.name === 'Int' ? 1 : 'x',
+  )
+}
+
+const isList = (type: GraphQLInputType): boolean => isListType(isNonNullType(type) ? type.ofType : type)
+
+interface Case {
+  what: string
+  query: string
+  variables: Record<string, unknown>
+}
+
+function cases(world: World): Case[] {
+  return [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
+    Object.values(type?.getFields() ?? {}).flatMap(field =>
+      field.args.flatMap(arg =>
+        spotsIn(arg).flatMap(spot =>
+          texts.map(text => {
+            const given = field.args.filter(each => each === arg || isNonNullType(each.type))
+            const variables = Object.fromEntries(
+              given.map(each => [each.name, filled(world, field.name, each, each === arg ? spot : null, text)]),
+            )
+            const declared = given.map(({ name, type }) => `$${name}: ${type}`).join(', ')
+            const passed = given.map(({ name }) => `${name}: $${name}`).join(', ')
+            const leaf = isLeafField(field.name, String(type?.name)) ? '' : '{ __typename }'
+            const query = `${type === schema.getMutationType() ? 'mutation' : 'query'} (${declared}) { ${field.name}(${passed}) ${leaf} }`
+            return { what: `${type?.name}.${[field.name, ...spot].join('.')} ${describe(text)}`, query, variables }
+          }),
+        ),
+      ),
+    ),
+  )
+}
+
+function isLeafField(name: string, root: string): boolean {
+  const field = (root === 'Query' ? schema.getQueryType() : schema.getMutationType())?.getFields()[name]
+  const type = field && getNamedType(field.type)
+  return type !== undefined && !('getFields' in type) && !('getTypes' in type)
+}
+
+const describe = (text: string) => `${JSON.stringify(text.slice(0, 20))} (${text.length})`
+
+async function start(t: Parameters<typeof startApp>[0]): Promise<World> {
+  const app = await startApp(t, { settings: { logLevel: 'warn' } })
+  const { token, id } = await app.register('owner@example.org')
+  const provider = await app.connectProvider(token, 'memory', {})
+  await app.upload(token, provider, '/folder/file', 'seed')
+  const key = await app.createKey(token, { name: 'of the test', scopes: ['admin'] })
+  const { createInvite } = await app.ask('mutation { createInvite(input: { role: EDITOR }) { invite } }', {}, token)
+  const member = await app.register('member@example.org', createInvite)
+  return { app, token, ids: { user: id, provider, key: key.id, member: member.id } }
+}
+
+t.test('every text of the GraphQL schema', async t => {
+  const world = await start(t)
+  const { app, token } = world
+  const all = cases(world)
+  t.ok(all.length > 1000, `${all.length} requests`)
+  const reasons = new Map<string, number>()
+  const wrong = await runAll(all, async ({ what, query, variables }) => {
+    const { status, errors } = await app.graphql(query, variables, token)
+    for (const { extensions } of errors) reasons.set(extensions.reason, (reasons.get(extensions.reason) ?? 0) + 1)
+    if (errors.length === 0) reasons.set('OK', (reasons.get('OK') ?? 0) + 1)
+    const fault = errors.find(({ extensions }) => extensions.code === 'INTERNAL_SERVER_ERROR')
+    return fault || status >= 500 ? `${what}: ${status} ${JSON.stringify(fault)}` : null
+  })
+  t.comment(JSON.stringify(Object.fromEntries(reasons)))
+  t.same(wrong.slice(0, 20), [])
+  t.ok((reasons.get('OK') ?? 0) > 20, 'some were carried out')
+  t.notOk(reasons.has('INVALID_QUERY'), 'all were looked at')
+  await app.app.services.audit.flush()
+  t.equal(app.logged(), '', 'and no event of theirs is lost')
+})
+
+/** Where a text comes in over REST: the request that carries these bytes there. */
+interface Call {
+  method: string
+  path: string
+  headers?: Record<string, string>
+  body?: Buffer
+}
+
+const encoded = (text: Buffer) => [...text].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('')
+/** A header holds no control characters, and bytes as Latin-1. */
+const headerText = (text: Buffer) =>
+  text
+    .toString('latin1')
+    .replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
+    .slice(0, 8192)
+
+function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
+  const type = { 'content-type': 'application/octet-stream' }
+  const at = (more = '') => `providerId=${ids.provider}&path=/folder/file${more}`
+  const upload = (query: string, headers: Record<string, string> = {}): Call => {
+    return {
+      method: 'POST',
+      path: `/api/upload/proxy?${query}`,
+      headers: { ...type, ...headers },
+      body: Buffer.from('x'),
+    }
+  }
+  const download = (headers: Record<string, string>): Call => ({
+    method: 'GET',
+    path: `/api/download/proxy?${at()}`,
+    headers,
+  })
+  const tus = (more: Record<string, Buffer>, headers: Record<string, string> = {}): Call => {
+    const good = { providerId: Buffer.from(ids.provider ?? ''), path: Buffer.from('/folder/new') }
+    const pairs = Object.entries({ ...good, ...more }).map(([name, value]) => `${name} ${value.toString('base64')}`)
+    const body = Buffer.from('x')
+    const own = { 'tus-resumable': '1.0.0', 'upload-length': '1', 'content-type': 'application/offset+octet-stream' }
+    return { method: 'POST', path: tusPath, headers: { ...own, 'upload-metadata': pairs.join(','), ...headers }, body }
+  }
+  const form = (parts: readonly (readonly [head: Buffer, body: Buffer])[]): Call => {
+    const lines = parts.flatMap(([head, body]) => [
+      '--b\r\nContent-Disposition: form-data; ',
+      head,
+      '\r\n\r\n',
+      body,
+      '\r\n',
+    ])
+    const body = Buffer.concat([...lines, '--b--\r\n'].map(each => Buffer.from(each as string)))
+    return {
+      method: 'POST',
+      path: '/api/upload/proxy',
+      headers: { 'content-type': 'multipart/form-data; boundary=b' },
+      body,
+    }
+  }
+  const field = (name: string, value: Buffer) => [Buffer.from(`name="${name}"`), value] as const
+  const fields = (over: Record<string, Buffer> = {}) =>
+    Object.entries({
+      providerId: Buffer.from(ids.provider ?? ''),
+      path: Buffer.from('/folder'),
+      conflict: Buffer.from('rename'),
+      ...over,
+    }).map(([name, value]) => field(name, value))
+  const file = [Buffer.from('name="f"; filename="new"'), Buffer.from('x')] as const
+  const named = (before: string, text: Buffer, after: string) =>
+    Buffer.concat([Buffer.from(before), text, Buffer.from(after)])
+  const withHeader = (name: string) => ({
+    [`download, header ${name}`]: (text: Buffer) => download({ [name]: headerText(text) }),
+    [`upload, header ${name}`]: (text: Buffer) => upload(at('&conflict=rename'), { [name]: headerText(text) }),
+    [`tus, header ${name}`]: (text: Buffer) => tus({}, { [name]: headerText(text) }),
+  })
+  const headers = `
+    authorization cookie content-type content-encoding content-range content-digest repr-digest content-md5
+    want-content-digest want-repr-digest if-match if-none-match if-modified-since if-unmodified-since if-range range
+    idempotency-key x-request-id x-forwarded-for accept expect upload-checksum upload-length upload-offset upload-metadata
+    upload-defer-length tus-resumable x-http-method-override accept-encoding x-stowage-console`
+    .trim()
+    .split(/\s+/)
+  return {
+    'download providerId': text => ({
+      method: 'GET',
+      path: `/api/download/proxy?path=/folder&providerId=${encoded(text)}`,
+    }),
+    'download path': text => ({
+      method: 'GET',
+      path: `/api/download/proxy?providerId=${ids.provider}&path=${encoded(text)}`,
+    }),
+    'download disposition': text => ({
+      method: 'GET',
+      path: `/api/download/proxy?${at()}&disposition=${encoded(text)}`,
+    }),
+    'download ticket': text => ({ method: 'GET', path: `/api/download/proxy?ticket=${encoded(text)}` }),
+    'a query parameter': text => ({ method: 'GET', path: `/api/download/proxy?${encoded(text)}=1` }),
+    'upload providerId': text => upload(`path=/folder/new&providerId=${encoded(text)}`),
+    'upload path': text => upload(`providerId=${ids.provider}&path=${encoded(text)}`),
+    'upload conflict': text => upload(at(`&conflict=${encoded(text)}`)),
+    'form providerId': text => form([...fields({ providerId: text }), file]),
+    'form path': text => form([...fields({ path: text }), file]),
+    'form conflict': text => form([...fields({ conflict: text }), file]),
+    'form field name': text => form([...fields(), [named('name="', text, '"'), Buffer.from('x')], file]),
+    'form file name': text => form([...fields(), [named('name="f"; filename="', text, '"'), Buffer.from('x')]]),
+    'form encoded file name': text =>
+      form([...fields(), [named('name="f"; filename*=UTF-8\'\'', Buffer.from(encoded(text)), ''), Buffer.from('x')]]),
+    'form part type': text =>
+      form([...fields(), [named('name="f"; filename="n"\r\nContent-Type: ', text, ''), Buffer.from('x')]]),
+    'form part type of an image': text =>
+      form([...fields(), [named('name="f"; filename="n"\r\nContent-Type: image/', text, ''), Buffer.from('x')]]),
+    'tus providerId': text => tus({ providerId: text }),
+    'tus path': text => tus({ path: text }),
+    'tus path in a folder': text => tus({ path: named('/folder/', text, '') }),
+    'tus conflict': text => tus({ conflict: text }),
+    'tus filetype': text => tus({ filetype: text }),
+    'tus filetype of an image': text => tus({ filetype: named('image/', text, '') }),
+    'tus filetype with a parameter': text => tus({ filetype: named('text/plain; charset="', text, '"') }),
+    'tus filename': text => tus({ filename: text }),
+    'tus id': text => ({ method: 'HEAD', path: `${tusPath}/${encoded(text)}`, headers: { 'tus-resumable': '1.0.0' } }),
+    'graphql over GET': text => ({ method: 'GET', path: `/graphql?query=${encoded(text)}&variables=${encoded(text)}` }),
+    'graphql operation': text => ({
+      method: 'GET',
+      path: `/graphql?query=%7B__typename%7D&operationName=${encoded(text)}`,
+    }),
+    'graphql body': text => ({
+      method: 'POST',
+      path: '/graphql',
+      headers: { 'content-type': 'application/json' },
+      body: text,
+    }),
+    'callback code': text => ({ method: 'GET', path: `/webhook/callback?state=x&code=${encoded(text)}` }),
+    'callback state': text => ({ method: 'GET', path: `/webhook/callback?code=x&state=${encoded(text)}` }),
+    'callback error': text => ({
+      method: 'GET',
+      path: `/webhook/callback?state=x&error=${encoded(text)}&error_description=${encoded(text)}`,
+    }),
+    'a part of an address': text => ({ method: 'GET', path: `/assets/${encoded(text)}` }),
+    ...Object.assign({}, ...headers.map(withHeader)),
+  }
+}
+
+function send({ app, token }: World, { method, path, headers, body }: Call): Promise<{ status: number; text: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>()
+  const length = body ? { 'content-length': String(body.length) } : {}
+  const all = { authorization: `Bearer ${token}`, ...length, ...headers }
+  const sent = request(app.url + path, { method, headers: all }, response => {
+    let text = ''
+    response.on('data', chunk => (text += chunk)).on('error', reject)
+    response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+  })
+  sent.on('error', reject)
+  sent.end(body)
+  return promise
+}
+
+t.test('every text of the REST routes', async t => {
+  const world = await start(t)
+  const all = Object.entries(restCalls(world)).flatMap(([what, call]) => bytes.map(text => ({ what, text, call })))
+  const statuses = new Map<number, number>()
+  const wrong = await runAll(all, async ({ what, text, call }) => {
+    const { status, text: body } = await send(world, call(text)).catch(error => ({ status: 599, text: String(error) }))
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    return status >= 500 ? `${what} ${describe(text.toString('latin1'))}: ${status} ${body.slice(0, 200)}` : null
+  })
+  t.comment(`${all.length} requests: ${JSON.stringify(Object.fromEntries(statuses))}`)
+  t.same(wrong.slice(0, 20), [])
+  t.ok((statuses.get(201) ?? 0) > 100, 'uploads that are good beside are stored')
+  await world.app.app.services.audit.flush()
+  // A header that seems to come from a proxy is warned of once.
+  t.notMatch(world.app.logged(), /"level":[56]0/)
+  for (const type of ['a\0b', 'image/\0', 'image', `image/${'x'.repeat(300)}`]) {
+    const answer = await send(world, restCalls(world)['tus filetype']?.(Buffer.from(type)) as Call)
+    t.equal(answer.status, 400)
+    t.match(answer.text, /type of a file is a media type/)
+  }
+})
+
+t.test('a text that the database cannot hold is the fault of who sends it, wherever it slips through', async t => {
+  const { app } = await start(t)
+  for (const query of [sql`select ${'a\0b'}::text`, sql`select ${'"\\u0000"'}::jsonb ->> 0`]) {
+    const error = await query.execute(app.db).catch(thrown => thrown)
+    t.equal(toAppError(error).reason, 'INVALID_INPUT')
+  }
+})

@@ -1,0 +1,41 @@
+/** Texts that break what takes them for harmless, for every place where a text comes in. */
+
+const long = 8192
+
+/** As a GraphQL client can send them: JavaScript strings, not all well-formed. */
+export const texts: readonly string[] = [
+  '\0',
+  'a\0b',
+  '/a\0b',
+  '\ud800',
+  'a\udfffb',
+  '/\udc00\ud800',
+  '\u0007\u001b[31m',
+  'a\r\nX-Injected: 1\r\n\r\n',
+  '\u0085\u2028\u2029',
+  '\ufeff\ufffe\uffff',
+  '\u202e\u2066txt',
+  '\\u0000',
+  '%00%ff',
+  "'; select pg_sleep(10) --",
+  '{"$ne": null}',
+  '__proto__',
+  '-1',
+  '1e999',
+  '',
+  ' ',
+  'x'.repeat(long),
+  '/x'.repeat(long / 2),
+  '\u{1f600}'.repeat(long / 4),
+  '\0'.repeat(long),
+]
+
+/** The same as bytes of a request, and some that are no UTF-8 at all. */
+export const bytes: readonly Buffer[] = [
+  ...texts.map(text => Buffer.from(text)),
+  Buffer.from([0xed, 0xa0, 0x80]),
+  Buffer.from([0xff, 0xfe, 0x00]),
+  Buffer.from([0xc0, 0xaf]),
+  Buffer.from([0x80]),
+  Buffer.from([0xf5, 0x80, 0x80, 0x80]),
+]
