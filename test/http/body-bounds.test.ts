@@ -9,7 +9,7 @@ import { eventually, head, talk } from './socket.ts'
 /** Milliseconds. */
 const bodyTimeout = 400
 /** Until a connection is closed after that, on a busy machine. */
-const slack = 6000
+const slack = 15_000
 
 /** Reads files from its body. */
 const uploads = ['POST /api/upload/proxy', 'POST /api/upload/resumable', 'POST /api/upload/resumable/:id']
@@ -58,7 +58,14 @@ t.test('no route waits for a body that drips, but uploads that are authorized', 
   )
   const kept = [...new Set(open.map(what => what.split(',', 2).join(',')))]
   t.same(kept, ['POST /api/upload/proxy, session'], 'an upload goes on, as long as something comes')
-  t.notMatch(app.logged(), /"level":[456]0/)
+  t.same(
+    app
+      .logged()
+      .split('\n')
+      // Of the uploads that go on, this test breaks the connection.
+      .filter(line => /"level":[456]0/.test(line) && !line.includes('/api/upload/proxy')),
+    [],
+  )
   await eventually(() => assert.equal(app.app.server.transfers.size, 0))
 })
 
