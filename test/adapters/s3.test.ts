@@ -30,6 +30,8 @@ const harness: Harness = {
 }
 runConformance(harness, [
   'a create that is check-then-write',
+  // Ceph accepts headers that the signature does not cover: see s3-links.test.ts.
+  'a link to PUT that nothing can be added to',
   ...['move', 'openFile', 'quota'].map(name => `the method ${name}`),
   // Those are tried below.
   ...faults,
