@@ -2,6 +2,7 @@
  * `npm run bench [-- [rounds] [part ...]]`: ratios between servers that are measured in turn, in one run. Nothing here is a
  * test.
  */
+import { attacked } from './attacks/part.ts'
 import { folders } from './folders.ts'
 import { memory } from './memory.ts'
 import type { Part } from './part.ts'
@@ -18,6 +19,7 @@ const parts: Readonly<Record<string, Part>> = {
   memory,
   start,
   s3,
+  attacks: attacked,
 }
 
 const say = (line: string) => process.stdout.write(`${line}\n`)

@@ -32,14 +32,14 @@ export interface Program {
 /** Milliseconds; a first start makes a database, on a machine where other tests run. */
 const startTimeout = 60_000
 
-export async function temporaryFolder(t: Test): Promise<string> {
+export async function temporaryFolder(t: Pick<Test, 'teardown'>): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'stowage-program-'))
   t.teardown(() => rm(path, { recursive: true, force: true }))
   return path
 }
 
 /** Resolves once the server is ready; it ends with the test at the latest. */
-export async function startProgram(t: Test, options: ProgramOptions): Promise<Program> {
+export async function startProgram(t: Pick<Test, 'teardown'>, options: ProgramOptions): Promise<Program> {
   const child = launch(options)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))

@@ -1,0 +1,73 @@
+/** What others see of a server while somebody attacks it. */
+import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AttackName } from './attacks.ts'
+import type { Seen } from './bystander.ts'
+import type { Server } from './target.ts'
+
+export interface Measured {
+  /** Milliseconds that the slowest `/healthz` took. */
+  slowest: number
+  /** Milliseconds that half of them took at most. */
+  median: number
+  /** Requests for `/healthz` that failed. */
+  unhealthy: number
+  /** Successful ones of `signInsTried`. */
+  signIns: number
+  /** Bytes that the resident memory of the server grew by at most. */
+  growth: number
+}
+
+/** Logins of the owner while something is measured. */
+export const signInsTried = 20
+/** Milliseconds between two samples of the memory. */
+const sampleTime = 100
+/** Milliseconds that an attack runs before others come. */
+const leadTime = 1000
+
+/** @param attack null for requests that harm nobody */
+export async function measure(server: Server, attack: AttackName | null, milliseconds: number): Promise<Measured> {
+  const attacker = start('attacker.ts', [attack ?? '', JSON.stringify(server.target)])
+  const output = createInterface(attacker.stdout)[Symbol.asyncIterator]()
+  let sampling: NodeJS.Timeout | undefined
+  try {
+    if ((await output.next()).done) throw new Error(`The attack "${attack}" could not be prepared`)
+    const before = await resident(server.pid)
+    let highest = before
+    sampling = setInterval(() => {
+      void resident(server.pid).then(now => (highest = Math.max(highest, now)))
+    }, sampleTime)
+    attacker.stdin.write('\n')
+    await sleep(leadTime)
+    const { url, password } = server.target
+    const bystander = start('bystander.ts', [url, server.owner, password, String(signInsTried), String(milliseconds)])
+    const { health, unhealthy, signIns }: Seen = JSON.parse(await text(bystander.stdout))
+    if (attacker.exitCode !== null) throw new Error(`The attack "${attack}" ended by itself`)
+    return { ...times(health), unhealthy, signIns, growth: highest - before }
+  } finally {
+    clearInterval(sampling)
+    attacker.kill('SIGKILL')
+  }
+}
+
+function times(health: readonly number[]): Pick<Measured, 'slowest' | 'median'> {
+  const sorted = health.toSorted((a, b) => a - b)
+  const none = Number.POSITIVE_INFINITY
+  return { slowest: sorted.at(-1) ?? none, median: sorted[Math.floor(sorted.length / 2)] ?? none }
+}
+
+function start(script: string, args: string[]) {
+  const path = new URL(script, import.meta.url).pathname
+  // tap would have every Node process load its hooks.
+  const { NODE_OPTIONS: _, ...env } = process.env
+  return spawn(process.execPath, [path, ...args], { env, stdio: ['pipe', 'pipe', 'inherit'] })
+}
+
+/** Bytes that a process holds. */
+async function resident(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024
+}
