@@ -143,12 +143,13 @@ t.test('credentials that are not good, from one address', async t => {
 t.test('keys that are looked up for the first time, many at once', async t => {
   const app = await startApp(t, { settings: { rateLimit: 1000 } })
   const { token } = await owner(app)
-  const keys = await times(100, async n => (await app.createKey(token, { name: `k${n}`, scopes: ['read'] })).key)
+  // The first key is the owner's: a member has at most 100.
+  const keys = await times(99, async n => (await app.createKey(token, { name: `k${n}`, scopes: ['read'] })).key)
   const unknown = (n: number) => `stw_${n.toString(16).padStart(40, '0')}`
   await times(250, n => get(app, me, unknown(n)))
-  const answers = await times(100, n => get(app, me, keys[n] ?? null))
+  const answers = await times(keys.length, n => get(app, me, keys[n] ?? null))
   const { 200: good = 0, 429: late = 0 } = statuses(answers)
-  t.same([good >= 50, good + late], [true, 100], `${good} were looked up`)
+  t.same([good >= 50, good + late], [true, keys.length], `${good} were looked up`)
   const again = answers.flatMap(({ retryAfter }) => retryAfter ?? [])
   t.same(
     again.filter(seconds => seconds !== 1),
