@@ -1,13 +1,11 @@
 import { totalmem } from 'node:os'
 import { StorageError } from '../contract.ts'
 
-const gib = 1024 ** 3
-
 /** Bytes that one provider may be given. */
-export const maxProviderBytes = gib
+export const maxProviderBytes = 256 * 1024 * 1024
 
 /**
- * Bytes of all memory providers of this process: a quarter of the memory that the process may use, 1 GiB at most. So they
+ * Bytes of all memory providers of this process: a quarter of the memory that the process may use, 256 MiB at most. So they
  * can neither end the server nor make its machine swap, however many there are.
  */
 export const sharedBytes = Math.min(maxProviderBytes, Math.floor(usableMemory() / 4))

@@ -24,7 +24,7 @@ export function createMemoryAdapter(totalBytes: number): AdapterDefinition<Memor
             'What all files together may take. They are forgotten when the server stops or this is changed, and each replica has its own.',
           minimum: 0,
           maximum: maxProviderBytes,
-          default: 256 * 1024 * 1024,
+          default: maxProviderBytes,
         },
       },
       required: ['maxBytes'],
