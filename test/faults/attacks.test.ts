@@ -1,0 +1,48 @@
+/**
+ * The server under attack, seen from outside: the server, the attacker and somebody who uses it meanwhile are processes of
+ * their own. `npm run bench -- 1 attacks` measures the same for longer, with larger folders.
+ */
+import t from 'tap'
+import { attackNames } from '../../bench/attacks/attacks.ts'
+import { type Measured, measure, signInsTried } from '../../bench/attacks/measure.ts'
+import { startTarget } from '../../bench/attacks/target.ts'
+import { testDatabase } from '../servers/postgres.ts'
+
+const mib = 1024 * 1024
+/** Milliseconds that is measured under attack. */
+const duration = 5000
+/** Milliseconds that is measured without: requests that harm nobody tell how fast the machine is just now. */
+const calmDuration = 1500
+/** In the large folder. */
+const files = 100_000
+const connections = 3000
+/** What else the machine does can only slow down a measurement, so one of these has to be fast. */
+const attempts = 3
+
+t.setTimeout(600_000)
+
+for (const name of attackNames) {
+  t.test(`others are served during the attack: ${name}`, async t => {
+    for (let attempt = 1; ; attempt += 1) {
+      // A server of its own: what another attack has left neither hides nor adds anything.
+      const { connectionString } = await testDatabase(t)
+      const environment = { DATABASE_URL: connectionString, STOWAGE_SECRET: 'a secret that only these tests have' }
+      const server = await startTarget(t, { files, connections }, environment)
+      const calm = await measure(server, null, calmDuration)
+      const attacked = await measure(server, name, duration)
+      await server.stop()
+      t.comment(`${describe(attacked)}; with harmless requests ${describe(calm)}`)
+      const isSlow = attacked.slowest > 400 + 5 * calm.slowest
+      if (isSlow && attempt < attempts) continue
+      t.notOk(isSlow, '/healthz answers in time')
+      t.equal(attacked.unhealthy, 0, '/healthz answers')
+      t.ok(attacked.signIns >= signInsTried - 1, 'the owner signs in')
+      t.ok(attacked.growth < 400 * mib, 'the memory is bounded')
+      return
+    }
+  })
+}
+
+function describe({ slowest, median, signIns, growth }: Measured): string {
+  return `/healthz ${median.toFixed(1)} ms, at most ${Math.round(slowest)} ms, ${signIns} signed in, ${Math.round(growth / mib)} MiB more`
+}
