@@ -213,7 +213,8 @@ export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<s
       if (found) wrong.push(found)
     }
   }
-  await Promise.all(Array.from({ length: 24 }, worker))
+  // Fewer than the 20 sign-ins that one address may have under way.
+  await Promise.all(Array.from({ length: 16 }, worker))
   return wrong
 }
 
