@@ -7,15 +7,18 @@ import { useForgetAll } from '../app/use-session.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
+import { Loading } from '../ui/loading.tsx'
 import { Welcome } from './welcome.tsx'
 
 export function SignIn() {
-  const { data } = useQuery({ queryKey: ['installation'], queryFn: installation })
+  const { data, isPending } = useQuery({ queryKey: ['installation'], queryFn: installation })
   const [search] = useSearchParams()
   const navigate = useNavigate()
   const forgetAll = useForgetAll()
   const [error, setError] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
+  // The form waits: what somebody types must not vanish because the page turns out to be the registration.
+  if (isPending) return <Loading label="Starting" />
   if (data && !data.hasOwner) return <Navigate to="/register" replace />
 
   const submit = async (form: FormData) => {
