@@ -23,8 +23,8 @@ export type Attack = (target: Target, signal: AbortSignal) => Promise<() => Prom
 
 const connect = 'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
 
-/** Requests that harm nobody, to compare others with. */
-export const harmless: Attack = flood(8, [404], () => ({ path: '/nothing' }))
+/** Requests that harm nobody, to compare others with. Their own address leaves the limits of the attacker's untouched. */
+export const harmless: Attack = flood(8, [404], () => ({ path: '/nothing' }), addresses.harmless)
 
 export const attacks = {
   'logins with a hostile email': flood(8, [200], () => login(`@${'eyJ'.repeat(345_000)}`, 'x')),
@@ -157,9 +157,14 @@ function attacker({ url }: Target, connections: number, signal: AbortSignal): Cl
 }
 
 /** The same calls over and over, on as many connections. @throws where one of them is not answered as expected at first */
-function flood(connections: number, expected: readonly number[], calls: (target: Target) => Call | Call[]): Attack {
+function flood(
+  connections: number,
+  expected: readonly number[],
+  calls: (target: Target) => Call | Call[],
+  address: string = addresses.attacker,
+): Attack {
   return async (target, signal) => {
-    const { send } = attacker(target, connections, signal)
+    const { send } = client(target.url, address, connections, signal)
     const all = [calls(target)].flat()
     for (const call of all) requireStatus(await send(call), expected)
     const first = Array.from({ length: connections }, (_, index) => index % all.length)

@@ -3,7 +3,12 @@ import { Agent, type AgentOptions, type IncomingMessage, type RequestOptions, re
 import { connect, type Socket } from 'node:net'
 
 /** All of 127.0.0.0/8 is this machine on Linux, and the server counts each address for itself. */
-export const addresses = { attacker: '127.0.0.2', owner: '127.0.0.3', bystander: '127.0.0.4' } as const
+export const addresses = {
+  attacker: '127.0.0.2',
+  owner: '127.0.0.3',
+  bystander: '127.0.0.4',
+  harmless: '127.0.0.5',
+} as const
 
 export interface Call {
   method?: string

@@ -35,5 +35,6 @@ async function attackOnce(name: AttackName): Promise<Measured> {
     { teardown: (end: () => unknown) => stack.defer(async () => void (await end())) },
     { files, connections },
   )
-  return measure(server, name, seconds * 1000)
+  // The server ends with this function.
+  return await measure(server, name, seconds * 1000)
 }
