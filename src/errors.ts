@@ -26,7 +26,7 @@ export const reasons = {
   BACK_END_REFUSED: reason('FORBIDDEN', 403, 'The back end refuses this path to the provider itself.'),
   TOO_MANY_UPLOADS: reason('FORBIDDEN', 429, 'The user has too many uploads that are not complete.', true),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
-  TOO_MANY_ARCHIVES: reason('FORBIDDEN', 429, 'The credential downloads too many folders at the same time.', true),
+  TOO_MANY_ARCHIVES: reason('FORBIDDEN', 429, 'The credential, or the server, has too many archives under way.', true),
   RATE_LIMITED: reason('FORBIDDEN', 429, 'Too many requests; try again later.', true),
 
   NOT_FOUND: reason('NOT_FOUND', 404, 'There is nothing with this id, at this path or at this address.'),

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
+import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttackName } from './attacks.ts'
 import type { Seen } from './bystander.ts'
@@ -31,10 +31,13 @@ const leadTime = 1000
 /** @param attack null for requests that harm nobody */
 export async function measure(server: Server, attack: AttackName | null, milliseconds: number): Promise<Measured> {
   const attacker = start('attacker.ts', [attack ?? '', JSON.stringify(server.target)])
-  const output = createInterface(attacker.stdout)[Symbol.asyncIterator]()
+  const { url, password } = server.target
+  const bystander = start('bystander.ts', [url, server.owner, password, String(signInsTried), String(milliseconds)])
   let sampling: NodeJS.Timeout | undefined
   try {
-    if ((await output.next()).done) throw new Error(`The attack "${attack}" could not be prepared`)
+    const seen = lines(bystander)
+    if ((await lines(attacker).next()).done) throw new Error(`The attack "${attack}" could not be prepared`)
+    if ((await seen.next()).done) throw new Error('The server does not answer')
     const before = await resident(server.pid)
     let highest = before
     sampling = setInterval(() => {
@@ -42,15 +45,19 @@ export async function measure(server: Server, attack: AttackName | null, millise
     }, sampleTime)
     attacker.stdin.write('\n')
     await sleep(leadTime)
-    const { url, password } = server.target
-    const bystander = start('bystander.ts', [url, server.owner, password, String(signInsTried), String(milliseconds)])
-    const { health, unhealthy, signIns }: Seen = JSON.parse(await text(bystander.stdout))
+    bystander.stdin.write('\n')
+    const { health, unhealthy, signIns }: Seen = JSON.parse((await seen.next()).value)
     if (attacker.exitCode !== null) throw new Error(`The attack "${attack}" ended by itself`)
     return { ...times(health), unhealthy, signIns, growth: highest - before }
   } finally {
     clearInterval(sampling)
     attacker.kill('SIGKILL')
+    bystander.kill('SIGKILL')
   }
+}
+
+function lines({ stdout }: { stdout: Readable }): AsyncIterator<string> {
+  return createInterface(stdout)[Symbol.asyncIterator]()
 }
 
 function times(health: readonly number[]): Pick<Measured, 'slowest' | 'median'> {

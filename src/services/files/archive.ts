@@ -25,35 +25,43 @@ export function isLeftOut(error: unknown): error is AppError {
   return error instanceof AppError && leftOut.has(error.reason)
 }
 
-/** Archives that one credential may have under way in this process; each holds buffers and reads the disk. */
-const maxArchives = 8
+/** Archives of one credential that run at the same time in this process. */
+const maxOfCredential = 8
+/** Archives of all credentials in this process. Each takes up to 4.5 MiB of buffers, so all take less than 300 MiB. */
+const maxInAll = 64
 
 /** Archives under way in this process, by credential. */
 export class Archives {
   readonly #counts = new Map<string, number>()
+  #total = 0
 
   /**
-   * All below a folder. Counts as one archive of the credential from the first item to the last.
+   * Yields everything below a folder. Counts as one archive of the credential from the first item to the last.
    * @throws TOO_MANY_ARCHIVES; as `archiveItems`
    */
   async *items(folder: ReadLocation, signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined> {
     const { credentialId } = folder.grant.viewer
     const count = this.#counts.get(credentialId) ?? 0
-    if (count >= maxArchives) {
-      throw new AppError(
-        'TOO_MANY_ARCHIVES',
-        `This credential downloads ${maxArchives} folders already: wait until one of them is complete.`,
-      )
-    }
-    this.#counts.set(credentialId, count + 1)
+    if (count >= maxOfCredential) throw tooMany(`This credential downloads ${count} folders already`)
+    if (this.#total >= maxInAll) throw tooMany('The server creates as many archives as it can')
+    this.#count(credentialId, 1)
     try {
       yield* archiveItems(folder, signal)
     } finally {
-      const others = (this.#counts.get(credentialId) ?? 1) - 1
-      if (others === 0) this.#counts.delete(credentialId)
-      else this.#counts.set(credentialId, others)
+      this.#count(credentialId, -1)
     }
   }
+
+  #count(credentialId: string, change: 1 | -1): void {
+    this.#total += change
+    const count = (this.#counts.get(credentialId) ?? 0) + change
+    if (count === 0) this.#counts.delete(credentialId)
+    else this.#counts.set(credentialId, count)
+  }
+}
+
+function tooMany(what: string): AppError {
+  return new AppError('TOO_MANY_ARCHIVES', `${what}: wait until one of them is complete.`)
 }
 
 /**
