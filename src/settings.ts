@@ -130,8 +130,8 @@ export const definitions = {
   LOG_LEVEL: define('One of `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`', logLevel, 'info'),
 }
 
-type Name = keyof typeof definitions
-type Value<N extends Name> =
+type SettingName = keyof typeof definitions
+type Value<N extends SettingName> =
   | ReturnType<(typeof definitions)[N]['parse']>
   | ((typeof definitions)[N]['default'] extends null ? null : never)
 
@@ -183,7 +183,7 @@ export interface Settings {
 
 /** @throws SettingsError */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
-  const read = <N extends Name>(name: N) => readOne(environment, name)
+  const read = <N extends SettingName>(name: N) => readOne(environment, name)
   const dataFolder = read('STOWAGE_DATA')
   const databaseUrl = read('DATABASE_URL')
   const secret = read('STOWAGE_SECRET')
@@ -231,7 +231,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
 }
 
 /** An empty value counts as unset, because compose files pass unset variables as empty ones. */
-function readOne<N extends Name>(environment: Record<string, string | undefined>, name: N): Value<N> {
+function readOne<N extends SettingName>(environment: Record<string, string | undefined>, name: N): Value<N> {
   const definition: Definition<unknown, string | null> = definitions[name]
   const text = environment[name]?.trim() || definition.default
   if (text === null) return null as Value<N>

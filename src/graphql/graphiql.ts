@@ -24,12 +24,12 @@ query Me {
 }
 `
 
-interface Page {
+interface GraphiqlPage {
   html: Buffer
   policy: string
 }
 
-let page: Promise<Page> | undefined
+let page: Promise<GraphiqlPage> | undefined
 
 /** Serves GraphiQL at `/graphiql`: one page of 9 MB that loads nothing from other hosts. It is built on first use. */
 export function graphiqlRoute(app: FastifyInstance): void {
@@ -44,7 +44,7 @@ export function graphiqlRoute(app: FastifyInstance): void {
   })
 }
 
-async function render(): Promise<Page> {
+async function render(): Promise<GraphiqlPage> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
   const html = renderGraphiQL({ endpoint: '/graphql', title: 'Stowage GraphiQL', defaultQuery })
   return { html: Buffer.from(html), policy: contentSecurityPolicy(html) }

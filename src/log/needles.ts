@@ -22,7 +22,7 @@ interface Needle {
 }
 
 /** The characters from `start` up to `end`. */
-export interface Span {
+export interface Match {
   start: number
   end: number
 }
@@ -62,8 +62,8 @@ export class Needles {
   }
 
   /** Returns the matches in order, and merges those that touch or overlap. */
-  find(text: string): Span[] {
-    const spans: Span[] = []
+  find(text: string): Match[] {
+    const spans: Match[] = []
     if (this.size === 0) return spans
     let hash = 0
     for (let end = 0; end < text.length; end++) {
@@ -107,7 +107,7 @@ function slotOf(hash: number): number {
 }
 
 /** Adds a match. It can begin before earlier ones, because matches are found in the order of their windows. */
-function join(spans: Span[], start: number, end: number): void {
+function join(spans: Match[], start: number, end: number): void {
   let joined = { start, end }
   for (let last = spans.at(-1); last && last.end >= joined.start; last = spans.at(-1)) {
     joined = { start: Math.min(last.start, joined.start), end: Math.max(last.end, joined.end) }

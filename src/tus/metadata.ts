@@ -3,7 +3,7 @@ import { parseConflict, parseMimeType } from '../http/content/body-headers.ts'
 import type { NewResumableUpload } from '../services/uploads/index.ts'
 
 const names = ['providerId', 'path', 'conflict', 'filetype'] as const
-type Name = (typeof names)[number]
+type MetadataName = (typeof names)[number]
 
 const pair = /^([\x21-\x2b\x2d-\x7e]+)(?: ([A-Za-z0-9+/]*={0,2}))?$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -14,7 +14,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * @throws INVALID_INPUT
  */
 export function parseMetadata(header: string): Omit<NewResumableUpload, 'size'> {
-  const found: Partial<Record<Name, string>> = {}
+  const found: Partial<Record<MetadataName, string>> = {}
   for (const text of header === '' ? [] : header.split(',')) {
     const [, key, base64 = ''] = pair.exec(text.trim()) ?? []
     if (key === undefined) throw new AppError('INVALID_INPUT', 'The Upload-Metadata header is malformed.')
@@ -30,12 +30,12 @@ export function parseMetadata(header: string): Omit<NewResumableUpload, 'size'> 
   }
 }
 
-function required(value: string | undefined, name: Name): string {
+function required(value: string | undefined, name: MetadataName): string {
   if (!value) throw new AppError('INVALID_INPUT', `The Upload-Metadata header lacks "${name}".`)
   return value
 }
 
-function decode(name: Name, base64: string): string {
+function decode(name: MetadataName, base64: string): string {
   try {
     return utf8.decode(Buffer.from(base64, 'base64'))
   } catch (cause) {

@@ -5,7 +5,7 @@ import { SUPERUSER } from './cluster.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 
 /** For `pg`: `host` is a folder. */
-export interface Connection {
+export interface ClusterConnection {
   host: string
   port: number
   user: string
@@ -13,7 +13,7 @@ export interface Connection {
 }
 
 export interface Address {
-  connection: Connection
+  connection: ClusterConnection
   close(): Promise<void>
 }
 
@@ -41,11 +41,11 @@ export async function addressOf(folder: string): Promise<Address> {
   return { connection: { host: `/proc/${process.pid}/fd/${handle.fd}`, ...named }, close: () => handle.close() }
 }
 
-export function asSuperuser(connection: Connection, database = connection.database): Connection {
+export function asSuperuser(connection: ClusterConnection, database = connection.database): ClusterConnection {
   return { ...connection, user: SUPERUSER, database }
 }
 
-export async function connectClient(connection: Connection): Promise<pg.Client> {
+export async function connectClient(connection: ClusterConnection): Promise<pg.Client> {
   const client = new pg.Client({
     ...connection,
     ssl: false,
@@ -57,7 +57,7 @@ export async function connectClient(connection: Connection): Promise<pg.Client> 
   return client
 }
 
-export async function withClient<T>(connection: Connection, use: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(connection: ClusterConnection, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await connectClient(connection)
   try {
     return await use(client)
@@ -67,7 +67,7 @@ export async function withClient<T>(connection: Connection, use: (client: pg.Cli
 }
 
 /** Creates the role and the database if they are missing: on the first start, or after an interrupted one. */
-export async function ensureDatabase(connection: Connection): Promise<void> {
+export async function ensureDatabase(connection: ClusterConnection): Promise<void> {
   await withClient(asSuperuser(connection, 'postgres'), async client => {
     const { rows } = await client.query(
       `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,

@@ -1,7 +1,7 @@
 /** Copies every row of one database into the same tables of another, on a server of another major version. */
 import { chown, mkdir, rm } from 'node:fs/promises'
 import type { Client } from 'pg'
-import { asSuperuser, type Connection, withClient } from './connection.ts'
+import { asSuperuser, type ClusterConnection, withClient } from './connection.ts'
 import { type Host, seenByServer } from './programs.ts'
 
 interface Table {
@@ -30,7 +30,7 @@ const EXACT = `
   SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; SET extra_float_digits = 3; SET client_encoding = 'UTF8';
   SET statement_timeout = 0`
 
-export async function copyTables(host: Host, from: Connection, to: Connection): Promise<void> {
+export async function copyTables(host: Host, from: ClusterConnection, to: ClusterConnection): Promise<void> {
   const { layout, user } = host
   await rm(layout.exchange, { recursive: true, force: true })
   await mkdir(layout.exchange, { mode: 0o700 })

@@ -5,7 +5,7 @@
  * start Stowage. Owner and modes are put right by the start.
  */
 export { type BackupOptions, backupEmbedded } from './backup.ts'
-export type { Connection } from './connection.ts'
+export type { ClusterConnection } from './connection.ts'
 export { EmbeddedPostgresError } from './errors.ts'
 export type { Log } from './programs.ts'
 export { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from './start.ts'

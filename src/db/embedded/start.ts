@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findBinaries } from './binaries.ts'
 import { clusterVersion, createCluster, discardFresh } from './cluster.ts'
-import { addressOf, type Connection, ensureDatabase } from './connection.ts'
+import { addressOf, type ClusterConnection, ensureDatabase } from './connection.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { launch, type Postmaster } from './launch.ts'
 import { type Layout, makeLayout } from './layout.ts'
@@ -31,7 +31,7 @@ export interface EmbeddedPostgresOptions {
 
 export interface EmbeddedPostgres {
   /** To the database `stowage`, as its owner, the role `stowage`, which is no superuser. */
-  connection: Connection
+  connection: ClusterConnection
   /** False if another server process owns the database; `stop` then leaves it running. */
   owner: boolean
   /** Resolves when PostgreSQL has ended. Close your connections first. */

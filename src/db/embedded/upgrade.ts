@@ -7,7 +7,7 @@
 import { access, rm } from 'node:fs/promises'
 import { type Binaries, findBinaries, findOlderBinaries, olderPackage } from './binaries.ts'
 import { clusterVersion, initialiseFresh, renameDurably } from './cluster.ts'
-import { addressOf, type Connection, ensureDatabase } from './connection.ts'
+import { addressOf, type ClusterConnection, ensureDatabase } from './connection.ts'
 import { copyTables } from './copy-tables.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { launch } from './launch.ts'
@@ -15,7 +15,7 @@ import type { Layout } from './layout.ts'
 import type { Host } from './programs.ts'
 
 /** Updates the tables of a database, from an empty one or from any earlier version. */
-export type Migrate = (connection: Connection) => Promise<void>
+export type Migrate = (connection: ClusterConnection) => Promise<void>
 
 export interface UpgradeOptions {
   migrate?: Migrate
@@ -94,7 +94,11 @@ async function copyToFresh(host: Host, older: Binaries, migrate: Migrate): Promi
   )
 }
 
-async function withServer(host: Host, folder: string, use: (connection: Connection) => Promise<void>): Promise<void> {
+async function withServer(
+  host: Host,
+  folder: string,
+  use: (connection: ClusterConnection) => Promise<void>,
+): Promise<void> {
   const postmaster = await launch(host, folder)
   try {
     const address = await addressOf(folder)

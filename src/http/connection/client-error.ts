@@ -7,14 +7,14 @@ import { AppError, publicError } from '../../errors.ts'
 /** Milliseconds for the client to read the error. */
 const closeDelay = 1000
 
-interface Exchange {
+interface LatestExchange {
   request: IncomingMessage
   response: ServerResponse
 }
 
 /** Reports invalid HTTP in the shape of all errors, without interrupting a response that is being sent. */
 export function createClientErrorHandler(log: FastifyBaseLogger) {
-  const latest = new WeakMap<Socket, Exchange>()
+  const latest = new WeakMap<Socket, LatestExchange>()
   const failed = new WeakSet<Socket>()
 
   function sendError(socket: Socket, error: Error & { code?: string }): void {

@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts'
 import { abortWork } from './client-abort.ts'
 import { isBodyComing } from './lingering-close.ts'
 
-interface Exchange {
+interface OpenExchange {
   request: IncomingMessage
   response: ServerResponse
   /** The time (`performance.now()`) at which the route last started or resumed reading the body. */
@@ -19,9 +19,9 @@ interface Exchange {
  * end does not count. An upload fails with INCOMPLETE_BODY first.
  */
 export function cutStalledClients({ server }: FastifyInstance, timeout: number): void {
-  const exchanges = new WeakMap<Socket, Exchange>()
+  const exchanges = new WeakMap<Socket, OpenExchange>()
   server.prependListener('request', (request, response) => {
-    const exchange: Exchange = { request, response, readSince: performance.now(), hasError: false }
+    const exchange: OpenExchange = { request, response, readSince: performance.now(), hasError: false }
     exchanges.set(request.socket, exchange)
     if (!isBodyComing(request)) return
     request.on('resume', () => {

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import top, { type Test } from 'tap'
-import { type Connection, type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
+import { type ClusterConnection, type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
 import { processesIn } from '../../../src/db/embedded/processes.ts'
 import type { EmbeddedPostgresOptions } from '../../../src/db/embedded/start.ts'
 import type { ServerProcessOptions, Told } from './server-process.ts'
@@ -71,7 +71,7 @@ export async function start(
   return { ...server, lines }
 }
 
-export async function query(connection: Connection, text: string, user = connection.user) {
+export async function query(connection: ClusterConnection, text: string, user = connection.user) {
   const client = new pg.Client({ ...connection, user })
   await client.connect()
   try {

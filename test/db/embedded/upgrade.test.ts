@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
 import { connect } from '../../../src/db/client.ts'
-import type { Connection } from '../../../src/db/embedded/index.ts'
+import type { ClusterConnection } from '../../../src/db/embedded/index.ts'
 import { migrate as migrateDatabase } from '../../../src/db/migrate.ts'
 import { cluster, preparedFolder, query, start, temporaryFolder } from './harness.ts'
 
@@ -21,7 +21,7 @@ if (!present) {
 const needsOlder = { skip: present ? false : missing }
 
 /** Stowage's own tables, and beside them what those may come to have. */
-async function migrate(connection: Connection): Promise<void> {
+async function migrate(connection: ClusterConnection): Promise<void> {
   const db = connect(connection)
   try {
     await migrateDatabase(db)
