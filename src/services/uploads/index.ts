@@ -7,7 +7,8 @@ import { grant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { findFinishingEmpty, findUpload, type UploadRecord } from '../../db/uploads.ts'
+import type { UploadRecord } from '../../db/uploads/record.ts'
+import { findFinishingEmpty, findUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { WriteLocation } from '../../storage/location.ts'
@@ -31,7 +32,7 @@ import { receive } from './receive.ts'
 import { abortAtBackEnd, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
 import { blockFor, maxFileBytes, maxHeldBytes } from './upload-limits.ts'
 
-export type { UploadRecord } from '../../db/uploads.ts'
+export type { UploadRecord } from '../../db/uploads/record.ts'
 
 export interface NewResumableUpload extends LocationInput {
   conflict: ConflictBehavior

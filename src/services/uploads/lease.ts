@@ -1,20 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
-import {
-  deleteLongExpired,
-  deleteUpload,
-  dropLease,
-  insertUpload,
-  LimitExceeded,
-  type NewUpload,
-  type Progress,
-  renewLease,
-  saveProgress,
-  takeLease,
-  type UploadRecord,
-  wantLeases,
-} from '../../db/uploads.ts'
+import { deleteLongExpired } from '../../db/uploads/dead.ts'
+import { dropLease, renewLease, takeLease, wantLeases } from '../../db/uploads/leases.ts'
+import { LimitExceeded } from '../../db/uploads/limits.ts'
+import { type Progress, saveProgress } from '../../db/uploads/progress.ts'
+import type { UploadRecord } from '../../db/uploads/record.ts'
+import { deleteUpload, insertUpload, type NewUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
 import { memberLimits } from './upload-limits.ts'
 

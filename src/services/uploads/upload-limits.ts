@@ -1,4 +1,4 @@
-import type { UploadLimits } from '../../db/uploads.ts'
+import type { UploadLimits } from '../../db/uploads/limits.ts'
 import type { ResumableLocation } from '../../storage/resumable-write.ts'
 
 const mib = 1024 * 1024

@@ -1,0 +1,56 @@
+/** Uploads that no client can resume. The sweep frees what they hold at a back end. */
+import { type SqlBool, sql } from 'kysely'
+import type { Database } from '../client.ts'
+import { isUnleased, leaseEnd, toUpload, type UploadRecord } from './record.ts'
+
+/** Days for which the sweep retries to free what an expired upload holds at its back end. */
+const sweepRetryDays = 7
+
+/** Matches uploads that have expired, and unfinished ones whose credential has ended. */
+const isDead = sql<SqlBool>`(
+  u.expires_at <= now()
+  or (u.stored_path is null and u.credential_kind = 'SESSION' and not exists (
+    select from sessions s where s.id = u.credential_id and s.revoked_at is null and s.expires_at > now()))
+  or (u.stored_path is null and u.credential_kind = 'API_KEY' and not exists (
+    select from api_keys k where k.id = u.credential_id and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > now())))
+)`
+
+/**
+ * Takes the lease of an upload that no client can resume, or of any upload to `providerId`, unless a request has its lease.
+ * Concurrent calls get different uploads.
+ */
+export async function takeDeadUpload(
+  db: Database,
+  lease: string,
+  { providerId, except }: { providerId?: string | undefined; except: readonly string[] },
+): Promise<UploadRecord | null> {
+  const row = await db
+    .updateTable('uploads')
+    .set({ lease_id: lease, lease_until: leaseEnd, lease_wanted: false })
+    .where('id', '=', ({ selectFrom }) =>
+      selectFrom('uploads as u')
+        .select('u.id')
+        .where(isUnleased)
+        .where(sql<SqlBool>`u.id <> all(${except})`)
+        .where(providerId === undefined ? isDead : sql<SqlBool>`u.provider_id = ${providerId}`)
+        .orderBy('u.expires_at')
+        .limit(1)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toUpload(row) : null
+}
+
+/** Deletes an upload that expired more than a week ago, by the clock of the database. Returns false if it is newer. */
+export async function deleteLongExpired(db: Database, id: string, lease: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('uploads')
+    .where('id', '=', id)
+    .where('lease_id', '=', lease)
+    .where('expires_at', '<', sql<Date>`now() - make_interval(days => ${sweepRetryDays})`)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}

@@ -1,0 +1,63 @@
+/** The row of an upload over several requests, and what all queries of its table share. */
+import { type Selectable, type SqlBool, sql } from 'kysely'
+import type { Schema } from '../schema.ts'
+
+export interface UploadRecord {
+  id: string
+  workspaceId: string
+  userId: string
+  credentialKind: 'SESSION' | 'API_KEY'
+  credentialId: string
+  providerId: string
+  /** Without a leading `/`. */
+  path: string
+  conflict: 'FAIL' | 'REPLACE' | 'RENAME'
+  mimeType: string | null
+  metadata: string
+  /** Bytes; null until the client sends it. */
+  size: number | null
+  received: number
+  appended: number
+  block: number
+  sealedState: Buffer | null
+  finishing: boolean
+  storedPath: string | null
+  createdAt: Date
+  expiresAt: Date
+}
+
+/** Seconds until a lease expires without renewal. After the server of its holder is killed, the upload is locked this long. */
+const leaseSeconds = 12
+/** Hours from the last byte to the expiry. */
+const lifetimeHours = 24
+
+/** Marks writes in one request. Resumable uploads have longer blocks. */
+export const noBlock = 1
+
+export const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
+export const isUnleased = sql<SqlBool>`(lease_id is null or lease_until < now())`
+export const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
+
+export function toUpload(row: Selectable<Schema['uploads']>): UploadRecord {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    userId: row.user_id,
+    credentialKind: row.credential_kind,
+    credentialId: row.credential_id,
+    providerId: row.provider_id,
+    path: row.path,
+    conflict: row.conflict,
+    mimeType: row.mime_type,
+    metadata: row.metadata,
+    size: row.size === null ? null : Number(row.size),
+    received: Number(row.received),
+    appended: Number(row.appended),
+    block: Number(row.block),
+    sealedState: row.state,
+    finishing: row.finishing,
+    storedPath: row.stored_path,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  }
+}

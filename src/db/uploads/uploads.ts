@@ -1,0 +1,130 @@
+/** Uploads over several requests. */
+import { type SqlBool, sql } from 'kysely'
+import { type Database, isUniqueViolation } from '../client.ts'
+import { lockMember } from '../members.ts'
+import { countUploads, LimitExceeded, type UploadLimits } from './limits.ts'
+import { expiry, isUnleased, leaseEnd, toUpload, type UploadRecord } from './record.ts'
+
+export type NewUpload = Pick<
+  UploadRecord,
+  | 'id'
+  | 'workspaceId'
+  | 'userId'
+  | 'credentialKind'
+  | 'credentialId'
+  | 'providerId'
+  | 'path'
+  | 'conflict'
+  | 'mimeType'
+  | 'metadata'
+  | 'size'
+  | 'block'
+>
+
+/** Minutes without progress for which an upload reserves its path. */
+const reservationMinutes = 10
+
+/** Matches an empty upload that the same credential created with the same metadata: the client seems to have lost the response. */
+function isLostCreation({ credentialKind, credentialId, metadata, size }: NewUpload) {
+  return sql<SqlBool>`(credential_kind = ${credentialKind} and credential_id = ${credentialId} and metadata = ${metadata}
+    and size is not distinct from ${size}::bigint and received = 0 and not finishing and ${isUnleased})`
+}
+
+/** Returns null if another active upload has reserved the path. @throws LimitExceeded */
+export async function insertUpload(
+  db: Database,
+  values: NewUpload,
+  lease: string,
+  limits: UploadLimits,
+): Promise<UploadRecord | null> {
+  const reserves = values.conflict !== 'REPLACE'
+  if (reserves) {
+    await db
+      .updateTable('uploads')
+      .set({ reserves: false })
+      .where('provider_id', '=', values.providerId)
+      .where(sql<SqlBool>`md5(path) = md5(${values.path})`)
+      .where('reserves', '=', true)
+      .where(({ or }) =>
+        or([sql<SqlBool>`touched_at < now() - make_interval(mins => ${reservationMinutes})`, isLostCreation(values)]),
+      )
+      .execute()
+  }
+  try {
+    return await db.transaction().execute(async tx => {
+      await lockMember(tx, values)
+      const { count, bytes } = await countUploads(tx, values)
+      if (count >= limits.uploads) throw new LimitExceeded('uploads')
+      if (bytes >= limits.bytes) throw new LimitExceeded('bytes')
+      const row = await tx
+        .insertInto('uploads')
+        .values({
+          id: values.id,
+          workspace_id: values.workspaceId,
+          user_id: values.userId,
+          credential_kind: values.credentialKind,
+          credential_id: values.credentialId,
+          provider_id: values.providerId,
+          path: values.path,
+          conflict: values.conflict,
+          reserves,
+          mime_type: values.mimeType,
+          metadata: values.metadata,
+          size: values.size,
+          block: values.block,
+          expires_at: expiry,
+          lease_id: lease,
+          lease_until: leaseEnd,
+        })
+        .returningAll()
+        .executeTakeFirstOrThrow()
+      return toUpload(row)
+    })
+  } catch (error) {
+    if (isUniqueViolation(error)) return null
+    throw error
+  }
+}
+
+/** Finds an upload of this credential that has not expired. */
+export async function findUpload(
+  db: Database,
+  id: string,
+  credential: Pick<UploadRecord, 'credentialKind' | 'credentialId'>,
+): Promise<UploadRecord | null> {
+  const row = await db
+    .selectFrom('uploads')
+    .selectAll()
+    .where('id', '=', id)
+    .where('credential_kind', '=', credential.credentialKind)
+    .where('credential_id', '=', credential.credentialId)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .executeTakeFirst()
+  return row ? toUpload(row) : null
+}
+
+/** Finds an upload of an empty file by the same credential with the same metadata whose completion is unknown. */
+export async function findFinishingEmpty(
+  db: Database,
+  created: Pick<UploadRecord, 'providerId' | 'metadata' | 'credentialKind' | 'credentialId'>,
+): Promise<UploadRecord | null> {
+  const row = await db
+    .selectFrom('uploads')
+    .selectAll()
+    .where('credential_kind', '=', created.credentialKind)
+    .where('credential_id', '=', created.credentialId)
+    .where('provider_id', '=', created.providerId)
+    .where('metadata', '=', created.metadata)
+    .where('size', '=', '0')
+    .where('finishing', '=', true)
+    .where('stored_path', 'is', null)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .limit(1)
+    .executeTakeFirst()
+  return row ? toUpload(row) : null
+}
+
+/** Deletes an upload, only with its lease. */
+export async function deleteUpload(db: Database, id: string, lease: string): Promise<void> {
+  await db.deleteFrom('uploads').where('id', '=', id).where('lease_id', '=', lease).execute()
+}
