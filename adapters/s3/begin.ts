@@ -2,13 +2,13 @@ import { StorageError, type StoragePath, type Unfinished } from '../contract.ts'
 import { type Bucket, wasRepeated } from './bucket.ts'
 import { statusOf } from './errors.ts'
 import { decodeKey } from './keys.ts'
-import { giveUp, giveUpUnknown, type Upload } from './multipart.ts'
-import { heldState } from './upload-state.ts'
+import { abortUnrecorded, abortUpload, type Upload } from './multipart.ts'
+import { formatRecord } from './upload-state.ts'
 
-/** Milliseconds that the clocks of S3 and of this server may differ: beyond them, the SDK corrects its own. */
+/** The maximum difference between the clocks of S3 and this server, in milliseconds. The SDK corrects larger ones. */
 const clockTolerance = 5 * 60_000
 /** The maximum time to begin an upload, with all retries, in milliseconds. */
-const longestBeginning = 10 * 60_000
+const maxBeginTime = 10 * 60_000
 
 export interface Beginning {
   path: StoragePath
@@ -16,25 +16,25 @@ export interface Beginning {
   headers: Record<string, unknown>
 }
 
-export interface Begun {
+export interface BegunUpload {
   upload: Upload
-  /** Set where the answer to an attempt was lost on the way, and with it perhaps the id of another upload: see `Held`. */
+  /** Set where a lost response to an earlier attempt may have named another upload: see `UploadRecord`. */
   since: number | undefined
 }
 
-/** An abort does not interrupt this request. The host records the upload before S3 creates it. */
+/** Begins an upload, which the host records before S3 creates it. An abort does not interrupt the request. */
 export async function begin(
   bucket: Bucket,
   { path, key, headers }: Beginning,
   unfinished: Unfinished | undefined,
-): Promise<Begun> {
+): Promise<BegunUpload> {
   const since = bucket.clock()
-  await unfinished?.began(heldState(path, undefined, since))
+  await unfinished?.began(formatRecord(path, undefined, since))
   const object = { Bucket: bucket.name, Key: key }
   try {
     const request = { ...headers, ...object }
     const { UploadId, $metadata } = await bucket.call(undefined, s3 => s3.createMultipartUpload(request))
-    if (!UploadId) throw new StorageError('UNAVAILABLE', 'The back end began no upload: try again.')
+    if (!UploadId) throw new StorageError('UNAVAILABLE', 'The back end did not begin an upload: try again.')
     return { upload: { ...object, UploadId }, since: $metadata.attempts === 1 ? undefined : since }
   } catch (error) {
     if (wasRefused(error)) await unfinished?.ended()
@@ -42,49 +42,49 @@ export async function begin(
   }
 }
 
-export interface NotedUpload {
+export interface RecordedUpload {
   upload: Upload
   /** Call this once the file is stored. */
   ended(): Promise<void>
-  /** Frees the parts. The host later frees those that this leaves, if it has a record of them. */
+  /** Frees the parts; never rejects. If it fails, the host frees them later from its record. */
   free(): Promise<void>
 }
 
-/** Begins an upload that the host has on record from before the first request until its end. */
-export async function beginNoted(
+/** Begins an upload that stays in the host's records until it ends. */
+export async function beginRecorded(
   bucket: Bucket,
   beginning: Beginning,
   unfinished: Unfinished | undefined,
-): Promise<NotedUpload> {
+): Promise<RecordedUpload> {
   const { upload, since } = await begin(bucket, beginning, unfinished)
   const ended = async () => {
     if (since === undefined) await unfinished?.ended()
   }
-  const free = async (give: typeof giveUp) => {
-    await give(bucket, upload).then(ended, () => {})
+  const freeWith = async (abort: typeof abortUpload) => {
+    await abort(bucket, upload).then(ended, () => {})
   }
   try {
-    await unfinished?.began(heldState(beginning.path, upload, since))
+    await unfinished?.began(formatRecord(beginning.path, upload, since))
   } catch (error) {
-    await free(giveUpUnknown)
+    await freeWith(abortUnrecorded)
     throw error
   }
-  return { upload, ended, free: () => free(unfinished ? giveUp : giveUpUnknown) }
+  return { upload, ended, free: () => freeWith(unfinished ? abortUpload : abortUnrecorded) }
 }
 
-/** True where S3 refused at the first attempt, so that no upload exists. */
+/** Returns true if S3 refused the first attempt, so no upload exists. */
 function wasRefused(error: unknown): boolean {
   const status = statusOf((error as Error).cause)
   return status !== undefined && status < 500 && !wasRepeated(error)
 }
 
 /**
- * Frees the uploads whose ids were lost with the answers that named them: those of the key which were begun in that time and
- * have no part. Without its id nobody sends a part, whereas another writer's upload soon has one. The host asks ten
- * minutes after the write has ended, at the earliest.
+ * Frees uploads whose ids were lost with a response: uploads of this key that began in the given time and have no part. Such
+ * an upload never gets a part, whereas another writer's upload soon has one. The host calls this at least ten minutes after
+ * the end of the write.
  */
 export async function freeLost(bucket: Bucket, Key: string, since: number): Promise<void> {
-  const [from, to] = [since - clockTolerance, since + clockTolerance + longestBeginning]
+  const [from, to] = [since - clockTolerance, since + clockTolerance + maxBeginTime]
   let markers = {}
   for (;;) {
     const page = await bucket.call(undefined, s3 =>
@@ -104,7 +104,7 @@ export async function freeLost(bucket: Bucket, Key: string, since: number): Prom
 async function freeIfEmpty(bucket: Bucket, upload: Upload): Promise<void> {
   try {
     const { Parts = [] } = await bucket.call(undefined, s3 => s3.listParts({ ...upload, MaxParts: 1 }))
-    if (Parts.length === 0) await giveUp(bucket, upload)
+    if (Parts.length === 0) await abortUpload(bucket, upload)
   } catch (error) {
     if ((error as StorageError).code !== 'NOT_FOUND') throw error
   }

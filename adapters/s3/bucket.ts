@@ -8,7 +8,7 @@ import { decodeKey } from './keys.ts'
 export interface Limits {
   /** Bytes of a part. Very large files use larger parts. */
   partBytes: number
-  /** Bytes that one write may hold in memory, where that much is free: see part-memory.ts. */
+  /** The maximum number of bytes that one write buffers. The limit of the process is in part-memory.ts. */
   memoryBytes: number
   /** Milliseconds that a part of a file of unknown size waits for memory. */
   memoryTime: number
@@ -17,12 +17,12 @@ export interface Limits {
   copyPartBytes: number
   /** Milliseconds without a byte after which a connection counts as dropped. */
   idleTime: number
-  /** Milliseconds that an abort leaves to parts under way; the host waits for five seconds. */
+  /** Milliseconds that parts may continue after an abort. The host waits five seconds. */
   graceTime: number
-  /** Milliseconds between attempts to give up an upload of which nobody else knows, beside those of each request. */
-  givingUpPauses: readonly number[]
-  /** Milliseconds after which an object that was to find out what the server does counts as left by a killed server. */
-  probeAge: number
+  /** Milliseconds between attempts to abort an upload that the host has no record of. Each request also has its own retries. */
+  abortRetryDelays: readonly number[]
+  /** Milliseconds after which a test object (probe.ts) counts as left by a killed server. */
+  staleProbeAge: number
 }
 
 const mib = 1024 * 1024
@@ -35,18 +35,18 @@ export const defaultLimits: Limits = {
   copyPartBytes: 128 * mib,
   idleTime: 60_000,
   graceTime: 4_000,
-  givingUpPauses: [1_000, 4_000, 15_000],
-  probeAge: 60 * 60_000,
+  abortRetryDelays: [1_000, 4_000, 15_000],
+  staleProbeAge: 60 * 60_000,
 }
 
-/** The maximum number of connections. Downloads have their own, as slow readers can hold theirs for long. */
+/** The maximum number of connections. Downloads use separate ones, as slow readers can occupy theirs for long. */
 const callSockets = 64
 const bodySockets = 1024
 
-/** Milliseconds without a byte that a step of the server itself may take: Ceph puts the parts of a large file together in minutes. */
-const stepTime = 10 * 60_000
+/** Milliseconds without a byte in a slow call: Ceph needs minutes to join the parts of a large file. */
+const slowCallTime = 10 * 60_000
 
-/** Milliseconds. */
+/** Milliseconds until a connection is established. */
 const connectTime = 10_000
 
 type CallOptions = { abortSignal?: AbortSignal }
@@ -58,9 +58,9 @@ export class Bucket {
   readonly limits: Limits
   readonly #calls: S3
   readonly #bodies: S3
-  readonly #patient: S3
+  readonly #slow: S3
   readonly #exclusively: Exclusive
-  /** For presigned requests. */
+  /** Sends presigned requests. */
   readonly fetch: Network['fetch']
 
   constructor(settings: S3Settings, { network, exclusively }: Pick<Host, 'network' | 'exclusively'>, limits: Limits) {
@@ -76,7 +76,7 @@ export class Bucket {
       requestTimeout: limits.idleTime,
       throwOnRequestTimeout: true,
     })
-    this.#patient = client(settings, network, bodySockets, checksums, { socketTimeout: stepTime })
+    this.#slow = client(settings, network, bodySockets, checksums, { socketTimeout: slowCallTime })
   }
 
   get name(): string {
@@ -87,7 +87,7 @@ export class Bucket {
     return this.settings
   }
 
-  /** @param key of a file; of a folder, its prefix, ending in `/` unless it is the whole bucket */
+  /** @param key the key of a file, or the prefix of a folder: empty for the whole bucket, otherwise ending in `/` */
   fileId(key: string): string {
     return this.settings.storeId + key
   }
@@ -102,15 +102,15 @@ export class Bucket {
     return this.#run(this.#bodies, signal, work)
   }
 
-  /** For a part that is sent as it comes, as slowly as it comes. It cannot be sent again, so the clocks have to agree before. */
-  flow<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
-    this.#patient.config.systemClockOffset = this.#calls.config.systemClockOffset
-    return this.#run(this.#patient, signal, work)
+  /** Sends a part as slowly as the client sends it. It cannot be repeated, so this adopts a known clock difference first. */
+  sendUnbuffered<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
+    this.#slow.config.systemClockOffset = this.#calls.config.systemClockOffset
+    return this.#run(this.#slow, signal, work)
   }
 
-  /** For steps that take the server long, without a byte in between. */
-  step<T>(signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
-    return this.#run(this.#patient, signal, work)
+  /** Sends a request that keeps the server busy for minutes without a byte on the connection. */
+  slowCall<T>(signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
+    return this.#run(this.#slow, signal, work)
   }
 
   /** Milliseconds since 1970 by the clock of the server, within five minutes. */
@@ -118,18 +118,18 @@ export class Bucket {
     return Date.now() + this.#calls.config.systemClockOffset
   }
 
-  /** For what is signed and not sent: the other client would have a checksum of no bytes sign for every body. */
+  /** Signs links. The other client would sign the checksum of an empty body into each link. */
   get signer(): S3 {
     this.#bodies.config.systemClockOffset = this.#calls.config.systemClockOffset
     return this.#bodies
   }
 
-  /** Throws the SDK's own errors. */
+  /** The SDK's client, which throws its own errors. */
   get raw(): S3 {
     return this.#calls
   }
 
-  /** Runs `work` while nobody else who writes through the same host does so for this key; `signal` ends only the wait. */
+  /** Runs `work` while no other call for this key runs on any replica. The signal cancels only the wait. */
   exclusively<T>(Key: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     const { endpoint = 'amazon', bucket } = this.settings
     return this.#exclusively(`s3:${endpoint} ${bucket} ${Key}`, signal ? { signal } : {}, work)
@@ -158,7 +158,7 @@ export class Bucket {
   close(): void {
     this.#calls.destroy()
     this.#bodies.destroy()
-    this.#patient.destroy()
+    this.#slow.destroy()
   }
 
   async #run<T>(s3: S3, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
@@ -170,7 +170,7 @@ export class Bucket {
       } catch (error) {
         if (signal?.aborted) throw error
         if (isUnexplained(error)) await this.#explain(s3, options)
-        // The SDK has set itself by the answer's clock, but tries again by itself only with some servers.
+        // The SDK has adopted the server's clock, but retries only with some servers.
         else if (!isSkewed(error)) throw error
         return await work(s3, options)
       }
@@ -179,11 +179,11 @@ export class Bucket {
     }
   }
 
-  /** Refusals of HEAD have no body that says why; those of a listing have. @throws what the listing is refused with */
+  /** A refused HEAD has no body with a reason, but a refused listing has. @throws the error of the listing */
   async #explain(s3: S3, options: CallOptions): Promise<void> {
     const { bucket, base } = this.settings
     await s3.listObjectsV2({ Bucket: bucket, Prefix: base, MaxKeys: 1 }, options).catch(error => {
-      // Whoever may not list may still be refused the HEAD for the same reason; both say so.
+      // A listing without a reason explains nothing. The caller then repeats the HEAD.
       if (!isUnexplained(error)) throw error
     })
   }
@@ -193,7 +193,7 @@ export function isPrecondition(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'PRECONDITION_FAILED'
 }
 
-/** The response to an earlier attempt may be lost, so the existing object may be our own. */
+/** Returns true if the SDK repeated the request. The response to an earlier attempt may be lost, so an existing object may be our own. */
 export function wasRepeated(error: unknown): boolean {
   const cause = (error as Error).cause as { $metadata?: { attempts?: number } } | undefined
   return (cause?.$metadata?.attempts ?? 1) > 1
@@ -216,7 +216,7 @@ function client(
     credentials: settings.credentials,
     requestChecksumCalculation,
     responseChecksumValidation: 'WHEN_REQUIRED',
-    // Not "adaptive": after one refusal it holds back every later call of the provider, of all who use it.
+    // "adaptive" would delay all later calls of the provider after one refusal.
     retryMode: 'standard',
     maxAttempts: 4,
     expectContinueHeader: false,
@@ -231,5 +231,5 @@ function client(
   })
 }
 
-/** Without one the SDK writes to the console. */
+/** Without a logger the SDK writes to the console. */
 const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }

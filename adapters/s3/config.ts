@@ -12,8 +12,8 @@ export type S3Config = {
 }
 
 /**
- * Keys are required: without them the SDK would look for credentials in the server's own environment, and lend them to
- * whoever may connect a provider.
+ * Keys are required. Without them the SDK would use credentials from the server's own environment on behalf of everybody
+ * who can connect a provider.
  */
 export const configSchema: ConfigSchema = {
   type: 'object',
@@ -29,7 +29,7 @@ export const configSchema: ConfigSchema = {
       type: 'string',
       title: 'Region',
       description:
-        "Where the bucket is, such as eu-central-1. Most servers other than Amazon's take any; R2 wants auto.",
+        "The region of the bucket, such as eu-central-1. Most servers other than Amazon's accept any; R2 needs auto.",
       default: 'us-east-1',
       pattern: '^[a-z0-9-]{1,64}$',
     },
@@ -51,7 +51,7 @@ export const configSchema: ConfigSchema = {
     prefix: {
       type: 'string',
       title: 'Folder in the bucket',
-      description: 'Advanced: serves only what lies below it, such as team/files. Empty for the whole bucket.',
+      description: 'Advanced: serves only the content of this folder, such as team/files. Empty for the whole bucket.',
       default: '',
       maxLength: 512,
       keepsSecrets: true,
@@ -60,7 +60,7 @@ export const configSchema: ConfigSchema = {
       type: 'boolean',
       title: 'Bucket in the path',
       description:
-        'Advanced, with an endpoint only: https://endpoint/bucket, which nearly every server takes, not https://bucket.endpoint.',
+        'Advanced, with an endpoint only: uses https://endpoint/bucket, which nearly every server accepts, instead of https://bucket.endpoint.',
       default: true,
       keepsSecrets: true,
     },
@@ -78,9 +78,9 @@ export interface S3Settings {
   /** The prefix of every key: empty, or ending in `/`. */
   base: string
   isAmazon: boolean
-  /** Begins the id of every object: the same for each prefix and, at Amazon, for each endpoint. Ends in `/`. */
+  /** The start of every `fileId`: the same for all prefixes and, at Amazon, for all endpoints. Ends in `/`. */
   storeId: string
-  /** For people. */
+  /** The name of the endpoint in messages. */
   endpointName: string
 }
 
@@ -102,7 +102,7 @@ export function parseConfig(config: S3Config): S3Settings {
   }
 }
 
-/** Within one a bucket's name is unique, whatever the region and the endpoint (docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html). */
+/** Bucket names are unique within a partition of Amazon (docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html). */
 function partitionOf(region: string): string {
   return /^(cn|us-gov|us-iso[a-z]*|eu-isoe)-/.exec(region)?.[1] ?? 'aws'
 }
@@ -111,7 +111,7 @@ function parseEndpoint(text: string): URL {
   const url = URL.parse(text)
   const isPlain = url && !url.username && !url.password && !url.search && !url.hash
   if (!isPlain || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    const message = 'The endpoint is an address such as https://s3.example.com, without credentials, "?" or "#" in it.'
+    const message = 'The endpoint is an address such as https://s3.example.com, without credentials, "?" or "#".'
     throw new StorageError('INVALID_CONFIG', message)
   }
   return url
@@ -121,7 +121,8 @@ function parsePrefix(text: string): string {
   if (text === '' || text === '/') return ''
   const prefix = text.replace(/^\/|\/$/g, '')
   if (!prefix.isWellFormed() || prefix.split('/').some(name => ['', '.', '..'].includes(name)) || /\0/.test(prefix)) {
-    const message = 'The folder in the bucket is names with one "/" between them; none is ".", ".." or holds a NUL.'
+    const message =
+      'The folder in the bucket is a list of names separated by "/". No name is ".", "..", or contains a NUL.'
     throw new StorageError('INVALID_CONFIG', message)
   }
   return `${prefix}/`

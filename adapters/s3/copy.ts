@@ -1,6 +1,6 @@
 import type { CompletedPart, HeadObjectCommandOutput } from '@aws-sdk/client-s3'
 import type { Entry, StoragePath, Unfinished } from '../contract.ts'
-import { beginNoted } from './begin.ts'
+import { beginRecorded } from './begin.ts'
 import type { Bucket } from './bucket.ts'
 import { etagOf } from './entry.ts'
 import { withGrace } from './grace.ts'
@@ -8,18 +8,18 @@ import { copySource } from './keys.ts'
 import { complete } from './multipart.ts'
 import { maxParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
-import { publish, storedEntry, type Target } from './publish.ts'
+import { type Destination, publish, storedEntry } from './publish.ts'
 
 /** The number of parts that the back end copies concurrently. */
 const atOnce = 8
 
-interface From {
+interface CopySource {
   key: string
   head: HeadObjectCommandOutput
 }
 
 export interface CopyOptions {
-  /** Of the target. */
+  /** The path of the destination. */
   path: StoragePath
   signal: AbortSignal
   unfinished: Unfinished | undefined
@@ -29,28 +29,28 @@ export interface CopyOptions {
 export async function copyObject(
   bucket: Bucket,
   conditions: Conditions,
-  { key, head }: From,
-  target: Target,
+  { key, head }: CopySource,
+  destination: Destination,
   { path, signal, unfinished }: CopyOptions,
 ): Promise<Entry> {
   const size = head.ContentLength ?? 0
   const source = { CopySource: copySource(bucket.name, key), CopySourceIfMatch: head.ETag }
   if (size > bucket.limits.copyBytes) {
-    return await copyInParts(bucket, conditions, { ...source, head }, target, { path, signal, unfinished })
+    return await copyInParts(bucket, conditions, { ...source, head }, destination, { path, signal, unfinished })
   }
-  const etag = await publish(bucket, conditions, target, 'copy', async condition => {
-    const request = { Bucket: bucket.name, Key: target.key, ...source, ...condition }
-    const answer = await bucket.step(undefined, s3 => s3.copyObject(request))
-    return etagOf(answer.CopyObjectResult?.ETag)
+  const etag = await publish(bucket, conditions, destination, 'copy', async condition => {
+    const request = { Bucket: bucket.name, Key: destination.key, ...source, ...condition }
+    const response = await bucket.slowCall(undefined, s3 => s3.copyObject(request))
+    return etagOf(response.CopyObjectResult?.ETag)
   })
-  return await storedEntry(bucket, target, size, [etag])
+  return await storedEntry(bucket, destination, size, [etag])
 }
 
 async function copyInParts(
   bucket: Bucket,
   conditions: Conditions,
   { head, ...source }: { CopySource: string; CopySourceIfMatch: string | undefined; head: HeadObjectCommandOutput },
-  target: Target,
+  destination: Destination,
   { path, signal, unfinished }: CopyOptions,
 ): Promise<Entry> {
   const size = head.ContentLength ?? 0
@@ -58,19 +58,19 @@ async function copyInParts(
   // A copy in one request keeps these by itself.
   const { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata } = head
   const headers = { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata }
-  const { upload, ended, free } = await beginNoted(bucket, { path, key: target.key, headers }, unfinished)
+  const { upload, ended, free } = await beginRecorded(bucket, { path, key: destination.key, headers }, unfinished)
   const parts: CompletedPart[] = []
   const failing = new AbortController()
-  const either = AbortSignal.any([signal, failing.signal])
-  const rest = Array.from({ length: Math.ceil(size / partBytes) }, (_, i) => i).reverse()
+  const stopped = AbortSignal.any([signal, failing.signal])
+  const remaining = Array.from({ length: Math.ceil(size / partBytes) }, (_, i) => i).reverse()
   const worker = async () => {
-    for (let index = rest.pop(); index !== undefined; index = rest.pop()) {
+    for (let index = remaining.pop(); index !== undefined; index = remaining.pop()) {
       const start = index * partBytes
       const CopySourceRange = `bytes=${start}-${Math.min(size, start + partBytes) - 1}`
       const PartNumber = index + 1
       const part = { ...upload, ...source, PartNumber, CopySourceRange }
-      const { CopyPartResult } = await withGrace(either, bucket.limits.graceTime, cut =>
-        bucket.step(cut, (s3, options) => s3.uploadPartCopy(part, options)),
+      const { CopyPartResult } = await withGrace(stopped, bucket.limits.graceTime, lateSignal =>
+        bucket.slowCall(lateSignal, (s3, options) => s3.uploadPartCopy(part, options)),
       )
       parts[index] = { PartNumber, ETag: CopyPartResult?.ETag }
     }
@@ -81,8 +81,8 @@ async function copyInParts(
     })
   try {
     await Promise.all(Array.from({ length: atOnce }, copyNext))
-    either.throwIfAborted()
-    const entry = await complete(bucket, conditions, upload, target, { parts, bytes: size })
+    stopped.throwIfAborted()
+    const entry = await complete(bucket, conditions, upload, destination, { parts, bytes: size })
     await ended()
     return entry
   } catch (error) {

@@ -33,19 +33,19 @@ export function folderEntry(name: string, fileId: string): Entry {
   return { name, kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null, fileId }
 }
 
-/** Unquoted; null where it is empty, as in Ceph's answer to a completed upload. */
+/** Removes the quotes. Returns null for an empty etag, as in Ceph's response to a completed upload. */
 export function etagOf(quoted: string | undefined): string | null {
   return quoted?.replace(/^W\//, '').replaceAll('"', '') || null
 }
 
-/** Only listings tell milliseconds, and an entry must not differ by who tells it. */
+/** Drops the milliseconds, which only listings have, because entries must be equal in every response. */
 function toSeconds(date: Date | undefined): Date | null {
   return date ? new Date(Math.floor(date.getTime() / 1000) * 1000) : null
 }
 
 /**
- * An etag is the MD5 of the file only where it was written in one part and is not encrypted with a key of one's own:
- * https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html. A listing does not tell, so it has none.
+ * An etag is the MD5 of the file only if the file was written in one part and not encrypted with a customer key:
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html. A listing does not include that, so its entries have no MD5.
  */
 function checksumsOf(object: Described): Partial<Record<ChecksumAlgorithm, string>> {
   const checksums: Partial<Record<ChecksumAlgorithm, string>> = {}

@@ -1,7 +1,7 @@
 import type { S3ServiceException } from '@aws-sdk/client-s3'
 import { StorageError, type StorageErrorCode } from '../contract.ts'
 
-/** What the sentences name. */
+/** The names that messages mention. */
 export interface Where {
   bucket: string
   region: string
@@ -13,7 +13,7 @@ type Meaning = readonly [StorageErrorCode, string | ((where: Where, error: Vendo
 /** Fields in the body of some error responses. */
 type Vendor = S3ServiceException & { Code?: string; Region?: string; ServerTime?: string; code?: string }
 
-const busy: Meaning = ['RATE_LIMITED', 'The back end is asked too often: wait a little, then try again.']
+const busy: Meaning = ['RATE_LIMITED', 'The back end gets too many requests: wait a little, then try again.']
 const unknownKey: Meaning = [
   'UNAUTHORIZED',
   ({ endpointName }) => `${endpointName} does not know the access key ID: correct it, or make a new one.`,
@@ -23,17 +23,17 @@ const clock: Meaning = ['UNAVAILABLE', clockSentence]
 const region: Meaning = ['UNAVAILABLE', regionSentence]
 const denied: Meaning = [
   'PERMISSION_DENIED',
-  ({ bucket }) => `The credentials may not do this in the bucket "${bucket}": see which permissions they have.`,
+  ({ bucket }) => `The credentials do not allow this in the bucket "${bucket}": check their permissions.`,
 ]
 const full: Meaning = ['QUOTA_EXCEEDED', 'The back end has no room for this: free some, or raise the quota.']
-const badName: Meaning = ['INVALID_PATH', 'The back end cannot hold such a name.']
-const again: Meaning = ['UNAVAILABLE', 'Another write to this path was under way: try again.']
+const badName: Meaning = ['INVALID_PATH', 'The back end cannot store such a name.']
+const again: Meaning = ['UNAVAILABLE', 'Another write to this path was running: try again.']
 
-/** By the code in the answer's body: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+/** By the code in the response's body: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
 const meanings: Record<string, Meaning> = {
   NoSuchKey: ['NOT_FOUND', 'There is nothing at this path.'],
   NoSuchBucket: ['UNAVAILABLE', missingBucket],
-  NoSuchUpload: ['NOT_FOUND', 'The upload is no longer there: it was completed, or given up. Begin again.'],
+  NoSuchUpload: ['NOT_FOUND', 'The upload no longer exists: it was completed or cancelled. Begin again.'],
   InvalidAccessKeyId: unknownKey,
   SignatureDoesNotMatch: ['UNAUTHORIZED', 'The secret access key does not fit the access key ID: enter both again.'],
   ExpiredToken: token,
@@ -58,7 +58,7 @@ const meanings: Record<string, Meaning> = {
   ThrottlingException: busy,
   RequestLimitExceeded: busy,
   BandwidthLimitExceeded: busy,
-  EntityTooLarge: ['QUOTA_EXCEEDED', 'The file is larger than the back end can hold.'],
+  EntityTooLarge: ['QUOTA_EXCEEDED', 'The file is larger than the back end can store.'],
   QuotaExceeded: full,
   InsufficientCapacity: full,
   XMinioStorageFull: full,
@@ -87,7 +87,7 @@ const statusMeanings: Record<number, Meaning> = {
   507: full,
 }
 
-/** Gives back as it came what neither the back end nor the network reported: an abort, a mistake in the code. */
+/** Converts errors of the back end and the network. Returns others unchanged: an abort, or a bug. */
 export function toStorageError(error: unknown, where: Where): unknown {
   if (!(error instanceof Error) || error.name === 'StorageError' || error.name === 'AbortError') return error
   const vendor = error as Vendor
@@ -100,7 +100,7 @@ export function toStorageError(error: unknown, where: Where): unknown {
   return new StorageError(code, message, { cause: withoutSecrets(vendor), retryAfterMs: wait })
 }
 
-/** Amazon's answers repeat what was signed, and session tokens, which are long words; a cause is logged. */
+/** Removes long words, as a cause is logged and Amazon's error responses repeat session tokens and signed text. */
 function withoutSecrets(error: Vendor): Error {
   const { message, $metadata, $fault } = error
   return Object.assign(new Error(message.replace(/[\w.~+/=%-]{40,}/g, '...')), {
@@ -110,7 +110,7 @@ function withoutSecrets(error: Vendor): Error {
   })
 }
 
-/** S3's own code, also where the SDK puts it beside its name. */
+/** Returns S3's error code, which the SDK stores in `Code` or `name`. */
 export function codeOf(error: unknown): string {
   const { Code, name } = error as Vendor
   return Code ?? name ?? ''
@@ -120,7 +120,7 @@ export function statusOf(error: unknown): number | undefined {
   return error instanceof Error ? (error as Vendor).$metadata?.httpStatusCode : undefined
 }
 
-/** The answer came without a code that says why: a refusal of a HEAD. */
+/** Returns true for a refusal without an error code, such as a refused HEAD. */
 export function isUnexplained(error: unknown): boolean {
   return [301, 307, 400, 401, 403].includes(statusOf(error) ?? 0) && !(codeOf(error) in meanings)
 }
@@ -129,7 +129,7 @@ export function isSkewed(error: unknown): boolean {
   return meanings[codeOf(error)] === clock
 }
 
-/** For `open`: errors that only a change of the configuration fixes. */
+/** Returns the error for `open` if only a change of the configuration fixes the problem. */
 export function configFault(error: unknown, where: Where): StorageError | undefined {
   const meaning = meanings[codeOf(error)] ?? statusMeanings[statusOf(error) ?? 0]
   if (meaning === region) return new StorageError('INVALID_CONFIG', regionSentence(where, error as Vendor))
@@ -181,7 +181,7 @@ const unreachableCodes: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is signed by nobody this server trusts',
 }
 
-/** Of sockets, TLS and Node's HTTP parser; not `ERR_INVALID_...`, which are mistakes in code. */
+/** Error codes of sockets, TLS and Node's HTTP parser. `ERR_INVALID_...` is a bug and does not match. */
 const networkCode = /^E[A-Z]{3,}$|^EAI_|^ERR_(?:SSL|TLS)_|^ERR_CLOSED_ADDRESS$|^HPE_|CERT|SIGNATURE$/
 
 function isNetworkError({ code, name }: Vendor): boolean {

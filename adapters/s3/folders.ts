@@ -4,15 +4,15 @@ import { fileEntry, folderEntry } from './entry.ts'
 import type { Keys } from './keys.ts'
 import type { Conditions } from './probe.ts'
 
-/** Milliseconds that a parent which was no file is taken for none again: many files go into one folder at a time. */
-const memory = 5_000
+/** Milliseconds for which a parent that is not a file is not checked again, as many files often go into one folder. */
+const notFileTime = 5_000
 const maxRemembered = 1000
 
-/** A folder is a prefix that some key begins with, be it only the folder's own marker: an empty object, `<folder>/`. */
+/** A folder exists while any key has its prefix. An empty folder has a marker: an empty object with the key `<folder>/`. */
 export class Folders {
   readonly #bucket: Bucket
   readonly #keys: Keys
-  readonly #noFiles = new Map<StoragePath, number>()
+  readonly #notFiles = new Map<StoragePath, number>()
 
   constructor(bucket: Bucket, keys: Keys) {
     this.#bucket = bucket
@@ -38,7 +38,7 @@ export class Folders {
     return head && fileEntry(nameOf(path), this.#bucket.fileId(key), head.ContentLength ?? 0, head)
   }
 
-  /** @throws the error that says why there is no file */
+  /** @throws NOT_A_FILE where the path is a folder; NOT_FOUND */
   async refuseNoFile(path: StoragePath, signal: AbortSignal): Promise<never> {
     if (path === '' || (await this.exists(path, signal))) {
       throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
@@ -47,13 +47,14 @@ export class Folders {
   }
 
   /**
-   * For what is about to make a file: one HEAD for each parent that was not met lately, and one listing. Whether there is a
-   * file already is for the step that makes the new one.
+   * Checks that no folder has this path and no file has the path of a parent, before a file is written. It sends one listing
+   * and one HEAD for each parent that was not checked lately. The write itself checks for an existing file.
+   * @throws NOT_A_FILE or ALREADY_EXISTS over a folder; NOT_A_DIRECTORY where a parent is a file
    */
   async refuseFolder(path: StoragePath, overwrite: boolean, signal: AbortSignal): Promise<void> {
     const [, isFolder] = await Promise.all([this.refuseFilesAbove(path, signal), this.exists(path, signal)])
     if (!isFolder) return
-    if (!overwrite) throw taken()
+    if (!overwrite) throw alreadyExists()
     if (!(await this.statFile(path, signal))) throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
   }
 
@@ -62,45 +63,45 @@ export class Folders {
     const now = performance.now()
     const unknown = ancestorsOf(path)
       .slice(1)
-      .filter(parent => (this.#noFiles.get(parent) ?? 0) < now)
+      .filter(parent => (this.#notFiles.get(parent) ?? 0) < now)
     const heads = await Promise.all(unknown.map(parent => this.#bucket.head(this.#keys.file(parent), signal)))
     const blocking = unknown.find((_, i) => heads[i] !== undefined)
     if (blocking !== undefined) {
-      throw new StorageError('NOT_A_DIRECTORY', `There is a file named "${nameOf(blocking)}" where a folder is wanted.`)
+      throw new StorageError('NOT_A_DIRECTORY', `"${nameOf(blocking)}" in this path is a file, not a folder.`)
     }
-    if (this.#noFiles.size > maxRemembered) this.#noFiles.clear()
-    for (const parent of unknown) this.#noFiles.set(parent, now + memory)
+    if (this.#notFiles.size > maxRemembered) this.#notFiles.clear()
+    for (const parent of unknown) this.#notFiles.set(parent, now + notFileTime)
   }
 
   /** Call this after creating a file. */
   noteFile(path: StoragePath): void {
-    this.#noFiles.delete(path)
+    this.#notFiles.delete(path)
   }
 
   async make(
     path: StoragePath,
     { exclusive, conditions, signal }: { exclusive: boolean; conditions: Conditions; signal: AbortSignal },
   ): Promise<void> {
-    if (path === '' && exclusive) throw taken()
+    if (path === '' && exclusive) throw alreadyExists()
     if (path === '') return
     const [, file, exists] = await Promise.all([
       this.refuseFilesAbove(path, signal),
       this.#bucket.head(this.#keys.file(path), signal),
       this.exists(path, signal),
     ])
-    if (file || (exists && exclusive)) throw taken()
+    if (file || (exists && exclusive)) throw alreadyExists()
     if (exists) return
     const made = await this.#mark(path, conditions, signal)
-    if (!made && exclusive) throw taken()
+    if (!made && exclusive) throw alreadyExists()
   }
 
-  /** After something was removed: the folder that it was in stays, also when it was the last entry. */
+  /** Call this after deleting an entry: keeps the parent folder if that was its last entry. */
   async keepParent(path: StoragePath, conditions: Conditions): Promise<void> {
     const parent = parentOf(path)
     if (parent !== '' && !(await this.exists(parent))) await this.#mark(parent, conditions)
   }
 
-  /** Returns false where another writer was faster. Only this request makes a marker, so PutObject's condition suffices. */
+  /** Writes the marker; returns false if it exists. All markers are made here, so the condition of PutObject suffices. */
   async #mark(path: StoragePath, conditions: Conditions, signal?: AbortSignal): Promise<boolean> {
     const object = { Bucket: this.#bucket.name, Key: this.#keys.folder(path), Body: Buffer.alloc(0) }
     const marker = { ...object, ContentType: 'application/x-directory' }
@@ -127,6 +128,6 @@ export function notFound(cause?: unknown): StorageError {
   return new StorageError('NOT_FOUND', 'There is nothing at this path.', { cause })
 }
 
-export function taken(cause?: unknown): StorageError {
+export function alreadyExists(cause?: unknown): StorageError {
   return new StorageError('ALREADY_EXISTS', 'There is something at this path already.', { cause })
 }

@@ -1,7 +1,7 @@
 import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 
 /**
- * Bytes of UTF-8. Amazon takes 1,024; one less, so that there could be a folder of the same name, whose key ends in `/`.
+ * Bytes of UTF-8. Amazon allows 1,024; one byte is for the `/` that ends the key of a folder.
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
  */
 const maxKeyBytes = 1023
@@ -29,7 +29,7 @@ export class Keys {
   #key(path: StoragePath): string {
     // The host refuses these, too. Check again, so that a bug there cannot escape the prefix.
     if (segmentsOf(path).some(name => !isName(name))) {
-      throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or holds a NUL.')
+      throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or contains a NUL.')
     }
     const key = this.base + path
     if (Buffer.byteLength(key) > maxKeyBytes) {
@@ -59,7 +59,7 @@ export function copySource(bucket: string, key: string): string {
   return `${bucket}/${key}`.split('/').map(encodeURIComponent).join('/')
 }
 
-/** Decodes a key of `EncodingType: 'url'`; undefined where it is not UTF-8. Amazon encodes a space as `+`, others as `%20`. */
+/** Decodes a key of `EncodingType: 'url'`; undefined if it is not UTF-8. Amazon encodes a space as `+`, others as `%20`. */
 export function decodeKey(encoded: string): string | undefined {
   try {
     return decodeURIComponent(encoded.replaceAll('+', ' '))

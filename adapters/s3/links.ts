@@ -9,10 +9,10 @@ import { probeKey, removeProbe } from './probe.ts'
 /** Seconds: https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-presigned-url.html */
 const maxExpiry = 7 * 24 * 3600
 
-/** Milliseconds. */
+/** Milliseconds for each test request. */
 const timeout = 10_000
 
-/** By endpoint and bucket; the result stays the same while the server process runs. */
+/** True for each bucket whose server refuses unsigned headers, by endpoint and bucket; kept while the process runs. */
 const known = new Map<string, Promise<boolean>>()
 
 export async function linkToRead(bucket: Bucket, Key: string, seconds: number, answer?: LinkAnswer): Promise<URL> {
@@ -24,21 +24,21 @@ export async function linkToRead(bucket: Bucket, Key: string, seconds: number, a
 }
 
 /**
- * Null where the server takes `x-amz-*` headers that were not signed, as Ceph 16 does: whoever has the link could copy any
- * object of the account to its key (`x-amz-copy-source`), or let everybody read it (`x-amz-acl`). S3 requires that all
- * of them are signed: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+ * Returns null where the server accepts unsigned `x-amz-*` headers, as Ceph 16 does. There, the holder of a link could copy
+ * any object of the account to the key (`x-amz-copy-source`) or make it public (`x-amz-acl`). S3 requires a signature for
+ * these headers: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 export async function linkToWrite(bucket: Bucket, Key: string, seconds: number): Promise<URL | null> {
-  const place = `${bucket.settings.endpoint} ${bucket.name}`
-  const refusing = known.get(place) ?? refusesUnsignedHeaders(bucket)
-  known.set(place, refusing)
+  const bucketKey = `${bucket.settings.endpoint} ${bucket.name}`
+  const refusing = known.get(bucketKey) ?? refusesUnsignedHeaders(bucket)
+  known.set(bucketKey, refusing)
   // Do not cache the result of an outage.
-  refusing.catch(() => known.delete(place))
+  refusing.catch(() => known.delete(bucketKey))
   if (!(await refusing.catch(() => false))) return null
   return await sign(bucket, new PutObjectCommand({ Bucket: bucket.name, Key }), seconds)
 }
 
-/** Sends nothing. */
+/** Signs a link. Sends no request. */
 export async function sign(
   bucket: Bucket,
   command: GetObjectCommand | PutObjectCommand,
@@ -48,8 +48,8 @@ export async function sign(
 }
 
 /**
- * Writes an object by a link as it is, then with each header added. No server is trusted by its name.
- * @throws where the link itself does not work, as nothing is known then
+ * Writes a test object through a plain link, then with each header added. Returns true if the server refuses every header.
+ * @throws where the plain link does not work, since the test then proves nothing
  */
 async function refusesUnsignedHeaders(bucket: Bucket): Promise<boolean> {
   const Key = probeKey(bucket)

@@ -11,53 +11,61 @@ export interface Selection {
   signal: AbortSignal
 }
 
-export interface Found extends ListPage {
-  /** The names that no path can hold; the listing leaves them out. */
+export interface FolderPage extends ListPage {
+  /** Names that are not valid in a path; undefined for one that is not UTF-8. The listing leaves them out. */
   invalid: (string | undefined)[]
-  /** Folders that have the same name as a file. */
+  /** Folders that have the same name as a file. The listing leaves them out. */
   hidden: string[]
-  /** True where no key lies below, not even a marker. */
+  /** True where no key has the folder's prefix, not even a marker. */
   isMissing: boolean
 }
 
 /** The maximum number of keys in one response. */
 const maxKeys = 1000
-/** Sorts after all that may follow a `/`, but for more of itself. */
+/** Sorts after everything that may follow a `/`, except repetitions of itself. */
 const last = '\u{10FFFF}'
 
 /**
- * One request, whatever the size of the folder. The order is that of the keys, in which a folder ends in `/`.
+ * Returns one page of a folder with one request. Entries are sorted by key, where a folder's name ends in `/`.
  *
- * A cursor is the last name met, with its `/` where it is a folder, so it stays good while entries come and go. A file and
- * a folder of one name are one entry, the file; in the order of keys the file comes first, but others may lie in between.
+ * The cursor is the last name of the page, with `/` for a folder, so it stays valid while entries are added and removed. A
+ * file hides a folder of the same name. The file sorts first, but other keys may sort between the two.
  */
-export async function listPage(bucket: Bucket, { folderKey, cursor: after, limit, signal }: Selection): Promise<Found> {
-  const answer = await bucket.call(signal, (s3, options) =>
+export async function listPage(
+  bucket: Bucket,
+  { folderKey, cursor: after, limit, signal }: Selection,
+): Promise<FolderPage> {
+  const response = await bucket.call(signal, (s3, options) =>
     s3.listObjectsV2(
       {
         Bucket: bucket.name,
         Prefix: folderKey,
         Delimiter: '/',
         EncodingType: 'url',
-        // One more for the folder's own marker.
+        // The first page also gets the folder's own marker.
         MaxKeys: Math.min(maxKeys, limit + (after === undefined ? 1 : 0)),
         ...(after === undefined ? {} : { StartAfter: folderKey + (after.endsWith('/') ? after + last : after) }),
       },
       options,
     ),
   )
-  const { Contents = [], CommonPrefixes = [] } = answer
-  const met = [
+  const { Contents = [], CommonPrefixes = [] } = response
+  const listed = [
     ...Contents.map(object => ({ key: decodeKey(object.Key ?? ''), object })),
     ...CommonPrefixes.map(({ Prefix }) => ({ key: decodeKey(Prefix ?? ''), object: undefined })),
   ]
-  const names = met
+  const names = listed
     .map(({ key, object }) => ({ name: key?.slice(folderKey.length), object }))
     .filter(({ name }) => name !== '' && !(after !== undefined && name !== undefined && compare(name, after) <= 0))
     .sort((a, b) => compare(a.name ?? '', b.name ?? ''))
   const page = names.slice(0, limit)
   const files = new Set<string>()
-  const found: Found = { entries: [], invalid: [], hidden: [], isMissing: after === undefined && met.length === 0 }
+  const found: FolderPage = {
+    entries: [],
+    invalid: [],
+    hidden: [],
+    isMissing: after === undefined && listed.length === 0,
+  }
   for (const { name, object } of page) {
     const leaf = object ? name : name?.slice(0, -1)
     if (leaf === undefined || !isName(leaf)) found.invalid.push(name)
@@ -68,12 +76,12 @@ export async function listPage(bucket: Bucket, { folderKey, cursor: after, limit
     } else if (await isFile(leaf)) found.hidden.push(leaf)
     else found.entries.push(folderEntry(leaf, bucket.fileId(`${folderKey}${leaf}/`)))
   }
-  // A name that is not UTF-8 is no cursor; such sort first here, so that a good one is the last.
+  // A name that is not UTF-8 cannot be a cursor. Such names sort first here, so the last name of the page is valid.
   const end = page.at(-1)?.name
-  if (end !== undefined && (answer.IsTruncated || names.length > limit)) found.cursor = end
+  if (end !== undefined && (response.IsTruncated || names.length > limit)) found.cursor = end
   return found
 
-  /** Only where an earlier page ended between the two does it take a request. */
+  /** Returns true if a file has this name. Needs a request only where an earlier page ended between the file and the folder. */
   async function isFile(leaf: string): Promise<boolean> {
     if (files.has(leaf)) return true
     const mayBeBefore = after?.startsWith(leaf) && compare(after, `${leaf}/`) < 0
@@ -81,7 +89,7 @@ export async function listPage(bucket: Bucket, { folderKey, cursor: after, limit
   }
 }
 
-/** By bytes of UTF-8, as servers sort; JavaScript's own order is that of UTF-16. */
+/** Compares by the bytes of UTF-8, as servers do. JavaScript compares by UTF-16. */
 export function compare(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

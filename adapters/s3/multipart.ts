@@ -7,9 +7,9 @@ import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
 import { etagOf } from './entry.ts'
 import { withGrace } from './grace.ts'
 import { type PartMemory, takeMemory, waitForMemory } from './part-memory.ts'
-import { type Cut, type Flow, maxParts } from './parts.ts'
+import { type BodyReader, maxParts, type PartPlan } from './parts.ts'
 import type { Conditions } from './probe.ts'
-import { publish, storedEntry, type Target } from './publish.ts'
+import { type Destination, publish, storedEntry } from './publish.ts'
 
 export interface Upload {
   Bucket: string
@@ -17,13 +17,13 @@ export interface Upload {
   UploadId: string
 }
 
-export interface Sent {
+export interface SentParts {
   parts: CompletedPart[]
   bytes: number
 }
 
-/** Frees the parts; an unknown upload resolves. */
-export async function giveUp(bucket: Bucket, upload: Upload): Promise<void> {
+/** Frees the parts of an upload. Resolves for an unknown upload. */
+export async function abortUpload(bucket: Bucket, upload: Upload): Promise<void> {
   await bucket
     .call(undefined, s3 => s3.abortMultipartUpload(upload))
     .catch(error => {
@@ -31,87 +31,87 @@ export async function giveUp(bucket: Bucket, upload: Upload): Promise<void> {
     })
 }
 
-/** The same for an upload of which nobody else knows: a server that is busy, or away, is asked again for a while. */
-export async function giveUpUnknown(bucket: Bucket, upload: Upload): Promise<void> {
-  for (const pause of bucket.limits.givingUpPauses) {
+/** Aborts an upload that the host has no record of, so that nobody else can free it. Retries when the server is busy or down. */
+export async function abortUnrecorded(bucket: Bucket, upload: Upload): Promise<void> {
+  for (const pause of bucket.limits.abortRetryDelays) {
     try {
-      return await giveUp(bucket, upload)
+      return await abortUpload(bucket, upload)
     } catch {
       await sleep(pause, undefined, { ref: false })
     }
   }
-  await giveUp(bucket, upload)
+  await abortUpload(bucket, upload)
 }
 
-/** @throws ALREADY_EXISTS */
+/** Makes the uploaded parts visible as one file. @throws ALREADY_EXISTS; UNAVAILABLE where the stored file is incomplete */
 export async function complete(
   bucket: Bucket,
   conditions: Conditions,
   upload: Upload,
-  target: Target,
-  { parts, bytes }: Sent,
+  destination: Destination,
+  { parts, bytes }: SentParts,
 ): Promise<Entry> {
   const expected = etagOfParts(parts)
   const finish = async (condition: object) => {
     const request = { ...upload, ...condition, MultipartUpload: { Parts: parts } }
     try {
-      const answer = await bucket.step(undefined, s3 => s3.completeMultipartUpload(request))
-      return etagOf(answer.ETag)
+      const response = await bucket.slowCall(undefined, s3 => s3.completeMultipartUpload(request))
+      return etagOf(response.ETag)
     } catch (error) {
-      // The answer to a first attempt may have been lost.
+      // An earlier attempt may have succeeded although its response was lost.
       const head =
         isPrecondition(error) && !wasRepeated(error) ? undefined : await bucket.head(upload.Key).catch(() => {})
       if (!head || etagOf(head.ETag) !== expected) throw error
       return expected
     }
   }
-  const etag = await publish(bucket, conditions, target, 'complete', finish)
-  return await storedEntry(bucket, target, bytes, [etag, expected].filter(Boolean))
+  const etag = await publish(bucket, conditions, destination, 'complete', finish)
+  return await storedEntry(bucket, destination, bytes, [etag, expected].filter(Boolean))
 }
 
-export interface Sending {
-  cut: Cut
-  /** Bytes of the body; where they are not known, its parts have to be gathered. */
+export interface SendOptions {
+  partPlan: PartPlan
+  /** Bytes of the body. Where it is undefined, each part is buffered first, because S3 needs its length. */
   size: number | undefined
   signal: AbortSignal
-  /** Number of the first part. */
+  /** The number of the first part. Default: 1. */
   first?: number
-  /** The beginning of the body, where it has been gathered: its memory, and how much of that is filled. */
-  begun?: { memory: PartMemory; bytes: number } | undefined
+  /** The first part, if the caller has already buffered it: its memory and the number of bytes in it. */
+  buffered?: { memory: PartMemory; bytes: number } | undefined
 }
 
 /**
- * Sends gathered parts side by side; one for which there is no memory goes by itself, as it comes, and cannot be sent again
- * when its connection drops. Settles only when none is under way any more.
+ * Sends buffered parts concurrently. A part without memory is streamed alone and cannot be sent again when its connection
+ * drops. Settles only when no part is being sent any more.
  */
 export async function sendBody(
   bucket: Bucket,
   upload: Upload,
   body: Readable,
-  flow: Flow,
-  { cut: { partBytes, atOnce }, size, signal, first = 1, begun }: Sending,
-): Promise<Sent> {
-  const sent: Sent = { parts: [], bytes: 0 }
+  reader: BodyReader,
+  { partPlan: { partBytes, atOnce }, size, signal, first = 1, buffered }: SendOptions,
+): Promise<SentParts> {
+  const sent: SentParts = { parts: [], bytes: 0 }
   const failing = new AbortController()
-  const ending = AbortSignal.any([signal, failing.signal])
+  const ended = AbortSignal.any([signal, failing.signal])
   const underWay = new Set<Promise<void>>()
   const put = async (PartNumber: number, Body: Buffer | Readable, length: number) => {
     const part = { ...upload, PartNumber, Body, ContentLength: length }
-    const { ETag } = await withGrace(ending, bucket.limits.graceTime, cut =>
+    const { ETag } = await withGrace(ended, bucket.limits.graceTime, lateSignal =>
       Buffer.isBuffer(Body)
-        ? bucket.call(cut, (s3, options) => s3.uploadPart(part, options))
-        : bucket.flow(untilError(Body, cut), (s3, options) => s3.uploadPart(part, options)),
+        ? bucket.call(lateSignal, (s3, options) => s3.uploadPart(part, options))
+        : bucket.sendUnbuffered(withErrorsOf(Body, lateSignal), (s3, options) => s3.uploadPart(part, options)),
     )
     sent.parts.push({ PartNumber, ETag })
     sent.bytes += length
   }
-  const putGathered = async (number: number, { bytes, release }: PartMemory, length: number) => {
+  const putBuffered = async (number: number, { bytes, release }: PartMemory, length: number) => {
     let reusable = false
     try {
       await put(number, bytes.subarray(0, length), length)
       reusable = true
     } catch (error) {
-      // Only the first failure counts; it ends the other parts, and a body that may never come to its end.
+      // The first failure cancels the other parts, and the body, which might never end.
       failing.abort(error)
       body.destroy()
     } finally {
@@ -119,47 +119,47 @@ export async function sendBody(
     }
   }
   const memoryFor = async (length: number): Promise<PartMemory | undefined> => {
-    if (size === undefined) return await waitForMemory(length, ending, bucket.limits.memoryTime)
+    if (size === undefined) return await waitForMemory(length, ended, bucket.limits.memoryTime)
     if (atOnce === 0) return undefined
     let memory = takeMemory(length)
-    // What this write has itself is soon free again.
+    // The parts that this write is sending soon free their memory.
     while (!memory && underWay.size > 0) {
       await Promise.race(underWay)
       memory = takeMemory(length)
     }
     return memory
   }
-  const sendGathered = (number: number, memory: PartMemory, bytes: number) => {
-    const sending: Promise<void> = putGathered(number, memory, bytes).then(() => void underWay.delete(sending))
+  const sendBuffered = (number: number, memory: PartMemory, bytes: number) => {
+    const sending: Promise<void> = putBuffered(number, memory, bytes).then(() => void underWay.delete(sending))
     underWay.add(sending)
   }
   let number = first
-  let taken = 0
-  if (begun) {
-    sendGathered(number++, begun.memory, begun.bytes)
-    taken = begun.bytes
+  let consumed = 0
+  if (buffered) {
+    sendBuffered(number++, buffered.memory, buffered.bytes)
+    consumed = buffered.bytes
   }
   try {
-    while (taken !== size) {
+    while (consumed !== size) {
       if (underWay.size >= Math.max(1, atOnce)) await Promise.race(underWay)
-      ending.throwIfAborted()
-      const length = size === undefined ? partBytes : Math.min(partBytes, size - taken)
+      ended.throwIfAborted()
+      const length = size === undefined ? partBytes : Math.min(partBytes, size - consumed)
       const memory = await memoryFor(length)
       let bytes = length
       if (memory) {
-        bytes = await filled(flow, memory)
-        if (bytes > 0) refuseTooMany(number, memory)
-        if (bytes > 0) sendGathered(number, memory, bytes)
+        bytes = await fillMemory(reader, memory)
+        if (bytes > 0) refuseTooManyParts(number, memory)
+        if (bytes > 0) sendBuffered(number, memory, bytes)
         else memory.release({ reusable: true })
       } else {
-        refuseTooMany(number)
-        await put(number, flow.take(length), length)
+        refuseTooManyParts(number)
+        await put(number, reader.take(length), length)
       }
       number += 1
-      taken += bytes
+      consumed += bytes
       if (bytes < length) break
     }
-    if (taken === size) await flow.expectEnd()
+    if (consumed === size) await reader.expectEnd()
   } catch (error) {
     failing.abort(error)
   }
@@ -170,32 +170,32 @@ export async function sendBody(
   return sent
 }
 
-/** Bytes. */
-export async function filled(flow: Flow, { bytes, release }: PartMemory): Promise<number> {
+/** Fills the memory from the body and returns the number of bytes. Releases the memory when the body fails. */
+export async function fillMemory(reader: BodyReader, { bytes, release }: PartMemory): Promise<number> {
   try {
-    return await flow.fill(bytes)
+    return await reader.fill(bytes)
   } catch (error) {
     release({ reusable: true })
     throw error
   }
 }
 
-/** The SDK would wait for a piece that failed for ever; of a part that is cut short the server keeps nothing. */
-function untilError(piece: Readable, signal: AbortSignal): AbortSignal {
+/** Returns a signal that also aborts when `piece` fails, because the SDK would wait for ever. The server drops a part cut short. */
+function withErrorsOf(piece: Readable, signal: AbortSignal): AbortSignal {
   const failing = new AbortController()
   piece.once('error', error => failing.abort(error))
   return AbortSignal.any([signal, failing.signal])
 }
 
 /** @throws QUOTA_EXCEEDED */
-function refuseTooMany(partNumber: number, memory?: PartMemory): void {
+function refuseTooManyParts(partNumber: number, memory?: PartMemory): void {
   if (partNumber > maxParts) {
     memory?.release({ reusable: true })
     throw new StorageError('QUOTA_EXCEEDED', 'The file is too large to be sent without its size: announce it first.')
   }
 }
 
-/** As S3 makes it, unless it encrypts with a key of one's own: the MD5 of the MD5s, and how many. */
+/** Computes the etag as S3 does, except with customer keys: the MD5 of the parts' MD5s and the number of parts. */
 function etagOfParts(parts: readonly CompletedPart[]): string {
   const hash = createHash('md5')
   for (const { ETag } of parts) hash.update(Buffer.from(etagOf(ETag) ?? '', 'hex'))

@@ -1,19 +1,19 @@
 import { StorageError } from '../contract.ts'
 
 /**
- * Memory that parts are gathered in. All writes of this process share it, however many they are and however long a slow
- * one holds what it has: whoever knows its size and gets none sends that part as it comes.
+ * The memory that buffers parts before they are sent. All writes of this process share it. A write of known size that gets
+ * no memory streams its part unbuffered instead.
  */
 
 const mib = 1024 * 1024
-/** Bytes in use at once. */
+/** The maximum number of bytes in use. */
 const budget = 48 * mib
-/** Of these only for writes that cannot do without, as S3 has to know the size of a part before it begins. */
+/** The bytes of the budget that only writes of unknown size get. They must buffer, as S3 needs the length of each part first. */
 const reserve = 16 * mib
 
 export interface PartMemory {
   readonly bytes: Buffer
-  /** `reusable`: nothing reads from it or writes into it any more. */
+  /** Pass `reusable: true` if nothing reads from the buffer or writes to it any more. */
   release(options: { reusable: boolean }): void
 }
 
@@ -22,21 +22,22 @@ interface Waiting {
   resolve(memory: PartMemory): void
 }
 
-/** With `bytes` not in use. */
+/** Buffers that are free for reuse. */
 let idle: Buffer[] = []
 let used = 0
 const waiting: Waiting[] = []
 
-/** Undefined where there is none to be had now. */
+/** Returns memory, or undefined if none is free. */
 export function takeMemory(length: number): PartMemory | undefined {
   const isFull = waiting.length > 0 || used + length > budget - reserve
   return isFull && length > 0 ? undefined : lend(length)
 }
 
 /**
- * First come, first served. Who holds some while it waits for more must be about to release it without that.
- * @param time milliseconds; slow ones may hold all of it for as long as they like
- * @throws UNAVAILABLE
+ * Waits for memory, first come, first served. A caller that has memory may wait for more only if it releases its own
+ * regardless of the wait.
+ * @param time the maximum wait in milliseconds, since slow uploads may keep all memory in use for any time
+ * @throws UNAVAILABLE after that time
  */
 export async function waitForMemory(length: number, signal: AbortSignal, time: number): Promise<PartMemory> {
   signal.throwIfAborted()
@@ -44,17 +45,17 @@ export async function waitForMemory(length: number, signal: AbortSignal, time: n
   const { promise, resolve, reject } = Promise.withResolvers<PartMemory>()
   const entry: Waiting = { length, resolve }
   const leave = (reason: unknown) => {
-    const place = waiting.indexOf(entry)
-    // Served already: whoever gets it releases it.
-    if (place === -1) return
-    waiting.splice(place, 1)
+    const index = waiting.indexOf(entry)
+    // The caller already has its memory and releases it.
+    if (index === -1) return
+    waiting.splice(index, 1)
     reject(reason)
     serve()
   }
   const onAbort = () => leave(signal.reason)
   waiting.push(entry)
   signal.addEventListener('abort', onAbort, { once: true })
-  const timer = setTimeout(() => leave(crowded()), time)
+  const timer = setTimeout(() => leave(noMemory()), time)
   try {
     return await promise
   } finally {
@@ -63,9 +64,8 @@ export async function waitForMemory(length: number, signal: AbortSignal, time: n
   }
 }
 
-function crowded(): StorageError {
-  const message =
-    'Too many slow uploads that do not tell their size are under way: announce it (Content-Length), or try again later.'
+function noMemory(): StorageError {
+  const message = 'Too many uploads of unknown size are running: send the size (Content-Length), or try again later.'
   return new StorageError('UNAVAILABLE', message, { retryAfterMs: 30_000 })
 }
 
@@ -87,7 +87,7 @@ function lend(length: number): PartMemory {
     bytes,
     release({ reusable }) {
       used -= length
-      // Short ones are of all lengths and soon made.
+      // Short buffers have many different lengths and are cheap to allocate.
       if (reusable && length >= mib) idle.push(bytes)
       serve()
     },

@@ -9,25 +9,25 @@ export const maxParts = 10_000
 /** Bytes: 5 TiB. */
 export const maxFileSize = 5 * 1024 ** 4
 
-/** How a body is cut. All parts but the last have one length: some servers (R2) take no others. */
-export interface Cut {
+/** How a body is split into parts. All parts but the last have the same length, because some servers (R2) require it. */
+export interface PartPlan {
   partBytes: number
-  /** Parts under way while the next one is gathered; 0 where parts are too long to be held, and flow through unbuffered. */
+  /** The number of parts being sent while the next one is buffered; 0 where parts are too long to buffer. */
   atOnce: number
 }
 
-/** Unknown sizes get parts for 156 GiB. */
-export function cutFor(size: number | undefined, limits: Limits): Cut {
+/** Plans parts for a file of `size` bytes; for an unknown size, parts that suffice for 156 GiB. */
+export function planParts(size: number | undefined, limits: Limits): PartPlan {
   const needed = size === undefined ? 2 * limits.partBytes : Math.ceil(size / maxParts / mib) * mib
-  return cutOf(Math.max(limits.partBytes, needed), limits)
+  return planFor(Math.max(limits.partBytes, needed), limits)
 }
 
-export function cutOf(partBytes: number, { memoryBytes }: Limits): Cut {
+export function planFor(partBytes: number, { memoryBytes }: Limits): PartPlan {
   return { partBytes, atOnce: Math.max(0, Math.floor(memoryBytes / partBytes) - 1) }
 }
 
-/** Reads a body piece by piece, each gathered or as it comes; one to its end before the next. */
-export class Flow {
+/** Reads a body part by part, buffered (`fill`) or streamed (`take`). Read each part to its end before the next. */
+export class BodyReader {
   readonly #body: AsyncIterator<unknown>
   #rest: Buffer = Buffer.alloc(0)
 
@@ -35,25 +35,25 @@ export class Flow {
     this.#body = body[Symbol.asyncIterator]()
   }
 
-  /** Puts the next bytes into `target`; resolves with how many, which are fewer only at the end of the body. */
-  async fill(target: Buffer): Promise<number> {
+  /** Fills the buffer with the next bytes and returns their number, which is lower only at the end of the body. */
+  async fill(buffer: Buffer): Promise<number> {
     let filled = 0
-    while (filled < target.length) {
+    while (filled < buffer.length) {
       const chunk = this.#rest.length > 0 ? this.#rest : await this.#next()
       if (chunk.length === 0) break
-      const copied = chunk.copy(target, filled)
+      const copied = chunk.copy(buffer, filled)
       this.#rest = chunk.subarray(copied)
       filled += copied
     }
     return filled
   }
 
-  /** The next `length` bytes, none of which is held. Fails where the body ends before. */
+  /** Returns a stream of the next `length` bytes, without buffering. It fails if the body ends early. */
   take(length: number): Readable {
     return Readable.from(this.#pieces(length), { objectMode: false })
   }
 
-  /** @throws UNAVAILABLE where the body is longer than it was said to be */
+  /** @throws UNAVAILABLE where the body has more bytes than its stated size */
   async expectEnd(): Promise<void> {
     if (this.#rest.length > 0 || (await this.#next()).length > 0) throw wrongSize()
   }
@@ -70,7 +70,7 @@ export class Flow {
     }
   }
 
-  /** Empty at the end. */
+  /** Returns the next chunk; an empty buffer at the end. */
   async #next(): Promise<Buffer> {
     for (;;) {
       const { done, value } = await this.#body.next()
@@ -86,5 +86,5 @@ function toBuffer(chunk: unknown): Buffer {
 }
 
 function wrongSize(): StorageError {
-  return new StorageError('UNAVAILABLE', 'The file has not the size that was announced: send it again.')
+  return new StorageError('UNAVAILABLE', 'The file does not have the announced size: send it again.')
 }

@@ -3,45 +3,48 @@ import type { Bucket } from './bucket.ts'
 import { configFault, statusOf } from './errors.ts'
 import { copySource, probePrefix } from './keys.ts'
 
-/** Requests that can make a file visible. */
+/** The requests that can make a file visible: PutObject, CompleteMultipartUpload and CopyObject. */
 export type Step = 'put' | 'complete' | 'copy'
 
-/** Which of them honour `If-None-Match: *`, and so never replace a file. Ceph 16 ignores it in all but PutObject. */
+/** True for each step that honours `If-None-Match: *` and so never replaces a file. Ceph 16 ignores it except in PutObject. */
 export type Conditions = Readonly<Record<Step, boolean>>
 
 export const allConditions: Conditions = { put: true, complete: true, copy: true }
 export const noConditions: Conditions = { put: false, complete: false, copy: false }
 
 /** Milliseconds. */
-const patience = 5_000
+const probeTimeout = 5_000
 
-/** By bucket; the answer stays the same while the server process runs. */
+/** Results by endpoint and bucket, kept while the process runs. */
 const known = new Map<string, Conditions>()
 
-/** Undefined where it could not be found out. @throws INVALID_CONFIG: no such bucket, or in another region */
+/**
+ * Tests which steps honour `If-None-Match`. Returns undefined during an outage.
+ * @throws INVALID_CONFIG where the bucket is missing or in another region
+ */
 export async function probe(bucket: Bucket): Promise<Conditions | undefined> {
-  const signal = AbortSignal.timeout(patience)
+  const signal = AbortSignal.timeout(probeTimeout)
   try {
     await bucket.raw.headBucket({ Bucket: bucket.name }, { abortSignal: signal })
   } catch (error) {
     const fault = configFault(error, bucket.where)
     if (fault) throw fault
-    // Whatever else it is may pass, and is told to whoever uses the provider.
+    // Any other failure may be temporary, and the next call on the provider reports it.
     if (statusOf(error) === undefined) return undefined
   }
   if (bucket.settings.isAmazon) return allConditions
-  const place = `${bucket.settings.endpoint} ${bucket.name}`
-  const conditions = known.get(place) ?? (await probeConditions(bucket, signal).catch(() => undefined))
-  if (conditions) known.set(place, conditions)
+  const bucketKey = `${bucket.settings.endpoint} ${bucket.name}`
+  const conditions = known.get(bucketKey) ?? (await probeConditions(bucket, signal).catch(() => undefined))
+  if (conditions) known.set(bucketKey, conditions)
   return conditions
 }
 
-/** It looks like the marker of a folder that no listing shows: see `isProbe`. */
+/** Returns the key of a new test object. Listings leave it out: see `isProbe`. */
 export function probeKey(bucket: Bucket): string {
   return `${bucket.settings.base}${probePrefix}${randomUUID()}/`
 }
 
-/** @param versions those that were written; undefined in a bucket without versions */
+/** @param versions the ids of the versions that the test wrote; undefined in a bucket without versions */
 export async function removeProbe(
   bucket: Bucket,
   Key: string,
@@ -53,15 +56,15 @@ export async function removeProbe(
   }
 }
 
-/** Removes what a killed server has left. */
+/** Removes test objects and uploads that a killed server left. */
 async function removeOldProbes(bucket: Bucket, signal: AbortSignal): Promise<void> {
   const options = { abortSignal: signal }
-  const wanted = { Bucket: bucket.name, Prefix: bucket.settings.base + probePrefix }
+  const selection = { Bucket: bucket.name, Prefix: bucket.settings.base + probePrefix }
   const isOld = (date: Date | undefined) =>
-    date !== undefined && bucket.clock() - date.getTime() > bucket.limits.probeAge
+    date !== undefined && bucket.clock() - date.getTime() > bucket.limits.staleProbeAge
   const [{ Contents = [] }, { Uploads = [] }] = await Promise.all([
-    bucket.raw.listObjectsV2(wanted, options),
-    bucket.raw.listMultipartUploads(wanted, options),
+    bucket.raw.listObjectsV2(selection, options),
+    bucket.raw.listMultipartUploads(selection, options),
   ])
   for (const { Key, LastModified } of Contents) {
     if (isOld(LastModified)) await bucket.raw.deleteObject({ Bucket: bucket.name, Key }, options)
@@ -71,20 +74,20 @@ async function removeOldProbes(bucket: Bucket, signal: AbortSignal): Promise<voi
   }
 }
 
-/** Creates an object, then tries to replace it in each way. */
+/** Creates a test object, then tries to replace it with each step. */
 async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Conditions> {
   const object = { Bucket: bucket.name, Key: probeKey(bucket) }
-  const unlessThere = { IfNoneMatch: '*' }
+  const ifAbsent = { IfNoneMatch: '*' }
   const options = { abortSignal: signal }
   const { raw } = bucket
   const versions = new Set<string | undefined>()
   const put = async () => {
-    const { VersionId } = await raw.putObject({ ...object, Body: Buffer.alloc(0), ...unlessThere }, options)
+    const { VersionId } = await raw.putObject({ ...object, Body: Buffer.alloc(0), ...ifAbsent }, options)
     versions.add(VersionId)
   }
   const copy = async () => {
     const source = { CopySource: copySource(object.Bucket, object.Key), MetadataDirective: 'REPLACE' as const }
-    const { VersionId } = await raw.copyObject({ ...object, ...source, ...unlessThere }, options)
+    const { VersionId } = await raw.copyObject({ ...object, ...source, ...ifAbsent }, options)
     versions.add(VersionId)
   }
   const complete = async () => {
@@ -94,7 +97,7 @@ async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Con
       const part = { PartNumber: 1, Body: Buffer.alloc(1) }
       const { ETag } = await raw.uploadPart({ ...upload, ...part }, options)
       const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
-      const request = { ...upload, MultipartUpload, ...unlessThere }
+      const request = { ...upload, MultipartUpload, ...ifAbsent }
       const { VersionId } = await raw.completeMultipartUpload(request, options)
       versions.add(VersionId)
     } catch (error) {
@@ -102,14 +105,14 @@ async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Con
       throw error
     }
   }
-  // Credentials that may not list uploads leave them.
+  // The credentials may not allow listing uploads. Cleaning up is optional.
   await removeOldProbes(bucket, signal).catch(() => {})
   try {
     await put()
     if (!(await isHonoured(put))) return noConditions
     return { put: true, complete: await isHonoured(complete), copy: await isHonoured(copy) }
   } catch (error) {
-    // Not Implemented: OpenStack Swift.
+    // 501 Not Implemented, for example from OpenStack Swift.
     if (statusOf(error) === 501) return noConditions
     throw error
   } finally {
@@ -117,7 +120,7 @@ async function probeConditions(bucket: Bucket, signal: AbortSignal): Promise<Con
   }
 }
 
-/** Whether a request that would replace an object is refused for that. @throws where the server gives no decision */
+/** Returns true if the server refuses to replace the object (412). @throws where the server fails and decides nothing */
 async function isHonoured(request: () => Promise<void>): Promise<boolean> {
   try {
     await request()
@@ -130,4 +133,4 @@ async function isHonoured(request: () => Promise<void>): Promise<boolean> {
   }
 }
 
-const cleaning = () => ({ abortSignal: AbortSignal.timeout(patience) })
+const cleaning = () => ({ abortSignal: AbortSignal.timeout(probeTimeout) })

@@ -19,7 +19,7 @@ import { Bucket, defaultLimits, isPrecondition, type Limits } from './bucket.ts'
 import type { S3Settings } from './config.ts'
 import { copyObject } from './copy.ts'
 import { fileEntry } from './entry.ts'
-import { Folders, taken } from './folders.ts'
+import { alreadyExists, Folders } from './folders.ts'
 import { Keys } from './keys.ts'
 import { linkToRead, linkToWrite } from './links.ts'
 import { listPage } from './list.ts'
@@ -62,7 +62,7 @@ export class S3Provider implements StorageProvider {
     this.#conditions = conditions
     this.#keys = new Keys(bucket.settings.base)
     this.#folders = new Folders(bucket, this.#keys)
-    this.resumable = resumableWrites(bucket, this.#keys, this.#folders, () => this.#probed())
+    this.resumable = resumableWrites(bucket, this.#keys, this.#folders, () => this.#testedConditions())
   }
 
   async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
@@ -81,11 +81,11 @@ export class S3Provider implements StorageProvider {
     }
     if (invalid.length > 0) {
       const details = { path, count: invalid.length, example: invalid[0] }
-      this.#host.warn('Keys that no path can hold were left out of a listing', details)
+      this.#host.warn('A listing left out keys that are not valid paths', details)
     }
     if (hidden.length > 0) {
       const details = { path, count: hidden.length, example: hidden[0] }
-      this.#host.warn('Folders beside which a file has the same name were left out of a listing', details)
+      this.#host.warn('A listing left out folders that have the same name as a file', details)
     }
     return page
   }
@@ -102,18 +102,18 @@ export class S3Provider implements StorageProvider {
         ...(part && { Range: rangeHeader(part) }),
         ...(typeof etag === 'string' && { IfMatch: `"${etag}"` }),
       }
-      const answer = await this.#bucket.stream(callSignal, (s3, options) =>
+      const response = await this.#bucket.stream(callSignal, (s3, options) =>
         s3.getObject({ ...object, ...condition }, options),
       )
-      const stream = answer.Body as Readable
-      const { ContentLength: length, ContentRange = '' } = answer
+      const stream = response.Body as Readable
+      const { ContentLength: length, ContentRange = '' } = response
       const [, first, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(ContentRange) ?? []
       const size = part ? total : length
       if (length === undefined || size === undefined || (part && Number(first) !== part.offset)) {
         stream.destroy()
-        throw new StorageError('UNAVAILABLE', 'The back end does not tell which part of the file it sends.')
+        throw new StorageError('UNAVAILABLE', 'The back end does not say which part of the file it sends.')
       }
-      return { stream, length, entry: fileEntry(nameOf(path), this.#bucket.fileId(object.Key), Number(size), answer) }
+      return { stream, length, entry: fileEntry(nameOf(path), this.#bucket.fileId(object.Key), Number(size), response) }
     }
     const { stream, length, entry } = await get(range, ifMatch, signal).catch(error => {
       if (error?.code === 'NOT_FOUND') return this.#folders.refuseNoFile(path, signal)
@@ -142,12 +142,15 @@ export class S3Provider implements StorageProvider {
     const { signal, size, mimeType, overwrite, unfinished } = options
     try {
       signal.throwIfAborted()
-      const target = { key: this.#keys.file(path), name: nameOf(path), overwrite, signal }
+      const destination = { key: this.#keys.file(path), name: nameOf(path), overwrite, signal }
       if (size !== undefined && size > maxFileSize) {
-        throw new StorageError('QUOTA_EXCEEDED', `S3 holds files of ${maxFileSize} bytes at most.`)
+        throw new StorageError('QUOTA_EXCEEDED', `S3 stores files of at most ${maxFileSize} bytes.`)
       }
-      const [conditions] = await Promise.all([this.#probed(), this.#folders.refuseFolder(path, overwrite, signal)])
-      const entry = await writeBody(this.#bucket, conditions, target, body, {
+      const [conditions] = await Promise.all([
+        this.#testedConditions(),
+        this.#folders.refuseFolder(path, overwrite, signal),
+      ])
+      const entry = await writeBody(this.#bucket, conditions, destination, body, {
         path,
         size,
         mimeType,
@@ -175,7 +178,7 @@ export class S3Provider implements StorageProvider {
 
   async deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
     const key = this.#keys.file(path)
-    // A file hides what lies below its name: who deletes it has not seen that.
+    // Keys below a file's name are hidden from clients, so deleting the file keeps them.
     if (await this.#bucket.head(key, signal)) await removeKey(this.#bucket, key, signal)
     else if (!(await removeAll(this.#bucket, this.#keys.folder(path), signal))) return
     await this.#keepParent(path)
@@ -183,7 +186,7 @@ export class S3Provider implements StorageProvider {
 
   async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
     signal.throwIfAborted()
-    await this.#folders.make(path, { exclusive, signal, conditions: await this.#probed() })
+    await this.#folders.make(path, { exclusive, signal, conditions: await this.#testedConditions() })
   }
 
   async copy(
@@ -191,19 +194,27 @@ export class S3Provider implements StorageProvider {
     to: StoragePath,
     { signal, overwrite, unfinished }: Call & Overwrite & { unfinished?: Unfinished },
   ): Promise<Entry> {
-    const [source, target] = [this.#keys.file(from), { key: this.#keys.file(to), name: nameOf(to), overwrite, signal }]
+    const [source, destination] = [
+      this.#keys.file(from),
+      { key: this.#keys.file(to), name: nameOf(to), overwrite, signal },
+    ]
     const head = await this.#bucket.head(source, signal)
     if (!head) return await this.#folders.refuseNoFile(from, signal)
     if (from === to) {
-      if (!overwrite) throw taken()
+      if (!overwrite) throw alreadyExists()
       return fileEntry(nameOf(from), this.#bucket.fileId(source), head.ContentLength ?? 0, head)
     }
-    const [conditions] = await Promise.all([this.#probed(), this.#folders.refuseFolder(to, overwrite, signal)])
+    const [conditions] = await Promise.all([
+      this.#testedConditions(),
+      this.#folders.refuseFolder(to, overwrite, signal),
+    ])
     const options = { path: to, signal, unfinished }
-    const entry = await copyObject(this.#bucket, conditions, { key: source, head }, target, options).catch(error => {
-      if (!isPrecondition(error)) throw error
-      throw new StorageError('UNAVAILABLE', 'The file changed while it was copied: try again.', { cause: error })
-    })
+    const entry = await copyObject(this.#bucket, conditions, { key: source, head }, destination, options).catch(
+      error => {
+        if (!isPrecondition(error)) throw error
+        throw new StorageError('UNAVAILABLE', 'The file changed while it was copied: try again.', { cause: error })
+      },
+    )
     this.#folders.noteFile(to)
     return entry
   }
@@ -227,15 +238,15 @@ export class S3Provider implements StorageProvider {
 
   async #keepParent(path: StoragePath): Promise<void> {
     try {
-      await this.#folders.keepParent(path, await this.#probed())
+      await this.#folders.keepParent(path, await this.#testedConditions())
     } catch (error) {
-      // What was asked for is done.
-      this.#host.warn('The folder of what was deleted may be gone with it', { path, error })
+      // The deletion itself succeeded.
+      this.#host.warn('The parent folder may have disappeared with its last entry', { path, error })
     }
   }
 
-  /** An outage while the provider was opened leaves it open; it is asked again before something is written. */
-  async #probed(): Promise<Conditions> {
+  /** Repeats the test if the back end was down when the provider was opened. */
+  async #testedConditions(): Promise<Conditions> {
     this.#conditions ??= await probe(this.#bucket)
     return this.#conditions ?? noConditions
   }

@@ -2,32 +2,33 @@ import { createHash } from 'node:crypto'
 import { type Entry, StorageError } from '../contract.ts'
 import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
 import { etagOf, fileEntry } from './entry.ts'
-import { taken } from './folders.ts'
+import { alreadyExists } from './folders.ts'
 import type { Conditions, Step } from './probe.ts'
 
-export interface Target {
+/** The object that a write, copy or upload creates or replaces. */
+export interface Destination {
   key: string
-  /** Leaf name. */
+  /** The last segment of the path. */
   name: string
   overwrite: boolean
-  /** Ends the wait for other writers of the key, and nothing after that. */
+  /** Cancels the wait for other writers of the key, but not the write itself. */
   signal: AbortSignal
 }
 
 type Condition = { IfNoneMatch?: '*' }
 
 /**
- * Runs the step that makes a file visible, without `overwrite` only where there is none.
+ * Runs the step that makes a file visible. Without `overwrite`, it never replaces a file.
  *
- * Where the server honours the condition of each such step, one request decides. Where it does not, all writers of a key
- * take turns. Nothing stands in for a file that is still to come, so a server that is killed leaves nothing to be seen.
+ * Where the server supports `If-None-Match` for every step, one request decides. Elsewhere writers of one key take turns. No
+ * placeholder object reserves the key, so a killed server leaves nothing that clients could see.
  *
  * @throws ALREADY_EXISTS
  */
 export async function publish<T>(
   bucket: Bucket,
   conditions: Conditions,
-  { key, overwrite, signal }: Target,
+  { key, overwrite, signal }: Destination,
   kind: Step,
   step: (condition: Condition) => Promise<T>,
 ): Promise<T> {
@@ -36,62 +37,68 @@ export async function publish<T>(
     try {
       return await step(isConditional ? { IfNoneMatch: '*' } : {})
     } catch (error) {
-      // The step may have had another condition, too.
-      throw isConditional && isPrecondition(error) && (await bucket.head(key)) ? taken(error) : error
+      // The step may have failed on a condition of its own, such as the version of a copy's source.
+      throw isConditional && isPrecondition(error) && (await bucket.head(key)) ? alreadyExists(error) : error
     }
   }
   if (conditions.put && conditions.complete && conditions.copy) return await run()
   return await bucket.exclusively(key, signal, async () => {
-    if (!overwrite && !isConditional && (await bucket.head(key))) throw taken()
+    if (!overwrite && !isConditional && (await bucket.head(key))) throw alreadyExists()
     return await run()
   })
 }
 
-/** @throws ALREADY_EXISTS */
+/** Stores a file in one request. @throws ALREADY_EXISTS; UNAVAILABLE where the stored file is incomplete */
 export async function putWhole(
   bucket: Bucket,
   conditions: Conditions,
-  target: Target,
+  destination: Destination,
   bytes: Buffer,
   mimeType: string | undefined,
 ): Promise<Entry> {
-  const object = { Bucket: bucket.name, Key: target.key, Body: bytes, ...(mimeType ? { ContentType: mimeType } : {}) }
-  const etag = await publish(bucket, conditions, target, 'put', async condition => {
+  const object = {
+    Bucket: bucket.name,
+    Key: destination.key,
+    Body: bytes,
+    ...(mimeType ? { ContentType: mimeType } : {}),
+  }
+  const etag = await publish(bucket, conditions, destination, 'put', async condition => {
     try {
-      const answer = await bucket.call(undefined, s3 => s3.putObject({ ...object, ...condition }))
-      return etagOf(answer.ETag)
+      const response = await bucket.call(undefined, s3 => s3.putObject({ ...object, ...condition }))
+      return etagOf(response.ETag)
     } catch (error) {
-      // The answer to a first attempt may have been lost, and then it is our own file that is in the way.
-      const head = isPrecondition(error) && wasRepeated(error) ? await bucket.head(target.key) : undefined
+      // An earlier attempt may have stored the file although its response was lost. The existing file is then our own.
+      const head = isPrecondition(error) && wasRepeated(error) ? await bucket.head(destination.key) : undefined
       const md5 = createHash('md5').update(bytes).digest('hex')
       if (!head || etagOf(head.ETag) !== md5) throw error
       return md5
     }
   })
-  return await storedEntry(bucket, target, bytes.length, [etag])
+  return await storedEntry(bucket, destination, bytes.length, [etag])
 }
 
 /**
- * The entry of what was just stored, held against what was sent. One HEAD: no answer to a write tells the time.
+ * Returns the entry of the file that was just stored, and compares its size with the bytes sent. It sends one HEAD, because
+ * the response to a write does not include the modification time.
  *
- * @param etags that it may have
- * @throws UNAVAILABLE where it is not whole; then it is removed
+ * @param etags the etags that the file may have; with any other etag, it is another writer's file
+ * @throws UNAVAILABLE where the stored file is incomplete; it is removed first
  */
 export async function storedEntry(
   bucket: Bucket,
-  { key, name }: Target,
+  { key, name }: Destination,
   size: number,
   etags: readonly (string | null)[],
 ): Promise<Entry> {
   const head = await bucket.head(key)
   const etag = head && etagOf(head.ETag)
   if (!head || !etags.includes(etag ?? null)) {
-    // Another write or a delete came after ours.
+    // Another writer has replaced or deleted the file since.
     return fileEntry(name, bucket.fileId(key), size, { ETag: etags.find(Boolean) ?? undefined })
   }
   if (head.ContentLength !== size) {
     await remove(bucket, key)
-    const message = `The back end kept ${head.ContentLength} of ${size} bytes, and the file was removed: try again.`
+    const message = `The back end stored ${head.ContentLength} of ${size} bytes, and the file was removed: try again.`
     throw new StorageError('UNAVAILABLE', message)
   }
   return fileEntry(name, bucket.fileId(key), size, head)

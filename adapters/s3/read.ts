@@ -4,27 +4,27 @@ import { StorageError } from '../contract.ts'
 import { unreachable, type Where } from './errors.ts'
 
 export interface Source {
-  /** The bytes from a position up to the end of what was asked for. */
+  /** Returns a new stream from `position` to the end of the requested range. */
   open(position: number, signal: AbortSignal): Promise<Readable>
   signal: AbortSignal
-  /** Milliseconds without a byte that was waited for. */
+  /** Milliseconds without a byte, while the reader waits, after which the connection counts as dropped. */
   idleTime: number
   where: Where
 }
 
-/** Without a byte in between. */
+/** The maximum number of connection failures in a row without a byte in between. */
 const maxAttempts = 4
-/** Milliseconds, doubled each time. */
+/** Milliseconds before the first retry; doubled each time. */
 const firstDelay = 100
 
-/** Bytes `start` up to `end`. Where a connection drops, it goes on from where it stood, over a new one. */
+/** The bytes from `start` to `end`, exclusive. When a connection drops, it continues at the same byte over a new one. */
 export class ObjectBody extends Readable {
   readonly #source: Source
   readonly #end: number
   readonly #closing = new AbortController()
   #position: number
   #stream: Readable | undefined
-  #wanted = false
+  #isWanted = false
   #attempts = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -39,28 +39,28 @@ export class ObjectBody extends Readable {
   }
 
   override _read(): void {
-    this.#wanted = true
+    this.#isWanted = true
     if (this.#position >= this.#end) this.#finish()
-    else this.#go()
+    else this.#resume()
   }
 
   #attach(stream: Readable): void {
     this.#stream = stream
     stream.pause()
-    // Not by "readable" and read(), which joins chunks and so copies them.
+    // `readable` and `read()` would join chunks and so copy them.
     stream.on('data', (chunk: Buffer) => this.#take(stream, chunk))
     stream.once('error', error => this.#dropped(stream, error))
     stream.once('close', () => this.#dropped(stream, Object.assign(new Error('closed early'), { code: 'ECONNRESET' })))
     stream.once('end', () => this.#dropped(stream, Object.assign(new Error('ended early'), { code: 'ECONNRESET' })))
-    if (this.#wanted) this.#go()
+    if (this.#isWanted) this.#resume()
   }
 
-  /** Time counts only while a byte is waited for. */
-  #go(): void {
+  /** The idle timer runs only while the reader waits for a byte. */
+  #resume(): void {
     const stream = this.#stream
     if (!stream) return
     this.#timer ??= setTimeout(() => {
-      stream.destroy(Object.assign(new Error('no byte came in time'), { code: 'ETIMEDOUT' }))
+      stream.destroy(Object.assign(new Error('no byte arrived in time'), { code: 'ETIMEDOUT' }))
     }, this.#source.idleTime)
     stream.resume()
   }
@@ -71,14 +71,14 @@ export class ObjectBody extends Readable {
     this.#attempts = 0
     this.#position += chunk.length
     if (this.#position > this.#end) {
-      this.destroy(new StorageError('UNAVAILABLE', 'The back end sent more than the file has: read it again.'))
+      this.destroy(new StorageError('UNAVAILABLE', 'The back end sent more bytes than the file has: read it again.'))
       return
     }
-    // Whoever reads may ask for more before `push` returns.
-    this.#wanted = false
-    if (this.push(chunk)) this.#wanted = true
+    // The reader may call `_read` before `push` returns.
+    this.#isWanted = false
+    if (this.push(chunk)) this.#isWanted = true
     if (this.#position === this.#end) this.#finish()
-    else if (!this.#wanted) {
+    else if (!this.#isWanted) {
       stream.pause()
       this.#clearTimer()
     }
@@ -86,7 +86,7 @@ export class ObjectBody extends Readable {
 
   #finish(): void {
     this.#clearTimer()
-    // Read to its end, so that the connection can serve others.
+    // Drain the response, so that its connection can be reused.
     this.#stream?.resume()
     this.#stream = undefined
     this.push(null)

@@ -3,18 +3,18 @@ import type { Bucket } from './bucket.ts'
 import { toStorageError } from './errors.ts'
 import { decodeKey } from './keys.ts'
 
-/** Keys in one DeleteObjects, and of one listing. */
+/** The maximum number of keys in one DeleteObjects and in one listing. */
 const batch = 1000
-/** Of keys that have to go one by one. */
+/** The number of concurrent deletions of keys that cannot be deleted in a batch. */
 const atOnce = 16
-/** XML 1.0 can hold none of these: https://www.w3.org/TR/xml/#charsets */
+/** Characters that XML 1.0 cannot contain: https://www.w3.org/TR/xml/#charsets */
 const noXml = /[^\t\n\u0020-\ufffd]/
 
 export async function removeKey(bucket: Bucket, Key: string, signal: AbortSignal): Promise<void> {
   await bucket.call(signal, (s3, options) => s3.deleteObject({ Bucket: bucket.name, Key }, options))
 }
 
-/** Every key that begins so, also such as no path can hold. False where there was none. */
+/** Removes every key with this prefix, including keys that are not valid paths. Returns false if there was none. */
 export async function removeAll(bucket: Bucket, Prefix: string, signal: AbortSignal): Promise<boolean> {
   let removed = false
   let ContinuationToken: string | undefined
@@ -40,10 +40,10 @@ async function removeKeys(bucket: Bucket, keys: readonly string[], signal: Abort
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
-/** The answer is a success even where no key was deleted: each failure stands in it. */
+/** Deletes several keys with one request. Its status is 200 even if no key was deleted; the body lists each failure. */
 async function removeBatch(bucket: Bucket, keys: readonly string[], signal: AbortSignal): Promise<void> {
   const Delete = { Objects: keys.map(Key => ({ Key })), Quiet: true }
-  // Many servers know no newer one for this request.
+  // Many other servers support no newer checksum for this request.
   const checksum = bucket.settings.isAmazon ? {} : { ChecksumAlgorithm: 'MD5' as const }
   const { Errors: errors = [] } = await bucket.call(signal, (s3, options) =>
     s3.deleteObjects({ Bucket: bucket.name, Delete, ...checksum }, options),

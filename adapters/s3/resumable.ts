@@ -5,11 +5,11 @@ import { begin, freeLost } from './begin.ts'
 import type { Bucket } from './bucket.ts'
 import type { Folders } from './folders.ts'
 import type { Keys } from './keys.ts'
-import { complete, giveUp, giveUpUnknown, type Sent, sendBody, type Upload } from './multipart.ts'
-import { cutFor, cutOf, Flow, maxParts } from './parts.ts'
+import { abortUnrecorded, abortUpload, complete, type SentParts, sendBody, type Upload } from './multipart.ts'
+import { BodyReader, maxParts, planFor, planParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
-import { parseHeld, parseState, type State } from './upload-state.ts'
+import { parseRecord, parseState, type State } from './upload-state.ts'
 
 export function resumableWrites(
   bucket: Bucket,
@@ -18,8 +18,8 @@ export function resumableWrites(
   conditionsOf: () => Promise<Conditions>,
 ): ResumableWrites {
   const uploadOf = ({ path, id }: State): Upload => ({ Bucket: bucket.name, Key: keys.file(path), UploadId: id })
-  /** What stands there with `body`. */
-  async function extended(
+  /** Sends the body as parts and returns the new state. */
+  async function appendParts(
     text: string,
     body: Readable,
     { signal, offset, size }: Call & { offset: number; size: number },
@@ -30,13 +30,13 @@ export function resumableWrites(
       signal.throwIfAborted()
       const state = parseState(text)
       if (offset !== state.offset) {
-        throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
+        throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
       }
-      // Repeated, it sends the same numbers again, and what it sent before is replaced.
-      const options = { first: state.next, cut: cutOf(state.part, bucket.limits), size, signal }
-      const sent = await sendBody(bucket, uploadOf(state), body, new Flow(body), options)
+      // A repeated call sends the same part numbers again and so replaces the parts of the call before.
+      const options = { first: state.next, partPlan: planFor(state.part, bucket.limits), size, signal }
+      const sent = await sendBody(bucket, uploadOf(state), body, new BodyReader(body), options)
       if (sent.bytes !== size) {
-        throw new StorageError('UNAVAILABLE', `${sent.bytes} bytes came where ${size} were announced: send them again.`)
+        throw new StorageError('UNAVAILABLE', `${sent.bytes} of ${size} bytes arrived: send them again.`)
       }
       return { ...state, next: state.next + sent.parts.length, offset: offset + size }
     } catch (error) {
@@ -57,21 +57,21 @@ export function resumableWrites(
       const headers = mimeType ? { ContentType: mimeType } : {}
       const { upload, since } = await begin(bucket, { path, key, headers }, unfinished)
       if (since === undefined) await unfinished?.ended()
-      const part = roundUp(cutFor(size, bucket.limits).partBytes, bucket.limits.partBytes)
+      const part = roundUp(planParts(size, bucket.limits).partBytes, bucket.limits.partBytes)
       const state: State = { path, id: upload.UploadId, part, next: 1, offset: 0, ...(mimeType && { type: mimeType }) }
       return JSON.stringify(state)
     },
 
     async append(text, body, options): Promise<string> {
-      return JSON.stringify(await extended(text, body, options))
+      return JSON.stringify(await appendParts(text, body, options))
     },
 
     async complete(text, body, { overwrite, ...options }): Promise<Entry> {
       const { signal } = options
-      const state = await extended(text, body, options)
+      const state = await appendParts(text, body, options)
       const { path, offset } = state
       const upload = uploadOf(state)
-      const target = { key: upload.Key, name: nameOf(path), overwrite, signal }
+      const destination = { key: upload.Key, name: nameOf(path), overwrite, signal }
       const [conditions, sent] = await Promise.all([
         conditionsOf(),
         partsOf(bucket, upload, state, signal),
@@ -79,31 +79,34 @@ export function resumableWrites(
       ])
       signal.throwIfAborted()
       if (offset === 0) {
-        const entry = await putWhole(bucket, conditions, target, Buffer.alloc(0), state.type)
-        // The file is there, whatever becomes of this.
-        await giveUp(bucket, upload).catch(() => void giveUpUnknown(bucket, upload).catch(() => {}))
+        const entry = await putWhole(bucket, conditions, destination, Buffer.alloc(0), state.type)
+        // The file is stored, so a failure to free the upload does not fail the call.
+        await abortUpload(bucket, upload).catch(() => void abortUnrecorded(bucket, upload).catch(() => {}))
         return entry
       }
       if (sent.bytes !== offset) {
         throw new StorageError('UNAVAILABLE', `The back end has ${sent.bytes} of ${offset} bytes: send the file again.`)
       }
-      return await complete(bucket, conditions, upload, target, sent)
+      return await complete(bucket, conditions, upload, destination, sent)
     },
 
     async abort(text, { signal }: Call): Promise<void> {
       signal.throwIfAborted()
-      const held = parseHeld(text)
-      if (!held) return
-      const Key = keys.file(held.path)
-      if (held.id) await giveUp(bucket, { Bucket: bucket.name, Key, UploadId: held.id })
-      if (held.since) await freeLost(bucket, Key, held.since)
+      const record = parseRecord(text)
+      if (!record) return
+      const Key = keys.file(record.path)
+      if (record.id) await abortUpload(bucket, { Bucket: bucket.name, Key, UploadId: record.id })
+      if (record.since) await freeLost(bucket, Key, record.since)
     },
   }
 }
 
-/** Without those of an append that was repeated with less. @throws NOT_FOUND for an upload that is gone */
-async function partsOf(bucket: Bucket, upload: Upload, { next }: State, signal: AbortSignal): Promise<Sent> {
-  const sent: Sent = { parts: [], bytes: 0 }
+/**
+ * Lists the parts of the upload that belong to the state. Later parts are from an append that was repeated with fewer bytes.
+ * @throws NOT_FOUND for a missing upload
+ */
+async function partsOf(bucket: Bucket, upload: Upload, { next }: State, signal: AbortSignal): Promise<SentParts> {
+  const sent: SentParts = { parts: [], bytes: 0 }
   let PartNumberMarker: string | undefined
   do {
     const marker = PartNumberMarker === undefined ? {} : { PartNumberMarker }

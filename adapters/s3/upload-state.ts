@@ -1,31 +1,35 @@
 import { StorageError, type StoragePath } from '../contract.ts'
 import type { Upload } from './multipart.ts'
 
-/** An upload as the host stores it. S3 itself lists the parts; here is only how many there are. */
+/** The state of an upload, which the host stores. S3 itself lists the parts; the state has only the next part number. */
 export interface State {
   path: StoragePath
   id: string
-  /** Bytes of a part. */
+  /** Bytes per part. */
   part: number
-  /** Number of the next part. */
+  /** The number of the next part. */
   next: number
   /** Bytes received so far. */
   offset: number
   type?: string
 }
 
-/** What a write holds, for `abort`. */
-export interface Held {
+/** What the host keeps about an unfinished write, so that `abort` can free it after a crash. */
+export interface UploadRecord {
   path: StoragePath
-  /** Undefined while the answer that names it is outstanding. */
+  /** Undefined until the response names the upload. */
   id?: string
-  /** Milliseconds since 1970 by the clock of S3: uploads of this key that were begun since may be ours, too. */
+  /** Milliseconds since 1970 by the clock of S3. Uploads of this key that began later may be ours, with a lost id. */
   since?: number
 }
 
-/** @param since where an answer was lost, and with it the id of another upload */
-export function heldState(path: StoragePath, upload: Upload | undefined, since?: number): string {
-  return JSON.stringify({ path, ...(upload && { id: upload.UploadId }), ...(since && { since }) } satisfies Held)
+/** @param since set where a lost response may have named another upload */
+export function formatRecord(path: StoragePath, upload: Upload | undefined, since?: number): string {
+  return JSON.stringify({
+    path,
+    ...(upload && { id: upload.UploadId }),
+    ...(since && { since }),
+  } satisfies UploadRecord)
 }
 
 /** @throws NOT_FOUND */
@@ -34,15 +38,15 @@ export function parseState(text: string): State {
   if (state && typeof state.path === 'string' && typeof state.id === 'string' && Number.isSafeInteger(state.offset)) {
     return state as State
   }
-  throw new StorageError('NOT_FOUND', 'The upload is not known: begin again.')
+  throw new StorageError('NOT_FOUND', 'There is no such upload: begin again.')
 }
 
-export function parseHeld(text: string): Held | undefined {
-  const held = parseJson(text)
-  return typeof held?.path === 'string' ? (held as Held) : undefined
+export function parseRecord(text: string): UploadRecord | undefined {
+  const record = parseJson(text)
+  return typeof record?.path === 'string' ? (record as UploadRecord) : undefined
 }
 
-function parseJson(text: string): Partial<State & Held> | undefined {
+function parseJson(text: string): Partial<State & UploadRecord> | undefined {
   try {
     return Object(JSON.parse(text))
   } catch {

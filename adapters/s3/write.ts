@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { Entry, StoragePath, Unfinished } from '../contract.ts'
-import { beginNoted, type NotedUpload } from './begin.ts'
+import { beginRecorded, type RecordedUpload } from './begin.ts'
 import type { Bucket } from './bucket.ts'
-import { taken } from './folders.ts'
-import { complete, filled, type Sending, sendBody } from './multipart.ts'
+import { alreadyExists } from './folders.ts'
+import { complete, fillMemory, type SendOptions, sendBody } from './multipart.ts'
 import { takeMemory, waitForMemory } from './part-memory.ts'
-import { cutFor, Flow } from './parts.ts'
+import { BodyReader, planParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
-import { putWhole, type Target } from './publish.ts'
+import { type Destination, putWhole } from './publish.ts'
 
 export interface WriteOptions {
   path: StoragePath
@@ -18,13 +18,13 @@ export interface WriteOptions {
 }
 
 /**
- * In one request where the body fits into a part, else in parts. An abort counts until the last byte has come; after that
- * the file gets its name or does not, and whoever asked is told which.
+ * Stores a body in one request if it fits into one part, otherwise in parts. An abort takes effect until the last byte has
+ * arrived. After that the write runs to its result, and the caller learns it.
  */
 export async function writeBody(
   bucket: Bucket,
   conditions: Conditions,
-  target: Target,
+  destination: Destination,
   body: Readable,
   { path, size, mimeType, unfinished, signal }: WriteOptions,
 ): Promise<Entry> {
@@ -32,41 +32,41 @@ export async function writeBody(
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     signal.throwIfAborted()
-    const cut = cutFor(size, bucket.limits)
-    const flow = new Flow(body)
-    const length = Math.min(cut.partBytes, size ?? cut.partBytes)
-    // It may fail before anything of it is read.
+    const partPlan = planParts(size, bucket.limits)
+    const reader = new BodyReader(body)
+    const length = Math.min(partPlan.partBytes, size ?? partPlan.partBytes)
+    // The body may fail before it is read.
     body.on('error', () => {})
     const memory =
       size === undefined
         ? await waitForMemory(length, signal, bucket.limits.memoryTime)
-        : cut.atOnce > 0 && takeMemory(length)
-    if (!memory) return await inParts()
-    const bytes = await filled(flow, memory)
-    if (bytes === cut.partBytes) return await inParts({ memory, bytes })
+        : partPlan.atOnce > 0 && takeMemory(length)
+    if (!memory) return await writeParts()
+    const bytes = await fillMemory(reader, memory)
+    if (bytes === partPlan.partBytes) return await writeParts({ memory, bytes })
     let reusable = false
     try {
       signal.throwIfAborted()
-      if (bytes === length) await flow.expectEnd()
-      const entry = await putWhole(bucket, conditions, target, memory.bytes.subarray(0, bytes), mimeType)
+      if (bytes === length) await reader.expectEnd()
+      const entry = await putWhole(bucket, conditions, destination, memory.bytes.subarray(0, bytes), mimeType)
       reusable = true
       return entry
     } finally {
       memory.release({ reusable })
     }
 
-    async function inParts(begun?: Sending['begun']): Promise<Entry> {
+    async function writeParts(buffered?: SendOptions['buffered']): Promise<Entry> {
       const { upload, ended, free } = await beginUpload().catch(error => {
-        begun?.memory.release({ reusable: true })
+        buffered?.memory.release({ reusable: true })
         throw error
       })
       let entry: Entry
       try {
-        const sent = await sendBody(bucket, upload, body, flow, { cut, size, signal, begun })
-        entry = await complete(bucket, conditions, upload, target, sent)
+        const sent = await sendBody(bucket, upload, body, reader, { partPlan, size, signal, buffered })
+        entry = await complete(bucket, conditions, upload, destination, sent)
       } catch (error) {
         body.destroy()
-        // Its failure must not hide the first one.
+        // `free` never rejects, so the caller gets the first error.
         await free()
         throw error
       }
@@ -74,11 +74,11 @@ export async function writeBody(
       return entry
     }
 
-    async function beginUpload(): Promise<NotedUpload> {
-      // Before a long body is read in vain.
-      if (!target.overwrite && (await bucket.head(target.key, signal))) throw taken()
+    async function beginUpload(): Promise<RecordedUpload> {
+      // Fail before reading a long body that cannot be stored.
+      if (!destination.overwrite && (await bucket.head(destination.key, signal))) throw alreadyExists()
       const headers = mimeType ? { ContentType: mimeType } : {}
-      return await beginNoted(bucket, { path, key: target.key, headers }, unfinished)
+      return await beginRecorded(bucket, { path, key: destination.key, headers }, unfinished)
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : error

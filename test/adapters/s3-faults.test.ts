@@ -161,7 +161,7 @@ t.test('what each refusal is told as', async t => {
       /120 minutes behind/,
     ],
     [403, xml('QuotaExceeded'), {}, 'QUOTA_EXCEEDED', /no room/],
-    [400, xml('KeyTooLongError'), {}, 'INVALID_PATH', /cannot hold such a name/],
+    [400, xml('KeyTooLongError'), {}, 'INVALID_PATH', /cannot store such a name/],
     [200, '<!doctype html><p>Welcome', { 'content-type': 'text/html' }, 'UNAVAILABLE', /is not S3/],
   ]
   await Promise.all(

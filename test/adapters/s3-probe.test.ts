@@ -34,5 +34,5 @@ t.test('a server that is killed meanwhile leaves nothing to be seen, and the nex
     return await left()
   }
   t.strictSame(await again({}, '127.0.0.1'), { objects: 1, uploads: 1 }, 'another may be at it just now')
-  t.strictSame(await again({ probeAge: -300_000 }, 'localhost'), { objects: 0, uploads: 0 })
+  t.strictSame(await again({ staleProbeAge: -300_000 }, 'localhost'), { objects: 0, uploads: 0 })
 })

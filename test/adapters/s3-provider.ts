@@ -24,7 +24,7 @@ export function openS3(
   const config = configFor(account, bucket, { prefix: `p ${randomUUID()}`, ...options.config })
   return openProvider(parseConfig(config), options.host ?? silentHost, {
     ...defaultLimits,
-    givingUpPauses: [100, 200],
+    abortRetryDelays: [100, 200],
     ...options.limits,
   })
 }

@@ -18,7 +18,7 @@ import {
 import type { StorageProvider, Unfinished } from '../../adapters/contract.ts'
 import { Bucket, defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
 import { parseConfig } from '../../adapters/s3/config.ts'
-import { cutFor, Flow, maxFileSize, maxParts } from '../../adapters/s3/parts.ts'
+import { BodyReader, maxFileSize, maxParts, planParts } from '../../adapters/s3/parts.ts'
 import { allConditions } from '../../adapters/s3/probe.ts'
 import { S3Provider } from '../../adapters/s3/provider.ts'
 import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
@@ -330,7 +330,7 @@ t.test('parts too long for memory flow through, and have to have the size that w
 t.test('every size up to the largest is cut into parts that suffice, in bounded memory', async t => {
   const sizes = [0, 1, 8 * mib, 100 * 1024 * mib, 200 * 1024 * mib, maxFileSize - 1, maxFileSize, undefined]
   for (const size of sizes) {
-    const { partBytes, atOnce } = cutFor(size, defaultLimits)
+    const { partBytes, atOnce } = planParts(size, defaultLimits)
     t.ok(partBytes * maxParts >= (size ?? 150 * 1024 * mib), `${size}: ${partBytes}`)
     t.ok(partBytes >= 5 * mib && partBytes <= 5 * 1024 * mib)
     t.ok(atOnce === 0 || (atOnce + 1) * partBytes <= defaultLimits.memoryBytes)
@@ -340,7 +340,7 @@ t.test('every size up to the largest is cut into parts that suffice, in bounded 
 t.test('a body is gathered to whole parts, whatever its pieces', async t => {
   const bytes = pattern(1000)
   for (const piece of [1, 7, 99, 100, 101, 250, 1000]) {
-    const flow = new Flow(bodyOf(bytes, piece))
+    const flow = new BodyReader(bodyOf(bytes, piece))
     const target = Buffer.alloc(100)
     const parts: Buffer[] = []
     const lengths: number[] = []
