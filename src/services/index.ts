@@ -10,6 +10,7 @@ import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
 import { createInvites } from './people/invites.ts'
 import { createMembers } from './people/members.ts'
+import { createRegistration } from './people/registration.ts'
 import { createWorkspaces } from './people/workspaces.ts'
 import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
@@ -45,7 +46,8 @@ export function createServices(options: {
     credentials,
     requestLimits: limits.requests,
     audit,
-    accounts: createAccounts({ db, tokens, limits: limits.signIns, audit, setupCode }),
+    accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
+    registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
     apiKeys: createApiKeys({ db, audit }),
     members: createMembers({ db, audit }),
     invites: createInvites({ db, audit }),

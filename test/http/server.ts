@@ -134,7 +134,10 @@ export async function serve(
   options.extend?.(app)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const email = `owner@example.org`
-  const { token } = await services.accounts.register({ email, password: 'correct horse battery staple' }, testOrigin)
+  const { token } = await services.registration.register(
+    { email, password: 'correct horse battery staple' },
+    testOrigin,
+  )
   const viewer = await services.credentials.authenticate(token, testOrigin)
   const connectProvider = async (type: string, config: object) =>
     (await services.providers.connect(viewer, { type, name: type, config })).id

@@ -1,4 +1,5 @@
-import type { OpenSession, SignedIn } from '../../services/people/accounts.ts'
+import type { OpenSession } from '../../services/people/accounts.ts'
+import type { SignedIn } from '../../services/people/new-session.ts'
 import { builder } from '../builder.ts'
 import { passwordCost } from '../cost.ts'
 import { UserRef } from '../refs.ts'
@@ -83,7 +84,7 @@ builder.mutationFields(t => ({
     authScopes: { public: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: RegisterInput, required: true, description: 'The new account.' }) },
-    resolve: (_root, { input }, { services, origin, signal }) => services.accounts.register(input, origin, signal),
+    resolve: (_root, { input }, { services, origin, signal }) => services.registration.register(input, origin, signal),
   }),
   login: t.field({
     type: AuthPayload,

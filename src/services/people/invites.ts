@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { hashToken } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
 import { mayAssign, requireKeyManager, requireMayAssign, requireScope } from '../../auth/policy.ts'
 import { includesRole, type Role, roles } from '../../auth/scopes.ts'
@@ -8,7 +10,6 @@ import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseFuture } from '../input.ts'
 import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
-import { createInviteToken } from './accounts.ts'
 import { requireEarlierExpiry } from './api-keys.ts'
 
 /** The default lifetime of an invite in milliseconds: a week. */
@@ -35,7 +36,8 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
         requireEarlierExpiry(admin, expiresAt)
         const { workspaceId, userId } = admin.member
         if (access) await requireProviders(db, workspaceId, access)
-        const { invite, hash } = createInviteToken()
+        const invite = randomBytes(24).toString('base64url')
+        const hash = hashToken(invite)
         const apiKeyId = admin.kind === 'API_KEY' ? admin.credentialId : null
         recording.add({ details: { gives: given(offer), expiresAt } })
         return recording.commit(async trx => {
