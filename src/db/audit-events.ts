@@ -87,7 +87,7 @@ export interface AuditFilter {
   userId?: string | undefined
   credentialId?: string | undefined
   /** Selects events whose source or destination is at `within` or below. */
-  place?: { providerId: string; within: StoragePath } | undefined
+  location?: { providerId: string; within: StoragePath } | undefined
   action?: AuditAction | undefined
   result?: string | undefined
   /** Inclusive. */
@@ -99,16 +99,16 @@ export interface AuditFilter {
 /** Returns the newest events first. */
 export async function listAuditEvents(
   db: Database,
-  reach: AuditGrant,
+  grant: AuditGrant,
   filter: AuditFilter,
   page: { limit: number; before: string | null },
 ): Promise<AuditEvent[]> {
-  const { place } = filter
-  if (!place) return selectEvents(db, reach, filter, page, null)
+  const { location } = filter
+  if (!location) return selectEvents(db, grant, filter, page, null)
   // Two queries, because each has an index in the order of the page. A query for both has none.
   const [from, to] = await Promise.all([
-    selectEvents(db, reach, filter, page, isAt('provider_id', 'path', place)),
-    selectEvents(db, reach, filter, page, isAt('to_provider_id', 'to_path', place)),
+    selectEvents(db, grant, filter, page, isAt('provider_id', 'path', location)),
+    selectEvents(db, grant, filter, page, isAt('to_provider_id', 'to_path', location)),
   ])
   const both = new Map([...from, ...to].map(event => [event.id, event]))
   return [...both.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
@@ -119,7 +119,7 @@ async function selectEvents(
   { workspaceId, access }: AuditGrant,
   { userId, credentialId, action, result, since, until }: AuditFilter,
   { limit, before }: { limit: number; before: string | null },
-  place: EventFilter | null,
+  location: EventFilter | null,
 ): Promise<AuditEvent[]> {
   let query = db
     .selectFrom('audit_events')
@@ -138,7 +138,7 @@ async function selectEvents(
   if (result !== undefined) query = query.where('result', '=', result as AuditResult)
   // Redundant, but required to match the partial index.
   if (result !== undefined && result !== 'OK') query = query.where('result', '!=', 'OK')
-  if (place) query = query.where(place)
+  if (location) query = query.where(location)
   return (await query.execute()).map(toEvent)
 }
 

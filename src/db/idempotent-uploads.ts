@@ -15,7 +15,7 @@ export interface IdempotentUpload {
   /** The id of the attempt that has the key. A different id means that another attempt took over. */
   attempt: string
   /** Null until the upload is complete. */
-  answer: object | null
+  response: object | null
 }
 
 /**
@@ -47,12 +47,12 @@ export async function claimUpload(
     )
     .returning('attempt')
     .executeTakeFirst()
-  if (taken) return { fingerprint, attempt, answer: null }
+  if (taken) return { fingerprint, attempt, response: null }
   const row = await at(db.selectFrom('idempotent_uploads'), key)
-    .select(['fingerprint', 'attempt', 'answer'])
+    .select(['fingerprint', 'attempt', 'answer as response'])
     .executeTakeFirst()
   // The key was released meanwhile: a retry of the client claims it.
-  return row ?? { fingerprint, attempt: '', answer: null }
+  return row ?? { fingerprint, attempt: '', response: null }
 }
 
 /** Renews the claim. Call this every few seconds. */
@@ -64,10 +64,10 @@ export async function storeUploadResponse(
   db: Database,
   key: UploadKey,
   attempt: string,
-  answer: object,
+  response: object,
 ): Promise<void> {
   await at(db.updateTable('idempotent_uploads'), key)
-    .set({ answer: JSON.stringify(answer) })
+    .set({ answer: JSON.stringify(response) })
     .where('attempt', '=', attempt)
     .execute()
 }

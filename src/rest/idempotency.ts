@@ -68,12 +68,12 @@ export async function onlyOnce(
     raw.url,
     ...identifyingHeaders.map(name => request.headers[name] ?? null),
   ])
-  const { answer, isRepeated } = await idempotency.once(requireViewer(request.viewer), { key, fingerprint }, work)
+  const { response, isRepeated } = await idempotency.once(requireViewer(request.viewer), { key, fingerprint }, work)
   if (isRepeated) {
     // A client that is still sending might not read a response before it has sent the whole body.
     raw.resume()
     await finished(raw, { writable: false })
     reply.header('Idempotency-Replayed', 'true')
   }
-  return send(answer)
+  return send(response)
 }

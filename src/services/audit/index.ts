@@ -13,6 +13,7 @@ import {
 import type { Change, Database } from '../../db/client.ts'
 import type { AuditAction } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
+import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { type AuditFacts, createEvent, resultOf, type Stranger } from './event.ts'
@@ -130,11 +131,11 @@ export function createAudit({
       query: AuditQuery,
       page: { first: number; after?: string | null | undefined },
     ): Promise<{ items: { event: AuditEvent; cursor: string }[]; hasNext: boolean }> {
-      const reach = grantAudit(viewer)
+      const grant = grantAudit(viewer)
       const limit = parsePageSize(page.first, maxPage)
-      const before = page.after == null ? null : decodeCursor(page.after)
-      const found = await listAuditEvents(db, reach, parseFilter(query), { limit: limit + 1, before })
-      const items = found.slice(0, limit).map(event => ({ event, cursor: encodeCursor(event.id) }))
+      const before = page.after == null ? null : decodeIdCursor(page.after)
+      const found = await listAuditEvents(db, grant, parseFilter(query), { limit: limit + 1, before })
+      const items = found.slice(0, limit).map(event => ({ event, cursor: encodeIdCursor(event.id) }))
       return { items, hasNext: found.length > limit }
     },
 
@@ -163,9 +164,9 @@ function parseFilter({ pathPrefix, providerId, ...query }: AuditQuery): AuditFil
   if (pathPrefix != null && providerId == null) {
     throw new AppError('INVALID_INPUT', '"pathPrefix" needs a provider: give "providerId", too.')
   }
-  const place = providerId == null ? null : { providerId: idOf(providerId), within: parsePath(pathPrefix ?? '/') }
+  const location = providerId == null ? null : { providerId: idOf(providerId), within: parsePath(pathPrefix ?? '/') }
   return {
-    ...(place && { place }),
+    ...(location && { location }),
     ...(query.userId != null && { userId: idOf(query.userId) }),
     ...(query.credentialId != null && { credentialId: idOf(query.credentialId) }),
     ...(query.action != null && { action: query.action }),
@@ -187,15 +188,4 @@ function resultOfQuery(text: string): string {
     throw new AppError('INVALID_INPUT', 'A result is OK, CUT or the reason of an error, such as NOT_FOUND.')
   }
   return text
-}
-
-function encodeCursor(id: string): string {
-  return Buffer.from(id).toString('base64url')
-}
-
-/** @throws INVALID_CURSOR */
-function decodeCursor(cursor: string): string {
-  const id = Buffer.from(cursor, 'base64url').toString()
-  if (!isId(id) || encodeCursor(id) !== cursor) throw new AppError('INVALID_CURSOR')
-  return id
 }

@@ -9,6 +9,7 @@ import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
+import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import { parseFuture, parseName, parsePageSize } from '../input.ts'
 import { type AccessInput, parseAccess, requireProviders } from './access.ts'
 
@@ -90,10 +91,10 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
       const userId = query.ofUser ?? manager.member.userId
       if (userId !== manager.member.userId) await requireManages(manager, userId)
       const limit = parsePageSize(page.first, maxKeysPage)
-      const after = page.after == null ? null : decodeCursor(page.after)
+      const after = page.after == null ? null : decodeIdCursor(page.after)
       const { includeInactive } = query
       const found = await listApiKeys(db, { workspaceId, userId }, { limit: limit + 1, after, includeInactive })
-      const items = found.slice(0, limit).map(key => ({ key, cursor: encodeCursor(key.id) }))
+      const items = found.slice(0, limit).map(key => ({ key, cursor: encodeIdCursor(key.id) }))
       return { items, hasNext: found.length > limit }
     },
 
@@ -130,17 +131,6 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
 function tooManyKeys(): AppError {
   const message = `You have ${maxActiveKeys} active API keys, which is the limit: revoke one that is not used any more.`
   return new AppError('TOO_MANY_KEYS', message)
-}
-
-function encodeCursor(id: string): string {
-  return Buffer.from(id).toString('base64url')
-}
-
-/** @throws INVALID_CURSOR */
-function decodeCursor(cursor: string): string {
-  const id = Buffer.from(cursor, 'base64url').toString()
-  if (!isId(id) || encodeCursor(id) !== cursor) throw new AppError('INVALID_CURSOR')
-  return id
 }
 
 /** Describes a key for the audit log. */

@@ -39,7 +39,7 @@ export function createIdempotency({ db, onError }: { db: Database; onError: (err
       viewer: Viewer,
       { key, fingerprint }: { key: string; fingerprint: string },
       work: () => Promise<T>,
-    ): Promise<{ answer: T; isRepeated: boolean }> {
+    ): Promise<{ response: T; isRepeated: boolean }> {
       sweep()
       const at = { credentialId: viewer.credentialId, keyHash: hashToken(key) }
       const attempt = randomUUID()
@@ -47,15 +47,15 @@ export function createIdempotency({ db, onError }: { db: Database; onError: (err
       const record = await claimUpload(db, at, { fingerprint: print, attempt })
       if (record.attempt !== attempt) {
         if (!record.fingerprint.equals(print)) throw new AppError('IDEMPOTENCY_KEY_REUSED')
-        if (!record.answer) throw new AppError('REQUEST_UNDER_WAY')
-        return { answer: record.answer as T, isRepeated: true }
+        if (!record.response) throw new AppError('REQUEST_UNDER_WAY')
+        return { response: record.response as T, isRepeated: true }
       }
       const timer = setInterval(() => void renewUpload(db, at, attempt).catch(onError), holdInterval).unref()
       try {
-        const answer = await work()
+        const response = await work()
         // The file is stored, so return success even if the result cannot be saved.
-        await storeUploadResponse(db, at, attempt, answer).catch(onError)
-        return { answer, isRepeated: false }
+        await storeUploadResponse(db, at, attempt, response).catch(onError)
+        return { response, isRepeated: false }
       } catch (error) {
         await releaseUpload(db, at, attempt).catch(onError)
         throw error
