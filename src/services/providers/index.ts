@@ -28,9 +28,7 @@ import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
-
-/** The maximum number of changed properties that an audit event names. */
-const maxProperties = 50
+import { mergeConfig, parseChanges, propertiesOf, requireSecretsAgain } from './config-changes.ts'
 
 export interface Capabilities {
   serverSideCopy: boolean
@@ -196,7 +194,6 @@ export function createProviders(options: {
         await (awaitsConsent
           ? checkConfig(adapter, config)
           : storage.tryOut(adapter, config, testRoot, isMoved ? undefined : record))
-        // Record only names, because values can be secrets.
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
         return recording.commit(async change => {
           const updated = await updateProvider(change, record, {
@@ -263,34 +260,4 @@ function statusOf(record: ProviderRecord, error: unknown): Pick<ProviderRecord, 
   // Consent that was never given cannot be lost.
   const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : reason
   return { status, statusReason: message }
-}
-
-function propertiesOf(config: unknown): string[] {
-  return Object.keys(config ?? {}).slice(0, maxProperties)
-}
-
-/** @throws INVALID_CONFIG */
-function parseChanges(config: unknown): Config {
-  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-    throw new AppError('INVALID_CONFIG', 'The configuration is a JSON object.')
-  }
-  return { ...config }
-}
-
-function mergeConfig(stored: Config, changes: Config): Config {
-  return Object.fromEntries(Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null))
-}
-
-/**
- * @param moved see `ConfigRules.movedBy`
- * @throws INVALID_CONFIG naming each secret that must be entered again
- */
-function requireSecretsAgain(moved: readonly string[], secrets: readonly string[], changes: Config): void {
-  const missing = secrets.filter(name => !Object.hasOwn(changes, name))
-  if (moved.length === 0 || missing.length === 0) return
-  const because = moved.map(name => `"${name}"`).join(', ')
-  const problems = missing.map(name => `"${name}" must be entered again, as ${because} changed`)
-  throw new AppError('INVALID_CONFIG', `Stored secrets are not sent elsewhere: ${problems.join('; ')}.`, {
-    facts: { properties: missing },
-  })
 }

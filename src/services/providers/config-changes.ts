@@ -1,0 +1,37 @@
+/** Changes to the configuration of a provider, as clients send them. */
+import { AppError } from '../../errors.ts'
+import type { Config } from '../../storage/config.ts'
+
+/** The maximum number of changed properties that an audit event names. */
+const maxProperties = 50
+
+/** Returns the names of the changed properties for the audit log. Values can be secrets. */
+export function propertiesOf(config: unknown): string[] {
+  return Object.keys(config ?? {}).slice(0, maxProperties)
+}
+
+/** @throws INVALID_CONFIG */
+export function parseChanges(config: unknown): Config {
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+    throw new AppError('INVALID_CONFIG', 'The configuration is a JSON object.')
+  }
+  return { ...config }
+}
+
+export function mergeConfig(stored: Config, changes: Config): Config {
+  return Object.fromEntries(Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null))
+}
+
+/**
+ * @param moved see `ConfigRules.movedBy`
+ * @throws INVALID_CONFIG naming each secret that must be entered again
+ */
+export function requireSecretsAgain(moved: readonly string[], secrets: readonly string[], changes: Config): void {
+  const missing = secrets.filter(name => !Object.hasOwn(changes, name))
+  if (moved.length === 0 || missing.length === 0) return
+  const because = moved.map(name => `"${name}"`).join(', ')
+  const problems = missing.map(name => `"${name}" must be entered again, as ${because} changed`)
+  throw new AppError('INVALID_CONFIG', `Stored secrets are not sent elsewhere: ${problems.join('; ')}.`, {
+    facts: { properties: missing },
+  })
+}
