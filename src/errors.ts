@@ -1,9 +1,9 @@
 /**
- * All reasons for errors. `reason` is stable and specific, `code` is one of the specification's codes, and `status` is the HTTP
- * status of the REST endpoints.
+ * All reasons for errors. Clients rely on the names: they never change. `code` groups the reasons for GraphQL clients, `status`
+ * is the HTTP status of the REST endpoints, and `meaning` is the message unless the error has its own.
  */
 export const reasons = {
-  CREDENTIAL_REQUIRED: reason('UNAUTHENTICATED', 401, 'The operation needs a credential and the request has none.'),
+  CREDENTIAL_REQUIRED: reason('UNAUTHENTICATED', 401, 'The operation requires a credential, and the request has none.'),
   INVALID_CREDENTIAL: reason('UNAUTHENTICATED', 401, 'The credential is malformed or unknown.'),
   KEY_EXPIRED: reason('UNAUTHENTICATED', 401, 'The API key has reached its expiry date.'),
   KEY_REVOKED: reason('UNAUTHENTICATED', 401, 'The API key was revoked.'),
@@ -12,29 +12,34 @@ export const reasons = {
   LINK_EXPIRED: reason(
     'UNAUTHENTICATED',
     401,
-    'The download link has expired, or what it was made with is no longer good.',
+    'The download link has expired, or the credential that created it is no longer valid.',
   ),
 
-  SCOPE_REQUIRED: reason('FORBIDDEN', 403, 'The credential lacks the scope that the operation needs.'),
+  SCOPE_REQUIRED: reason('FORBIDDEN', 403, 'The credential lacks the scope that the operation requires.'),
   PROVIDER_NOT_ALLOWED: reason('FORBIDDEN', 403, 'The credential is not allowed to use this provider.'),
   OUTSIDE_BASE_PATH: reason('FORBIDDEN', 403, "The path is outside the credential's base path."),
-  SESSION_REQUIRED: reason('FORBIDDEN', 403, 'The operation needs a session, or an unrestricted admin key.'),
-  EXCEEDS_OWN_REACH: reason('FORBIDDEN', 403, 'What was asked for reaches further than the credential that asks.'),
+  SESSION_REQUIRED: reason('FORBIDDEN', 403, 'The operation requires a session, or an unrestricted admin key.'),
+  EXCEEDS_OWN_REACH: reason('FORBIDDEN', 403, 'The request would grant more access than its credential has.'),
   OWN_MEMBERSHIP: reason('FORBIDDEN', 403, 'Nobody can change their own role or access.'),
   LAST_OWNER: reason('FORBIDDEN', 403, 'The workspace must keep at least one owner.'),
-  REGISTRATION_CLOSED: reason('FORBIDDEN', 403, 'The workspace takes no new members, or only with an invite.'),
-  BACK_END_REFUSED: reason('FORBIDDEN', 403, 'The back end refuses this path to the provider itself.'),
-  TOO_MANY_UPLOADS: reason('FORBIDDEN', 429, 'The user has too many uploads that are not complete.', true),
+  REGISTRATION_CLOSED: reason('FORBIDDEN', 403, 'The workspace accepts no new members, or only people with an invite.'),
+  BACK_END_REFUSED: reason('FORBIDDEN', 403, 'The back end denies the provider access to this path.'),
+  TOO_MANY_UPLOADS: reason('FORBIDDEN', 429, 'The user has too many unfinished uploads.', true),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
-  TOO_MANY_ARCHIVES: reason('FORBIDDEN', 429, 'The credential, or the server, has too many archives under way.', true),
+  TOO_MANY_ARCHIVES: reason(
+    'FORBIDDEN',
+    429,
+    'Too many archives are being created for the credential, or on the server.',
+    true,
+  ),
   RATE_LIMITED: reason('FORBIDDEN', 429, 'Too many requests; try again later.', true),
 
-  NOT_FOUND: reason('NOT_FOUND', 404, 'There is nothing with this id, at this path or at this address.'),
+  NOT_FOUND: reason('NOT_FOUND', 404, 'Nothing exists with this ID, at this path or at this URL.'),
 
-  INVALID_INPUT: reason('BAD_USER_INPUT', 400, 'An argument is missing, malformed or out of bounds.'),
-  INVALID_PATH: reason('BAD_USER_INPUT', 400, 'The path is malformed, or the back end cannot hold such a name.'),
-  INVALID_CURSOR: reason('BAD_USER_INPUT', 400, 'The cursor was not made by this list for this credential.'),
-  INVALID_CONFIG: reason('BAD_USER_INPUT', 400, "The provider's configuration does not fit its type."),
+  INVALID_INPUT: reason('BAD_USER_INPUT', 400, 'An argument is missing, malformed or out of range.'),
+  INVALID_PATH: reason('BAD_USER_INPUT', 400, 'The path is malformed, or the back end does not support the name.'),
+  INVALID_CURSOR: reason('BAD_USER_INPUT', 400, 'The cursor belongs to another list or another credential.'),
+  INVALID_CONFIG: reason('BAD_USER_INPUT', 400, "The provider's configuration does not match the schema of its type."),
   INVALID_INVITE: reason('BAD_USER_INPUT', 400, 'The invite is unknown, revoked, expired or used.'),
   INVALID_SETUP_CODE: reason(
     'BAD_USER_INPUT',
@@ -44,10 +49,10 @@ export const reasons = {
   INVALID_STATE: reason(
     'BAD_USER_INPUT',
     400,
-    'The authorization is unknown, expired or was completed already, or belongs to another browser.',
+    'The authorization is unknown, expired or already completed, or another browser started it.',
   ),
   AUTHORIZATION_REFUSED: reason('BAD_USER_INPUT', 400, 'The storage service was not given consent.'),
-  INVALID_QUERY: reason('BAD_USER_INPUT', 400, 'The GraphQL document is malformed or does not fit the schema.'),
+  INVALID_QUERY: reason('BAD_USER_INPUT', 400, 'The GraphQL document is malformed or does not match the schema.'),
   QUERY_TOO_LARGE: reason(
     'BAD_USER_INPUT',
     400,
@@ -60,10 +65,10 @@ export const reasons = {
   ),
   INTO_ITSELF: reason('BAD_USER_INPUT', 400, 'A folder cannot be moved or copied into itself.'),
   ROOT_IS_FIXED: reason('BAD_USER_INPUT', 400, "A provider's root cannot be moved, renamed, copied over or deleted."),
-  NOT_A_FILE: reason('BAD_USER_INPUT', 400, 'There is a folder where a file is needed.'),
-  NOT_A_FOLDER: reason('BAD_USER_INPUT', 400, 'There is a file where a folder is needed.'),
+  NOT_A_FILE: reason('BAD_USER_INPUT', 400, 'The path names a folder, and the operation requires a file.'),
+  NOT_A_FOLDER: reason('BAD_USER_INPUT', 400, 'The path names a file, and the operation requires a folder.'),
   INCOMPLETE_BODY: reason('BAD_USER_INPUT', 400, 'The body ended before it was complete.', true),
-  METHOD_NOT_ALLOWED: reason('BAD_USER_INPUT', 405, 'The address does not take this HTTP method.'),
+  METHOD_NOT_ALLOWED: reason('BAD_USER_INPUT', 405, 'The URL does not accept this HTTP method.'),
   COPY_ONLY: reason(
     'BAD_USER_INPUT',
     400,
@@ -71,33 +76,38 @@ export const reasons = {
   ),
   ALREADY_EXISTS: reason('BAD_USER_INPUT', 409, 'The name is taken.'),
   NOT_EMPTY: reason('BAD_USER_INPUT', 409, 'The folder is not empty.'),
-  OFFSET_MISMATCH: reason('BAD_USER_INPUT', 409, 'The upload stands at another offset: ask for it with HEAD.', true),
-  PRECONDITION_FAILED: reason('BAD_USER_INPUT', 412, 'The file is not the version that the request asks for.'),
-  TOO_LARGE: reason('BAD_USER_INPUT', 413, 'The body or the file is over the limit.'),
-  UNSUPPORTED_MEDIA_TYPE: reason('BAD_USER_INPUT', 415, 'The Content-Type is not one that the address takes.'),
+  OFFSET_MISMATCH: reason('BAD_USER_INPUT', 409, 'The upload has another offset: read it with HEAD.', true),
+  PRECONDITION_FAILED: reason('BAD_USER_INPUT', 412, 'The file is not the version that the request requires.'),
+  TOO_LARGE: reason('BAD_USER_INPUT', 413, 'The body or the file exceeds the size limit.'),
+  UNSUPPORTED_MEDIA_TYPE: reason('BAD_USER_INPUT', 415, 'The URL does not accept this Content-Type.'),
   RANGE_NOT_SATISFIABLE: reason('BAD_USER_INPUT', 416, 'No requested range lies inside the file.'),
-  UPLOAD_LOCKED: reason('BAD_USER_INPUT', 423, 'Another request is at work on this upload.', true),
-  CHECKSUM_MISMATCH: reason('BAD_USER_INPUT', 460, 'The bytes do not have the Upload-Checksum sent with them.', true),
-  DIGEST_MISMATCH: reason('BAD_USER_INPUT', 422, 'The bytes do not have the digest that was sent with them.', true),
+  UPLOAD_LOCKED: reason('BAD_USER_INPUT', 423, 'Another request is using this upload.', true),
+  CHECKSUM_MISMATCH: reason('BAD_USER_INPUT', 460, 'The bytes do not match their Upload-Checksum.', true),
+  DIGEST_MISMATCH: reason('BAD_USER_INPUT', 422, 'The bytes do not match the digest that was sent with them.', true),
   IDEMPOTENCY_KEY_REUSED: reason(
     'BAD_USER_INPUT',
     422,
-    'The Idempotency-Key was sent with another request before: choose a new one.',
+    'The Idempotency-Key was already used for another request: choose a new key.',
   ),
   REQUEST_UNDER_WAY: reason(
     'BAD_USER_INPUT',
     409,
-    'A request with this Idempotency-Key is under way: ask again for its answer.',
+    'A request with this Idempotency-Key is still running: repeat yours to get its response.',
     true,
   ),
-  QUOTA_EXCEEDED: reason('BAD_USER_INPUT', 507, 'The back end has no room for it.'),
+  QUOTA_EXCEEDED: reason('BAD_USER_INPUT', 507, 'The storage quota of the back end is exhausted.'),
 
-  INTERNAL: reason('INTERNAL_SERVER_ERROR', 500, 'A fault in the server; the log has it under the request id.'),
-  BACK_END_FAULT: reason('INTERNAL_SERVER_ERROR', 502, 'The back end or its adapter answered something impossible.'),
-  BACK_END_CREDENTIALS: reason('INTERNAL_SERVER_ERROR', 502, "The back end refuses the provider's credentials."),
-  NEEDS_RECONNECT: reason('INTERNAL_SERVER_ERROR', 502, 'An administrator has to connect the provider again.'),
-  UNAVAILABLE: reason('INTERNAL_SERVER_ERROR', 503, 'The back end or the database does not answer now.', true),
-  BACK_END_RATE_LIMITED: reason('INTERNAL_SERVER_ERROR', 503, 'The back end asks to wait.', true),
+  INTERNAL: reason('INTERNAL_SERVER_ERROR', 500, 'The server failed: its log has the details under the request ID.'),
+  BACK_END_FAULT: reason('INTERNAL_SERVER_ERROR', 502, 'The back end or its adapter returned an invalid result.'),
+  BACK_END_CREDENTIALS: reason('INTERNAL_SERVER_ERROR', 502, "The back end rejects the provider's credentials."),
+  NEEDS_RECONNECT: reason('INTERNAL_SERVER_ERROR', 502, 'An administrator must reconnect the provider.'),
+  UNAVAILABLE: reason('INTERNAL_SERVER_ERROR', 503, 'The back end or the database does not respond.', true),
+  BACK_END_RATE_LIMITED: reason(
+    'INTERNAL_SERVER_ERROR',
+    503,
+    'The back end limits the rate of requests: try again later.',
+    true,
+  ),
 } as const
 
 export type Reason = keyof typeof reasons
@@ -159,7 +169,9 @@ export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (unstorableCodes.has(String(code))) {
-    return new AppError('INVALID_INPUT', 'A text contains a NUL character, which cannot be stored.', { cause: error })
+    return new AppError('INVALID_INPUT', 'A text contains a NUL character, which the database cannot store.', {
+      cause: error,
+    })
   }
   // This error of pg's pool has no code.
   const isExhausted = error instanceof Error && error.message === 'timeout exceeded when trying to connect'
@@ -179,7 +191,7 @@ export interface PublicError {
   }
 }
 
-/** The same shape in every front end. */
+/** Returns the error as every front end sends it. */
 export function publicError(error: AppError, requestId: string): PublicError {
   return {
     message: error.message,
