@@ -5,7 +5,7 @@
 import { lstat, readlink } from 'node:fs/promises'
 import type { FastifyRequest } from 'fastify'
 import type { HandOver } from '../../settings.ts'
-import type { ReadLocation } from '../../storage/location.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
 
 /** The proxy would evaluate these with its own validators. */
 const conditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since', 'if-range'] as const

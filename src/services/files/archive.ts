@@ -1,7 +1,7 @@
 /** Iterates over the entries of a folder for an archive. */
 import type { StoragePath } from '../../auth/path.ts'
 import { AppError, type Reason } from '../../errors.ts'
-import type { ReadLocation } from '../../storage/location.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { children, requireDepth } from './tree.ts'
 

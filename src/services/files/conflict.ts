@@ -1,7 +1,7 @@
 /** Resolves name conflicts. */
 import { childOf, nameOf, parentOf, type StoragePath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
-import type { ReadLocation } from '../../storage/location.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
 export const conflictBehaviors = ['FAIL', 'REPLACE', 'RENAME'] as const

@@ -1,7 +1,7 @@
 /** Records what a copy created, to undo it or to delete its source. */
 import { AppError } from '../../errors.ts'
-import type { WriteLocation } from '../../storage/location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from './conflict.ts'
 
 /** A copied file: the source before it was read, and the copy. */

@@ -1,6 +1,6 @@
 import mime from 'mime'
 import { childOf, nameOf, type StoragePath } from '../../auth/path.ts'
-import type { ReadLocation } from '../../storage/location.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
 /** A file or folder, as the services return it. */

@@ -1,6 +1,6 @@
 import type { Secrets } from '../../auth/secrets.ts'
 import { AppError } from '../../errors.ts'
-import type { ReadLocation } from '../../storage/location.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
 import { fault } from '../../storage/validate-entry.ts'
 import { entryIn, type FileEntry } from './entry.ts'
 

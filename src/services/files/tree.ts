@@ -1,7 +1,8 @@
 /** Walks a folder page by page. */
 import { AppError } from '../../errors.ts'
-import { maxPageSize, type ReadLocation, type WriteLocation } from '../../storage/location.ts'
+import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
 
 /** Deeper than any sensible tree. Bounds the walk if the back end returns a loop. */
 const maxDepth = 512

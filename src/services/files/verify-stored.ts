@@ -1,6 +1,6 @@
-import type { WriteLocation } from '../../storage/location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { fault } from '../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
 import { deleteUnchanged } from './copied.ts'
 
 /** Milliseconds to delete a corrupt file. The client may have disconnected, so its signal is not used. */

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts'
-import type { WriteLocation } from '../../storage/location.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from './conflict.ts'
 
 /** Returns whether the entry at a path has the etag that the client expects; undefined means there is no entry. */

@@ -11,7 +11,7 @@ import type { UploadRecord } from '../../db/uploads/record.ts'
 import { findFinishingEmpty, findUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
-import type { WriteLocation } from '../../storage/location.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
 import {
   type ConflictBehavior,

@@ -1,0 +1,205 @@
+/**
+ * Locations: a provider and a path in it, opened with a grant. A location gives access to its path and what lies below,
+ * so no code can use a path that the policy has not decided on. It validates what adapters return. Methods that move
+ * content are registered in `ActiveGrants`: they fail with the reason when the grant ends.
+ */
+import type { FileHandle } from 'node:fs/promises'
+import { finished, type Readable } from 'node:stream'
+import type { ByteRange, Call, LinkAnswer, StorageProvider, Traits } from '../../adapters/contract.ts'
+import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
+import type { Grant } from '../auth/policy.ts'
+import type { ActiveGrants, ActiveWork } from './active-grants.ts'
+import { callAdapter } from './adapter-call.ts'
+import { enclosingIds } from './enclosing.ts'
+import { readWithTimeout, runWithTimeout, type TransferTimeouts } from './transfer-timeouts.ts'
+import {
+  type CheckedEntry,
+  checkBody,
+  checkEntry,
+  checkHandle,
+  checkPage,
+  checkPresigned,
+  fault,
+  type Presigned,
+} from './validate-entry.ts'
+import type { WriteTracker } from './write-tracker.ts'
+
+export interface ProviderContext {
+  id: string
+  provider: StorageProvider
+  warn(message: string): void
+  /** Milliseconds for a call that moves no file content; a slower back end counts as unavailable. */
+  metadataTimeout: number
+  /** For calls that move content. */
+  timeouts: TransferTimeouts
+  activeGrants: ActiveGrants
+  writeTracker: WriteTracker
+}
+
+/** The maximum number of entries per page of a listing. */
+export const maxPageSize = 1000
+
+/** An open file of this machine, and the entry that was opened. */
+export interface OpenFile {
+  handle: FileHandle
+  entry: CheckedEntry
+}
+
+export class ReadLocation {
+  protected readonly context: ProviderContext
+  readonly grant: Grant
+  readonly path: StoragePath
+
+  /** @param path the grant's path, or one below it */
+  constructor(context: ProviderContext, grant: Grant, path: StoragePath = grant.path) {
+    this.context = context
+    this.grant = grant
+    this.path = path
+  }
+
+  get providerId(): string {
+    return this.context.id
+  }
+
+  get traits(): Traits {
+    return this.context.provider.traits
+  }
+
+  child(name: string): ReadLocation {
+    return new ReadLocation(this.context, this.grant, childOf(this.path, name))
+  }
+
+  stat(signal: AbortSignal): Promise<CheckedEntry> {
+    return this.#statAt(this.path, signal)
+  }
+
+  /**
+   * Returns the ids of the stored folders that the path lies in. Looks above the grant, but reveals only ids.
+   * @param except a location whose own enclosing folders are left out if it has the same provider
+   */
+  enclosingIds(signal: AbortSignal, except: ReadLocation): Promise<ReadonlySet<string>> {
+    const known = except.providerId === this.providerId ? except.path : null
+    return enclosingIds(this.path, known, folder => this.#statAt(folder, signal))
+  }
+
+  #statAt(path: StoragePath, signal: AbortSignal): Promise<CheckedEntry> {
+    return this.metadata(signal, async call => checkEntry(await this.context.provider.stat(path, call), nameOf(path)))
+  }
+
+  list(
+    signal: AbortSignal,
+    page: { cursor: string | null; limit: number },
+  ): Promise<{ entries: CheckedEntry[]; cursor: string | null }> {
+    const limit = Math.min(page.limit, maxPageSize)
+    const cursor = page.cursor === null ? {} : { cursor: page.cursor }
+    return this.metadata(signal, async call => {
+      const result = await this.context.provider.list(this.path, { ...call, ...cursor, limit })
+      return checkPage(result, { limit, cursor: page.cursor }, this.context.warn)
+    })
+  }
+
+  /** Opens the content of a file. The body fails with the reason as soon as the grant ends. */
+  async read(
+    signal: AbortSignal,
+    options: { range?: ByteRange; ifMatch?: string } = {},
+  ): Promise<{ body: Readable; entry: CheckedEntry }> {
+    const { provider, timeouts } = this.context
+    const open = async (signal: AbortSignal) => {
+      const { body, entry } = await provider.read(this.path, { ...options, signal })
+      const checked = checkBody(body)
+      try {
+        return { body: checked, entry: checkEntry(entry, nameOf(this.path)) }
+      } catch (error) {
+        checked.destroy()
+        throw error
+      }
+    }
+    const { active, content } = await this.#open(signal, open, late => late.body.destroy())
+    const body = readWithTimeout(content.body, timeouts.transfer)
+    active.signal.addEventListener('abort', () => body.destroy(active.signal.reason))
+    finished(body, { writable: false }, () => active[Symbol.dispose]())
+    return { body, entry: content.entry }
+  }
+
+  /** Opens a file of this machine, or returns null if the back end is elsewhere. The end of the grant closes the handle. */
+  openFile(signal: AbortSignal, options: { ifMatch?: string } = {}): Promise<OpenFile> | null {
+    return this.context.provider.openFile ? this.#openFile(signal, options) : null
+  }
+
+  async #openFile(signal: AbortSignal, options: { ifMatch?: string }): Promise<OpenFile> {
+    const { provider } = this.context
+    const open = async (signal: AbortSignal) => {
+      const opened = await provider.openFile?.(this.path, { ...options, signal })
+      if (!opened) throw fault('no open file')
+      const handle = checkHandle(opened.handle)
+      try {
+        return { handle, entry: checkEntry(opened.entry, nameOf(this.path)) }
+      } catch (error) {
+        await handle.close()
+        throw error
+      }
+    }
+    const { active, content } = await this.#open(signal, open, late => late.handle.close())
+    const { handle } = content
+    active.signal.addEventListener('abort', () => void handle.close().catch(() => {}))
+    handle.once('close', () => active[Symbol.dispose]())
+    return content
+  }
+
+  /**
+   * Opens content and registers it until the caller disposes of `active`.
+   * @param discard frees content that arrives after an abort
+   */
+  async #open<T>(
+    signal: AbortSignal,
+    open: (signal: AbortSignal) => Promise<T>,
+    discard: (late: T) => unknown,
+  ): Promise<{ active: ActiveWork; content: T }> {
+    const { activeGrants, timeouts } = this.context
+    await activeGrants.confirm([this.grant])
+    const active = activeGrants.register([this.grant], signal)
+    try {
+      // `open` gets the signal without the timeout, because that signal has to last as long as the content.
+      const content = await runWithTimeout(active.signal, timeouts.transfer, bounded =>
+        callAdapter(bounded, () => open(active.signal), discard),
+      )
+      return { active, content }
+    } catch (error) {
+      active.cancel(error)
+      active[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  /**
+   * Returns a link that reads the file without credentials, or null if the back end supports none.
+   * @param expiresIn seconds
+   * @param answer headers of the response
+   */
+  presignRead(signal: AbortSignal, expiresIn: number, answer: LinkAnswer): Promise<Presigned | null> {
+    return this.presigned(signal, { method: 'GET', expiresIn, answer })
+  }
+
+  protected async presigned(
+    signal: AbortSignal,
+    options: { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
+  ): Promise<Presigned | null> {
+    const { provider } = this.context
+    if (!provider.presign) return null
+    await this.context.activeGrants.confirm([this.grant])
+    return this.metadata(signal, async call => {
+      const link = await provider.presign?.(this.path, { ...call, ...options })
+      return link === null ? null : checkPresigned(link)
+    })
+  }
+
+  /** Runs one call that moves content, until the grant ends. */
+  protected runGranted<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.context.activeGrants.run([this.grant], signal, work)
+  }
+
+  protected metadata<T>(signal: AbortSignal, work: (call: Call) => Promise<T>): Promise<T> {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.context.metadataTimeout)])
+    return callAdapter(bounded, () => work({ signal: bounded }))
+  }
+}

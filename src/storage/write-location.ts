@@ -1,0 +1,129 @@
+import type { Readable } from 'node:stream'
+import type { Call, Entry } from '../../adapters/contract.ts'
+import { childOf, nameOf } from '../auth/path.ts'
+import { callAdapter, callAdapterForChange } from './adapter-call.ts'
+import { isStorageError } from './errors.ts'
+import { ReadLocation } from './read-location.ts'
+import { ResumableLocation } from './resumable-write.ts'
+import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
+import { type CheckedEntry, checkEntry, fault, type Presigned } from './validate-entry.ts'
+
+/** A location that can be changed. Its grant has the scope `write`. */
+export class WriteLocation extends ReadLocation {
+  override child(name: string): WriteLocation {
+    return new WriteLocation(this.context, this.grant, childOf(this.path, name))
+  }
+
+  write(
+    requestSignal: AbortSignal,
+    body: Readable,
+    options: { size?: number; mimeType?: string; overwrite: boolean },
+  ): Promise<CheckedEntry> {
+    const { timeouts, provider, writeTracker } = this.context
+    return this.runGranted(requestSignal, granted =>
+      writeWithTimeout(granted, body, timeouts, options.size, signal =>
+        callAdapterForChange(signal, async () => {
+          const written = await writeTracker.track(this.grant, this.path, unfinished =>
+            provider.write(this.path, body, { ...options, unfinished, signal }),
+          )
+          const stored = checkEntry(written, nameOf(this.path))
+          if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
+            throw fault(`${stored.size} bytes as stored, of ${options.size}`)
+          }
+          return stored
+        }),
+      ),
+    )
+  }
+
+  /** Null if the back end cannot hold unfinished writes itself. */
+  get resumable(): ResumableLocation | null {
+    const { resumable } = this.context.provider
+    if (!resumable) return null
+    const { timeouts, writeTracker } = this.context
+    return new ResumableLocation(resumable, this.path, timeouts, work =>
+      writeTracker.track(this.grant, this.path, work),
+    )
+  }
+
+  /** As `presignRead`, for a link that creates or replaces the file. */
+  presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
+    return this.presigned(signal, { method: 'PUT', expiresIn })
+  }
+
+  async mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
+    await this.context.activeGrants.confirm([this.grant])
+    const timeout = AbortSignal.timeout(this.context.metadataTimeout)
+    const call = { ...options, signal: AbortSignal.any([signal, timeout]) }
+    return callAdapterForChange(signal, () =>
+      callAdapter(timeout, async () => this.context.provider.mkdir(this.path, call)),
+    )
+  }
+
+  async delete(signal: AbortSignal): Promise<void> {
+    await this.context.activeGrants.confirm([this.grant])
+    return this.metadata(signal, call => this.context.provider.delete(this.path, call))
+  }
+
+  /** Deletes a directory and its content in one call, or returns null if the back end cannot. */
+  deleteTree(requestSignal: AbortSignal): Promise<void> | null {
+    const { provider } = this.context
+    if (!provider.deleteTree) return null
+    return this.runGranted(requestSignal, granted =>
+      runWithTimeout(granted, this.context.timeouts.step, signal =>
+        callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
+      ),
+    )
+  }
+
+  /** Moves in one step at the back end. Returns null if it cannot, so that the caller copies instead. */
+  async moveTo(
+    destination: WriteLocation,
+    signal: AbortSignal,
+    options: { overwrite: boolean },
+  ): Promise<CheckedEntry | null> {
+    const { provider } = this.context
+    const move = provider.move?.bind(provider)
+    if (!destination.sharesBackEnd(this) || !move) return null
+    return destination.inOneStep(this, signal, call => move(this.path, destination.path, { ...options, ...call }))
+  }
+
+  /** Copies a file inside the back end. Returns null if it cannot. */
+  async copyFrom(
+    source: ReadLocation,
+    signal: AbortSignal,
+    options: { overwrite: boolean },
+  ): Promise<CheckedEntry | null> {
+    const { provider } = this.context
+    const copy = provider.copy?.bind(provider)
+    if (!this.sharesBackEnd(source) || !copy) return null
+    return this.inOneStep(source, signal, call =>
+      this.context.writeTracker.track(this.grant, this.path, unfinished =>
+        copy(source.path, this.path, { ...options, ...call, unfinished }),
+      ),
+    )
+  }
+
+  private inOneStep(
+    source: ReadLocation,
+    requestSignal: AbortSignal,
+    step: (call: Call) => Promise<Entry>,
+  ): Promise<CheckedEntry | null> {
+    return this.context.activeGrants.run([source.grant, this.grant], requestSignal, granted =>
+      runWithTimeout(granted, this.context.timeouts.step, signal =>
+        callAdapterForChange(signal, async () => {
+          try {
+            return checkEntry(await step({ signal }), nameOf(this.path))
+          } catch (error) {
+            if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
+            throw error
+          }
+        }),
+      ),
+    )
+  }
+
+  private sharesBackEnd(other: ReadLocation): boolean {
+    return other.providerId === this.providerId
+  }
+}
