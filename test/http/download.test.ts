@@ -29,7 +29,7 @@ async function reasonOf(response: Response): Promise<string> {
   return errors[0]?.extensions.reason ?? 'none'
 }
 
-/** The parts of multipart/byteranges, as `first-last/size` and the bytes. */
+/** Parses multipart/byteranges; each `range` is `first-last/size`. */
 function partsOf(body: Buffer, type: string): { range: string; bytes: Buffer }[] {
   const boundary = /boundary=(\S+)/.exec(type)?.[1] ?? 'none'
   const text = body.toString('latin1')
@@ -44,7 +44,7 @@ function partsOf(body: Buffer, type: string): { range: string; bytes: Buffer }[]
   })
 }
 
-t.test('ranges of any kind, from disk and from a stream', async t => {
+t.test('any range is served, from disk and from a stream', async t => {
   const server = await startHttp(t)
   const spec = fc.oneof(
     fc.tuple(fc.nat(6000), fc.nat(6000)).map(([a, b]) => `${Math.min(a, b)}-${Math.max(a, b)}`),
@@ -83,7 +83,7 @@ t.test('ranges of any kind, from disk and from a stream', async t => {
   }
 })
 
-t.test('files of every size around those of the buffers come whole', async t => {
+t.test('files of sizes around the buffer sizes arrive whole', async t => {
   const server = await startHttp(t)
   const kib = 1024
   const sizes = [0, 1, 16 * kib, 32 * kib, 64 * kib, 1024 * kib, 2048 * kib, 5000 * kib].flatMap(size => [
@@ -109,7 +109,7 @@ function asOwner({ authorization }: HttpServer, headers: Record<string, string> 
   return { headers: { ...authorization, ...headers } }
 }
 
-t.test('conditional requests', async t => {
+t.test('conditional requests follow RFC 9110', async t => {
   const server = await startHttp(t)
   await put(server, '/file.bin', content)
   const modifiedAt = new Date('2026-01-02T03:04:05.678Z')
@@ -121,7 +121,7 @@ t.test('conditional requests', async t => {
   t.equal(headers.get('last-modified'), own)
   const earlier = 'Fri, 02 Jan 2026 03:04:04 GMT'
   const later = 'Fri, 02 Jan 2026 03:04:06 GMT'
-  /** RFC 9110, section 13.2.2, each step by itself. */
+  /** The expected status, by the steps of RFC 9110, section 13.2.2. */
   const values = {
     'if-match': [
       [etag, true],
@@ -182,10 +182,10 @@ t.test('conditional requests', async t => {
   for (const value of [`W/${etag}`, '"x"', earlier, later, 'nonsense', '*']) t.equal(await ifRange(value), 200, value)
   const now = new Date()
   await utimes(join(server.folder, 'file.bin'), now, now)
-  t.equal(await ifRange(now.toUTCString()), 200, 'a date of this very second tells no two versions apart')
+  t.equal(await ifRange(now.toUTCString()), 200, 'a date of the current second cannot distinguish two versions')
 })
 
-t.test('names, types and what may be shown', async t => {
+t.test('browsers get a safe name and type, and show only safe types inline', async t => {
   const server = await startHttp(t)
   const disposition = async (path: string, more: Record<string, string> = {}) => {
     const response = await fetch(server.downloadUrl(path, { providerId: server.memory, ...more }), asOwner(server))
@@ -218,7 +218,7 @@ t.test('names, types and what may be shown', async t => {
     t.equal(how?.split(';')[0], shown.includes(type) ? 'inline' : 'attachment', type)
     t.match((await disposition('/typed'))[1], /^attachment/)
   }
-  // Browsers take what stands behind a comma for the type.
+  // Browsers read the text after a comma as the type.
   for (const type of [
     'text/plain; a=b, text/html',
     'text/plain;,text/html',
@@ -226,21 +226,21 @@ t.test('names, types and what may be shown', async t => {
     'text/plain; a',
   ]) {
     await t.rejects(put(server, '/typed', '<script>', server.memory, type), /INVALID_INPUT/, type)
-    t.equal(contentType(type), 'application/octet-stream', 'where a back end has such a type')
+    t.equal(contentType(type), 'application/octet-stream', 'a malformed type from a back end is replaced')
     t.match(contentDisposition({ name: 'typed', mimeType: type }, true), /^attachment/)
   }
   const wrong = await fetch(server.downloadUrl('/typed', { disposition: 'show' }), asOwner(server))
   t.equal(await reasonOf(wrong), 'INVALID_INPUT')
 })
 
-t.test('links work without a header, as long as they last', async t => {
+t.test('a link works without a header until its session ends', async t => {
   const server = await startHttp(t)
   await put(server, '/page.txt', 'hello')
   const { services } = server
   const viewer = await services.credentials.authenticate(server.token, testOrigin)
-  const place = { providerId: server.local, path: '/page.txt' }
+  const location = { providerId: server.local, path: '/page.txt' }
   const link = (ticket: string, more = '') => fetch(`${server.url}/api/download/proxy?ticket=${ticket}${more}`)
-  const ticket = services.files.link(viewer, place, { expiresIn: 60, inline: true })
+  const ticket = services.files.link(viewer, location, { expiresIn: 60, inline: true })
   const response = await link(ticket)
   t.match([response.status, await response.text()], [200, 'hello'])
   t.match(response.headers.get('content-disposition'), /^inline/)
@@ -257,7 +257,7 @@ t.test('links work without a header, as long as they last', async t => {
   t.match(server.logs.join(''), 'ticket=[redacted]')
 })
 
-t.test('refusals', async t => {
+t.test('a refused download names its reason', async t => {
   const server = await startHttp(t)
   await mkdir(join(server.folder, 'folder'))
   const ask = async (url: string, init: RequestInit = asOwner(server)) => {
@@ -277,14 +277,14 @@ t.test('refusals', async t => {
   t.same(await ask(server.downloadUrl('/x', { providerId: 'nobody' })), [404, 'NOT_FOUND'])
 })
 
-/** How many descriptors there are, but for sockets: the pool of database connections opens and closes some. */
+/** Counts descriptors except sockets, because the pool of database connections opens and closes some. */
 async function openFiles(): Promise<number> {
   const names = await readdir('/proc/self/fd')
   const targets = await Promise.all(names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')))
   return targets.filter(target => target !== '' && !target.startsWith('socket:')).length
 }
 
-t.test('a thousand requests on one connection leave nothing behind', async t => {
+t.test('a thousand requests on one connection leave no listener or descriptor behind', async t => {
   const server = await startHttp(t)
   await put(server, '/file.bin', content)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })

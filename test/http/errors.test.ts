@@ -9,7 +9,7 @@ interface ErrorBody {
   errors: { message: string; extensions: { code: string; reason: string; retryable: boolean; requestId: string } }[]
 }
 
-t.test('every answer that says no has the one shape and the plain headers', async t => {
+t.test('every refusal has the error shape and the security headers', async t => {
   const server = await startHttp(t, {
     extend(app) {
       app.post('/test/echo', async request => request.body)
@@ -69,7 +69,7 @@ t.test('every answer that says no has the one shape and the plain headers', asyn
   t.equal((await fetch(`${server.url}/api/upload/proxy`)).headers.get('allow'), 'POST')
 })
 
-t.test('request ids come from a proxy only where they are sane', async t => {
+t.test('a request id from a proxy is used only if it is well formed', async t => {
   const server = await startHttp(t)
   const idOf = async (given: string) => {
     const response = await fetch(`${server.url}/healthz`, { headers: { 'x-request-id': given } })
@@ -81,7 +81,7 @@ t.test('request ids come from a proxy only where they are sane', async t => {
   }
 })
 
-t.test('what the log must not have', async t => {
+t.test('the log contains no secret of a request', async t => {
   const server = await startHttp(t)
   await fetch(`${server.url}/api/download/proxy?ticket=secret-1&x=1`)
   await fetch(`${server.url}/api/download/proxy?%74icket=secret-1`)
@@ -101,7 +101,7 @@ t.test('what the log must not have', async t => {
   )
 })
 
-t.test('queries are read as browsers write them, each parameter once', async t => {
+t.test('queries are parsed as browsers write them, and a repeated parameter is refused', async t => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), (a, b) => {
       const query = parseQuery(`/x?${new URLSearchParams({ a, b: b.toWellFormed() })}`, ['a', 'b'])
@@ -121,7 +121,7 @@ t.test('queries are read as browsers write them, each parameter once', async t =
   }
 })
 
-t.test('health', async t => {
+t.test('health and readiness are reported separately', async t => {
   const server = await startHttp(t)
   const get = async (path: string) => {
     const response = await fetch(server.url + path)
@@ -134,7 +134,7 @@ t.test('health', async t => {
   t.same(await get('/healthz'), [200, { status: 'ok' }])
 })
 
-t.test('the page for a consent that nobody has asked for', async t => {
+t.test('the callback page of an unknown consent shows no text from the query', async t => {
   const server = await startHttp(t)
   const said = `<script>alert(1)</script>${'x'.repeat(500)}`
   const query = new URLSearchParams({ error: 'access_denied', error_description: said })
@@ -144,7 +144,7 @@ t.test('the page for a consent that nobody has asked for', async t => {
   t.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
   t.match(response.headers.get('content-security-policy'), "default-src 'none'")
   t.notMatch(page, /<script/i)
-  t.notMatch(page, 'alert', 'nobody can put words on it')
+  t.notMatch(page, 'alert', 'the page shows nothing from the query')
   t.ok(page.length < 2000)
   t.match(
     await (await fetch(`${server.url}/webhook/callback?code=a&state=b`)).text(),

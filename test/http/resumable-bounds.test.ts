@@ -27,24 +27,28 @@ async function begin(target: TusTarget, path: string, size: number): Promise<str
 
 const unfinished = (app: TestApp) => readdir(join(app.folder, '.stowage-staging')).catch(() => [])
 
-t.test('what the database holds of a user is bounded while bytes come, too', async t => {
+t.test('the bytes that the database stores for a member are bounded during an upload', async t => {
   const app = await startApp(t)
   const target = await owner(app, 'memory')
   const [full, more] = [await begin(target, '/full', 1024 * mib), await begin(target, '/more', 4 * mib)]
-  // As 4 GiB less 2 MiB in reality.
+  // As if this upload had stored 4 GiB minus 2 MiB.
   const received = 4096 * mib - 2 * mib
   await app.db.updateTable('uploads').set({ size: received, received }).where('path', '=', 'full').execute()
   const body = randomBytes(3 * mib)
   const refused = await tus(target, 'PATCH', more, { 'upload-offset': '0' }, body)
   t.equal(refused.status, 429)
   t.equal(await reasonOf(refused), 'TOO_MANY_UPLOADS')
-  t.equal((await tus(target, 'HEAD', more)).headers.get('upload-offset'), `${2 * mib}`, 'what fits is kept')
+  t.equal(
+    (await tus(target, 'HEAD', more)).headers.get('upload-offset'),
+    `${2 * mib}`,
+    'the bytes within the limit are kept',
+  )
   t.equal((await tus(target, 'DELETE', full)).status, 204)
   const rest = await tus(target, 'PATCH', more, { 'upload-offset': `${2 * mib}` }, body.subarray(0, 2 * mib))
   t.equal(rest.headers.get('upload-stored-path'), '/more')
 })
 
-t.test('600 uploads begun at once on two replicas: 100 are accepted', async t => {
+t.test('of 600 uploads that start at once on two replicas, 100 are accepted', async t => {
   const app = await startApp(t)
   const replica = await app.replica()
   const target = await owner(app, 'memory')
@@ -61,12 +65,12 @@ t.test('600 uploads begun at once on two replicas: 100 are accepted', async t =>
   t.equal((await app.db.selectFrom('uploads').select('id').execute()).length, 100)
 })
 
-t.test('bytes that several uploads hold at once never exceed the limit of the member', async t => {
+t.test("concurrent uploads together stay within the member's byte limit", async t => {
   const app = await startApp(t)
   const target = await owner(app, 'memory')
   const full = await begin(target, '/full', 1024 * mib)
   const urls = await Promise.all(Array.from({ length: 8 }, (_, n) => begin(target, `/${n}`, 4 * mib)))
-  // Room for two pieces of 1 MiB, while eight uploads send one each.
+  // This leaves room for two pieces of 1 MiB, while eight uploads send one each.
   const received = 4096 * mib - 2 * mib
   await app.db.updateTable('uploads').set({ size: received, received }).where('path', '=', 'full').execute()
   const piece = randomBytes(mib)
@@ -75,7 +79,7 @@ t.test('bytes that several uploads hold at once never exceed the limit of the me
   t.equal((await tus(target, 'DELETE', full)).status, 204)
 })
 
-t.test('what a back end began goes where that cannot be noted', async t => {
+t.test('a file that a back end started is removed if its state cannot be saved', async t => {
   const app = await startApp(t)
   const target = await owner(app)
   const url = await begin(target, '/file', 4 * mib)
@@ -88,7 +92,7 @@ t.test('what a back end began goes where that cannot be noted', async t => {
   t.same(await unfinished(app), [])
 })
 
-t.test('a provider that is disconnected while bytes come leaves nothing', async t => {
+t.test('disconnecting a provider removes its running uploads', async t => {
   const app = await startApp(t)
   const replica = await app.replica()
   const target = await owner(app)
@@ -115,7 +119,7 @@ t.test('a provider that is disconnected while bytes come leaves nothing', async 
   for (const sending of stalled) sending.destroy()
 })
 
-t.test('an upload that is let go just after it was looked for goes with its provider, too', async t => {
+t.test('disconnecting a provider also removes an upload whose lease is released at that moment', async t => {
   const app = await startApp(t)
   const target = await owner(app)
   const url = await begin(target, '/file', 4 * mib)
@@ -124,65 +128,64 @@ t.test('an upload that is let go just after it was looked for goes with its prov
   const lease = randomUUID()
   const until = sql<Date>`now() + interval '1 minute'`
   await app.db.updateTable('uploads').set({ lease_id: lease, lease_until: until }).execute()
-  await sql`create function let_go() returns trigger language plpgsql as ${sql.lit(`begin
+  await sql`create function release_lease() returns trigger language plpgsql as ${sql.lit(`begin
     if pg_trigger_depth() = 1 then
       update uploads set lease_id = null, lease_until = null where lease_id = '${lease}';
     end if;
     return null;
   end`)}`.execute(app.db)
-  await sql`create trigger let_go after update on uploads for each statement execute function let_go()`.execute(app.db)
+  await sql`create trigger release_lease after update on uploads for each statement execute function release_lease()`.execute(
+    app.db,
+  )
   const viewer = await app.app.services.credentials.authenticate(target.token, { address: '', requestId: '' })
   await app.app.services.providers.disconnect(viewer, target.metadata.providerId ?? '')
   t.same(await unfinished(app), [])
 })
 
-t.test('a lease counts as lost where the database does not answer', async t => {
+t.test('a lease counts as lost if the database does not respond', async t => {
   const app = await startApp(t)
   const target = await owner(app)
   const id = (await begin(target, '/file', 1)).split('/').at(-1) ?? ''
   const { signal } = new AbortController()
   const lease = await createLeases(app.db).take(id, async () => {}, signal)
   const other = await app.replica()
-  await other.db.transaction().execute(async held => {
-    await held.selectFrom('uploads').select('id').where('id', '=', id).forUpdate().execute()
+  await other.db.transaction().execute(async trx => {
+    await trx.selectFrom('uploads').select('id').where('id', '=', id).forUpdate().execute()
     await new Promise(resolve => lease.lost.addEventListener('abort', resolve, { once: true }))
   })
   t.ok(lease.lost.aborted)
   await lease[Symbol.asyncDispose]()
 })
 
-t.test(
-  'many uploads at once share the memory for blocks: where it is little, blocks begin in the database',
-  async t => {
-    const app = await startApp(t)
-    const target = await owner(app)
-    const bytes = randomBytes(3 * mib + 5)
-    const url = await begin(target, '/file', bytes.length)
-    const others = Array.from({ length: 4000 }, () => new BlockBudget())
-    const headers = {
-      authorization: `Bearer ${target.token}`,
-      'tus-resumable': '1.0.0',
-      'upload-offset': '0',
-      'content-type': 'application/offset+octet-stream',
-      'content-length': bytes.length,
-    }
-    const sending = request(new URL(url, app.url), { method: 'PATCH', headers })
-    const answered = once(sending, 'response')
-    const split = 1.5 * mib
-    sending.write(bytes.subarray(0, split))
-    const chunks = () => app.db.selectFrom('upload_chunks').select('position').execute()
-    await until(async () => (await chunks()).length > 0)
-    sending.end(bytes.subarray(split))
-    const [response] = await answered
-    t.equal(response.statusCode, 204)
-    for (const other of others) other[Symbol.dispose]()
-    t.same(await chunks(), [])
-    const stored = await app.download(target.token, target.metadata.providerId ?? '', '/file')
-    t.ok(Buffer.from(await stored.arrayBuffer()).equals(bytes))
-  },
-)
+t.test('concurrent uploads share the memory for blocks, and blocks start in the database when it is full', async t => {
+  const app = await startApp(t)
+  const target = await owner(app)
+  const bytes = randomBytes(3 * mib + 5)
+  const url = await begin(target, '/file', bytes.length)
+  const others = Array.from({ length: 4000 }, () => new BlockBudget())
+  const headers = {
+    authorization: `Bearer ${target.token}`,
+    'tus-resumable': '1.0.0',
+    'upload-offset': '0',
+    'content-type': 'application/offset+octet-stream',
+    'content-length': bytes.length,
+  }
+  const sending = request(new URL(url, app.url), { method: 'PATCH', headers })
+  const answered = once(sending, 'response')
+  const split = 1.5 * mib
+  sending.write(bytes.subarray(0, split))
+  const chunks = () => app.db.selectFrom('upload_chunks').select('position').execute()
+  await until(async () => (await chunks()).length > 0)
+  sending.end(bytes.subarray(split))
+  const [response] = await answered
+  t.equal(response.statusCode, 204)
+  for (const other of others) other[Symbol.dispose]()
+  t.same(await chunks(), [])
+  const stored = await app.download(target.token, target.metadata.providerId ?? '', '/file')
+  t.ok(Buffer.from(await stored.arrayBuffer()).equals(bytes))
+})
 
-t.test('bodies that wait for their checksum share a bound', async t => {
+t.test('bodies that wait for their checksum share one memory limit', async t => {
   const app = await startApp(t)
   const target = await owner(app)
   const bytes = Buffer.from('hello')

@@ -10,7 +10,7 @@ import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 import { digest, metadataHeader, send, type TusTarget, tus, tusPath } from './tus.ts'
 
-t.test('straight to Google Drive: cut in the middle, gone on with through another replica', async t => {
+t.test('an upload to Google Drive that was cut continues on another replica', async t => {
   const fake = await startGoogleDrive(t)
   const account = 'robot@fake.iam.gserviceaccount.com'
   const serviceAccountKey = fake.oauth.addServiceAccount(account)
@@ -21,7 +21,7 @@ t.test('straight to Google Drive: cut in the middle, gone on with through anothe
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'google-drive', { serviceAccountKey, rootFolderId })
   const target: TusTarget = { url: app.url, token, metadata: { providerId, path: '/made/big.bin' } }
-  const held = async () => {
+  const storedBytes = async () => {
     const rows = await app.db.selectFrom('upload_chunks').select('bytes').execute()
     return rows.reduce((sum, { bytes }) => sum + bytes.length, 0)
   }
@@ -44,29 +44,29 @@ t.test('straight to Google Drive: cut in the middle, gone on with through anothe
   const sent = chunkSize + 1_000_000
   sending.write(bytes.subarray(0, sent))
   await until(() => fake.faults.count({ method: 'PUT', path: /upload_id/ }) >= 2)
-  t.equal(await held(), 0, 'nothing is held here while it comes')
+  t.equal(await storedBytes(), 0, 'the database stores nothing while bytes arrive')
   sending.destroy()
   const other = { ...target, url: replica.url }
   const offset = Number((await tus(other, 'HEAD', path)).headers.get('upload-offset'))
-  t.ok(offset >= chunkSize && offset <= sent, `it stands at ${offset}`)
-  t.equal(await held(), offset - chunkSize, 'and after it only what is less than a block')
-  t.equal(fake.store.childrenOf(rootFolderId).length, 0, 'nothing shows')
+  t.ok(offset >= chunkSize && offset <= sent, `offset ${offset}`)
+  t.equal(await storedBytes(), offset - chunkSize, 'the database stores only the bytes after the last whole block')
+  t.equal(fake.store.childrenOf(rootFolderId).length, 0, 'the file is not visible yet')
 
-  // Lost on the way: the client asks where it stands, and goes on.
+  // The responses are lost, so the client asks for the offset and continues.
   fake.faults.fail({ method: 'PUT', path: /upload_id/, reason: 'lost', executed: true, times: 8 })
   const done = await send(other, bytes, { uploadUrl: replica.url + path })
   t.equal(done.path, '/made/big.bin')
-  t.equal(fake.faults.pending, 0, 'the answers were lost')
+  t.equal(fake.faults.pending, 0, 'all planned responses were lost')
   const stored = await app.download(token, providerId, '/made/big.bin')
   t.equal(digest(Buffer.from(await stored.arrayBuffer())), digest(bytes))
-  t.equal(await held(), 0)
+  t.equal(await storedBytes(), 0)
   t.equal(fake.uploads.openSessions, 0)
 
-  const left = await begin('/left.bin', bytes.length)
+  const terminated = await begin('/terminated.bin', bytes.length)
   const part = { 'upload-offset': '0' }
-  t.equal((await tus(target, 'PATCH', left, part, bytes.subarray(0, chunkSize + 1))).status, 204)
+  t.equal((await tus(target, 'PATCH', terminated, part, bytes.subarray(0, chunkSize + 1))).status, 204)
   t.equal(fake.uploads.openSessions, 1)
-  t.equal((await tus(target, 'DELETE', left)).status, 204)
-  t.equal(fake.uploads.openSessions, 0, 'what is given up leaves no session')
+  t.equal((await tus(target, 'DELETE', terminated)).status, 204)
+  t.equal(fake.uploads.openSessions, 0, 'a terminated upload leaves no session')
   t.equal(fake.store.childrenOf(rootFolderId).length, 1)
 })

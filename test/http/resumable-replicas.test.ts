@@ -21,7 +21,7 @@ async function begin(target: TusTarget, size: number): Promise<string> {
 
 const unfinished = (folder: string) => readdir(join(folder, '.stowage-staging')).catch(() => [])
 
-/** Sends `bytes` as the beginning of a body that never ends. */
+/** Sends `bytes` as the start of a body that never ends. */
 function stalledPatch(target: TusTarget, path: string, offset: number, length: number, bytes: Buffer) {
   const headers = {
     authorization: `Bearer ${target.token}`,
@@ -42,7 +42,7 @@ async function owner(app: TestApp): Promise<TusTarget> {
   return { url: app.url, token, metadata: { providerId, path: '/file' } }
 }
 
-t.test('a server that is killed, and another that goes on', async t => {
+t.test('an upload continues on another server after its server is killed', async t => {
   const { connectionString } = await testDatabase(t)
   const [folder, data] = [await temporaryFolder(t), await temporaryFolder(t)]
   const environment = {
@@ -69,14 +69,14 @@ t.test('a server that is killed, and another that goes on', async t => {
   sending.destroy()
   const other = { ...target, url: second.url }
   const offset = Number((await tus(other, 'HEAD', path)).headers.get('upload-offset'))
-  t.ok(offset >= 3 * mib && offset <= 5 * mib + 1000, `it stands at ${offset}`)
+  t.ok(offset >= 3 * mib && offset <= 5 * mib + 1000, `offset ${offset}`)
   const sent = await send(other, bytes, { uploadUrl: second.url + path })
   t.equal(sent.path, '/big.bin')
   t.equal(digest(await readFile(join(folder, 'big.bin'))), digest(bytes))
   t.same(await unfinished(folder), [])
 })
 
-t.test('a client that comes back takes over at once, here and through another replica', async t => {
+t.test('a reconnected client takes its upload over at once, on the same or another replica', async t => {
   const app = await startApp(t)
   const replica = await app.replica()
   const target = await owner(app)
@@ -88,7 +88,7 @@ t.test('a client that comes back takes over at once, here and through another re
     await until(async () => (await unfinished(app.folder)).length > 0)
     const head = await tus({ ...mine, url }, 'HEAD', path)
     const offset = Number(head.headers.get('upload-offset'))
-    t.ok(offset >= mib, `all that came is kept: ${offset}`)
+    t.ok(offset >= mib, `all received bytes are kept: ${offset}`)
     const rest = { 'upload-offset': String(offset) }
     t.equal((await tus({ ...mine, url }, 'PATCH', path, rest, bytes.subarray(offset))).status, 204)
     t.equal(digest(await readFile(join(app.folder, new URL(url).port))), digest(bytes))
@@ -96,7 +96,7 @@ t.test('a client that comes back takes over at once, here and through another re
   }
 })
 
-t.test('what expires, or whose credential or provider is gone, leaves nothing', async t => {
+t.test('an expired upload, or one without its credential or provider, leaves nothing', async t => {
   const app = await startApp(t)
   const replica = await app.replica()
   const target = await owner(app)
@@ -111,14 +111,14 @@ t.test('what expires, or whose credential or provider is gone, leaves nothing', 
   const { key, id } = await app.createKey(target.token, { name: 'k', scopes: ['write'] })
   await beginSome({ ...target, token: key }, '/revoked')
   const removed = await beginSome(target, '/removed')
-  await begin({ ...target, metadata: { ...target.metadata, path: '/announced' } }, 2 * mib)
+  await begin({ ...target, metadata: { ...target.metadata, path: '/created' } }, 2 * mib)
   await send({ ...target, metadata: { ...target.metadata, path: '/complete' } }, randomBytes(10))
   t.equal((await unfinished(app.folder)).length, 4)
   t.equal((await tus(target, 'DELETE', removed)).status, 204)
   await app.db
     .updateTable('uploads')
     .set({ expires_at: new Date(0) })
-    .where('path', 'in', ['expired', 'announced', 'complete'])
+    .where('path', 'in', ['expired', 'created', 'complete'])
     .execute()
   t.equal((await tus(target, 'HEAD', expired)).status, 404)
   await app.db.updateTable('api_keys').set({ revoked_at: new Date() }).where('id', '=', id).execute()
@@ -145,25 +145,25 @@ t.test('what expires, or whose credential or provider is gone, leaves nothing', 
       { ...cut, path: '/removed', credentialKind: 'SESSION', address: '127.0.0.1' },
       { ...cut, path: '/revoked', credentialKind: 'API_KEY', credentialId: id, address: '' },
     ],
-    'the audit log has what was begun and never became a file',
+    'the audit log has an event for each upload that stored bytes but never became a file',
   )
   t.equal(nodes.length, 5)
 })
 
-t.test('a user has so many unfinished uploads and no more', async t => {
+t.test('a member can have at most 100 unfinished uploads', async t => {
   const app = await startApp(t)
   const target = await owner(app)
-  const announce = (n: number) => {
+  const create = (n: number) => {
     const metadata = metadataHeader({ ...target.metadata, path: `/${n}` })
     return tus(target, 'POST', tusPath, { 'upload-length': '5', 'upload-metadata': metadata })
   }
-  for (let n = 0; n < 100; n += 1) t.equal((await announce(n)).status, 201)
-  const refused = await announce(100)
+  for (let n = 0; n < 100; n += 1) t.equal((await create(n)).status, 201)
+  const refused = await create(100)
   t.equal(refused.status, 429)
   t.equal(await reasonOf(refused), 'TOO_MANY_UPLOADS')
 })
 
-t.test('straight to S3', async t => {
+t.test('an upload to S3 keeps bytes that are less than a part, and the sweep removes it', async t => {
   const s3 = await s3Server(t)
   const Bucket = await s3.newBucket()
   const app = await startApp(t)
@@ -182,7 +182,7 @@ t.test('straight to S3', async t => {
   const url = await begin({ ...target, metadata: { providerId, path: '/other' } }, bytes.length)
   const part = bytes.subarray(0, 9 * mib)
   const answer = await tus(target, 'PATCH', url, { 'upload-offset': '0' }, part)
-  t.equal(answer.headers.get('upload-offset'), String(part.length), 'what is less than a part is kept, too')
+  t.equal(answer.headers.get('upload-offset'), String(part.length), 'bytes that are less than a part are kept')
   t.equal(await pending(), 1)
   const wrong = await tus(target, 'PATCH', url, { 'upload-offset': String(8 * mib) }, Buffer.alloc(1))
   t.equal(await reasonOf(wrong), 'OFFSET_MISMATCH')

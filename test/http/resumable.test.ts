@@ -14,7 +14,7 @@ function to(server: HttpServer, path: string, more: Record<string, string> = {})
   return { url: server.url, token: server.token, metadata: { providerId: server.local, path, ...more } }
 }
 
-/** Announces a file; resolves with the path of the upload. */
+/** Creates an upload and resolves with its URL path. */
 async function create(target: TusTarget, headers: Record<string, string>, body?: Buffer): Promise<string> {
   const all = { 'upload-metadata': metadataHeader(target.metadata), ...headers }
   const response = await tus(target, 'POST', tusPath, all, body)
@@ -27,7 +27,7 @@ const offsetOf = async (target: TusTarget, url: string) =>
 
 const unfinished = async (server: HttpServer) => readdir(join(server.folder, staging)).catch(() => [])
 
-t.test('a file by tus-js-client', async t => {
+t.test('tus-js-client uploads files of any size, in any chunks', async t => {
   const server = await startHttp(t)
   for (const size of [0, 1, mib - 1, mib, mib + 1, 5 * mib + 17]) {
     for (const options of [{}, { chunkSize: 700_001 }, { uploadDataDuringCreation: true }]) {
@@ -38,10 +38,10 @@ t.test('a file by tus-js-client', async t => {
       t.equal(digest(await readFile(join(server.folder, path))), digest(bytes), path)
     }
   }
-  t.same(await unfinished(server), [], 'nothing is left over')
+  t.same(await unfinished(server), [], 'no unfinished upload remains')
 })
 
-t.test('to a back end that holds nothing unfinished', async t => {
+t.test('an upload works with a back end that cannot store unfinished files', async t => {
   const server = await startHttp(t)
   const bytes = randomBytes(3 * mib + 5)
   const target = to(server, '/file.bin', { providerId: server.memory })
@@ -52,7 +52,7 @@ t.test('to a back end that holds nothing unfinished', async t => {
   t.equal(digest(Buffer.from(await stored.arrayBuffer())), digest(bytes))
 })
 
-t.test('what the protocol says', async t => {
+t.test('requests and refusals follow the tus protocol', async t => {
   const server = await startHttp(t, { maxUploadBytes: 10 * mib })
   const target = to(server, '/file.txt')
 
@@ -136,10 +136,14 @@ t.test('what the protocol says', async t => {
   t.equal((await readFile(join(server.folder, 'file.txt'))).toString(), '0123456789')
   const after = await tus(target, 'HEAD', url)
   t.equal(after.headers.get('upload-offset'), '10')
-  t.equal(after.headers.get('upload-stored-path'), '/file.txt', 'also where the last answer was lost')
+  t.equal(
+    after.headers.get('upload-stored-path'),
+    '/file.txt',
+    'HEAD still returns the path if the last response was lost',
+  )
 })
 
-t.test('a size that is told later', async t => {
+t.test('the size of an upload can be declared later', async t => {
   const server = await startHttp(t)
   const target = to(server, '/late')
   const url = await create(target, { 'upload-defer-length': '1' })
@@ -154,7 +158,7 @@ t.test('a size that is told later', async t => {
   t.equal(digest(await readFile(join(server.folder, 'late'))), digest(bytes))
 })
 
-t.test('checksums', async t => {
+t.test('a piece with a wrong checksum is discarded', async t => {
   const server = await startHttp(t)
   const bytes = randomBytes(2 * mib + 3)
   for (const algorithm of ['sha1', 'sha256', 'sha512', 'md5']) {
@@ -165,7 +169,7 @@ t.test('checksums', async t => {
     const refused = await tus(target, 'PATCH', url, wrong, bytes)
     t.equal(refused.status, 460)
     t.equal(await reasonOf(refused), 'CHECKSUM_MISMATCH')
-    t.equal(await offsetOf(target, url), 0, 'nothing of it is kept')
+    t.equal(await offsetOf(target, url), 0, 'no byte of the piece is kept')
     const right = { 'upload-offset': '0', 'upload-checksum': checksum(bytes) }
     t.equal((await tus(target, 'PATCH', url, right, bytes)).status, 204)
     t.equal(digest(await readFile(join(server.folder, algorithm))), digest(bytes))
@@ -184,7 +188,7 @@ t.test('checksums', async t => {
   }
 })
 
-t.test('termination leaves nothing', async t => {
+t.test('termination removes everything that was stored', async t => {
   const server = await startHttp(t)
   const target = to(server, '/gone')
   const url = await create(target, { 'upload-length': String(4 * mib) })
@@ -198,7 +202,7 @@ t.test('termination leaves nothing', async t => {
   t.equal(await reasonOf(patch), 'NOT_FOUND')
 })
 
-t.test('names that are taken', async t => {
+t.test('conflict decides what happens to a name that is taken or being uploaded', async t => {
   const server = await startHttp(t)
   await writeFile(join(server.folder, 'there.txt'), 'old')
   await t.rejects(send(to(server, '/there.txt'), Buffer.from('new')), /409/)
@@ -223,14 +227,14 @@ t.test('names that are taken', async t => {
     '/two%20(1).txt',
   )
 
-  await writeFile(join(server.folder, 'two.txt'), 'came in between')
+  await writeFile(join(server.folder, 'two.txt'), 'written meanwhile')
   const late = await tus(target, 'PATCH', first, { 'upload-offset': '1' }, Buffer.from('one'))
   t.equal(late.status, 409)
   t.equal(await reasonOf(late), 'ALREADY_EXISTS')
-  t.equal((await readFile(join(server.folder, 'two.txt'))).toString(), 'came in between')
+  t.equal((await readFile(join(server.folder, 'two.txt'))).toString(), 'written meanwhile')
 })
 
-t.test('whoever never heard of an upload begins it again', async t => {
+t.test('a client that lost the response to its creation creates the same upload again', async t => {
   const server = await startHttp(t)
   const target = to(server, '/again.txt')
   const unheard = await create(target, { 'upload-length': '3' })
@@ -246,7 +250,7 @@ t.test('whoever never heard of an upload begins it again', async t => {
   t.equal((await readFile(join(server.folder, 'again.txt'))).toString(), 'new')
 })
 
-t.test('connections that drop at random points', async t => {
+t.test('uploads survive connections that drop at random points', async t => {
   const server = await startHttp(t)
   const proxy = await faultProxy(t, server.url)
   let file = 0
@@ -273,7 +277,7 @@ t.test('connections that drop at random points', async t => {
   t.same(await unfinished(server), [])
 })
 
-t.test('only who began it goes on with it', async t => {
+t.test('only the credential that created an upload can continue it', async t => {
   const server = await startHttp(t)
   const viewer = await server.services.credentials.authenticate(server.token, testOrigin)
   const { key: value } = await server.services.apiKeys.create(viewer, {

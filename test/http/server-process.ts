@@ -1,6 +1,6 @@
 /**
- * The server in a process of its own, for memory.test.ts: `node server-process.ts <database> <folder> [<S3 configuration>]`;
- * ends with stdin.
+ * Runs the server in a separate process for memory.test.ts: `node server-process.ts <database> <folder> [<S3 configuration>]`.
+ * It exits when stdin closes.
  */
 import { serve } from './server.ts'
 

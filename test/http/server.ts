@@ -1,4 +1,4 @@
-/** The HTTP entrance on a loopback port, with a local and a memory provider, without GraphQL. */
+/** Starts the HTTP server without GraphQL on a loopback port, with a local and a memory provider. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,10 +24,9 @@ import { createFindRecord } from '../../src/storage/records.ts'
 import { loadAdapters } from '../../src/storage/registry.ts'
 import { testDatabase } from '../servers/postgres.ts'
 
-/** To the database. */
-const connections = 4
+const databaseConnections = 4
 
-/** Of what a test asks the services for itself. */
+/** The origin of calls that a test makes to the services directly. */
 export const testOrigin = { address: '127.0.0.1', requestId: 'of-a-test' }
 
 export interface HttpServer {
@@ -38,21 +37,21 @@ export interface HttpServer {
   port: number
   /** The local provider's root. */
   folder: string
-  /** Ids of providers. */
+  /** The ids of the two providers. */
   local: string
   memory: string
-  /** By type: those of `adapters`. */
+  /** Maps the type of each of `adapters` to its provider's id. */
   others: ReadonlyMap<string, string>
-  /** A session of the owner. */
+  /** The token of a session of the owner. */
   token: string
   authorization: { authorization: string }
-  /** What the server has logged, line by line. */
+  /** The lines that the server has logged. */
   logs: string[]
-  /** Connects a provider; its id. */
+  /** Connects a provider and resolves with its id. */
   connect(type: string, config: object): Promise<string>
-  /** Rejects from then on: what `/readyz` asks. */
+  /** Makes `/readyz` fail with `sentence` from now on. */
   breakReady(sentence: string): void
-  /** Address of an upload. */
+  /** Returns the address for an upload to `path`. */
   uploadUrl(path: string, more?: Record<string, string>): string
   downloadUrl(path: string, more?: Record<string, string>): string
   close(): Promise<void>
@@ -61,10 +60,10 @@ export interface HttpServer {
 export interface HttpOptions {
   /** Bytes. */
   maxUploadBytes?: number
-  /** Routes of a test's own. */
+  /** Adds routes for the test. */
   extend?: (app: FastifyInstance) => void
   settings?: Partial<ServerOptions['settings'] & Pick<Settings, 'handOver'>>
-  /** Adapters of a test's own; each is connected, without a configuration. */
+  /** Adapters of the test; each is connected with an empty configuration. */
   adapters?: AdapterDefinition[]
 }
 
@@ -88,9 +87,9 @@ export async function serve(
       done()
     },
   })
-  const db = connect({ connectionString }, { max: connections })
-  // All of them now, so that tests which count descriptors find none more later.
-  await Promise.all(Array.from({ length: connections }, () => sql`select pg_sleep(0.01)`.execute(db)))
+  const db = connect({ connectionString }, { max: databaseConnections })
+  // Open all connections now, so that tests which count descriptors see none appear later.
+  await Promise.all(Array.from({ length: databaseConnections }, () => sql`select pg_sleep(0.01)`.execute(db)))
   const secrets = deriveSecrets('a secret that only these tests have')
   const own = options.adapters ?? []
   const builtIn = [...builtInAdapters({ localRoots: [folder], dataFolder: '/nowhere' }), ...own]

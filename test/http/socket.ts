@@ -1,4 +1,4 @@
-/** A client that says exactly what it is told to, byte by byte. */
+/** A TCP client that sends exactly the given bytes. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,11 +8,11 @@ export { eventually } from '../support/until.ts'
 export interface Talk {
   socket: Socket
   send(data: string | Buffer): Promise<void>
-  /** All that came, as Latin-1. */
+  /** Everything received so far, as Latin-1. */
   received(): string
-  /** Resolves once what came matches. */
+  /** Resolves when the received text matches. */
   until(pattern: RegExp): Promise<RegExpExecArray>
-  /** Resolves once the server has closed its side; true where the connection was reset. */
+  /** Resolves when the server has closed its side, with true if the connection was reset. */
   ended: Promise<boolean>
 }
 

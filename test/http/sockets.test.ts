@@ -14,7 +14,7 @@ async function openFiles(): Promise<string[]> {
   return readdir('/proc/self/fd')
 }
 
-/** Unfinished uploads and descriptors are gone; nothing of `path` is there. */
+/** Waits until no unfinished upload, no file `path` and no additional descriptor remain. */
 async function leavesNothing(server: HttpServer, path: string, descriptors: number): Promise<void> {
   await eventually(async () => {
     const files = await readdir(server.folder, { recursive: true, withFileTypes: true })
@@ -27,7 +27,7 @@ async function leavesNothing(server: HttpServer, path: string, descriptors: numb
   })
 }
 
-t.test('a client that asks first is refused before it sends its body', async t => {
+t.test('a client that sends Expect: 100-continue is refused before it sends its body', async t => {
   const server = await startHttp(t, { maxUploadBytes: 1000 })
   await writeFile(join(server.folder, 'taken'), '')
   const viewer = await server.services.credentials.authenticate(server.token, testOrigin)
@@ -68,7 +68,7 @@ t.test('a client that asks first is refused before it sends its body', async t =
   t.match(JSON.parse(stdout), { entries: [{ path: '/by-curl', size: 500 }] })
 })
 
-t.test('who sends on after a refusal sees it, and is cut off', async t => {
+t.test('a client that keeps sending after a refusal can read it and is then cut off', async t => {
   const server = await startHttp(t)
   const headers = { 'Content-Length': 4096 * mebibyte, Authorization: 'Bearer nonsense' }
   const polite = await talk(server.port)
@@ -85,13 +85,13 @@ t.test('who sends on after a refusal sees it, and is cut off', async t => {
   try {
     for (; sent < 4096; sent++) await deaf.send(block)
   } catch {
-    // As it should be.
+    // The server closed the connection, as expected.
   }
   t.ok(sent < 64, `the server took ${sent} MiB of 4096`)
   t.match(deaf.received(), 'INVALID_CREDENTIAL')
 })
 
-t.test('a Content-Length that lies', async t => {
+t.test('a wrong Content-Length never stores a partial or longer file', async t => {
   const server = await startHttp(t)
   const start = head('POST', server.uploadUrl('/lie'), { 'Content-Length': 10, ...server.authorization })
 
@@ -103,20 +103,24 @@ t.test('a Content-Length that lies', async t => {
   t.match(short.received(), /^HTTP\/1\.1 400 [\s\S]*INCOMPLETE_BODY/)
   await leavesNothing(server, 'lie', descriptors)
 
-  const gone = await talk(server.port)
-  await gone.send(`${start}hello`)
+  const reset = await talk(server.port)
+  await reset.send(`${start}hello`)
   await eventually(async () => assert.equal(server.app.transfers.size, 1))
-  gone.socket.resetAndDestroy()
+  reset.socket.resetAndDestroy()
   await leavesNothing(server, 'lie', descriptors)
 
   const long = await talk(server.port)
   await long.send(`${start}0123456789and more\r\n\r\n`)
   await long.ended
-  t.match(long.received(), /^HTTP\/1\.1 201 [\s\S]*HTTP\/1\.1 400 |^HTTP\/1\.1 201 /, 'what was announced is stored')
+  t.match(
+    long.received(),
+    /^HTTP\/1\.1 201 [\s\S]*HTTP\/1\.1 400 |^HTTP\/1\.1 201 /,
+    'exactly the declared bytes are stored',
+  )
   t.equal(await readFile(join(server.folder, 'lie'), 'utf8'), '0123456789')
 })
 
-t.test('what is no HTTP gets an answer of the one shape', async t => {
+t.test('input that is not HTTP gets an error of the usual shape', async t => {
   const server = await startHttp(t)
   const chunked = head('POST', server.uploadUrl('/x'), { 'Transfer-Encoding': 'chunked', ...server.authorization })
   const both = { 'Transfer-Encoding': 'chunked', 'Content-Length': 5, ...server.authorization }
@@ -140,22 +144,22 @@ t.test('what is no HTTP gets an answer of the one shape', async t => {
   await leavesNothing(server, 'x', Number.POSITIVE_INFINITY)
 })
 
-t.test('garbage behind good requests does not break into their answers', async t => {
+t.test('garbage after good requests does not corrupt their responses', async t => {
   const server = await startHttp(t)
   await writeFile(join(server.folder, 'big'), Buffer.alloc(3 * mebibyte, 'b'))
   const client = await talk(server.port)
   const get = head('GET', server.downloadUrl('/big'), server.authorization)
   await client.send(`${get}${get}no http\r\n\r\n`)
   await client.ended
-  const answers = client.received().split('HTTP/1.1 ').slice(1)
+  const responses = client.received().split('HTTP/1.1 ').slice(1)
   t.match(
-    answers.map(answer => answer.slice(0, 3)),
+    responses.map(response => response.slice(0, 3)),
     ['200', '200'],
   )
-  for (const answer of answers.slice(0, 2)) t.equal(answer.split('\r\n\r\n')[1]?.length, 3 * mebibyte)
+  for (const response of responses.slice(0, 2)) t.equal(response.split('\r\n\r\n')[1]?.length, 3 * mebibyte)
 })
 
-t.test('clients that go away during a download', async t => {
+t.test('clients that disconnect during a download leave nothing open', async t => {
   const server = await startHttp(t)
   for (const providerId of [server.local, server.memory]) {
     const file = Buffer.alloc(20 * mebibyte)
@@ -167,7 +171,7 @@ t.test('clients that go away during a download', async t => {
       ...server.authorization,
       Range: 'bytes=0-9000000,10000000-20000000',
     })
-    // One after the other in a pipeline: the later ones have no socket yet when it closes.
+    // In a pipeline the later responses have no socket yet when the connection closes.
     for (const request of [get, ranges, get + get + get]) {
       const clients = await Promise.all(Array.from({ length: 5 }, () => talk(server.port)))
       for (const client of clients) {
@@ -185,7 +189,7 @@ t.test('clients that go away during a download', async t => {
   t.notOk(server.logs.some(line => JSON.parse(line).level >= 50))
 })
 
-t.test('a file that becomes shorter while it is sent is never padded', async t => {
+t.test('a file that is truncated while it is sent is never padded', async t => {
   const server = await startHttp(t)
   const path = join(server.folder, 'shrinking')
   await writeFile(path, Buffer.alloc(64 * mebibyte, 'a'))
@@ -204,51 +208,48 @@ t.test('a file that becomes shorter while it is sent is never padded', async t =
   await leavesNothing(server, 'none', Number.POSITIVE_INFINITY)
 })
 
-t.test(
-  'a file that is written to while it is sent never passes as whole, one that is replaced or removed does',
-  async t => {
-    const server = await startHttp(t)
-    const path = join(server.folder, 'changing')
-    const size = 32 * mebibyte
-    const overwrite = async (byte: string) => {
-      const handle = await open(path, 'r+')
-      await handle.write(byte, size - 1)
-      await handle.close()
-    }
-    const whole = Buffer.alloc(size, 'a')
-    const changes: Record<string, { change: () => Promise<unknown>; arrives: boolean }> = {
-      'the same bytes again': { arrives: false, change: () => overwrite('a') },
-      'other bytes at the end': { arrives: false, change: () => overwrite('b') },
-      'made anew in place, longer': { arrives: false, change: () => writeFile(path, Buffer.alloc(size + 1, 'b')) },
-      'more at the end': { arrives: false, change: () => appendFile(path, 'b') },
-      'replaced by its name': {
-        arrives: true,
-        change: async () => {
-          await writeFile(`${path}.new`, 'b')
-          await rename(`${path}.new`, path)
-        },
+t.test('a download is cut if its file is written to, and completes if the file is replaced or removed', async t => {
+  const server = await startHttp(t)
+  const path = join(server.folder, 'changing')
+  const size = 32 * mebibyte
+  const overwrite = async (byte: string) => {
+    const handle = await open(path, 'r+')
+    await handle.write(byte, size - 1)
+    await handle.close()
+  }
+  const whole = Buffer.alloc(size, 'a')
+  const changes: Record<string, { change: () => Promise<unknown>; arrives: boolean }> = {
+    'the same bytes again': { arrives: false, change: () => overwrite('a') },
+    'other bytes at the end': { arrives: false, change: () => overwrite('b') },
+    'rewritten in place, longer': { arrives: false, change: () => writeFile(path, Buffer.alloc(size + 1, 'b')) },
+    'more at the end': { arrives: false, change: () => appendFile(path, 'b') },
+    'replaced by a rename': {
+      arrives: true,
+      change: async () => {
+        await writeFile(`${path}.new`, 'b')
+        await rename(`${path}.new`, path)
       },
-      renamed: { arrives: true, change: () => rename(path, `${path}.old`) },
-      removed: { arrives: true, change: () => unlink(path) },
-    }
-    for (const [what, { change, arrives }] of Object.entries(changes)) {
-      await writeFile(path, whole)
-      const response = await fetch(server.downloadUrl('/changing'), { headers: server.authorization })
-      t.equal(response.headers.get('content-length'), `${size}`)
-      const pieces: Uint8Array[] = []
-      const reading = (async () => {
-        for await (const piece of response.body ?? []) {
-          if (pieces.push(piece) === 1) await change()
-        }
-        return Buffer.concat(pieces).equals(whole)
-      })()
-      if (arrives) t.ok(await reading, what)
-      else await t.rejects(reading, { message: 'terminated' }, what)
-    }
-  },
-)
+    },
+    renamed: { arrives: true, change: () => rename(path, `${path}.old`) },
+    removed: { arrives: true, change: () => unlink(path) },
+  }
+  for (const [what, { change, arrives }] of Object.entries(changes)) {
+    await writeFile(path, whole)
+    const response = await fetch(server.downloadUrl('/changing'), { headers: server.authorization })
+    t.equal(response.headers.get('content-length'), `${size}`)
+    const pieces: Uint8Array[] = []
+    const reading = (async () => {
+      for await (const piece of response.body ?? []) {
+        if (pieces.push(piece) === 1) await change()
+      }
+      return Buffer.concat(pieces).equals(whole)
+    })()
+    if (arrives) t.ok(await reading, what)
+    else await t.rejects(reading, { message: 'terminated' }, what)
+  }
+})
 
-t.test('a file that is replaced all the time always comes as one of its versions', async t => {
+t.test('a file that is replaced constantly always arrives as one of its versions', async t => {
   const server = await startHttp(t)
   const path = join(server.folder, 'changing')
   const version = (number: number) => Buffer.alloc(200_000 + number, String(number % 10))
@@ -273,7 +274,7 @@ t.test('a file that is replaced all the time always comes as one of its versions
   t.ok(statuses.has(200))
 })
 
-t.test('an upload that is cut leaves what was there', async t => {
+t.test('an upload that is cut keeps the existing file', async t => {
   const server = await startHttp(t)
   await writeFile(join(server.folder, 'kept'), 'before')
   const descriptors = (await openFiles()).length
@@ -316,7 +317,7 @@ t.test('a connection stays usable after an upload that was refused or has an epi
   const rounds: [string, number][] = [
     [post('/taken', small.length) + small, 409],
     [post('/', form('taken', small).length, type) + form('taken', small), 409],
-    // More than the form's parser takes in at once.
+    // Larger than what the form parser reads at once.
     [post('/', form('taken', medium).length, type) + form('taken', medium), 409],
     [post('/', form('new', small).length + body.length, type) + form('new', small) + body, 201],
     [post('/large', body.length) + body, 201],

@@ -1,13 +1,13 @@
-/** Resumable uploads as a client of the console makes them. */
+/** Resumable uploads with tus-js-client, which the console uses, and by hand. */
 import { createHash } from 'node:crypto'
 import { type HttpResponse, Upload, type UploadOptions } from 'tus-js-client'
 
 export const tusPath = '/api/upload/resumable'
 
 export interface Sent {
-  /** Of the upload. */
+  /** The address of the upload. */
   url: string
-  /** Where the file is. */
+  /** The path of the stored file. */
   path: string | undefined
   last: HttpResponse
 }
@@ -39,14 +39,14 @@ export function tusUpload(
   return upload
 }
 
-/** Sends a file to its end. @throws what the client gives up with */
+/** Uploads a whole file. @throws the error that made tus-js-client stop */
 export function send(target: TusTarget, bytes: Buffer, options: UploadOptions = {}): Promise<Sent> {
   return new Promise((resolve, reject) => {
     tusUpload(target, bytes, options, (error, sent) => (sent ? resolve(sent) : reject(error))).start()
   })
 }
 
-/** One request of the protocol, by hand. */
+/** Sends one request of the protocol. */
 export function tus(
   target: Pick<TusTarget, 'url' | 'token'>,
   method: string,

@@ -7,31 +7,31 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type HttpServer, startHttp, testOrigin } from './server.ts'
 
-interface Answer {
+interface Reply {
   status: number
-  /** Of the first error. */
+  /** The reason of the first error. */
   reason: string | null
-  // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape of its response
   body: any
   headers: Headers
 }
 
-async function post(server: HttpServer, url: string, body: RequestInit['body'], headers: object = {}): Promise<Answer> {
+async function post(server: HttpServer, url: string, body: RequestInit['body'], headers: object = {}): Promise<Reply> {
   const init = { method: 'POST', body: body ?? null, headers: { ...server.authorization, ...headers }, duplex: 'half' }
   const response = await fetch(url, init)
-  const answer = (await response.json()) as { errors?: { extensions: { reason: string } }[] }
-  const reason = answer.errors?.[0]?.extensions.reason ?? null
-  return { status: response.status, reason, body: answer, headers: response.headers }
+  const parsed = (await response.json()) as { errors?: { extensions: { reason: string } }[] }
+  const reason = parsed.errors?.[0]?.extensions.reason ?? null
+  return { status: response.status, reason, body: parsed, headers: response.headers }
 }
 
 const sha256 = (text: string) => `sha-256=:${createHash('sha256').update(text).digest('base64')}:`
 
-/** Sent in chunks, without a Content-Length. */
+/** A body that fetch sends in chunks, without a Content-Length. */
 function streamOf(...pieces: string[]): ReadableStream {
   return new Blob(pieces).stream()
 }
 
-/** All files below the root, what is hidden included. */
+/** Lists all files below the root, including hidden ones. */
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   return entries
@@ -40,7 +40,7 @@ async function filesIn(folder: string): Promise<string[]> {
     .sort()
 }
 
-t.test('a file as the body', async t => {
+t.test('a raw body is stored as one file with its metadata', async t => {
   const server = await startHttp(t, { maxUploadBytes: 1000 })
   const stored = await post(server, server.uploadUrl('/new folder/a+b.json'), 'hello', {
     'content-type': 'application/json',
@@ -67,13 +67,13 @@ t.test('a file as the body', async t => {
   t.equal(typed.body.mimeType, 'text/x-own')
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
   const untyped = await post(server, server.uploadUrl('/page.html', inMemory), 'x', form)
-  t.equal(untyped.body.mimeType, 'text/html', 'the default of curl says nothing')
+  t.equal(untyped.body.mimeType, 'text/html', "curl's default content type is ignored")
   t.match(await post(server, server.uploadUrl('/empty'), null), { status: 201, body: { size: 0 } })
   const streamed = streamOf('in ', 'pieces')
   t.match(await post(server, server.uploadUrl('/chunked'), streamed), { status: 201, body: { size: 9 } })
 })
 
-t.test('names that are taken', async t => {
+t.test('conflict decides what happens to a name that is taken', async t => {
   const server = await startHttp(t)
   const upload = (conflict?: string) =>
     post(server, server.uploadUrl('/a.txt', conflict ? { conflict } : {}), conflict ?? 'first')
@@ -87,7 +87,7 @@ t.test('names that are taken', async t => {
   t.same(await filesIn(server.folder), ['/a (1).txt', '/a.txt'])
 })
 
-t.test('nothing is stored of what is refused', async t => {
+t.test('a refused upload stores nothing', async t => {
   const server = await startHttp(t, { maxUploadBytes: 100_000 })
   await mkdir(join(server.folder, 'folder'))
   await writeFile(join(server.folder, 'file'), '')
@@ -99,7 +99,7 @@ t.test('nothing is stored of what is refused', async t => {
     ['no provider', `${base}?path=/x`, 'x', {}, 400, 'INVALID_INPUT'],
     ['a repeated parameter', `${server.uploadUrl('/x')}&path=/y`, 'x', {}, 400, 'INVALID_INPUT'],
     ['an unknown parameter', `${server.uploadUrl('/x')}&overwrite=1`, 'x', {}, 400, 'INVALID_INPUT'],
-    ['a path that is no UTF-8', `${base}?providerId=${server.local}&path=/%C3%28`, 'x', {}, 400, 'INVALID_INPUT'],
+    ['a path that is not UTF-8', `${base}?providerId=${server.local}&path=/%C3%28`, 'x', {}, 400, 'INVALID_INPUT'],
     ['no credential', server.uploadUrl('/x'), 'x', { authorization: '' }, 401, 'INVALID_CREDENTIAL'],
     ['a read-only key', server.uploadUrl('/x'), 'x', { authorization: `Bearer ${key}` }, 403, 'SCOPE_REQUIRED'],
     ['a parent', server.uploadUrl('/a/../x'), 'x', {}, 400, 'INVALID_PATH'],
@@ -115,8 +115,8 @@ t.test('nothing is stored of what is refused', async t => {
     ['an encoding', server.uploadUrl('/x'), 'x', { 'content-encoding': 'gzip' }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['a part', server.uploadUrl('/x'), 'x', { 'content-range': 'bytes 0-0/2' }, 400, 'INVALID_INPUT'],
     ['a malformed type', server.uploadUrl('/x'), 'x', { 'content-type': 'text' }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
-    ['too many bytes, announced', server.uploadUrl('/x'), large, {}, 413, 'TOO_LARGE'],
-    ['too many bytes', server.uploadUrl('/x'), streamOf(large), {}, 413, 'TOO_LARGE'],
+    ['a Content-Length above the limit', server.uploadUrl('/x'), large, {}, 413, 'TOO_LARGE'],
+    ['a chunked body above the limit', server.uploadUrl('/x'), streamOf(large), {}, 413, 'TOO_LARGE'],
   ]
   const before = await filesIn(server.folder)
   for (const [what, url, body, headers, status, reason] of refusals) {
@@ -130,11 +130,11 @@ async function readOnlyKey({ services, token }: HttpServer): Promise<string> {
   return (await services.apiKeys.create(viewer, { name: 'reader', scopes: ['read'] })).key
 }
 
-t.test('forms', async t => {
+t.test('multipart forms', async t => {
   const server = await startHttp(t, { maxUploadBytes: 100_000 })
   const url = `${server.url}/api/upload/proxy`
 
-  await t.test('several files, in order', async t => {
+  await t.test('a form stores several files in order', async t => {
     const form = new FormData()
     form.append('providerId', server.local)
     form.append('path', '/forms')
@@ -154,7 +154,7 @@ t.test('forms', async t => {
     t.equal(await readFile(join(server.folder, 'forms/ü 1 (1).bin'), 'utf8'), '3'.repeat(99_999))
   })
 
-  await t.test('the query may say what no field does, and the folder is the root', async t => {
+  await t.test('the query supplies missing fields, and the folder defaults to the root', async t => {
     const form = new FormData()
     form.append('f', new Blob(['x'], { type: 'text/csv' }), 'query.dat')
     const { body } = await post(server, `${url}?providerId=${server.memory}`, form)
@@ -171,13 +171,13 @@ t.test('forms', async t => {
   const refused: Record<string, { form: string; reason: string; status?: number; stored?: string[] }> = {
     'no provider': { form: whole(folder, file('a')), reason: 'INVALID_INPUT' },
     'no file': { form: whole(provider, folder), reason: 'INVALID_INPUT' },
-    'nothing at all': { form: '', reason: 'INVALID_INPUT' },
+    'an empty body': { form: '', reason: 'INVALID_INPUT' },
     'a file without a name': { form: whole(provider, folder, file('')), reason: 'INVALID_INPUT' },
     'a file without a filename': {
       form: whole(provider, folder, part('name="file"', 'x', 'application/octet-stream')),
       reason: 'INVALID_INPUT',
     },
-    'a field that is no field': { form: whole(provider, folder, field('file', 'x')), reason: 'INVALID_INPUT' },
+    'a text field named file': { form: whole(provider, folder, field('file', 'x')), reason: 'INVALID_INPUT' },
     'a repeated field': { form: whole(provider, provider, file('a')), reason: 'INVALID_INPUT' },
     'a field named like a method': {
       form: whole(provider, field('toString', 'x'), file('a')),
@@ -207,15 +207,15 @@ t.test('forms', async t => {
       reason: 'INVALID_INPUT',
       stored: ['/refused/first'],
     },
-    'a part that is of no form': {
+    'a part that is not form-data': {
       form: whole(provider, folder, part('', 'x').replace('form-data', 'attachment; name="file"'), file('last')),
       reason: 'INVALID_INPUT',
     },
-    'a part that says nothing of itself': {
+    'a part without headers': {
       form: whole(provider, folder, file('last'), `--${boundary}\r\n\r\nx\r\n`),
       reason: 'INVALID_INPUT',
     },
-    'no form': { form: 'hello', reason: 'INCOMPLETE_BODY' },
+    'a body that is not a form': { form: 'hello', reason: 'INCOMPLETE_BODY' },
     'a field after a file': {
       form: whole(provider, folder, file('early'), field('conflict', 'fail')),
       reason: 'INVALID_INPUT',
@@ -273,23 +273,23 @@ t.test('forms', async t => {
   )
   t.match(tooMany, { status: 413, reason: 'TOO_LARGE' })
   t.equal(tooMany.body.errors[0].extensions.stored.length > 900, true)
-  await describesItself(t, server)
+  await loggedCleanly(t, server)
 })
 
-/** Every message says something to a person, and no two answers share a request id. */
-async function describesItself(t: Test, server: HttpServer): Promise<void> {
+/** Each request was logged with its own id, and none as a fault of the server. */
+async function loggedCleanly(t: Test, server: HttpServer): Promise<void> {
   const ids = server.logs.map(line => JSON.parse(line)).filter(({ msg }) => msg === 'request done')
   t.equal(new Set(ids.map(({ requestId }) => requestId)).size, ids.length)
   t.equal(
     server.logs.some(line => JSON.parse(line).level >= 50),
     false,
-    'bad input is no fault of the server',
+    'bad input is not logged as a fault',
   )
 }
 
 const boundary = 'a-boundary'
 
-/** Resolves with the status. */
+/** Sends a form in chunks of `size` bytes and resolves with the status. */
 async function inPieces(server: HttpServer, text: string, size: number): Promise<number> {
   const form = Buffer.from(text)
   const headers = { ...server.authorization, 'content-type': `multipart/form-data; boundary=${boundary}` }
