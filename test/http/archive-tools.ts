@@ -1,4 +1,4 @@
-/** The programs that people open archives with. */
+/** Runs the programs that people open archives with. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { requirePrograms } from '../servers/programs.ts'
@@ -14,7 +14,7 @@ export async function requireArchivers(): Promise<void> {
   })
 }
 
-/** For what is large: runs of zeros become holes on disk. */
+/** Downloads a large file, with runs of zeros stored as holes on disk. */
 export async function fetchLarge(url: string, file: string, headers: Record<string, string>): Promise<void> {
   const given = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
   const pipe =
@@ -24,11 +24,11 @@ export async function fetchLarge(url: string, file: string, headers: Record<stri
 
 export interface Member {
   name: string
-  /** Hexadecimal SHA-256 of the content; of nothing where that has 4 GiB and more. */
+  /** Hexadecimal SHA-256 of the content, or of nothing for a member of 4 GiB or more. */
   sha256: string
   size: number
   compressed: boolean
-  /** The whole seconds of the fixed fields, which are even: ISO 8601 without a zone. */
+  /** The time in the fixed fields, in steps of two seconds: ISO 8601 without a zone. */
   time: string
   isUtf8: boolean
 }
@@ -48,13 +48,13 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
 json.dump(members, sys.stdout)
 `
 
-/** As Python's zipfile reads it, but for the content of a member of 4 GiB and more: that takes it long. @throws where it is damaged */
+/** Reads an archive with Python's zipfile, but not the content of members of 4 GiB or more, which is slow. @throws if the archive is damaged */
 export async function readWithPython(path: string): Promise<Member[]> {
   const { stdout } = await run('python3', ['-c', reader, path], { maxBuffer: 256 * 1024 * 1024 })
   return JSON.parse(stdout)
 }
 
-/** @param only members that unzip reads, which is slow; 7-Zip reads all. @throws where they find anything to complain of */
+/** Tests an archive with 7-Zip and unzip. @param only the members that unzip reads, because it is slow @throws if either reports a problem */
 export async function testWithOthers(path: string, ...only: string[]): Promise<void> {
   const options = { maxBuffer: 256 * 1024 * 1024, env: { ...process.env, LC_ALL: 'C.UTF-8' } }
   await run('unzip', ['-tqq', path, ...only], options)
@@ -62,7 +62,7 @@ export async function testWithOthers(path: string, ...only: string[]): Promise<v
   if (!/Everything is Ok/.test(stdout) || /warning|error/i.test(stdout)) throw new Error(stdout)
 }
 
-/** Unpacks with the modification times in UTC, as the archive has them for those who can read them. */
+/** Unpacks an archive with its modification times, which unzip reads in UTC from the extended fields. */
 export async function extractWithUnzip(path: string, folder: string): Promise<void> {
   await run('unzip', ['-qq', path, '-d', folder], { env: { ...process.env, LC_ALL: 'C.UTF-8' } })
 }

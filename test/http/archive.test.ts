@@ -33,7 +33,7 @@ import { eventually } from './socket.ts'
 
 await requireArchivers()
 
-// The largest has more than 4 GiB.
+// The largest archive has more than 4 GiB.
 t.setTimeout(300_000)
 
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex')
@@ -44,7 +44,7 @@ async function temporary(t: Test): Promise<string> {
   return folder
 }
 
-/** Gives the archive's place on disk; runs of zeros become holes there. */
+/** Downloads an archive to `file`, with runs of zeros stored as holes on disk. */
 async function fetchArchive(url: string, file: string, headers: Record<string, string>): Promise<Response> {
   const response = await fetch(url, { headers })
   const handle = await open(file, 'w')
@@ -75,7 +75,7 @@ function byName(members: readonly Member[]): Map<string, Member> {
   return new Map(members.map(member => [member.name, member]))
 }
 
-t.test('any tree comes whole, and opens everywhere', async t => {
+t.test('an archive of any tree is complete and opens in every program', async t => {
   const server = await startHttp(t)
   const name = fc.constantFrom('a', 'A', 'b.txt', 'c.jpg', 'ü', 'u\u0308', '日本.txt', '😀', ' x ', 'é.csv', '~', "'q'")
   type Tree = { [name: string]: Tree | string }
@@ -132,7 +132,7 @@ t.test('any tree comes whole, and opens everywhere', async t => {
   )
 })
 
-t.test('names that systems misread, and what no archive should hold', async t => {
+t.test('an archive keeps unusual names and excludes links and special files', async t => {
   const server = await startHttp(t)
   const names = ['a\\b', 'a%5Cb', 'line\nbreak', '..\\..\\evil', 'C:', '\u0085', '%0A', 'a%255Cb']
   await mkdir(join(server.folder, 'odd/empty'), { recursive: true })
@@ -162,13 +162,13 @@ t.test('names that systems misread, and what no archive should hold', async t =>
   await utimes(join(server.folder, 'odd/C:'), time, time)
   await utimes(join(server.folder, 'odd/empty'), time, time)
   await extractWithUnzip((await archiveOf(t, server, '/odd')).file, folder)
-  t.same(await readdir(join(folder, 'odd/empty')), [], 'an empty folder stays one')
+  t.same(await readdir(join(folder, 'odd/empty')), [], 'an empty folder stays empty')
   t.same((await stat(join(folder, 'odd/C:'))).mtime, time, 'times are exact, whatever the time zone')
   t.same((await stat(join(folder, 'odd/empty'))).mtime, time)
   t.equal((await stat(join(folder, 'odd/C:'))).mode & 0o777, 0o644)
 })
 
-t.test('headers, HEAD, links and the root', async t => {
+t.test('archives support HEAD, links and the root, and ignore ranges', async t => {
   const server = await startHttp(t)
   await mkdir(join(server.folder, 'Berichte 2026 ü'))
   await writeFile(join(server.folder, 'Berichte 2026 ü/x'), 'x')
@@ -178,7 +178,7 @@ t.test('headers, HEAD, links and the root', async t => {
   for (const method of ['GET', 'HEAD']) {
     const response = await get({ method, headers: { range: 'bytes=0-1' } })
     const body = Buffer.from(await response.arrayBuffer())
-    t.equal(response.status, 200, 'ranges do not count')
+    t.equal(response.status, 200, 'ranges are ignored')
     t.match(Object.fromEntries(response.headers), {
       'content-type': 'application/zip',
       'accept-ranges': 'none',
@@ -193,8 +193,8 @@ t.test('headers, HEAD, links and the root', async t => {
   t.equal((await get({ headers: { 'if-match': '"x"' } })).status, 412, 'an archive has no version')
   t.equal((await get({ headers: { 'if-none-match': '*' } })).status, 304)
   const viewer = await server.services.credentials.authenticate(server.token, testOrigin)
-  const place = { providerId: server.local, path: '/Berichte 2026 ü' }
-  const ticket = server.services.files.link(viewer, place, { expiresIn: 60, inline: true })
+  const location = { providerId: server.local, path: '/Berichte 2026 ü' }
+  const ticket = server.services.files.link(viewer, location, { expiresIn: 60, inline: true })
   const linked = await fetch(`${server.url}/api/download/proxy?ticket=${ticket}`)
   t.equal(linked.status, 200)
   t.match(linked.headers.get('content-disposition'), /^attachment/)
@@ -204,7 +204,7 @@ t.test('headers, HEAD, links and the root', async t => {
   t.ok(byName(await readWithPython(file)).has('local/Berichte 2026 ü/x'))
 })
 
-t.test('a key reaches what lies below its base path, and nothing else', async t => {
+t.test('a key downloads only what is below its base path', async t => {
   const server = await startHttp(t)
   for (const folder of ['team/backups', 'team/backups-old', 'other']) {
     await mkdir(join(server.folder, folder), { recursive: true })
@@ -230,7 +230,7 @@ t.test('a key reaches what lies below its base path, and nothing else', async t 
   }
 })
 
-/** Counts what is open, and fails where it is told to. */
+/** Counts open bodies and listings, and fails at the paths in `faults`. */
 class Watched extends MemoryProvider {
   open = 0
   most = 0
@@ -281,7 +281,7 @@ async function fill(provider: Watched, files: Record<string, Buffer | string>): 
   }
 }
 
-t.test('what cannot be had is named, and nothing else is missing', async t => {
+t.test('an archive lists the entries that could not be read, and has all others', async t => {
   const { server, provider, id } = await startWatched(t)
   await fill(provider, { 'f/a': 'a', 'f/b': 'b', 'f/c': 'c', 'f/d/e': 'e', 'f/g': 'g', 'f/_left-out.txt': 'mine' })
   provider.faults.set('f/a', () => new StorageError('NOT_FOUND', 'It is gone.'))
@@ -301,13 +301,17 @@ t.test('what cannot be had is named, and nothing else is missing', async t => {
     method: 'HEAD',
     headers: server.authorization,
   })
-  t.match([head.status, provider.lists], [200, 0], 'HEAD does not look into it')
+  t.match([head.status, provider.lists], [200, 0], 'HEAD lists nothing')
   provider.faults.set('f/', () => new StorageError('RATE_LIMITED', 'Wait.'))
   const refused = await fetch(server.downloadUrl('/f', { providerId: id }), { headers: server.authorization })
-  t.match([refused.status, refused.headers.get('content-disposition')], [503, null], 'what fails at once is an answer')
+  t.match(
+    [refused.status, refused.headers.get('content-disposition')],
+    [503, null],
+    'a failure before the first byte is an error response',
+  )
 })
 
-t.test('an archive that is not whole is cut', async t => {
+t.test('the connection is cut if an archive cannot be completed', async t => {
   const { server, provider, url } = await startWatched(t)
   await fill(provider, { 'f/a': 'a', 'f/b.txt': 'b'.repeat(300_000), 'f/b.bin': 'b'.repeat(300_000), 'f/c': 'c' })
   const large = Buffer.from('b'.repeat(300_000))
@@ -321,7 +325,7 @@ t.test('an archive that is not whole is cut', async t => {
           throw new StorageError('UNAVAILABLE', 'Broken.')
         })(),
       ),
-    'the back end does not answer any more': () => new StorageError('UNAVAILABLE', 'Broken.'),
+    'the back end becomes unavailable': () => new StorageError('UNAVAILABLE', 'Broken.'),
   }
   for (const [what, fault] of Object.entries(faults)) {
     for (const path of ['f/b.txt', 'f/b.bin']) {
@@ -340,7 +344,7 @@ t.test('an archive that is not whole is cut', async t => {
   t.equal((await fetch(url, { headers: server.authorization })).status, 200)
 })
 
-t.test('a client that goes away ends the work', async t => {
+t.test('reading stops when the client disconnects', async t => {
   const { server, provider, url } = await startWatched(t)
   const files = Array.from({ length: 50 }, (_, index) => [
     `f/${index}.${index % 2 ? 'txt' : 'bin'}`,
@@ -357,7 +361,7 @@ t.test('a client that goes away ends the work', async t => {
     const response = await fetch(url, { headers: server.authorization, signal: client.signal })
     const reading = response.arrayBuffer().catch(() => {})
     await eventually(() => {
-      if (endless < round) throw new Error('not that far')
+      if (endless < round) throw new Error('the body that never ends is not open yet')
     })
     client.abort()
     await reading
@@ -370,7 +374,7 @@ t.test('a client that goes away ends the work', async t => {
 
 t.test('one credential downloads 8 folders at a time; others are not affected', async t => {
   const { server, provider, id, url } = await startWatched(t)
-  // Enough to send what comes before it, the status too.
+  // A first file large enough that the status is sent before the second file is read.
   await fill(provider, { 'f/0.bin': Buffer.alloc(100_000), 'f/a': 'a' })
   provider.faults.set('f/a', () => new Readable({ read() {} }))
   const { services } = server
@@ -433,7 +437,7 @@ t.test('all credentials together download 64 folders at a time', async t => {
   client.abort()
 })
 
-t.test('ZIP64: more entries than 16 bits count', async t => {
+t.test('ZIP64: an archive can have more than 65,535 entries', async t => {
   const { server, provider, url } = await startWatched(t)
   await fill(provider, { 'f/x': '' })
   const total = 70_000
@@ -454,7 +458,7 @@ t.test('ZIP64: more entries than 16 bits count', async t => {
   const members = await readWithPython(file)
   t.equal(members.length, total + 1)
   t.equal(new Set(members.map(({ name }) => name)).size, total + 1)
-  t.ok(most <= 1000, 'a listing is met page by page')
+  t.ok(most <= 1000, 'a listing is read page by page')
   await testWithOthers(file)
 })
 
@@ -470,7 +474,7 @@ function zeros(size: number): Readable {
   })
 }
 
-t.test('ZIP64: more bytes than 32 bits count', async t => {
+t.test('ZIP64: an archive can have more than 4 GiB', async t => {
   const { server, provider, url } = await startWatched(t)
   const size = 2 ** 32 + 12_345
   await fill(provider, { 'f/a.bin': '', 'f/b.txt': 'behind it, '.repeat(100) })
@@ -481,7 +485,7 @@ t.test('ZIP64: more bytes than 32 bits count', async t => {
     const result = await read(path, options)
     return path === 'f/a.bin' ? { entry: { ...result.entry, size }, body: zeros(size) } : result
   }
-  // Stored, as nothing is known of its type: so the second begins behind 4 GiB.
+  // The unknown type is stored uncompressed, so the second file starts after 4 GiB.
   const file = join(await temporary(t), 'large.zip')
   await fetchLarge(url, file, server.authorization)
   const members = byName(await readWithPython(file))
@@ -490,7 +494,7 @@ t.test('ZIP64: more bytes than 32 bits count', async t => {
   await testWithOthers(file, 'f/b.txt')
 })
 
-t.test('a file that is written to while it is read is in it, and that is told', async t => {
+t.test('a file that changes while it is read is included and reported', async t => {
   const server = await startHttp(t)
   await mkdir(join(server.folder, 'logs'))
   const log = join(server.folder, 'logs', 'a.zip')

@@ -1,4 +1,4 @@
-/** Back ends that stop and never go on, through an adapter that minds no abort. */
+/** Back ends that stall forever, through an adapter that ignores its abort signal. */
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -12,7 +12,7 @@ t.setTimeout(120_000)
 const never = () => new Promise<never>(() => {})
 const large = Buffer.alloc(16 * 1024 * 1024, 'large')
 
-/** Stops where the name of the file says. */
+/** Stalls at the step that the file's name says. */
 class Stalling extends MemoryProvider {
   override async read(path: StoragePath, options: Call): Promise<ReadResult> {
     if (path === 'read never answers') return await never()
@@ -55,7 +55,7 @@ const stalling: AdapterDefinition = {
   open: async () => new Stalling(256 * 1024 * 1024),
 }
 
-t.test('back ends that stall are given up, slow clients are not', async t => {
+t.test('transfers with stalled back ends are cut, those with slow clients continue', async t => {
   const app = await startApp(t, { settings: { backEndTimeout: 1 }, adapters: [stalling] })
   const { token } = await app.register('owner@example.org')
   const [id, other] = [
@@ -85,7 +85,7 @@ t.test('back ends that stall are given up, slow clients are not', async t => {
     isUnavailable(await answerOf(await app.upload(token, other, `/${name}`, large)), name)
   }
   const checks = {
-    async 'a download that is not begun is refused'() {
+    async 'a download that never starts is refused'() {
       isUnavailable(await answerOf(await app.download(token, id, '/read never answers')), 'read never answers')
     },
     async 'a download that stops in the middle is cut'() {
@@ -93,12 +93,12 @@ t.test('back ends that stall are given up, slow clients are not', async t => {
       t.equal(response.status, 200)
       await t.rejects(response.text())
     },
-    'a copy from there to elsewhere fails': () => copy({ path: '/read stops in the middle', toProviderId: other }),
+    'a copy to another provider fails': () => copy({ path: '/read stops in the middle', toProviderId: other }),
     'a copy inside the back end fails': () => copy({ path: '/copy never ends' }),
-    'an upload that nobody reads fails': () => uploadStalls('write reads nothing'),
-    'an upload that nobody goes on reading fails': () => uploadStalls('write stops in the middle'),
+    'an upload that the back end never reads fails': () => uploadStalls('write reads nothing'),
+    'an upload that the back end stops reading fails': () => uploadStalls('write stops in the middle'),
     'an upload that is never acknowledged fails': () => uploadStalls('write never ends'),
-    async 'a client that sends little by little goes on'() {
+    async 'a client that sends slowly succeeds'() {
       const client = await talk(Number(new URL(app.url).port))
       const url = `${app.url}/api/upload/proxy?${new URLSearchParams({ providerId: other, path: '/slow' })}`
       await client.send(head('POST', url, { 'Content-Length': 3, Authorization: `Bearer ${token}` }))
@@ -110,7 +110,7 @@ t.test('back ends that stall are given up, slow clients are not', async t => {
       t.match(client.received(), /^HTTP\/1\.1 201 /)
       client.socket.destroy()
     },
-    async 'a client that takes a break goes on'() {
+    async 'a client that pauses succeeds'() {
       const response = await app.download(token, id, '/large')
       const reader = response.body?.getReader()
       let bytes = (await reader?.read())?.value?.length ?? 0
@@ -121,7 +121,7 @@ t.test('back ends that stall are given up, slow clients are not', async t => {
       t.equal(bytes, large.length)
     },
   }
-  // Side by side, as each of them waits.
+  // The cases run concurrently, because each of them waits.
   await Promise.all(
     Object.entries(checks).map(async ([what, check]) => {
       await check()
@@ -129,7 +129,7 @@ t.test('back ends that stall are given up, slow clients are not', async t => {
     }),
   )
   await eventually(() => {
-    if (transfers() !== 0) throw new Error(`${transfers()} transfers go on`)
+    if (transfers() !== 0) throw new Error(`${transfers()} transfers are still running`)
   })
-  t.pass('nothing goes on')
+  t.pass('no transfer is still running')
 })

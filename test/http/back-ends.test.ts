@@ -22,7 +22,7 @@ const entry = (more: Partial<Entry> = {}): Entry => ({
   ...more,
 })
 
-/** A back end that has one file everywhere, and reads it in its own way. */
+/** A back end that has the same file at every path and reads it with `read`. */
 function backEnd(type: string, file: Partial<Entry>, read: StorageProvider['read']): AdapterDefinition {
   const refuse = async () => {
     throw new StorageError('PERMISSION_DENIED', 'Nothing can be changed here.')
@@ -80,11 +80,11 @@ const adapters = [
   })),
 ]
 
-t.test('back ends that are slow of mind, or lie', async t => {
+t.test('a back end that is slow, fails or sends wrong bytes never looks like a success', async t => {
   const server = await startHttp(t, { adapters })
-  const place = (type: string) => server.downloadUrl('/file', { providerId: server.others.get(type) ?? 'none' })
+  const address = (type: string) => server.downloadUrl('/file', { providerId: server.others.get(type) ?? 'none' })
   const get = (type: string, headers: object = {}) =>
-    fetch(place(type), { headers: { ...server.authorization, ...headers } })
+    fetch(address(type), { headers: { ...server.authorization, ...headers } })
 
   const unknown = await get('unknown-size', { range: 'bytes=0-1' })
   t.match([unknown.status, await unknown.text()], [200, text])
@@ -93,11 +93,11 @@ t.test('back ends that are slow of mind, or lie', async t => {
 
   for (const type of ['too-short', 'too-long', 'broken']) {
     const client = await talk(server.port)
-    await client.send(head('GET', place(type), server.authorization))
+    await client.send(head('GET', address(type), server.authorization))
     await client.ended
     const [heads = '', body = ''] = client.received().split('\r\n\r\n')
     t.match(heads, /^HTTP\/1\.1 200 [\s\S]*content-length: 10/i, type)
-    t.ok(body.length < 10 || type === 'too-long', `${type}: nobody takes it for the whole`)
+    t.ok(body.length < 10 || type === 'too-long', `${type}: the response is visibly incomplete`)
     t.ok(body.length <= 10, type)
   }
 
@@ -116,13 +116,13 @@ t.test('back ends that are slow of mind, or lie', async t => {
   t.match([changing.status, changing.headers.get('retry-after')], [503, /^\d+$/])
   t.equal((await get('odd-type')).headers.get('content-type'), 'application/octet-stream')
   t.equal(
-    (await fetch(place('gone'), { method: 'HEAD', headers: server.authorization })).status,
+    (await fetch(address('gone'), { method: 'HEAD', headers: server.authorization })).status,
     200,
     'HEAD reads nothing',
   )
 })
 
-t.test('an upload that the back end refuses is answered, however large it is', async t => {
+t.test('the client sees why a back end refused an upload, however large it is', async t => {
   const server = await startHttp(t, { adapters: adapters.slice(0, 1) })
   const url = server.uploadUrl('/file', {
     providerId: server.others.get('unknown-size') ?? 'none',

@@ -1,4 +1,4 @@
-/** Every route that is registered, with bodies that drip or are too large: a new route is among them by itself. */
+/** Sends slow and large bodies to every registered route. New routes are included automatically. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -8,14 +8,14 @@ import { eventually, head, talk } from './socket.ts'
 
 /** Milliseconds. */
 const bodyTimeout = 400
-/** Until a connection is closed after that, on a busy machine. */
+/** The time until the connection is then closed on a busy machine, in milliseconds. */
 const slack = 15_000
 
-/** Reads files from its body. */
+/** Whether the route reads a file from its body. */
 const uploads = ['POST /api/upload/proxy', 'POST /api/upload/resumable', 'POST /api/upload/resumable/:id']
 const sending = ['PATCH /api/upload/resumable/:id', ...uploads].toSorted()
 
-t.test('no route waits for a body that drips, but uploads that are authorized', async t => {
+t.test('only authorized uploads may send their body slowly', async t => {
   const app = await startApp(t, { bodyTimeout })
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'memory', {})
@@ -57,19 +57,19 @@ t.test('no route waits for a body that drips, but uploads that are authorized', 
     }),
   )
   const kept = [...new Set(open.map(what => what.split(',', 2).join(',')))]
-  t.same(kept, ['POST /api/upload/proxy, session'], 'an upload goes on, as long as something comes')
+  t.same(kept, ['POST /api/upload/proxy, session'], 'an upload continues while bytes arrive')
   t.same(
     app
       .logged()
       .split('\n')
-      // Of the uploads that go on, this test breaks the connection.
+      // The test breaks the connections of uploads that are still running.
       .filter(line => /"level":[456]0/.test(line) && !line.includes('/api/upload/proxy')),
     [],
   )
   await eventually(() => assert.equal(app.app.server.transfers.size, 0))
 })
 
-t.test('a body that comes too late is told so', async t => {
+t.test('a client that sends its body too slowly gets an error', async t => {
   const app = await startApp(t, { bodyTimeout })
   const client = await talk(Number(new URL(app.url).port))
   await client.send(head('POST', `${app.url}/graphql`, { 'Content-Length': 100, 'Content-Type': 'application/json' }))
@@ -79,7 +79,7 @@ t.test('a body that comes too late is told so', async t => {
   client.socket.destroy()
 })
 
-t.test('no route takes a large body, but uploads and GraphQL', async t => {
+t.test('only uploads and GraphQL accept a large body', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const routes = parseRoutes(app.app.server.printRoutes())

@@ -1,9 +1,9 @@
 /**
- * The server's clock is set forward and back, while that of the database goes on. What is promised:
- * - Unfinished uploads, who works on them, and how often somebody may ask, go by the database's clock or by time that has
- *   passed (`performance.now`): they never notice.
- * - Sessions, keys and links end at a time of day, by the server's clock. One that is ahead ends them too early, and nothing
- *   else: when it is right again, so are they.
+ * Sets the server's clock forward and back while the database's clock continues. The promises:
+ * - Unfinished uploads, their leases and rate limits use the database's clock or elapsed time (`performance.now`), so the
+ *   server's clock does not affect them.
+ * - Sessions, keys and links expire by the server's clock. A clock that is ahead only makes them expire too early: they work
+ *   again once the clock is right.
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -16,8 +16,8 @@ const hour = 60 * 60 * 1000
 const day = 24 * hour
 const mib = 1024 * 1024
 
-/** An upload of so many bytes that was begun, with two servers that share a clock to be set. */
-async function announced(t: Test, size: number) {
+/** Starts two servers with a clock that `step` sets, and creates an upload of `size` bytes. */
+async function startWithUpload(t: Test, size: number) {
   const step = steppedClock(t)
   const app = await startApp(t)
   const replica = await app.replica()
@@ -29,9 +29,9 @@ async function announced(t: Test, size: number) {
   return { step, app, replica, token, providerId, target, url }
 }
 
-t.test('unfinished uploads', async t => {
+t.test('a change of the clock does not expire an unfinished upload', async t => {
   const bytes = randomBytes(3 * mib)
-  const { step, app, replica, token, providerId, target, url } = await announced(t, bytes.length)
+  const { step, app, replica, token, providerId, target, url } = await startWithUpload(t, bytes.length)
   let offset = 0
   for (const [index, jump] of [2 * day, -2 * day, -30 * day].entries()) {
     step(jump)
@@ -48,30 +48,30 @@ t.test('unfinished uploads', async t => {
   t.ok(Buffer.from(await stored.arrayBuffer()).equals(bytes))
 })
 
-t.test('one request works on an upload at a time, whatever the clock', async t => {
-  const { step, app, replica, token, url } = await announced(t, 2 * mib)
+t.test('a change of the clock does not end the lease on an upload', async t => {
+  const { step, app, replica, token, url } = await startWithUpload(t, 2 * mib)
   const viewer = await app.app.services.credentials.authenticate(token, { address: '', requestId: '' })
   const id = url.split('/').at(-1) ?? ''
-  const held = await app.app.services.uploads.open(viewer, id, AbortSignal.timeout(10_000))
+  const lease = await app.app.services.uploads.open(viewer, id, AbortSignal.timeout(10_000))
   for (const jump of [2 * day, -2 * day]) {
     step(jump)
     const taken = replica.app.services.uploads.open(viewer, id, AbortSignal.timeout(700))
-    // A wait ends with the signal's reason, or with the AbortError of a timer that the signal ended.
-    await t.rejects(taken, { name: /^(?:AbortError|TimeoutError)$/ }, 'still held')
+    // A wait rejects with the signal's reason, or with the AbortError of the timer that the signal stopped.
+    await t.rejects(taken, { name: /^(?:AbortError|TimeoutError)$/ }, 'the upload is still leased')
   }
-  await held[Symbol.asyncDispose]()
+  await lease[Symbol.asyncDispose]()
   const next = await replica.app.services.uploads.open(viewer, id, AbortSignal.timeout(10_000))
   await next[Symbol.asyncDispose]()
 })
 
-t.test('how often somebody may ask', async t => {
+t.test('a change of the clock does not reset rate limits', async t => {
   const step = steppedClock(t)
   const app = await startApp(t, { settings: { rateLimit: 10 } })
   const replica = await app.replica()
   const { token } = await app.register('owner@example.org')
   const statusAt = async (server: typeof app) => (await server.graphql('{ me { email } }', {}, token)).status
   await until(async () => (await statusAt(app)) === 429)
-  // Replicas tell one another a moment later.
+  // Replicas share their counts after a short delay.
   await until(async () => (await statusAt(replica)) === 429)
   for (const jump of [2 * hour, -2 * hour, 0]) {
     step(jump)
@@ -79,7 +79,7 @@ t.test('how often somebody may ask', async t => {
   }
 })
 
-t.test('sessions, keys and links', async t => {
+t.test('sessions, keys and links expire by the clock and work again once it is right', async t => {
   const step = steppedClock(t)
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')

@@ -8,7 +8,7 @@ import { eventually, head, talk } from './socket.ts'
 
 const mebibyte = 1024 * 1024
 
-t.test('running transfers finish, idle connections close, new requests go elsewhere', async t => {
+t.test('on close, running transfers finish, idle connections close and new ones are refused', async t => {
   const server = await startHttp(t)
   await writeFile(join(server.folder, 'big'), Buffer.alloc(30 * mebibyte))
   const idle = await talk(server.port)
@@ -26,18 +26,18 @@ t.test('running transfers finish, idle connections close, new requests go elsewh
   const closing = closeGracefully(server.app, 60_000)
   t.equal(await idle.ended, false)
   await t.rejects(talk(server.port), { code: 'ECONNREFUSED' })
-  // A second request on the connection of the upload, before that is done.
+  // A second request on the connection of the upload, before the upload is complete.
   await upload.send(`world${head('GET', `${server.url}/healthz`)}`)
   await upload.until(/HTTP\/1\.1 201 [\s\S]*HTTP\/1\.1 503 [\s\S]*connection: close[\s\S]*"UNAVAILABLE"/i)
   download.socket.resume()
   await download.ended
   const [, body = ''] = download.received().split('\r\n\r\n')
-  t.equal(body.length, 30 * mebibyte, 'the download has come whole')
+  t.equal(body.length, 30 * mebibyte, 'the download is complete')
   await closing
-  t.ok(performance.now() - begin < 50_000, 'it does not wait for longer than the transfers')
+  t.ok(performance.now() - begin < 50_000, 'close waits only for the transfers')
 })
 
-t.test('what takes too long is cut, and tidied up before the end', async t => {
+t.test('transfers that take too long are cut and cleaned up before close resolves', async t => {
   const server = await startHttp(t)
   await writeFile(join(server.folder, 'big'), Buffer.alloc(30 * mebibyte))
   const download = await talk(server.port)

@@ -5,7 +5,7 @@ import { startApp, type TestApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 import { eventually } from './socket.ts'
 
-/** Opens so many, not more at once than the system queues. @returns those that the server keeps */
+/** Opens `count` connections, in batches that fit the system's queue, and returns those that the server keeps. */
 async function open(app: TestApp, count: number, localAddress: string): Promise<Socket[]> {
   const port = Number(new URL(app.url).port)
   const kept = new Set<Socket>()
@@ -34,7 +34,7 @@ async function status(socket: Socket): Promise<string> {
   return String(data).slice(9, 12)
 }
 
-t.test('the connections of one address are bounded, and those of others go on', async t => {
+t.test('the connections of one address are limited without affecting others', async t => {
   const app = await startApp(t, { settings: { connectionLimit: 100 } })
   const held = await open(app, 1200, '127.0.0.2')
   t.equal(held.length, 100)
@@ -43,7 +43,7 @@ t.test('the connections of one address are bounded, and those of others go on', 
   for (const socket of held) socket.destroy()
   await eventually(async () => {
     const [again] = await open(app, 1, '127.0.0.2')
-    if (!again) throw new Error('The places of closed connections are not free')
+    if (!again) throw new Error('Closed connections still count')
     t.equal(await status(again), '200')
     again.destroy()
   })
@@ -52,11 +52,11 @@ t.test('the connections of one address are bounded, and those of others go on', 
     .logged()
     .split('\n')
     .filter(line => line.includes('STOWAGE_CONNECTION_LIMIT'))
-  t.equal(lines.length, 1, 'the operator is told once a minute')
+  t.equal(lines.length, 1, 'the log reports it once a minute')
   t.match(lines[0], '127.0.0.2')
 })
 
-t.test('a trusted proxy has as many as all together', async t => {
+t.test('a trusted proxy is bounded only by the limit for all connections', async t => {
   const app = await startApp(t, { settings: { connectionLimit: 20, trustedProxies: ['127.0.0.0/30'] } })
   const held = await open(app, 300, '127.0.0.2')
   t.equal(held.length, 200)

@@ -1,4 +1,4 @@
-/** OAuth consent belongs to the browser in which somebody has read who asks for it. */
+/** An OAuth consent is valid only in the browser that showed who asks for it. */
 import t, { type Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
@@ -33,10 +33,10 @@ async function start(t: Test, settings: Partial<Settings> = {}) {
   return { fake, app, owner, id, begin, status, first: connectProvider.authorizationUrl as string }
 }
 
-t.test('a consent counts only in the browser that has seen who asks', async t => {
+t.test('a consent counts only in the browser that showed who asks for it', async t => {
   const { fake, app, owner, begin, status, first } = await start(t)
 
-  await t.test('the address leads to a page of this server that says who asks for what', async t => {
+  await t.test('the address opens a page of this server that says who asks for what', async t => {
     t.equal(new URL(first).origin, app.url)
     const page = await new ConsentBrowser().open(first)
     t.equal(page.status, 200)
@@ -59,7 +59,7 @@ t.test('a consent counts only in the browser that has seen who asks', async t =>
     t.notMatch(cookie, /Domain/i, 'this host only')
   })
 
-  await t.test("the vendor's address, sent on by whoever began it, brings the victim's files to nobody", async t => {
+  await t.test("an attacker who forwards the vendor's address does not get the victim's files", async t => {
     const attacker = new ConsentBrowser()
     const sent = await attacker.begin(await begin())
     const victim = new ConsentBrowser()
@@ -68,12 +68,12 @@ t.test('a consent counts only in the browser that has seen who asks', async t =>
     t.equal(stolen.status, 400)
     t.match(stolen.text, 'another browser')
     t.equal(await status(), 'NEEDS_AUTHORIZATION')
-    t.equal(fake.oauth.grants.authorization_code ?? 0, 0, 'the code went to nobody')
-    t.equal((await attacker.open(callback)).status, 400, 'and the state is used up')
+    t.equal(fake.oauth.grants.authorization_code ?? 0, 0, 'the code was not exchanged')
+    t.equal((await attacker.open(callback)).status, 400, 'the state is used up')
     t.equal(await status(), 'NEEDS_AUTHORIZATION')
   })
 
-  await t.test('nor does one with the cookie of another consent, or a made-up one', async t => {
+  await t.test('the cookie of another consent or an invented cookie is refused', async t => {
     const attacker = new ConsentBrowser()
     const sent = await attacker.begin(await begin())
     const victim = new ConsentBrowser()
@@ -89,7 +89,7 @@ t.test('a consent counts only in the browser that has seen who asks', async t =>
     t.equal(await status(), 'NEEDS_AUTHORIZATION')
   })
 
-  await t.test("an attacker's code cannot be planted into somebody else's browser", async t => {
+  await t.test("an attacker's code cannot be planted in another person's browser", async t => {
     const attacker = new ConsentBrowser()
     const callback = await attacker.answer(await attacker.begin(await begin()))
     const victim = new ConsentBrowser()
@@ -103,7 +103,7 @@ t.test('a consent counts only in the browser that has seen who asks', async t =>
     t.equal(await status(), 'NEEDS_AUTHORIZATION')
   })
 
-  await t.test('states that are none are refused', async t => {
+  await t.test('malformed states are refused', async t => {
     const browser = new ConsentBrowser()
     const ticket = new URL(await begin()).searchParams.get('ticket') ?? ''
     await browser.begin(await begin())
@@ -114,7 +114,7 @@ t.test('a consent counts only in the browser that has seen who asks', async t =>
     }
   })
 
-  await t.test('whoever goes on in their own browser connects it, once', async t => {
+  await t.test('the same browser completes the consent, once', async t => {
     const browser = new ConsentBrowser()
     const [one, two] = [await begin(), await begin()]
     const vendor = await browser.begin(one)
@@ -124,11 +124,11 @@ t.test('a consent counts only in the browser that has seen who asks', async t =>
     t.equal((await browser.open(callback)).status, 200, 'with other tabs open')
     t.equal(await status(), 'CONNECTED')
     t.equal((await browser.open(callback)).status, 400, 'a replay')
-    t.equal((await browser.open(one)).status, 400, 'the page is of no use any more')
+    t.equal((await browser.open(one)).status, 400, 'the page cannot be used again')
     t.equal((await browser.consent(await begin())).status, 200, 'again')
   })
 
-  await t.test('the audit log tells of what came from another browser', async t => {
+  await t.test('the audit log records attempts from another browser', async t => {
     await app.app.services.audit.flush()
     const events = `{ auditEvents(first: 50, filter: { action: PROVIDER_CONSENT, result: "INVALID_STATE" }) {
       nodes { result userEmail providerId count }
@@ -138,7 +138,7 @@ t.test('a consent counts only in the browser that has seen who asks', async t =>
   })
 })
 
-t.test('the page is there only for an authorization that can still be completed', async t => {
+t.test('the page opens only for an authorization that can still be completed', async t => {
   const { app, owner, id, begin, first } = await start(t)
   const open = async (address: string) => {
     const page = await new ConsentBrowser().open(address)
@@ -154,7 +154,7 @@ t.test('the page is there only for an authorization that can still be completed'
   const withKey = (await app.ask(authorize, { id }, key.key)).authorizeProvider.authorizationUrl
   t.match(await open(withKey), { status: 200 })
   await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: key.id }, owner.token)
-  t.match(await open(withKey), { status: 401, cookies: 0 }, 'begun with a key that is revoked')
+  t.match(await open(withKey), { status: 401, cookies: 0 }, 'started with a key that was revoked')
 
   const expired = await begin()
   await app.db
@@ -165,7 +165,7 @@ t.test('the page is there only for an authorization that can still be completed'
   t.notMatch(app.logged(), new URL(expired).searchParams.get('ticket') ?? 'no ticket')
 })
 
-t.test('a consent is for the configuration that it was asked for', async t => {
+t.test('a consent is void after the configuration changes', async t => {
   const { app, owner, id, begin, status } = await start(t)
   const browser = new ConsentBrowser()
   const callback = await browser.answer(await browser.begin(await begin()))
@@ -177,7 +177,7 @@ t.test('a consent is for the configuration that it was asked for', async t => {
   t.equal(await status(), 'NEEDS_AUTHORIZATION')
 })
 
-t.test('behind TLS no neighbouring host can plant the cookie', async t => {
+t.test('behind TLS another host of the domain cannot plant the cookie', async t => {
   const { app, begin, status } = await start(t, { trustedProxies: ['127.0.0.1'] })
   const https = { 'x-forwarded-proto': 'https' }
   const plain = new ConsentBrowser()

@@ -38,14 +38,14 @@ t.test('a session in a cookie acts only for the console’s own scripts', async 
   t.equal(allowed.headers.get('access-control-allow-origin'), null, 'no other site may send the header')
 })
 
-t.test('a token in the header counts before the cookie', async t => {
+t.test('a token in the header takes precedence over the cookie', async t => {
   const { cookie } = await cookieOf(owner.token)
   const other = await app.register('other@example.org')
   const answer = await graphql({ cookie, ...ownScript, authorization: `Bearer ${other.token}` })
   t.match(await answer.json(), { data: { me: { email: 'other@example.org' } } })
 })
 
-t.test('only a session is kept', async t => {
+t.test('only a session token can become a cookie', async t => {
   const { key } = await app.createKey(owner.token, { name: 'key', scopes: ['admin'] })
   const post = (headers: Record<string, string>) => call('/console/session', { method: 'POST', headers })
   const byKey = await post({ authorization: `Bearer ${key}` })
@@ -54,7 +54,7 @@ t.test('only a session is kept', async t => {
   t.equal((await post({})).status, 401)
   const { cookie } = await cookieOf(owner.token)
   const again = await post({ cookie, ...ownScript })
-  t.equal(again.status, 403, 'there is nothing to keep')
+  t.equal(again.status, 403, 'a cookie cannot be exchanged for another cookie')
 })
 
 t.test('a session that has ended is refused, and its cookie can be dropped', async t => {
@@ -68,7 +68,7 @@ t.test('a session that has ended is refused, and its cookie can be dropped', asy
   t.match(dropped.headers.get('set-cookie'), /^stowage_session=; .*Expires=Thu, 01 Jan 1970/)
 })
 
-t.test('its pages and files', async t => {
+t.test('console pages and assets are served with safe headers', async t => {
   for (const path of ['/', '/sign-in', '/files/0/a/b%20c', '/settings/api-keys']) {
     const page = await call(path)
     t.equal(page.status, 200, path)

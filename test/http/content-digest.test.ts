@@ -39,7 +39,7 @@ t.test('a damaged header never parses as another digest', async () => {
       const whole = `sha-256=:${value.toString('base64')}:`
       const text = whole.slice(0, at) + damage + whole.slice(at + damage.length)
       const found = resultOf(text)
-      // What is left of it is malformed, another algorithm, or says plainly what was written into it.
+      // The damaged header is malformed, names another algorithm, or contains the damage visibly.
       return found === 'INVALID_INPUT' || found === undefined || text.includes(found.toString('base64').slice(0, 42))
     }),
     { numRuns: 2000 },

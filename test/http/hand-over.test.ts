@@ -1,4 +1,4 @@
-/** Downloads of local files that a real nginx sends, as the README shows it. */
+/** Downloads of local files that a real nginx sends, with the configuration from docs/operations.md. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -67,7 +67,7 @@ async function startFront(t: Test, { url, folder }: HttpServer): Promise<string>
     await gone
   })
   await until(() => {
-    assert.equal(nginx.exitCode, null, 'nginx has ended')
+    assert.equal(nginx.exitCode, null, 'nginx has exited')
     return fetch(`http://127.0.0.1:${port}/healthz`).then(
       response => response.ok,
       () => false,
@@ -79,7 +79,7 @@ async function startFront(t: Test, { url, folder }: HttpServer): Promise<string>
 const swapped = 'swapped-after-the-look'
 const handOver = { header: 'X-Accel-Redirect', prefix: '/internal' } as const
 
-t.test('nginx sends what Stowage allows, with the headers that Stowage gives', async t => {
+t.test('nginx sends the files that Stowage allows, with the headers of Stowage', async t => {
   const server: HttpServer = await startHttp(t, {
     settings: { trustedProxies: ['127.0.0.1'], handOver },
     extend: app => {
@@ -96,9 +96,9 @@ t.test('nginx sends what Stowage allows, with the headers that Stowage gives', a
   await mkdir(join(server.folder, 'folder'))
   await writeFile(join(server.folder, 'folder', 'page.html'), content)
 
-  await t.test('headers and bytes', async t => {
+  await t.test('headers and bytes are those of Stowage', async t => {
     const direct = await fetch(server.downloadUrl('/folder/page.html'), { headers: authorization })
-    t.notOk(direct.headers.has('x-accel-redirect'), 'who does not come through the proxy gets no path')
+    t.notOk(direct.headers.has('x-accel-redirect'), 'a direct request gets no path')
     t.same(Buffer.from(await direct.arrayBuffer()), content)
     const handed = await download('/folder/page.html')
     t.same(Buffer.from(await handed.arrayBuffer()), content)
@@ -121,7 +121,7 @@ t.test('nginx sends what Stowage allows, with the headers that Stowage gives', a
     }
   })
 
-  await t.test('it is nginx that sends, and takes the range', async t => {
+  await t.test('nginx sends the file and applies the range', async t => {
     const believed = await fetch(server.downloadUrl('/folder/page.html'), {
       headers: { ...authorization, 'x-forwarded-for': '192.0.2.1', range: 'bytes=10-19' },
     })
@@ -135,7 +135,7 @@ t.test('nginx sends what Stowage allows, with the headers that Stowage gives', a
     t.same(Buffer.from(await part.arrayBuffer()), content.subarray(10, 20))
   })
 
-  await t.test('conditions are still those of Stowage', async t => {
+  await t.test('Stowage still evaluates conditions', async t => {
     const etag = (await download('/folder/page.html')).headers.get('etag') ?? ''
     t.equal((await download('/folder/page.html', { 'if-none-match': etag })).status, 304)
     t.equal((await download('/folder/page.html', { 'if-match': etag })).status, 200)
@@ -145,7 +145,7 @@ t.test('nginx sends what Stowage allows, with the headers that Stowage gives', a
     t.equal((await download('/folder/page.html', { range: 'bytes=5000-' })).status, 416)
   })
 
-  await t.test('nothing goes past Stowage', async t => {
+  await t.test('no request bypasses Stowage', async t => {
     const url = through(server.downloadUrl('/folder/page.html'))
     t.equal((await fetch(url)).status, 401)
     t.equal((await fetch(`${front}/internal${server.folder}/folder/page.html`)).status, 404)
@@ -159,8 +159,8 @@ t.test('nginx sends what Stowage allows, with the headers that Stowage gives', a
     t.equal((await fetch(url, { headers: { authorization: `Bearer ${key}` } })).status, 403)
   })
 
-  await t.test('nginx follows no link that takes the place of a file', async t => {
-    // As if it were put there between the answer of Stowage and the open of nginx.
+  await t.test('nginx does not follow a link that replaces a file', async t => {
+    // As if the link appeared between the response of Stowage and the open of nginx.
     await writeFile(join(server.folder, 'target.txt'), 'open')
     t.equal(await (await fetch(`${front}/${swapped}`)).text(), 'open')
     await unlink(join(server.folder, 'target.txt'))
@@ -168,7 +168,7 @@ t.test('nginx sends what Stowage allows, with the headers that Stowage gives', a
     t.equal((await fetch(`${front}/${swapped}`)).status, 403)
   })
 
-  await t.test('whatever the name is', async () => {
+  await t.test('files with any name are sent', async () => {
     const names = fc
       .array(fc.constantFrom(...' %2F?#&;+"\'\\\n$é\u{1f600}ab..'), { minLength: 1, maxLength: 20 })
       .map(parts => `n${parts.join('')}`)

@@ -115,7 +115,7 @@ t.test('of concurrent uploads with one key, one is stored and the others must wa
     },
   })
   await eventually(async () => {
-    if ((await count()) === 0) throw new Error('it has not begun')
+    if ((await count()) === 0) throw new Error('the first upload has not started')
   })
   t.match(await send(server, { key: 'slow', body }), { status: 409, reason: 'REQUEST_UNDER_WAY' })
   go()

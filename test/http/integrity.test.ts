@@ -30,7 +30,7 @@ async function send(
   }
 }
 
-t.test('every digest that is sent has to be true, and nothing is stored where one is not', async t => {
+t.test('an upload with any wrong digest stores nothing', async t => {
   const server = await startHttp(t)
   const forms = {
     sha256: (text: string) => ['content-digest', `sha-256=:${digest('sha256', text)}:`],
@@ -75,7 +75,7 @@ t.test('every digest that is sent has to be true, and nothing is stored where on
   }
 })
 
-t.test('conditions on uploads', async t => {
+t.test('uploads obey If-Match and If-None-Match', async t => {
   const server = await startHttp(t)
   const first = await send(server, '/file', 'one', { 'if-none-match': '*' })
   t.equal(first.status, 201)
@@ -110,7 +110,7 @@ t.test('conditions on uploads', async t => {
   t.equal(await content(), 'three')
 })
 
-t.test('of many who replace one version, one does', async t => {
+t.test('of many uploads that replace one version, one succeeds', async t => {
   const server = await startHttp(t)
   for (let round = 0; round < 5; round++) {
     const { etag } = await send(server, '/file', `round ${round}`, {}, { conflict: 'replace' })
@@ -123,7 +123,7 @@ t.test('of many who replace one version, one does', async t => {
   }
 })
 
-t.test('what changes while the body is on its way is seen at its end', async t => {
+t.test('a condition is checked again after the body has arrived', async t => {
   const server = await startHttp(t)
   const { etag } = await send(server, '/file', 'one')
   const body = new ReadableStream({
@@ -149,7 +149,7 @@ t.test('what changes while the body is on its way is seen at its end', async t =
   )
 })
 
-/** Keeps a SHA-256 of what it stores, and damages what it is told to. */
+/** Stores a SHA-256 with each file, and damages the files that a test names. */
 class Summing extends MemoryProvider {
   override readonly traits: Traits & { emptyDirectories: true } = {
     emptyDirectories: true,
@@ -189,7 +189,7 @@ async function startSumming(t: Test): Promise<{ server: HttpServer; provider: Su
   return { server, provider, id: server.others.get('summing') ?? '' }
 }
 
-t.test('what the back end says it stored is compared with what it was sent', async t => {
+t.test("an upload fails if the back end's checksum differs from the sent bytes", async t => {
   const { server, provider, id } = await startSumming(t)
   const providerId = { providerId: id }
   const status = async (path: string) =>
@@ -199,13 +199,13 @@ t.test('what the back end says it stored is compared with what it was sent', asy
   for (const conflict of ['fail', 'rename']) {
     const answer = await send(server, '/bad', 'x', {}, { ...providerId, conflict })
     t.match(answer, { status: 502, reason: 'BACK_END_FAULT' })
-    t.equal(await status('/bad'), 404, 'and is removed')
+    t.equal(await status('/bad'), 404, 'the damaged file is removed')
   }
   t.equal((await send(server, '/good', 'y', {}, { ...providerId, conflict: 'replace' })).status, 502)
-  t.equal(await status('/good'), 200, 'what took the place of something stays')
+  t.equal(await status('/good'), 200, 'a file that replaced another one stays')
 })
 
-t.test('digests on the way out are those that the back end keeps', async t => {
+t.test('downloads carry the digests that the back end stores', async t => {
   const { server, id } = await startSumming(t)
   await send(server, '/file', 'hello', {}, { providerId: id })
   const url = server.downloadUrl('/file', { providerId: id })

@@ -1,4 +1,4 @@
-/** What a request does late, it does only if its credential still reaches it then: it may have waited for long. */
+/** A request that has waited acts only if its credential is still allowed to. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
@@ -10,10 +10,10 @@ import { startApp } from '../support/app.ts'
 import { eventually } from './socket.ts'
 import { metadataHeader, tus, tusPath } from './tus.ts'
 
-/** Milliseconds; for a second nobody asks again. */
-const longEnough = 1200
+/** Milliseconds. A decision about rights stays valid for one second. */
+const pastRecheck = 1200
 
-/** A back end that lets everybody wait while it is closed. */
+/** Makes all calls wait while it is closed. */
 class Gate {
   #open = Promise.withResolvers<void>()
   waiting = 0
@@ -74,13 +74,13 @@ async function setUp(t: Test) {
     if (role !== 'NONE') await assign(made.id, role)
     return made
   }
-  /** Begins something, takes `change` away while it waits at the gate, and lets it go on. */
+  /** Starts a request, makes `change` while the request waits at the gate, and opens the gate. */
   async function late<T>(begin: () => Promise<T>, change: () => Promise<unknown>): Promise<T> {
     gate.close()
     const begun = begin()
     try {
       await eventually(() => assert.ok(gate.waiting > 0))
-      await sleep(longEnough)
+      await sleep(pastRecheck)
       await change()
     } finally {
       gate.open()
@@ -97,7 +97,7 @@ async function setUp(t: Test) {
 
 t.setTimeout(90_000)
 
-t.test('steps that come late', async t => {
+t.test('a delayed step is authorized again', async t => {
   const { app, owner, gated, local, assign, person, late, names } = await setUp(t)
   const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { __typename } }'
   const told = ({ status, errors }: { status: number; errors: { extensions: { reason: string } }[] }) =>
@@ -108,7 +108,7 @@ t.test('steps that come late', async t => {
     return `slow: createFolder(input: { providerId: "${gated}", path: "/slow-${steps}" }) { path }`
   }
 
-  t.test('of a document by who is no administrator any more: nobody is given a role', async t => {
+  t.test('a former administrator assigns no role', async t => {
     const [admin, friend] = [await person('ADMIN'), await person('NONE')]
     const document = `mutation { ${slowStep()} updateMember(input: { userId: "${friend.id}", role: ADMIN }) { role } }`
     const answer = await late(
@@ -123,7 +123,7 @@ t.test('steps that come late', async t => {
     )
   })
 
-  t.test('of a document with a key that is revoked: nothing is made, here or in a back end', async t => {
+  t.test('a revoked key creates nothing, here or in a back end', async t => {
     for (const step of [
       `createFolder(input: { providerId: "${local}", path: "/made" }) { path }`,
       'createApiKey(input: { name: "made", scopes: [admin] }) { key }',
@@ -140,7 +140,7 @@ t.test('steps that come late', async t => {
     t.notOk(apiKeys.nodes.some(({ name }: { name: string }) => name === 'made'))
   })
 
-  t.test('of one change: what was looked at slowly is not changed', async t => {
+  t.test('a mutation whose first lookup was slow changes nothing', async t => {
     t.equal((await app.upload(owner.token, gated, '/file', 'x')).status, 201)
     const cases: Record<string, (token: string) => Promise<string>> = {
       delete: async token => told(await app.graphql(remove, { input: { providerId: gated, path: '/file' } }, token)),
@@ -175,7 +175,7 @@ t.test('steps that come late', async t => {
     t.notOk(providers.some(({ name }: { name: string }) => name === 'late'))
   })
 
-  t.test('of what runs, while the database does not say: they are done', async t => {
+  t.test('a running copy completes while the database cannot be asked', async t => {
     for (const name of ['one', 'two']) await app.upload(owner.token, gated, `/many/${name}`, name)
     const input = { providerId: gated, path: '/many', toProviderId: local, toPath: '/many' }
     const copy = 'mutation ($input: CopyInput!) { copy(input: $input) { path } }'
@@ -197,7 +197,7 @@ t.test('steps that come late', async t => {
     )
   })
 
-  t.test('of an upload that waited for another request: nothing is taken in', async t => {
+  t.test('an upload that waited for another request stores nothing', async t => {
     const { key, id } = await app.createKey(owner.token, { name: 'k', scopes: ['write'] })
     const target = { url: app.url, token: key }
     const made = await tus(target, 'POST', tusPath, {
@@ -214,7 +214,7 @@ t.test('steps that come late', async t => {
       { 'upload-offset': '0' },
       Buffer.from('x'),
     )
-    await sleep(longEnough)
+    await sleep(pastRecheck)
     await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, owner.token)
     await hold('-infinity')
     t.equal((await patching).status, 401)

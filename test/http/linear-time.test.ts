@@ -1,6 +1,6 @@
 /**
- * What strangers send costs time in proportion to its length: text that is made to be slow, eight times as long, may
- * take eight times the time and not 64 times. Every place of a request that takes text is tried.
+ * The cost of anonymous input grows linearly with its length: adversarial text that is eight times as long may take eight
+ * times as long, not 64 times. The test tries every part of a request that takes text.
  */
 import { once } from 'node:events'
 import { Agent, type OutgoingHttpHeaders, request } from 'node:http'
@@ -15,18 +15,18 @@ interface Sent {
   body?: string
 }
 
-/** A place for text: how a request is made of it. */
-type Place = (text: string) => Sent
+/** Makes a request with `text` in one part of it. */
+type RequestWith = (text: string) => Sent
 
-/** UTF-16 code units of the longer text; a body may hold two and a half times as many, headers together not much more. */
+/** The UTF-16 code units of the longer text. A body may have 2.5 times as many; all headers together hardly more. */
 const inBody = 400_000
 const inHeaders = 28_000
 
-/** How many times as long the longer text is. */
+/** The length of the longer text divided by that of the shorter one. */
 const factor = 8
-/** Quadratic time would grow 64 times. */
-const mostTimes = 2.5 * factor
-/** Measured again up to so often, since anything else on the machine only adds time. */
+/** The largest accepted growth. Quadratic time would grow 64 times. */
+const maxGrowth = 2.5 * factor
+/** The most measurements of one text. The least one counts, because other load only adds time. */
 const rounds = 10
 
 const units = [
@@ -58,17 +58,17 @@ const units = [
   '[',
 ]
 
-/** Of as many characters as said; one ends as it goes on, the other does not. */
+/** Texts of `length` characters that end with the repeated unit, or with something else. */
 const shapes: ((unit: string, length: number) => string)[] = [
   (unit, length) => `x${unit.repeat(length / unit.length)}`,
   (unit, length) => `${unit.repeat(length / unit.length)}x`,
 ]
 
 const json = { 'content-type': 'application/json' }
-/** As long as the text. */
+/** Encodes `text` for a URL, cut to the same length. */
 const inUrl = (text: string) => text.replace(/[^\x21-\x7e]|[#?]/g, encodeURIComponent).slice(0, text.length)
 
-const variable = (query: string, variables: (text: string) => object): Place => {
+const variable = (query: string, variables: (text: string) => object): RequestWith => {
   return text => ({
     method: 'POST',
     path: '/graphql',
@@ -77,11 +77,11 @@ const variable = (query: string, variables: (text: string) => object): Place => 
   })
 }
 
-function bodies(): Record<string, Place> {
+function bodies(): Record<string, RequestWith> {
   const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
   const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token } }'
   const account = { email: 'somebody@example.org', password: 'short' }
-  const raw = (body: (text: string) => string): Place => {
+  const raw = (body: (text: string) => string): RequestWith => {
     return text => ({ method: 'POST', path: '/graphql', headers: json, body: body(text) })
   }
   return {
@@ -109,8 +109,8 @@ function bodies(): Record<string, Place> {
   }
 }
 
-function urls(): Record<string, Place> {
-  const query = (path: string, name: string, more = ''): Place => {
+function urls(): Record<string, RequestWith> {
+  const query = (path: string, name: string, more = ''): RequestWith => {
     return text => ({ path: `${path}?${more}${name}=${inUrl(text)}` })
   }
   return {
@@ -129,9 +129,9 @@ function urls(): Record<string, Place> {
   }
 }
 
-/** @param file path of a file, with a download link */
-function headers(file: string, token: string, providerId: string): Record<string, Place> {
-  const header = (name: string, start = '', sent: Sent = { path: file }): [string, Place] => [
+/** @param file the path of a download link */
+function headers(file: string, token: string, providerId: string): Record<string, RequestWith> {
+  const header = (name: string, start = '', sent: Sent = { path: file }): [string, RequestWith] => [
     `${sent.method ?? 'GET'} with ${name}: ${start}`,
     text => ({ ...sent, headers: { ...sent.headers, [name]: start + text } }),
   ]
@@ -199,10 +199,10 @@ function headers(file: string, token: string, providerId: string): Record<string
   ])
 }
 
-// Thousands of requests.
+// The test sends thousands of requests.
 t.setTimeout(600_000)
 
-t.test('what strangers send takes time in proportion to its length', async t => {
+t.test('anonymous input takes time in proportion to its length', async t => {
   const app = await startApp(t, { settings: { trustedProxies: ['127.0.0.1'] } })
   const { token } = await app.register('owner@example.org')
   const id = await app.connectProvider(token, 'memory', {})
@@ -212,36 +212,36 @@ t.test('what strangers send takes time in proportion to its length', async t => 
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
 
-  const kinds: [Record<string, Place>, number][] = [
+  const kinds: [Record<string, RequestWith>, number][] = [
     [bodies(), inBody],
     [urls(), inHeaders],
     [headers(pathname + search, token, id), inHeaders],
   ]
   let slowest = { what: '', time: 0 }
-  for (const [places, length] of kinds) {
-    for (const [what, place] of Object.entries(places)) {
+  for (const [requests, length] of kinds) {
+    for (const [what, requestWith] of Object.entries(requests)) {
       const wrong: string[] = []
       for (const unit of units) {
         for (const shape of shapes) {
           const [short, long] = [shape(unit, length / factor), shape(unit, length)]
-          if (!isSendable(place(long))) continue
-          const { times, time } = await growth(app, agent, place(short), place(long))
+          if (!isSendable(requestWith(long))) continue
+          const { times, time } = await growth(app, agent, requestWith(short), requestWith(long))
           if (time > slowest.time) slowest = { what: `${what}, ${JSON.stringify(unit)}`, time }
-          if (times > mostTimes) wrong.push(`${JSON.stringify(unit)}: ${times.toFixed(1)} times, ${time.toFixed(0)} ms`)
+          if (times > maxGrowth) wrong.push(`${JSON.stringify(unit)}: ${times.toFixed(1)} times, ${time.toFixed(0)} ms`)
         }
       }
       t.same(wrong, [], what)
     }
   }
   t.comment(`the slowest: ${slowest.what}, ${slowest.time.toFixed(1)} ms of the thread`)
-  t.notMatch(app.logged(), /"level":[56]0/, 'none of it is a fault')
+  t.notMatch(app.logged(), /"level":[56]0/, 'no request is logged as a fault')
 })
 
-/** How many times as long the longer one takes. The least of several measurements of each is compared. */
+/** Measures how many times as long the longer request takes. It compares the least of several measurements of each. */
 async function growth(app: TestApp, agent: Agent, short: Sent, long: Sent): Promise<{ times: number; time: number }> {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
   let times = Number.POSITIVE_INFINITY
-  for (let round = 0; round < rounds && times > mostTimes; round++) {
+  for (let round = 0; round < rounds && times > maxGrowth; round++) {
     least = Math.min(least, await cost(app, agent, short))
     most = Math.min(most, await cost(app, agent, long))
     times = most / least
@@ -249,10 +249,10 @@ async function growth(app: TestApp, agent: Agent, short: Sent, long: Sent): Prom
   return { times, time: most }
 }
 
-/** Milliseconds in which the event loop, which serves everybody, is busy. The client in it is linear. */
+/** Measures how many milliseconds the event loop is busy. It includes the client, whose cost is linear. */
 async function cost(app: TestApp, agent: Agent, { method = 'GET', path, headers, body }: Sent): Promise<number> {
   const begin = performance.eventLoopUtilization()
-  // As a URL, the path would be encoded again.
+  // A URL object would encode the path again.
   const { hostname: host, port } = new URL(app.url)
   const outgoing = request({ host, port, path, method, agent, ...(headers && { headers }) })
   outgoing.end(body)
@@ -263,7 +263,7 @@ async function cost(app: TestApp, agent: Agent, { method = 'GET', path, headers,
   return performance.eventLoopUtilization(begin).active
 }
 
-/** Node's client sends no control characters in headers. */
+/** Node's client refuses control characters in headers. */
 function isSendable({ headers = {} }: Sent): boolean {
   return Object.values(headers).every(value => /^[\t\x20-\x7e]*$/.test(String(value)))
 }

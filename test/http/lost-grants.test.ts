@@ -1,4 +1,4 @@
-/** What runs ends with what it was allowed by, whichever replica took that away. */
+/** Running transfers are cut when their rights end, on whichever replica that happens. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises'
@@ -17,10 +17,10 @@ import { eventually, head, talk } from './socket.ts'
 import { metadataHeader, tus, tusPath } from './tus.ts'
 
 const gigabyte = 1_000_000_000
-/** Milliseconds until a test counts as failed; the promise, a second, is printed. */
-const patience = 5000
+/** Milliseconds until a test fails. The promise is one second; the test prints the measured time. */
+const endTimeout = 5000
 
-/** Reads are endless and slow, so that a copy from it never comes to its end. */
+/** Reads are endless and slow, so that a copy from it never finishes. */
 const endless: AdapterDefinition = {
   type: 'endless',
   apiVersion,
@@ -78,14 +78,14 @@ async function setUp(t: Test, options: { onQuery?: (query: CompiledQuery) => voi
 
 type World = Awaited<ReturnType<typeof setUp>>
 
-/** Something that runs until it is cut; `ended` tells what its client saw. */
+/** A running transfer. `ended` resolves with what its client saw. */
 interface Running {
   ended: Promise<string>
 }
 
 type Start = (world: World, server: TestApp, token: string) => Promise<Running>
 
-/** A client that reads a little and no more; it has ended when the server has closed the connection. */
+/** A client that reads the start and then pauses. It ends when the server closes the connection. */
 async function reader(server: TestApp, path: string, headers: Record<string, string>): Promise<Running> {
   const accepted: Promise<Socket[]> = once(server.app.server.server, 'connection')
   const client = await talk(Number(new URL(server.url).port))
@@ -148,16 +148,16 @@ const auth = (token: string) => ({ Authorization: `Bearer ${token}` })
 const transfers: Record<string, Start> = {
   'a download from disk': (world, server, token) => reader(server, `/api/download/proxy?${large(world)}`, auth(token)),
   'a download from a back end': (world, server, token) => {
-    const place = new URLSearchParams({ providerId: world.streamed, path: '/a/x' })
-    return reader(server, `/api/download/proxy?${place}`, auth(token))
+    const query = new URLSearchParams({ providerId: world.streamed, path: '/a/x' })
+    return reader(server, `/api/download/proxy?${query}`, auth(token))
   },
   'a download of a range': (world, server, token) =>
     reader(server, `/api/download/proxy?${large(world)}`, { ...auth(token), Range: 'bytes=1000-' }),
   'a download of several ranges': (world, server, token) =>
     reader(server, `/api/download/proxy?${large(world)}`, { ...auth(token), Range: 'bytes=0-10,100-900000000' }),
   'a download of a folder': (world, server, token) => {
-    const place = new URLSearchParams({ providerId: world.provider, path: '/a' })
-    return reader(server, `/api/download/proxy?${place}`, auth(token))
+    const query = new URLSearchParams({ providerId: world.provider, path: '/a' })
+    return reader(server, `/api/download/proxy?${query}`, auth(token))
   },
   'a download by a link': async (world, server, token) => {
     const query = 'query ($id: ID!) { file(providerId: $id, path: "/a/large") { downloadUrl } }'
@@ -166,18 +166,18 @@ const transfers: Record<string, Start> = {
     return reader(server, pathname + search, {})
   },
   'an upload': async (world, server, token) => {
-    const place = new URLSearchParams({ providerId: world.provider, path: newPath() })
-    return writer(server, `/api/upload/proxy?${place}`, token, { 'content-length': String(gigabyte) }, 'x')
+    const query = new URLSearchParams({ providerId: world.provider, path: newPath() })
+    return writer(server, `/api/upload/proxy?${query}`, token, { 'content-length': String(gigabyte) }, 'x')
   },
   'an upload of unknown size': async (world, server, token) => {
-    const place = new URLSearchParams({ providerId: world.provider, path: newPath() })
-    return writer(server, `/api/upload/proxy?${place}`, token, {}, 'x')
+    const query = new URLSearchParams({ providerId: world.provider, path: newPath() })
+    return writer(server, `/api/upload/proxy?${query}`, token, {}, 'x')
   },
   'an upload by a form': async (world, server, token) => {
-    const place = new URLSearchParams({ providerId: world.provider, path: '/a' })
+    const query = new URLSearchParams({ providerId: world.provider, path: '/a' })
     const start = `--b\r\nContent-Disposition: form-data; name="f"; filename="${newPath().slice(3)}"\r\n\r\n`
     const headers = { 'content-type': 'multipart/form-data; boundary=b' }
-    return writer(server, `/api/upload/proxy?${place}`, token, headers, start)
+    return writer(server, `/api/upload/proxy?${query}`, token, headers, start)
   },
   'a resumable upload': (world, server, token) => patch(world, server, token, {}),
   'a resumable upload with a checksum': (world, server, token) =>
@@ -202,7 +202,7 @@ const newPath = () => `/a/new-${names++}`
 
 const isDownload = (name: string) => name.includes('download')
 
-/** All transfers at once on both replicas; then `change`, made at the second; resolves once all have ended. */
+/** Starts all transfers on both replicas, makes `change` on the second, and waits until all transfers have ended. */
 async function cutAll(
   t: Test,
   world: World,
@@ -216,29 +216,29 @@ async function cutAll(
     for (const [index, server] of servers.entries()) {
       const running = await start(world, server, token)
       const at = `${name}, at ${index === 0 ? 'one replica' : 'the other'}`
-      started.push({ name: at, ended: running.ended.then(told => [told, performance.now()]) })
+      started.push({ name: at, ended: running.ended.then(outcome => [outcome, performance.now()]) })
     }
   }
   await eventually(async () => assert.ok(await isWriting(world)))
-  // The second look finds that all may go on.
+  // Wait until the rights have been checked again once and found valid.
   await new Promise(resolve => setTimeout(resolve, 1200))
   const askedAt = performance.now()
   await change(world.replica)
   const changedAt = performance.now()
   let slowest = 0
   for (const { name, ended } of started) {
-    const [told, endedAt] = await ended
+    const [outcome, endedAt] = await ended
     slowest = Math.max(slowest, endedAt - changedAt)
-    // In GraphQL only a credential that is not good is an answer of its own.
-    const isLetGo = /resumable/.test(name) && expected.includes('PROVIDER_NOT_ALLOWED')
-    // Who disconnects a provider asks uploads to let go first.
-    const refusal = isLetGo
+    // Disconnecting a provider first asks the holders of upload leases to release them.
+    const isReleased = /resumable/.test(name) && expected.includes('PROVIDER_NOT_ALLOWED')
+    // GraphQL responds to a refusal with status 200, except to an invalid credential.
+    const refusal = isReleased
       ? '423 UPLOAD_LOCKED'
       : /a copy|a move/.test(name)
         ? expected.replace('403', '200')
         : expected
-    t.match(told, isDownload(name) ? /^20[06], cut$/ : new RegExp(`^${refusal}$`), name)
-    t.ok(endedAt > askedAt && endedAt < changedAt + patience, `${name} was cut after the change`)
+    t.match(outcome, isDownload(name) ? /^20[06], cut$/ : new RegExp(`^${refusal}$`), name)
+    t.ok(endedAt > askedAt && endedAt < changedAt + endTimeout, `${name} was cut after the change`)
   }
   t.comment(`${started.length} transfers were cut; the last ${Math.round(slowest)} ms after the change`)
   await leavesNothing(world)
@@ -262,7 +262,7 @@ async function leavesNothing(world: World): Promise<void> {
 
 t.setTimeout(120_000)
 
-t.test('transfers that run', async t => {
+t.test('running transfers', async t => {
   const world = await setUp(t)
   const { owner, provider } = world
 
@@ -279,7 +279,7 @@ t.test('transfers that run', async t => {
     await cutAll(t, world, key, wait, '401 KEY_EXPIRED')
   })
 
-  t.test('end when their session does', async t => {
+  t.test('end when their session ends', async t => {
     const person = await world.editor()
     await cutAll(t, world, person.token, by => by.ask('mutation { logout }', {}, person.token), '401 SESSION_ENDED')
   })
@@ -312,13 +312,13 @@ t.test('transfers that run', async t => {
 
   const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
 
-  t.test('end when their member may no longer write, or read', async t => {
+  t.test('end when their member loses all scopes', async t => {
     const person = await world.editor()
     const input = { userId: person.id, role: 'NONE', providerAccess: { all: true } }
     await cutAll(t, world, person.token, by => by.ask(update, { input }, owner.token), '403 SCOPE_REQUIRED')
   })
 
-  t.test('end when their member reaches only another folder', async t => {
+  t.test('end when their member is restricted to another folder', async t => {
     const person = await world.editor()
     const restrictions = [
       { providerId: provider, basePath: '/b' },

@@ -24,11 +24,11 @@ const boundary = 'a-boundary'
 interface Process {
   url: string
   folder: string
-  /** On S3 where that is configured, else the local one. */
+  /** The S3 provider if S3 is configured, else the local one. */
   provider: string
   authorization: { authorization: string }
-  place(path: string): string
-  /** Runs `work` and resolves with how far the resident memory grew over what it was before, in bytes. */
+  query(path: string): string
+  /** Runs `work` and resolves with the peak growth of the resident memory, in bytes. */
   growth(work: () => Promise<unknown>): Promise<number>
 }
 
@@ -54,7 +54,7 @@ async function startProcess(t: Test, s3Config?: object): Promise<Process> {
     folder,
     provider: s3 ?? local,
     authorization: { authorization: `Bearer ${token}` },
-    place: path => new URLSearchParams({ providerId: local, path }).toString(),
+    query: path => new URLSearchParams({ providerId: local, path }).toString(),
     async growth(work) {
       const before = await resident()
       let peak = before
@@ -68,7 +68,7 @@ async function startProcess(t: Test, s3Config?: object): Promise<Process> {
   }
 }
 
-/** The same bytes each time, made as they are read. */
+/** Generates the same bytes on each read. */
 function* blocks(): Generator<Buffer> {
   for (let index = 0; index < size / mebibyte; index++) yield Buffer.alloc(mebibyte, `block ${index} `)
 }
@@ -88,25 +88,25 @@ async function send(server: Process, path: string, headers: object, body: Iterab
   return response.statusCode
 }
 
-t.test('memory does not follow the size of files', async t => {
+t.test('memory does not grow with the size of files', async t => {
   const server = await startProcess(t)
   const digest = digestOf(blocks())
-  const warm = server.place('/warm')
+  const warm = server.query('/warm')
   await send(server, `/api/upload/proxy?${warm}`, {}, [Buffer.alloc(8 * mebibyte)])
 
   const raw = await server.growth(async () => {
-    t.equal(await send(server, `/api/upload/proxy?${server.place('/raw')}`, { 'content-length': size }, blocks()), 201)
+    t.equal(await send(server, `/api/upload/proxy?${server.query('/raw')}`, { 'content-length': size }, blocks()), 201)
   })
   t.comment(`raw upload: ${Math.round(raw / mebibyte)} MiB`)
   t.ok(raw < 100 * mebibyte, `a raw upload of 240 MiB took ${Math.round(raw / mebibyte)} MiB`)
 
   const download = await server.growth(async () => {
-    const response = await fetch(`${server.url}/api/download/proxy?${server.place('/raw')}`, {
+    const response = await fetch(`${server.url}/api/download/proxy?${server.query('/raw')}`, {
       headers: server.authorization,
     })
     const hash = createHash('sha256')
     for await (const chunk of response.body ?? []) hash.update(chunk)
-    t.equal(hash.digest('hex'), digest, 'what went up comes down')
+    t.equal(hash.digest('hex'), digest, 'the downloaded bytes are the uploaded ones')
   })
   t.ok(download < 40 * mebibyte, `a download of 240 MiB took ${Math.round(download / mebibyte)} MiB`)
 
@@ -118,7 +118,7 @@ t.test('memory does not follow the size of files', async t => {
       yield Buffer.from(`\r\n--${boundary}--\r\n`)
     }
     const type = { 'content-type': `multipart/form-data; boundary=${boundary}` }
-    t.equal(await send(server, `/api/upload/proxy?${server.place('/')}`, type, body()), 201)
+    t.equal(await send(server, `/api/upload/proxy?${server.query('/')}`, type, body()), 201)
   })
   t.ok(form < 100 * mebibyte, `a form of 240 MiB took ${Math.round(form / mebibyte)} MiB`)
   t.equal(
@@ -129,14 +129,14 @@ t.test('memory does not follow the size of files', async t => {
   )
 })
 
-t.test('64 slow readers and 64 slow writers of 1 GB share a bounded sum, on disk', async t => {
+t.test('64 slow readers and 64 slow writers of 1 GB use bounded memory, on disk', async t => {
   const server = await startProcess(t)
   await writeFile(join(server.folder, 'large'), '')
   await truncate(join(server.folder, 'large'), 1_000_000_000)
   await slowOnes(t, server, server.provider)
 })
 
-t.test('64 slow readers and 64 slow writers of 1 GB share a bounded sum, on S3', async t => {
+t.test('64 slow readers and 64 slow writers of 1 GB use bounded memory, on S3', async t => {
   const s3 = await s3Server(t)
   const bucket = await s3.newBucket()
   const server = await startProcess(t, configFor(s3, bucket))
@@ -149,18 +149,18 @@ function* zeros(length: number): Generator<Buffer> {
   for (let left = length; left > 0; left -= mebibyte) yield Buffer.alloc(Math.min(left, mebibyte))
 }
 
-/** In the end each writer has sent 5 MiB, less than a part of S3. */
+/** Each writer sends 5 MiB in all, which is less than a part of S3. */
 async function slowOnes(t: Test, server: Process, providerId: string): Promise<void> {
-  const place = (path: string) => new URLSearchParams({ providerId, path })
-  // What is loaded once.
+  const query = (path: string) => new URLSearchParams({ providerId, path })
+  // An allowance for what the server loads once.
   const bytes = 8 * mebibyte
   t.equal(
-    await send(server, `/api/upload/proxy?${place('/warm')}`, { 'content-length': bytes }, [Buffer.alloc(bytes)]),
+    await send(server, `/api/upload/proxy?${query('/warm')}`, { 'content-length': bytes }, [Buffer.alloc(bytes)]),
     201,
   )
-  const warm = await fetch(`${server.url}/api/download/proxy?${place('/warm')}`, { headers: server.authorization })
+  const warm = await fetch(`${server.url}/api/download/proxy?${query('/warm')}`, { headers: server.authorization })
   t.equal((await warm.arrayBuffer()).byteLength, bytes)
-  const url = `${server.url}/api/download/proxy?${place('/large')}`
+  const url = `${server.url}/api/download/proxy?${query('/large')}`
   const readers: Talk[] = []
   const writers: Talk[] = []
   const block = Buffer.alloc(64 * 1024)
@@ -186,7 +186,7 @@ async function slowOnes(t: Test, server: Process, providerId: string): Promise<v
     for (let index = 0; index < 64; index++) {
       const writer = await talk(Number(new URL(server.url).port))
       writers.push(writer)
-      const to = `${server.url}/api/upload/proxy?${place(`/new-${index}`)}`
+      const to = `${server.url}/api/upload/proxy?${query(`/new-${index}`)}`
       await writer.send(head('POST', to, { 'Content-Length': 1_000_000_000, ...server.authorization }))
     }
     await goOn(20)
@@ -194,8 +194,8 @@ async function slowOnes(t: Test, server: Process, providerId: string): Promise<v
   t.comment(`64 readers and 64 writers: ${Math.round(growth / mebibyte)} MiB`)
   t.ok(growth < 128 * mebibyte, `64 readers and 64 writers took ${Math.round(growth / mebibyte)} MiB`)
   const more = await server.growth(() => goOn(60))
-  t.comment(`and when more has come: ${Math.round(more / mebibyte)} MiB`)
-  t.ok(more < 128 * mebibyte, `what they hold follows what came: ${Math.round(more / mebibyte)} MiB more`)
-  for (const writer of writers) t.equal(writer.received(), '', 'it still goes on')
+  t.comment(`after more bytes have arrived: ${Math.round(more / mebibyte)} MiB`)
+  t.ok(more < 128 * mebibyte, `memory grows with the received bytes: ${Math.round(more / mebibyte)} MiB more`)
+  for (const writer of writers) t.equal(writer.received(), '', 'the writer is still sending')
   for (const reader of readers) t.match(reader.received().slice(0, 15), 'HTTP/1.1 200 OK')
 }

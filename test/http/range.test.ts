@@ -15,7 +15,7 @@ const header = fc
   .map(([specs, between, unit]) => `${unit}=${specs.join(between)}`)
 const size = fc.nat(24)
 
-/** RFC 9110, sections 14.1.1 and 14.1.2, one byte at a time. Null: the header does not count. */
+/** A naive implementation of RFC 9110, sections 14.1.1 and 14.1.2. Returns null if the header is ignored. */
 function oracle(text: string, bytes: number): Set<number>[] | null {
   const specs = text
     .slice(text.indexOf('=') + 1)

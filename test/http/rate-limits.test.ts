@@ -6,7 +6,7 @@ import { startApp, type TestApp } from '../support/app.ts'
 const me = '/graphql?query=%7B%20me%20%7B%20id%20%7D%20%7D'
 const hello = '/graphql?query=%7B__typename%7D'
 
-/** Requests; a tenth of it without a credential. */
+/** Requests with a credential. A tenth as many are allowed without one. */
 const rateLimit = 100
 
 async function owner(app: TestApp) {
@@ -35,7 +35,7 @@ function statuses(answers: readonly Sent[]): Record<string, number> {
   return Object.fromEntries([...Map.groupBy(answers, ({ status }) => status)].map(([key, { length }]) => [key, length]))
 }
 
-/** Asks until it is answered so, which takes as long as replicas need to hear of one another. */
+/** Repeats a request until its response has `status`, because replicas share their counts after a delay. */
 async function until(status: number, ask: () => Promise<Sent>, most: number): Promise<number> {
   for (let asked = 1; asked <= most; asked++) {
     if ((await ask()).status === status) return asked
@@ -46,7 +46,7 @@ async function until(status: number, ask: () => Promise<Sent>, most: number): Pr
 
 const behindProxy = { trustedProxies: ['127.0.0.1'] }
 
-t.test('a burst with one credential: as many pass as may', async t => {
+t.test('a burst with one credential passes up to its limit', async t => {
   const app = await startApp(t, { settings: { rateLimit } })
   const { token, key } = await owner(app)
   const answers = await times(150, () => get(app, me, key))
@@ -60,19 +60,19 @@ t.test('a burst with one credential: as many pass as may', async t => {
   t.match(download, { status: 429, errors: [{ extensions: { reason: 'RATE_LIMITED' } }] }, 'on every route')
   const upload = await app.upload(key, 'x', '/x', 'x'.repeat(100_000))
   t.equal(upload.status, 429)
-  t.equal((await get(app, me, token)).status, 200, 'another credential is not concerned')
+  t.equal((await get(app, me, token)).status, 200, 'another credential is not affected')
 })
 
-t.test('replicas share what they count', async t => {
+t.test('replicas share their counts', async t => {
   const app = await startApp(t, { settings: { rateLimit: 200 } })
   const { key } = await owner(app)
   const other = await app.replica()
   t.same(statuses(await times(250, () => get(app, me, key))), { 200: 200, 429: 50 })
   const asked = await until(429, () => get(other, me, key), 100)
-  t.ok(asked < 50, `known there after ${asked} requests`)
+  t.ok(asked < 50, `refused on the other replica after ${asked} requests`)
   await sql`update rate_limits set ends_at = now() - interval '1 second'`.execute(app.db)
   const third = await app.replica()
-  t.equal((await get(third, me, key)).status, 200, 'once the time is over')
+  t.equal((await get(third, me, key)).status, 200, 'allowed again after the window')
 })
 
 t.test('requests without a credential count by address', async t => {
@@ -89,7 +89,7 @@ t.test('requests without a credential count by address', async t => {
   t.equal(scheme.status, 429)
 })
 
-t.test('forged addresses without a trusted proxy', async t => {
+t.test('forwarded addresses are ignored without a trusted proxy', async t => {
   const app = await startApp(t, { settings: { rateLimit } })
   t.same(statuses(await times(15, n => get(app, hello, null, `192.0.2.${n}`))), { 200: 10, 429: 5 })
 })
@@ -115,51 +115,55 @@ t.test('the log says once that a proxy is not trusted, and what to set', async t
   t.match(warnings(app), [
     { level: 40, address: '127.0.0.1', msg: /with X-Forwarded-For.* set STOWAGE_TRUST_PROXY to .*127\.0\.0\.1/ },
   ])
-  t.equal(warnings(app).length, 1, 'also of many requests')
-  t.notMatch(JSON.stringify(warnings(app)), '192.0.2.', 'and nothing that anybody could have sent')
+  t.equal(warnings(app).length, 1, 'many requests cause one warning')
+  t.notMatch(JSON.stringify(warnings(app)), '192.0.2.', 'the warning contains nothing that a client sent')
 
   const trusting = await startApp(t, { settings: behindProxy })
   await get(trusting, hello, null)
   t.same(warnings(trusting), [])
 })
 
-t.test('credentials that are not good, from one address', async t => {
+t.test('invalid credentials are limited by address', async t => {
   const app = await startApp(t, { settings: { ...behindProxy, rateLimit: 1000 } })
   const { token, key } = await owner(app)
   const { key: second } = await app.createKey(token, { name: 'new', scopes: ['read'] })
   t.equal((await get(app, me, key)).status, 200)
   const unknown = (n: number) => (n % 2 ? `stw_${n.toString(16).padStart(40, '0')}` : `no.token.${n}`)
-  t.same(statuses(await times(400, n => get(app, me, unknown(n)))), { 401: 300, 429: 100 }, 'also all at once')
+  t.same(
+    statuses(await times(400, n => get(app, me, unknown(n)))),
+    { 401: 300, 429: 100 },
+    'the limit holds for concurrent requests',
+  )
   t.match(await get(app, me, unknown(1)), { status: 429, errors: [{ extensions: { reason: 'RATE_LIMITED' } }] })
-  t.equal((await get(app, me, second)).status, 429, 'a key that was never seen may be a guess')
-  t.equal((await get(app, me, key)).status, 200, 'one that was good lately is none')
-  t.equal((await get(app, me, token)).status, 200, 'and a session is signed')
+  t.equal((await get(app, me, second)).status, 429, 'an unknown key may be a guess')
+  t.equal((await get(app, me, key)).status, 200, 'a recently used key is not a guess')
+  t.equal((await get(app, me, token)).status, 200, 'a session token is verified by its signature')
   t.equal((await get(app, me, second, '192.0.2.2')).status, 200)
   const other = await app.replica()
   const asked = await until(429, () => get(other, me, unknown(1)), 100)
-  t.ok(asked < 50, `known to another replica after ${asked}`)
+  t.ok(asked < 50, `refused on another replica after ${asked} requests`)
 })
 
-t.test('keys that are looked up for the first time, many at once', async t => {
+t.test('of many new keys used at once, the late ones are asked to retry after a second', async t => {
   const app = await startApp(t, { settings: { rateLimit: 1000 } })
   const { token } = await owner(app)
-  // The first key is the owner's: a member has at most 100.
+  // The owner already has one key, and a member can have 100.
   const keys = await times(99, async n => (await app.createKey(token, { name: `k${n}`, scopes: ['read'] })).key)
   const unknown = (n: number) => `stw_${n.toString(16).padStart(40, '0')}`
   await times(250, n => get(app, me, unknown(n)))
   const answers = await times(keys.length, n => get(app, me, keys[n] ?? null))
   const { 200: good = 0, 429: late = 0 } = statuses(answers)
-  t.same([good >= 50, good + late], [true, keys.length], `${good} were looked up`)
+  t.same([good >= 50, good + late], [true, keys.length], `${good} passed at once`)
   const again = answers.flatMap(({ retryAfter }) => retryAfter ?? [])
   t.same(
     again.filter(seconds => seconds !== 1),
     [],
-    'the others as soon as those are known',
+    'the others pass after those are known',
   )
   for (const key of keys) t.equal((await get(app, me, key)).status, 200)
 })
 
-t.test('few requests write nothing, whatever they are', async t => {
+t.test('a few requests of any kind cause no write', async t => {
   const queries: string[] = []
   const app = await startApp(t, { settings: { rateLimit: 120_000 }, onQuery: ({ sql }) => queries.push(sql) })
   const { key, token } = await owner(app)
@@ -176,7 +180,7 @@ t.test('few requests write nothing, whatever they are', async t => {
   t.same(await app.db.selectFrom('rate_limits').selectAll().execute(), [])
 })
 
-t.test('0 is no limit', async t => {
+t.test('a limit of 0 means no limit', async t => {
   const app = await startApp(t, { settings: { rateLimit: 0 } })
   const { key } = await owner(app)
   t.same(statuses(await times(300, () => get(app, me, key))), { 200: 300 })

@@ -27,7 +27,7 @@ t.test('clients that stall are cut, slow ones are not', async t => {
       assert.equal(app.app.server.transfers.size, 0)
     })
 
-  t.test('a download that nobody takes', async t => {
+  t.test('a download that the client stops reading is cut', async t => {
     const client = await talk(port)
     await client.send(
       head('GET', `${app.url}/api/download/proxy?${new URLSearchParams({ providerId, path: '/large' })}`, auth),
@@ -41,7 +41,7 @@ t.test('clients that stall are cut, slow ones are not', async t => {
     await nothingIsLeft()
   })
 
-  t.test('uploads of which nothing comes any more', async t => {
+  t.test('uploads that stop sending are cut', async t => {
     const part = '--b\r\nContent-Disposition: form-data; name="f"; filename="new"\r\n\r\nhello'
     const requests = {
       raw: `${head('POST', upload('/new'), { 'Content-Length': 10, ...auth })}hello`,
@@ -61,7 +61,7 @@ t.test('clients that stall are cut, slow ones are not', async t => {
     }
   })
 
-  t.test('an upload that is only slow', async t => {
+  t.test('a slow upload succeeds', async t => {
     const client = await talk(port)
     await client.send(head('POST', upload('/slow'), { 'Content-Length': 15, ...auth }))
     for (let sent = 0; sent < 15; sent++) {
