@@ -4,7 +4,7 @@ import { gaxios } from 'google-auth-library'
 import { type Network, orAborted, type StorageError } from '../contract.ts'
 import { agentOf } from './agent.ts'
 import type { Endpoints } from './config.ts'
-import { type Failure, failureOf, isPassing, isRateLimit, toStorageError } from './errors.ts'
+import { type Failure, failureOf, isRateLimit, isTransient, toStorageError } from './errors.ts'
 import type { TokenSource } from './tokens.ts'
 
 export type DriveFile = drive_v3.Schema$File & { id: string; name: string; mimeType: string }
@@ -13,8 +13,9 @@ export type DriveFile = drive_v3.Schema$File & { id: string; name: string; mimeT
 export const fileFields =
   'id,name,mimeType,size,modifiedTime,createdTime,parents,trashed,driveId,headRevisionId,md5Checksum,sha1Checksum,sha256Checksum'
 
-/** Delays, in milliseconds. */
+/** Delays are in milliseconds. */
 export interface Backoff {
+  /** The delay before the first retry, doubled for each further one. */
   first: number
   /** The maximum delay before a retry. Where Google asks for more, the call fails with RATE_LIMITED or UNAVAILABLE. */
   longest: number
@@ -31,7 +32,7 @@ export interface Timeouts {
   upload: number
   /** The timeout of a download that receives no bytes. */
   stall: number
-  /** Until Google hands out a token; its client tries again some times. */
+  /** The timeout of one request for a token. Google's client retries it. */
   token: number
 }
 
@@ -46,7 +47,7 @@ export interface ApiRequest {
   body?: Buffer
   headers?: Record<string, string>
   stream?: boolean
-  /** Statuses besides 2xx that are no errors. */
+  /** Statuses other than 2xx that are not errors. */
   accept?: readonly number[]
   /** True where the request can be repeated safely after a lost response. Reads always can. */
   repeatable?: boolean
@@ -111,7 +112,7 @@ export class DriveApi {
   waitFor(failure: Failure, attempt: number, repeatable: boolean): number | undefined {
     const { first, longest, attempts } = this.#backoff
     if (attempt + 1 >= attempts) return undefined
-    if (!isRateLimit(failure) && !(repeatable && isPassing(failure))) return undefined
+    if (!isRateLimit(failure) && !(repeatable && isTransient(failure))) return undefined
     const own = Math.min(longest, first * 2 ** attempt * (0.75 + Math.random() / 2))
     const wait = Math.max(failure.retryAfterMs ?? 0, own)
     return wait > longest ? undefined : wait
@@ -124,12 +125,12 @@ export class DriveApi {
     }
     const waiting = new AbortController()
     const timer = setTimeout(() => waiting.abort(), request.body ? this.timeouts.upload : this.timeouts.metadata)
-    const answer = this.#http.request<T>({
+    const response = this.#http.request<T>({
       url,
       method: request.method ?? 'GET',
       headers: {
         authorization: `Bearer ${token}`,
-        // Packed bytes have neither their length nor their ranges.
+        // A compressed response has another length and other ranges than the file.
         ...(request.stream ? { 'accept-encoding': 'identity' } : {}),
         ...request.headers,
       },
@@ -138,11 +139,11 @@ export class DriveApi {
       responseType: request.stream ? 'stream' : 'json',
       validateStatus: status => (status >= 200 && status < 300) || (request.accept?.includes(status) ?? false),
       retry: false,
-      // Its own looks at each byte of the body, a second in which nothing else runs; of the error no request is kept.
+      // The client's redactor scans the whole body and blocks the process for a second. `failureOf` keeps no request.
       errorRedactor: false,
       signal: AbortSignal.any([request.signal, waiting.signal]),
     })
-    return await answer.finally(() => clearTimeout(timer))
+    return await response.finally(() => clearTimeout(timer))
   }
 }
 

@@ -24,7 +24,7 @@ export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, und
       size = 0
       yield { bytes, isLast: false }
     }
-    // A copy, as a small piece may be a view of a large block.
+    // Copy a small piece, since it may be a view that keeps a large block in memory.
     gathered.push(rest.byteLength < 4096 ? Buffer.from(rest) : rest)
     size += rest.byteLength
     if (gathered.length > 1024) gathered = [Buffer.concat(gathered)]
@@ -34,37 +34,37 @@ export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, und
   yield { bytes, isLast: true }
 }
 
-/** The bytes of one call of an upload: `size` at `offset`. */
-export interface Stretch extends Call {
+/** One call of an upload: `size` bytes at `offset`. */
+export interface BlockOptions extends Call {
   offset: number
   size: number
 }
 
 /**
- * The chunks of `body` without what had arrived of them before; the last one may be left empty.
- * @param stands bytes that have arrived
- * @throws UNAVAILABLE where it has not `size` bytes; that is found out before the last chunk
+ * Yields the chunks of `body` without the bytes that Drive already has. The last chunk may be empty.
+ * @param received the number of bytes of the upload that Drive has
+ * @throws UNAVAILABLE before the last chunk if the body does not have `size` bytes
  */
 export async function* unsent(
   body: Readable,
-  { signal, offset, size }: Stretch,
-  stands: number,
+  { signal, offset, size }: BlockOptions,
+  received: number,
 ): AsyncGenerator<Chunk, void, undefined> {
   let position = offset
   for await (const { bytes, isLast } of chunksOf(addAbortSignal(signal, body))) {
     const end = position + bytes.length
     if (end > offset + size || (isLast && end < offset + size)) {
-      throw new StorageError('UNAVAILABLE', `Not ${size} bytes came, as were announced: send them again.`)
+      throw new StorageError('UNAVAILABLE', `The body does not have the announced ${size} bytes: send it again.`)
     }
-    const rest = bytes.subarray(Math.max(0, stands - position))
+    const rest = bytes.subarray(Math.max(0, received - position))
     if (rest.length > 0 || isLast) yield { bytes: rest, isLast }
     position = end
   }
 }
 
-/** @throws PRECONDITION_FAILED where what has arrived is not a beginning of what is sent */
-export function requireWithin(stands: number, { offset, size }: Stretch): void {
-  if (stands >= offset && stands <= offset + size) return
-  const message = `Google Drive has ${stands} bytes of the upload, where ${offset} were to be there: start it again.`
+/** @throws PRECONDITION_FAILED where the bytes that Drive has do not end within this call's bytes */
+export function requireWithin(received: number, { offset, size }: BlockOptions): void {
+  if (received >= offset && received <= offset + size) return
+  const message = `Google Drive has ${received} bytes of the upload, but ${offset} are expected: start it again.`
   throw new StorageError('PRECONDITION_FAILED', message)
 }

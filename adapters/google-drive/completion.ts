@@ -1,48 +1,49 @@
 import type { Readable } from 'node:stream'
 import { StorageError, type StorageErrorCode, type StoragePath, segmentsOf } from '../contract.ts'
 import type { DriveFile } from './api.ts'
-import { type Chunk, requireWithin, type Stretch, unsent } from './chunks.ts'
-import { Destination, type Found, refuseOver, settleNew, type Tree } from './destination.ts'
+import { type BlockOptions, type Chunk, requireWithin, unsent } from './chunks.ts'
+import { Destination, type DestinationState, refuseOver, settleNew, type Tree } from './destination.ts'
 import { hasCode } from './errors.ts'
-import { isAside, toStored } from './names.ts'
+import { isTemporary, toStored } from './names.ts'
 import { moveTo } from './transfer.ts'
-import { type Standing, UploadSession } from './upload.ts'
+import { type SessionStatus, UploadSession } from './upload.ts'
 
 /** An upload that an earlier request began. */
-export interface Begun {
+export interface BegunUpload {
   path: StoragePath
-  /** Of the session. */
+  /** The URL of the session. */
   url: string
-  /** Of the file, and whether the session makes it. */
+  /** The id of the file. */
   id: string
+  /** True if the session creates the file, false if it replaces one. */
   isNew: boolean
-  /** The id of the folder that the session makes it in. */
+  /** The id of the folder in which the session creates the file. */
   parent: string
 }
 
 /** After these errors the same call can succeed later, so the upload is kept. */
-const passing: readonly StorageErrorCode[] = ['UNAVAILABLE', 'RATE_LIMITED', 'UNAUTHORIZED', 'NEEDS_RECONNECT']
+const transientCodes: readonly StorageErrorCode[] = ['UNAVAILABLE', 'RATE_LIMITED', 'UNAUTHORIZED', 'NEEDS_RECONNECT']
 
 /**
- * The end of an upload: the last chunk, with which the file is there, and its way to where it belongs. It may have been
- * tried before, and have come to any point of that.
+ * The end of an upload: sends the last bytes, which make Drive create the file, then moves the file to its path. An earlier
+ * attempt may have completed any of these steps.
  */
 export class Completion {
   readonly #tree: Tree
-  readonly #begun: Begun
+  readonly #upload: BegunUpload
   readonly #segments: readonly string[]
-  readonly #options: Stretch & { overwrite: boolean }
+  readonly #options: BlockOptions & { overwrite: boolean }
   readonly #session: UploadSession
   readonly #destination: Destination
-  /** True where the new file may exist, whatever the response. */
-  #isMade = false
-  /** True where somebody may have seen the file, so that it must go to the trash. */
+  /** True once the new file may exist, even if the response was lost. */
+  #isCreated = false
+  /** True if somebody may have seen the file, so that it is trashed instead of deleted. */
   #isSeen = false
   #isMoving = false
 
-  constructor(tree: Tree, begun: Begun, options: Stretch & { overwrite: boolean }) {
+  constructor(tree: Tree, begun: BegunUpload, options: BlockOptions & { overwrite: boolean }) {
     this.#tree = tree
-    this.#begun = begun
+    this.#upload = begun
     this.#segments = segmentsOf(begun.path)
     this.#options = options
     this.#session = UploadSession.of(tree.files, begun.url)
@@ -53,9 +54,10 @@ export class Completion {
     try {
       return await this.#send(body)
     } catch (error) {
-      const isFinal = !this.#options.signal.aborted && error instanceof StorageError && !passing.includes(error.code)
-      if (isFinal && this.#isMade) await this.#takeBack()
-      if (isFinal || !(await this.#mayBeMoved())) await this.#destination.undo()
+      const isFinal =
+        !this.#options.signal.aborted && error instanceof StorageError && !transientCodes.includes(error.code)
+      if (isFinal && this.#isCreated) await this.#removeFile()
+      if (isFinal || !(await this.#isPossiblyMoved())) await this.#destination.undo()
       throw error
     } finally {
       this.#destination.release()
@@ -64,35 +66,36 @@ export class Completion {
 
   async #send(body: Readable): Promise<DriveFile> {
     const { offset, size, signal } = this.#options
-    const { file, stands } = await this.#ask()
-    if (!file) requireWithin(stands, this.#options)
-    for await (const chunk of unsent(body, this.#options, file ? offset + size : stands)) {
+    const { file, received } = await this.#status()
+    if (!file) requireWithin(received, this.#options)
+    for await (const chunk of unsent(body, this.#options, file ? offset + size : received)) {
       if (!chunk.isLast) await this.#session.send(chunk, signal)
-      else return await this.#destination.exclusively(found => (file ? this.#again(found) : this.#finish(chunk, found)))
+      else
+        return await this.#destination.exclusively(found => (file ? this.#repeat(found) : this.#finish(chunk, found)))
     }
-    throw new StorageError('UNAVAILABLE', 'The upload ended before its end.')
+    throw new StorageError('UNAVAILABLE', 'The upload ended early: try again.')
   }
 
-  async #ask(): Promise<Standing> {
+  async #status(): Promise<SessionStatus> {
     const { files } = this.#tree
-    const { id, isNew } = this.#begun
+    const { id, isNew } = this.#upload
     const { signal } = this.#options
     try {
-      return await this.#session.ask(signal)
+      return await this.#session.status(signal)
     } catch (error) {
       // Drive may forget a session once its file exists.
       const file = isNew && hasCode(error, 'NOT_FOUND') ? await files.find(id, signal) : undefined
-      if (file) return { file, stands: 0 }
+      if (file) return { file, received: 0 }
       throw error
     }
   }
 
-  async #finish(chunk: Chunk, { parent, existing }: Found): Promise<DriveFile> {
-    const { id, isNew } = this.#begun
+  async #finish(chunk: Chunk, { parent, existing }: DestinationState): Promise<DriveFile> {
+    const { id, isNew } = this.#upload
     const { overwrite, signal } = this.#options
     refuseOver(existing, overwrite)
     if (!isNew && existing?.id !== id) throw displaced()
-    this.#isMade = isNew
+    this.#isCreated = isNew
     const file = await this.#session.send(chunk, signal)
     if (!file) throw new StorageError('UNAVAILABLE', 'Google Drive did not finish the upload: try again.')
     if (isNew) return await this.#settle(file, parent)
@@ -100,49 +103,49 @@ export class Completion {
     return file
   }
 
-  /** An attempt before this one has sent the last chunk; what others have done with the file since is respected. */
-  async #again({ parent, existing }: Found): Promise<DriveFile> {
-    const { id, isNew } = this.#begun
+  /** Continues after an earlier attempt that sent the last chunk. It keeps what others have done with the file since. */
+  async #repeat({ parent, existing }: DestinationState): Promise<DriveFile> {
+    const { id, isNew } = this.#upload
     if (existing?.id === id && !isNew) return existing
     const file = isNew ? await this.#tree.files.find(id, this.#options.signal) : undefined
-    if (!file || !(isAside(file) || this.#isInPlace(file, parent))) throw displaced()
-    this.#isMade = true
-    this.#isSeen = !isAside(file)
+    if (!file || !(isTemporary(file) || this.#isAtPath(file, parent))) throw displaced()
+    this.#isCreated = true
+    this.#isSeen = !isTemporary(file)
     return await this.#settle(file, parent)
   }
 
   async #settle(file: DriveFile, parent: string): Promise<DriveFile> {
     const { overwrite, signal } = this.#options
-    const placed = this.#isInPlace(file, parent) ? file : await this.#move(file, parent)
-    return await settleNew(this.#tree, placed, { segments: this.#segments, parent, overwrite, signal })
+    const moved = this.#isAtPath(file, parent) ? file : await this.#move(file, parent)
+    return await settleNew(this.#tree, moved, { segments: this.#segments, parent, overwrite, signal })
   }
 
   async #move(file: DriveFile, parent: string): Promise<DriveFile> {
-    const from = file.parents?.[0] ?? this.#begun.parent
+    const from = file.parents?.[0] ?? this.#upload.parent
     this.#isMoving = true
     return await moveTo(this.#tree, { file, parent: from }, parent, this.#name, this.#options.signal)
   }
 
-  /** Whether it may be in a folder that was made for it. */
-  async #mayBeMoved(): Promise<boolean> {
+  /** Returns true if the file may already be in a folder that was created for it. */
+  async #isPossiblyMoved(): Promise<boolean> {
     if (!this.#isMoving) return false
-    const file = await this.#tree.files.find(this.#begun.id, AbortSignal.timeout(30_000)).catch(() => undefined)
-    return !file || !isAside(file)
+    const file = await this.#tree.files.find(this.#upload.id, AbortSignal.timeout(30_000)).catch(() => undefined)
+    return !file || !isTemporary(file)
   }
 
   get #name(): string {
     return toStored(this.#segments.at(-1) ?? '')
   }
 
-  #isInPlace(file: DriveFile, parent: string): boolean {
+  #isAtPath(file: DriveFile, parent: string): boolean {
     return isIn(file, parent) && file.name === this.#name
   }
 
-  async #takeBack(): Promise<void> {
+  async #removeFile(): Promise<void> {
     const { files } = this.#tree
-    const { id } = this.#begun
+    const { id } = this.#upload
     if (!this.#isSeen) return await files.undo(id)
-    // The error that made the call fail says more.
+    // The caller needs the error that made the call fail, not this one.
     await files.trash(id, AbortSignal.timeout(30_000)).catch(() => {})
   }
 }

@@ -12,9 +12,9 @@ export interface GoogleDriveConfig {
 /** Access to all of Drive. Narrower scopes hide files of other apps. */
 export const scope = 'https://www.googleapis.com/auth/drive'
 
-/** Where Google answers; others than Google's own are for tests. Each ends with `/`. */
+/** Google's addresses. Tests use others. */
 export interface Endpoints {
-  /** Serves `drive/v3/` and `upload/drive/v3/`. */
+  /** Serves `drive/v3/` and `upload/drive/v3/`. Ends with `/`. */
   api: string
   authorize: string
   token: string
@@ -39,23 +39,23 @@ export const configSchema: ConfigSchema = {
   properties: {
     clientId: text(
       'OAuth client id',
-      'Of a "Web application" client in the Google Cloud console, whose project has the Drive API enabled.',
+      'The id of a "Web application" client in the Google Cloud console, whose project has the Drive API enabled.',
     ),
     clientSecret: {
-      ...text('OAuth client secret', 'It belongs to the client id.'),
+      ...text('OAuth client secret', 'The secret of this client.'),
       writeOnly: true,
       keepsSecrets: true,
     },
     serviceAccountKey: {
       ...text(
         'Service account key',
-        'The JSON key of a service account, in place of an OAuth client: no consent needed.',
+        'The JSON key of a service account, instead of an OAuth client. It needs no consent.',
       ),
       writeOnly: true,
       keepsSecrets: true,
     },
     driveId: id('Shared drive', 'The id of a shared drive, from its address. Without it, My Drive.'),
-    rootFolderId: id('Root folder', 'The id of a folder, from its address: nothing outside of it is reached.'),
+    rootFolderId: id('Root folder', 'The id of a folder, from its address. The provider never leaves this folder.'),
   },
 }
 
@@ -64,7 +64,7 @@ export interface ServiceAccount {
   privateKey: string
 }
 
-/** The service account, where there is one. @throws INVALID_CONFIG where there is no OAuth client either */
+/** Returns the service account of the configuration, if any. @throws INVALID_CONFIG without an OAuth client, too */
 export function parseCredentials(config: GoogleDriveConfig): ServiceAccount | undefined {
   if (config.serviceAccountKey !== undefined) return parseServiceAccount(config.serviceAccountKey)
   requireClient(config)
@@ -92,6 +92,6 @@ export function requireClient({ clientId, clientSecret }: GoogleDriveConfig): {
   clientSecret: string
 } {
   if (clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
-  const message = 'Google Drive needs an OAuth client id with its secret, or else a service account key.'
+  const message = 'Google Drive needs an OAuth client id with its secret, or a service account key.'
   throw new StorageError('INVALID_CONFIG', message)
 }

@@ -1,13 +1,13 @@
 import type { drive_v3 } from '@googleapis/drive'
 import { StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
-import { isGoogleDoc, notAFile, taken } from './errors.ts'
+import { alreadyExists, notAFile, notReplaceable } from './errors.ts'
 import type { DriveFiles } from './files.ts'
-import type { Folders, Held } from './folders.ts'
+import type { FolderHold, Folders } from './folders.ts'
 import type { PathIds } from './ids.ts'
 import type { Locks } from './locks.ts'
 import { byRank, isDoc, isFolder, toStored } from './names.ts'
-import type { Target } from './upload.ts'
+import type { WrittenFile } from './upload.ts'
 
 /** State that the calls of one provider share. */
 export interface Tree {
@@ -17,18 +17,19 @@ export interface Tree {
   locks: Locks
 }
 
-export interface Found {
-  /** The folder's id. */
+export interface DestinationState {
+  /** The id of the parent folder. */
   parent: string
+  /** The file or folder that has the path now. */
   existing: DriveFile | undefined
 }
 
-/** Where a file is to be: what is there, and the folders that it lies in. */
+/** The path that a write stores a file at. Creates missing parent folders and removes them if the write fails. */
 export class Destination {
   readonly #tree: Tree
   readonly #segments: readonly string[]
   readonly #signal: AbortSignal
-  #held: Held | undefined
+  #hold: FolderHold | undefined
 
   constructor(tree: Tree, segments: readonly string[], signal: AbortSignal) {
     this.#tree = tree
@@ -36,44 +37,48 @@ export class Destination {
     this.#signal = signal
   }
 
-  /** What is there now; makes the folders that it lies in. */
-  async look(): Promise<Found> {
+  /** Looks up what has the path now, and creates missing parent folders. */
+  async prepare(): Promise<DestinationState> {
     const { ids, folders } = this.#tree
     const { file, parent } = await ids.locate(this.#segments, this.#signal, 'verified')
     if (parent !== undefined) {
-      this.#held ??= folders.holdKnown(parent)
+      this.#hold ??= folders.holdExisting(parent)
       return { parent, existing: file }
     }
-    const held = await folders.hold(this.#segments.slice(0, -1), this.#signal)
-    this.#held?.release()
-    this.#held = held
-    return { parent: held.id, existing: undefined }
+    const hold = await folders.hold(this.#segments.slice(0, -1), this.#signal)
+    this.#hold?.release()
+    this.#hold = hold
+    return { parent: hold.id, existing: undefined }
   }
 
-  /** Alone in this process at this path; looked at once more, as others were served meanwhile. */
-  async exclusively(work: (found: Found) => Promise<DriveFile>): Promise<DriveFile> {
-    return await this.#tree.locks.run(pathKey(this.#segments), this.#signal, async () => await work(await this.look()))
+  /** Runs `work` while no other write to this path runs in this process, after looking the path up again. */
+  async exclusively(work: (found: DestinationState) => Promise<DriveFile>): Promise<DriveFile> {
+    return await this.#tree.locks.run(
+      pathKey(this.#segments),
+      this.#signal,
+      async () => await work(await this.prepare()),
+    )
   }
 
-  /** Removes the folders that were created for it. */
+  /** Removes the folders that were created for the file. */
   async undo(): Promise<void> {
-    await this.#held?.undo()
+    await this.#hold?.undo()
   }
 
   release(): void {
-    this.#held?.release()
+    this.#hold?.release()
   }
 }
 
-/** @throws ALREADY_EXISTS, NOT_A_FILE, PERMISSION_DENIED where a file cannot take the place of what is there */
+/** Checks that a file can be written over `existing`. @throws ALREADY_EXISTS, NOT_A_FILE, PERMISSION_DENIED */
 export function refuseOver(existing: DriveFile | undefined, overwrite: boolean): void {
   if (!existing) return
-  if (!overwrite) throw taken()
+  if (!overwrite) throw alreadyExists()
   if (isFolder(existing)) throw notAFile()
-  if (isDoc(existing)) throw isGoogleDoc()
+  if (isDoc(existing)) throw notReplaceable()
 }
 
-/** @throws QUOTA_EXCEEDED; else a full account is only found out with the last byte */
+/** Checks the free space first, because Drive reports a full account only after the last byte. @throws QUOTA_EXCEEDED */
 export async function refuseTooLarge(files: DriveFiles, size: number, signal: AbortSignal): Promise<void> {
   const { used, total } = await files.quota(signal)
   if (used === null || total === null || used + size <= total) return
@@ -81,13 +86,13 @@ export async function refuseTooLarge(files: DriveFiles, size: number, signal: Ab
   throw new StorageError('QUOTA_EXCEEDED', message)
 }
 
-/** What is there takes the bytes, else a new file. */
-export async function targetFor(
+/** Returns the file that takes the bytes: the existing one, or a new one with a reserved id. */
+export async function fileToWrite(
   files: DriveFiles,
   { existing, parent, name }: { existing: DriveFile | undefined; parent: string; name: (id: string) => string },
   { mimeType, signal }: { mimeType: string | undefined; signal: AbortSignal },
-): Promise<Target> {
-  // With one of Google's own types, Drive would convert the bytes to a document.
+): Promise<WrittenFile> {
+  // Drive would convert bytes with one of Google's own types to a document.
   const type = mimeType?.startsWith('application/vnd.google-apps.') ? 'application/octet-stream' : mimeType
   const metadata: drive_v3.Schema$File = type === undefined ? {} : { mimeType: type }
   if (existing) return { id: existing.id, isNew: false, metadata }
@@ -95,42 +100,44 @@ export async function targetFor(
   return { id, isNew: true, metadata: { ...metadata, id, name: name(id), parents: [parent] } }
 }
 
-/** For the lock of a path. */
+/** The key of the lock of a path. */
 export const pathKey = (segments: readonly string[]) => `path:${segments.join('/')}`
 
-interface NewPlace {
+interface SettleOptions {
   segments: readonly string[]
-  /** The folder's id. */
+  /** The id of the parent folder. */
   parent: string
   overwrite: boolean
   signal: AbortSignal
 }
 
 /**
- * After a file was made: its folder may have gone to the trash meanwhile, and another may have made one of the same name.
- * Of those, with `overwrite: false` the younger one yields; with `overwrite: true` the older one goes to the trash.
+ * Resolves conflicts after a file was created, as Drive has no atomic create. If the parent folder was trashed meanwhile, the
+ * file moves to a new one. If another writer created a file of the same name, then with `overwrite: false` the younger file
+ * yields, and with `overwrite: true` the older file is trashed.
+ * @throws ALREADY_EXISTS, NOT_A_FILE; INVALID_PATH where Drive changed the name
  */
-export async function settleNew(tree: Tree, file: DriveFile, place: NewPlace): Promise<DriveFile> {
+export async function settleNew(tree: Tree, file: DriveFile, options: SettleOptions): Promise<DriveFile> {
   const { files, ids, folders } = tree
-  const { segments, overwrite, signal } = place
+  const { segments, overwrite, signal } = options
   const name = segments.at(-1) ?? ''
-  let { parent } = place
+  let { parent } = options
   if (!isDoc(file) && file.name !== toStored(name)) {
-    throw new StorageError('INVALID_PATH', 'Google Drive cannot keep this name as it is: choose another.')
+    throw new StorageError('INVALID_PATH', 'Google Drive cannot store exactly this name: choose another.')
   }
   let settled = file
   if (file.trashed) {
-    const held = await folders.hold(segments.slice(0, -1), signal)
+    const hold = await folders.hold(segments.slice(0, -1), signal)
     try {
-      settled = await files.update(file.id, {}, signal, { from: parent, to: held.id })
-      parent = held.id
+      settled = await files.update(file.id, {}, signal, { from: parent, to: hold.id })
+      parent = hold.id
     } finally {
-      held.release()
+      hold.release()
     }
   }
   const others = (await ids.twins(parent, name, signal)).filter(twin => twin.id !== file.id)
   const older = others.filter(twin => byRank(twin, file) < 0)
-  if (older.length > 0 && !overwrite) throw taken()
+  if (older.length > 0 && !overwrite) throw alreadyExists()
   if (older.some(isFolder)) throw notAFile()
   for (const twin of older) await files.trash(twin.id, signal)
   return settled

@@ -1,6 +1,6 @@
 const openXml = 'application/vnd.openxmlformats-officedocument'
 
-/** What Google's own documents are downloaded as (developers.google.com/workspace/drive/api/guides/ref-export-formats). */
+/** The export formats of Google's own documents (developers.google.com/workspace/drive/api/guides/ref-export-formats). */
 const exportFormats: Record<string, { mimeType: string; extension: string }> = {
   'application/vnd.google-apps.document': { mimeType: `${openXml}.wordprocessingml.document`, extension: '.docx' },
   'application/vnd.google-apps.spreadsheet': { mimeType: `${openXml}.spreadsheetml.sheet`, extension: '.xlsx' },
@@ -13,12 +13,12 @@ const exportFormats: Record<string, { mimeType: string; extension: string }> = {
   'application/vnd.google-apps.vid': { mimeType: 'video/mp4', extension: '.mp4' },
 }
 
-/** Undefined for what Google keeps but exports as nothing: forms, maps, sites. */
+/** Returns the type of a document's export; undefined for documents without an export: Forms, Maps, Sites. */
 export function exportTypeOf(mimeType: string): string | undefined {
   return exportFormats[mimeType]?.mimeType
 }
 
-/** The extension with its dot; empty for a file with stored bytes. */
+/** Returns the extension with its dot; the empty string for a file with stored bytes. */
 export function extensionOf(mimeType: string): string {
   return exportFormats[mimeType]?.extension ?? ''
 }

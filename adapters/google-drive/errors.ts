@@ -1,6 +1,6 @@
 import { StorageError, type StorageErrorCode } from '../contract.ts'
 
-/** What went wrong, told from the answer or the lack of one. */
+/** A failed request, described by its response, if any. */
 export interface Failure {
   /** Undefined without a response. */
   status: number | undefined
@@ -10,12 +10,12 @@ export interface Failure {
   cause: unknown
 }
 
-/** Refused before anything was done: to be tried again later, whatever the call. */
+/** Returns true if Drive refused the request for its rate, before doing anything. Every such request can be repeated. */
 export const isRateLimit = ({ status, reason }: Failure) =>
   status === 429 || (status === 403 && (reason === 'userRateLimitExceeded' || reason === 'rateLimitExceeded'))
 
-/** The call may or may not have taken effect. */
-export const isPassing = ({ status }: Failure) => status === undefined || status >= 500 || status === 408
+/** Returns true for a temporary failure, after which the request may or may not have taken effect. */
+export const isTransient = ({ status }: Failure) => status === undefined || status >= 500 || status === 408
 
 export function failureOf(error: unknown): Failure {
   const response = property(error, 'response')
@@ -30,14 +30,14 @@ export function failureOf(error: unknown): Failure {
   }
 }
 
-/** The client's errors carry whole requests: bodies, and addresses of upload sessions, which are secrets. */
+/** Copies an error for the log. The client's own errors contain whole requests, with bodies and secret session URLs. */
 function forLog(error: unknown, status: number | undefined, reason: string | undefined): Error {
   const message = error instanceof Error ? error.message : String(error)
   const code = property(property(error, 'cause'), 'code') ?? property(error, 'code')
   return Object.assign(new Error(withoutSecrets(message)), { status, reason, code })
 }
 
-/** Words that are long enough to be tokens, assertions or the query of an address: whoever answers may repeat them. */
+/** Removes queries of URLs and words as long as tokens, which a response may repeat. */
 function withoutSecrets(text: string): string {
   return text.replace(/\?[^\s"']*/g, '?...').replace(/[\w.~+/=%-]{40,}/g, '...')
 }
@@ -64,7 +64,7 @@ function property(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
 
-/** Seconds or a date (RFC 9110, section 10.2.3). The client's Headers are not the global ones. */
+/** Parses Retry-After: seconds or a date (RFC 9110, section 10.2.3). The client's Headers class is not the global one. */
 function retryAfterOf(headers: unknown): number | undefined {
   const get = property(headers, 'get')
   const value: unknown = typeof get === 'function' ? get.call(headers, 'retry-after') : undefined
@@ -73,34 +73,40 @@ function retryAfterOf(headers: unknown): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined
 }
 
-const denied = 'The Google account may not do this here: check what it may do with the file or folder in Google Drive.'
+const denied = 'The Google account has no permission for this: check its access to the file or folder in Google Drive.'
 const full =
-  'The storage of the Google account is full: free some space or buy more. (A service account only has that of shared drives.)'
+  'The storage of the Google account is full: free some space or buy more. (A service account can only store in shared drives.)'
 
 /** By reason (developers.google.com/workspace/drive/api/guides/handle-errors), else by status. */
 const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   storageQuotaExceeded: ['QUOTA_EXCEEDED', full],
-  teamDriveFileLimitExceeded: ['QUOTA_EXCEEDED', 'The shared drive holds as many items as it can: delete some.'],
-  numChildrenInNonRootLimitExceeded: ['QUOTA_EXCEEDED', 'The folder holds as many items as it can: use another.'],
+  teamDriveFileLimitExceeded: [
+    'QUOTA_EXCEEDED',
+    'The shared drive has reached its maximum number of files: delete some.',
+  ],
+  numChildrenInNonRootLimitExceeded: [
+    'QUOTA_EXCEEDED',
+    'The folder has reached its maximum number of files: use another.',
+  ],
   teamDriveHierarchyTooDeep: ['INVALID_PATH', 'Google Drive cannot nest folders that deep.'],
   dailyLimitExceeded: ['RATE_LIMITED', 'The Google Cloud project has used up its requests for today.'],
-  downloadQuotaExceeded: [
-    'RATE_LIMITED',
-    'The file was downloaded too often of late: Google allows it again in a day.',
+  downloadQuotaExceeded: ['RATE_LIMITED', 'The file was downloaded too often: Google allows it again within a day.'],
+  activeItemCreationLimitExceeded: [
+    'QUOTA_EXCEEDED',
+    'The account has reached its maximum number of files: delete some.',
   ],
-  activeItemCreationLimitExceeded: ['QUOTA_EXCEEDED', 'The account holds as many items as it can: delete some.'],
   exportSizeLimitExceeded: [
     'PERMISSION_DENIED',
-    'The document is larger than Google exports: 10 MB. Open it in Drive.',
+    'Google exports documents of at most 10 MB, and this one is larger: open it in Drive.',
   ],
-  cannotDownloadAbusiveFile: ['PERMISSION_DENIED', 'Google has found this file to be harmful and withholds it.'],
+  cannotDownloadAbusiveFile: ['PERMISSION_DENIED', 'Google considers this file harmful and blocks its download.'],
   accessNotConfigured: ['UNAUTHORIZED', 'The Drive API is not enabled in the Google Cloud project: enable it there.'],
   insufficientPermissions: ['NEEDS_RECONNECT', 'The consent does not cover Google Drive: connect again and allow all.'],
-  invalid_grant: ['NEEDS_RECONNECT', 'The consent for Google Drive was withdrawn or has run out: connect it again.'],
+  invalid_grant: ['NEEDS_RECONNECT', 'The consent for Google Drive was withdrawn or has expired: connect it again.'],
   invalid_client: ['UNAUTHORIZED', 'Google does not know this OAuth client or its secret: check both.'],
   unauthorized_client: [
     'UNAUTHORIZED',
-    'This OAuth client may not ask for consent: check its type and redirect address.',
+    'This OAuth client is not allowed to request consent: check its type and redirect address.',
   ],
   redirect_uri_mismatch: ['UNAUTHORIZED', 'The OAuth client lacks the redirect address of this server: add it there.'],
   '401': ['UNAUTHORIZED', 'Google refuses the credentials: check them, and connect again.'],
@@ -112,19 +118,19 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
 export function toStorageError(failure: Failure): StorageError {
   const { status, reason, retryAfterMs, cause } = failure
   if (isRateLimit(failure)) {
-    const message = 'Google Drive takes no more requests for now: try again in a minute.'
+    const message = 'Google Drive accepts no more requests for now: try again in a minute.'
     return new StorageError('RATE_LIMITED', message, { cause, retryAfterMs: retryAfterMs ?? 30_000 })
   }
   const [code, message] = meanings[reason ?? ''] ??
-    meanings[String(status)] ?? ['UNAVAILABLE', 'Google Drive does not answer as it should: try again.']
+    meanings[String(status)] ?? ['UNAVAILABLE', 'Google Drive sent an unexpected response: try again.']
   return new StorageError(code, message, { cause, retryAfterMs })
 }
 
 export const notFound = () => new StorageError('NOT_FOUND', 'There is nothing at this path.')
-export const taken = () => new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
+export const alreadyExists = () => new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
 export const notAFile = () => new StorageError('NOT_A_FILE', 'There is a folder at this path.')
 export const notADirectory = () => new StorageError('NOT_A_DIRECTORY', 'Something on this path is not a folder.')
-export const isGoogleDoc = () =>
+export const notReplaceable = () =>
   new StorageError('PERMISSION_DENIED', 'A Google document cannot be replaced by a file: choose another name.')
 
 export function hasCode(error: unknown, code: StorageErrorCode): boolean {

@@ -5,12 +5,12 @@ import { ApiFailure, type ApiRequest, type DriveApi, type DriveFile, fileFields 
 import { hasCode, toStorageError } from './errors.ts'
 import { folderType, isFolder, shortcutType } from './names.ts'
 
-/** Characters of the names in one query, which is a part of an address. */
+/** The maximum number of characters of names in one query, which is part of a URL. */
 const queryLength = 4000
 /** The number of ids to reserve at a time. */
 const idsAtOnce = 20
 
-export interface Place {
+export interface RootConfig {
   driveId?: string | undefined
   rootFolderId?: string | undefined
 }
@@ -23,13 +23,13 @@ interface Page {
 /** The methods of Drive's files resource (developers.google.com/workspace/drive/api/reference/rest/v3/files). */
 export class DriveFiles {
   readonly api: DriveApi
-  readonly #place: Place
+  readonly #config: RootConfig
   #root: { id: string; driveId: string | undefined } | undefined
   #ids: string[] = []
 
-  constructor(api: DriveApi, place: Place) {
+  constructor(api: DriveApi, config: RootConfig) {
     this.api = api
-    this.#place = place
+    this.#config = config
   }
 
   /** Returns the root folder. @throws PERMISSION_DENIED where it cannot be used */
@@ -41,11 +41,11 @@ export class DriveFiles {
   }
 
   async rootFile(signal: AbortSignal): Promise<DriveFile> {
-    const { driveId, rootFolderId } = this.#place
+    const { driveId, rootFolderId } = this.#config
     const file = await this.find(this.#root?.id ?? rootFolderId ?? driveId ?? 'root', signal)
     const what = rootFolderId === undefined ? 'shared drive (driveId)' : 'root folder (rootFolderId)'
     if (!file || file.trashed) {
-      const message = `The ${what} is not there, or not shared with the account that is connected: check its id.`
+      const message = `The ${what} does not exist or is not shared with the connected account: check its id.`
       throw new StorageError('PERMISSION_DENIED', message)
     }
     if (!isFolder(file) || (driveId !== undefined && file.driveId !== driveId)) {
@@ -65,7 +65,7 @@ export class DriveFiles {
     }
   }
 
-  /** All in a folder with one of these names, and perhaps some that differ by case. */
+  /** Returns all files of a folder that have one of these names, and perhaps others that differ in case. */
   async named(parent: string, names: Iterable<string>, signal: AbortSignal): Promise<DriveFile[]> {
     const found = new Map<string, DriveFile>()
     try {
@@ -79,7 +79,7 @@ export class DriveFiles {
         } while (pageToken !== undefined)
       }
     } catch (error) {
-      // The folder itself is gone.
+      // The folder itself is missing.
       if (!hasCode(error, 'NOT_FOUND')) throw error
     }
     return [...found.values()]
@@ -96,7 +96,7 @@ export class DriveFiles {
       query: {
         ...query,
         fields: `nextPageToken,files(${fields})`,
-        // Items of shared drives are found only with it, and completely only in their own corpus.
+        // Drive finds files of shared drives only with this flag, and all of them only in their own corpus.
         includeItemsFromAllDrives: true,
         ...(driveId === undefined ? {} : { corpora: 'drive', driveId }),
       },
@@ -105,7 +105,7 @@ export class DriveFiles {
     return { files: (data.files ?? []) as DriveFile[], nextPageToken: data.nextPageToken ?? undefined }
   }
 
-  /** Shortcuts count, though they are not shown. */
+  /** Returns true if the folder contains nothing. Shortcuts count, though listings leave them out. */
   async isEmpty(folder: string, signal: AbortSignal): Promise<boolean> {
     const q = `'${folder}' in parents and trashed = false`
     let pageToken: string | undefined
@@ -123,7 +123,7 @@ export class DriveFiles {
     return await this.once(id, { method: 'POST', url: 'drive/v3/files', query: { fields: fileFields }, json, signal })
   }
 
-  /** @param id from `newId`; undefined for a document, which Google makes with no such id */
+  /** @param id from `newId`; undefined for a document, for which Google accepts no such id */
   async copy(
     source: string,
     id: string | undefined,
@@ -136,7 +136,7 @@ export class DriveFiles {
     return await this.once(id, { ...request, json: { id, name, parents: [parent] } })
   }
 
-  /** @param move from one folder to another */
+  /** @param move the ids of the folders to move the file from and to */
   async update(
     id: string,
     json: drive_v3.Schema$File,
@@ -158,14 +158,14 @@ export class DriveFiles {
     }
   }
 
-  /** Takes back a file that was only just made, or perhaps was not; where that is not allowed, to the trash. */
+  /** Deletes a file that was just created, if it exists. Trashes it where deleting is not allowed. Never rejects. */
   async undo(id: string): Promise<void> {
     const signal = AbortSignal.timeout(30_000)
     const request = { url: fileUrl(id), query: common, accept: [404], repeatable: true, signal }
     await this.api
       .request({ ...request, method: 'DELETE' })
       .catch(() => this.trash(id, signal))
-      // The error that made the call fail says more.
+      // The caller needs the error that made the call fail, not this one.
       .catch(() => {})
   }
 
@@ -178,19 +178,20 @@ export class DriveFiles {
     return { used: bytes(storageQuota?.usage), total: bytes(storageQuota?.limit) }
   }
 
-  /** With an id got ahead a create can be repeated: the second one is a conflict. */
+  /** Returns an id for a new file. A create with such an id can be repeated: the second one is a conflict. */
   async newId(signal: AbortSignal): Promise<string> {
     const known = this.#ids.pop()
     if (known !== undefined) return known
     const query = { count: idsAtOnce, space: 'drive', type: 'files' }
     const { ids } = await this.#json<drive_v3.Schema$GeneratedIds>({ url: 'drive/v3/files/generateIds', query, signal })
     const [first, ...rest] = ids ?? []
-    if (first === undefined) throw new StorageError('UNAVAILABLE', 'Google Drive gave no id for a new file: try again.')
+    if (first === undefined)
+      throw new StorageError('UNAVAILABLE', 'Google Drive returned no id for a new file: try again.')
     this.#ids.push(...rest)
     return first
   }
 
-  /** Creates what carries this id, however often the answer is lost. */
+  /** Creates the file with this id exactly once, even if responses are lost. */
   async once(id: string, request: ApiRequest): Promise<DriveFile> {
     try {
       return await this.#send({ ...request, repeatable: true })
@@ -216,14 +217,14 @@ export class DriveFiles {
   }
 }
 
-/** Items of shared drives are not found without it. */
+/** Parameters of every request. Drive finds files of shared drives only with this one. */
 export const common = { supportsAllDrives: true }
 
 export function fileUrl(id: string): string {
   return `drive/v3/files/${encodeURIComponent(id)}`
 }
 
-/** What is shown of a folder: nothing from the trash, and no shortcuts. */
+/** The query for the files that a folder shows: none from the trash, and no shortcuts. */
 export function inFolder(id: string): string {
   return `'${id}' in parents and trashed = false and mimeType != '${shortcutType}'`
 }
@@ -250,7 +251,7 @@ function quoted(text: string): string {
 }
 
 /** Converts an ApiFailure to a StorageError; returns other errors unchanged. */
-export function translated(error: unknown): unknown {
+export function asStorageError(error: unknown): unknown {
   return error instanceof ApiFailure ? toStorageError(error.failure) : error
 }
 
@@ -260,6 +261,6 @@ export async function withStorageErrors<T>(signal: AbortSignal, call: () => Prom
   try {
     return await call()
   } catch (error) {
-    throw signal.aborted ? signal.reason : translated(error)
+    throw signal.aborted ? signal.reason : asStorageError(error)
   }
 }

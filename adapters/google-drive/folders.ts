@@ -1,24 +1,26 @@
 import { StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
-import { notADirectory, taken } from './errors.ts'
+import { alreadyExists, notADirectory } from './errors.ts'
 import type { DriveFiles } from './files.ts'
 import type { PathIds } from './ids.ts'
 import type { Locks } from './locks.ts'
 import { isFolder, toStored } from './names.ts'
 
-/** A folder that a call works in. */
-export interface Held {
+/** Keeps a folder and its new parents from being removed while a call works in it. */
+export interface FolderHold {
+  /** The id of the folder. */
   id: string
-  /** Removes the folders that were made for the call, where nobody else uses them. */
+  /** Removes the folders that were created for the call, unless another call uses them. */
   undo(): Promise<void>
   release(): void
 }
 
+/** Finds and creates folders, and counts the calls that work in each. */
 export class Folders {
   readonly #files: DriveFiles
   readonly #ids: PathIds
   readonly #locks: Locks
-  /** How many calls work in each folder, or beneath. */
+  /** The number of calls that work in each folder or below it. */
   readonly #uses = new Map<string, number>()
 
   constructor(files: DriveFiles, ids: PathIds, locks: Locks) {
@@ -27,12 +29,12 @@ export class Folders {
     this.#locks = locks
   }
 
-  /** One that is there. */
-  holdKnown(id: string): Held {
-    return this.#held([id], [], [])
+  /** Holds an existing folder. */
+  holdExisting(id: string): FolderHold {
+    return this.#newHold([id], [], [])
   }
 
-  /** The last on the way that is there. @throws NOT_A_DIRECTORY */
+  /** Returns the id of the last existing folder on the path. @throws NOT_A_DIRECTORY */
   async deepest(segments: readonly string[], signal: AbortSignal): Promise<string> {
     let { id } = await this.#files.root(signal)
     for (const name of segments) {
@@ -44,14 +46,14 @@ export class Folders {
     return id
   }
 
-  /** Makes what is missing on the way. @throws NOT_A_DIRECTORY */
-  async hold(segments: readonly string[], signal: AbortSignal): Promise<Held> {
+  /** Holds the folder at a path, and creates missing folders. @throws NOT_A_DIRECTORY */
+  async hold(segments: readonly string[], signal: AbortSignal): Promise<FolderHold> {
     const root = await this.#files.root(signal)
     const found = segments.length > 0 ? await this.#ids.find(segments, signal, 'verified') : undefined
     if (found && !isFolder(found.file)) throw notADirectory()
-    if (segments.length === 0 || found) return this.#held([found?.file.id ?? root.id], [], [])
+    if (segments.length === 0 || found) return this.#newHold([found?.file.id ?? root.id], [], [])
     const used: string[] = []
-    const made: string[] = []
+    const created: string[] = []
     let parent = root.id
     try {
       for (const [depth, name] of segments.entries()) {
@@ -59,27 +61,27 @@ export class Folders {
         parent = step.folder.id
         used.push(parent)
         this.#use(parent, 1)
-        if (step.isNew) made.push(parent)
+        if (step.isNew) created.push(parent)
         this.#ids.remember(segments.slice(0, depth + 1), parent)
       }
     } catch (error) {
       for (const id of used) this.#use(id, -1)
-      const partial = this.#held(used, made, segments)
+      const partial = this.#newHold(used, created, segments)
       await partial.undo()
       throw error
     }
     for (const id of used) this.#use(id, -1)
-    return this.#held(used, made, segments)
+    return this.#newHold(used, created, segments)
   }
 
-  /** @throws ALREADY_EXISTS where there is anything, also a folder that another made in the same moment */
+  /** Creates a folder. @throws ALREADY_EXISTS, also where another call created it at the same moment; NOT_A_DIRECTORY */
   async makeExclusive(parent: string, name: string, signal: AbortSignal): Promise<DriveFile> {
     const { folder, isNew } = await this.#enter(parent, name, signal)
-    if (!isNew) throw taken()
+    if (!isNew) throw alreadyExists()
     return folder
   }
 
-  /** Finds before it makes; of two that were made at once, the older one stays. */
+  /** Finds or creates a folder. Of two that were created at the same time, the older one stays. */
   async #enter(parent: string, name: string, signal: AbortSignal): Promise<{ folder: DriveFile; isNew: boolean }> {
     return await this.#locks.run(`${parent}/${name}`, signal, async () => {
       const found = await this.#ids.lookUp(parent, name, signal)
@@ -89,7 +91,7 @@ export class Folders {
       try {
         const made = await this.#files.makeFolder(id, parent, toStored(name), signal)
         if (made.name !== toStored(name)) {
-          throw new StorageError('INVALID_PATH', 'Google Drive cannot keep this name as it is: choose another.')
+          throw new StorageError('INVALID_PATH', 'Google Drive cannot store exactly this name: choose another.')
         }
         const [first] = await this.#ids.twins(parent, name, signal)
         if (!first || first.id === made.id) return { folder: made, isNew: true }
@@ -103,7 +105,8 @@ export class Folders {
     })
   }
 
-  #held(used: readonly string[], made: readonly string[], segments: readonly string[]): Held {
+  /** @param created the ids of the new folders, from the top */
+  #newHold(used: readonly string[], created: readonly string[], segments: readonly string[]): FolderHold {
     for (const id of used) this.#use(id, 1)
     let isReleased = false
     const release = () => {
@@ -116,13 +119,13 @@ export class Folders {
       release,
       undo: async () => {
         release()
-        if (made.length > 0) this.#ids.forget(segments.slice(0, 1))
-        for (const id of made.toReversed()) if (!(await this.#discard(id))) return
+        if (created.length > 0) this.#ids.forget(segments.slice(0, 1))
+        for (const id of created.toReversed()) if (!(await this.#discard(id))) return
       },
     }
   }
 
-  /** To the trash, never for good: somebody may put a file in it in this very moment. */
+  /** Trashes a folder that is empty and not in use. Never deletes it, as somebody may be putting a file into it. */
   async #discard(id: string): Promise<boolean> {
     const signal = AbortSignal.timeout(30_000)
     try {
@@ -130,7 +133,7 @@ export class Folders {
       await this.#files.trash(id, signal)
       return true
     } catch {
-      // What made the call fail says more than an empty folder that stays.
+      // An empty folder may remain. The caller needs the error that made the call fail.
       return false
     }
   }

@@ -4,10 +4,10 @@ import { agentOf } from './agent.ts'
 import { type Endpoints, type GoogleDriveConfig, requireClient, scope } from './config.ts'
 import { failureOf, toStorageError } from './errors.ts'
 
-/** Milliseconds. */
+/** Milliseconds for each request. */
 const timeout = 30_000
 
-interface Way {
+interface GrantOptions {
   endpoints: Endpoints
   network: Network
 }
@@ -21,11 +21,11 @@ export interface Code {
 /** @throws NEEDS_RECONNECT, UNAUTHORIZED, UNAVAILABLE */
 export function exchangeCode(
   config: GoogleDriveConfig,
-  way: Way,
+  options: GrantOptions,
   { redirectUri, code, codeVerifier }: Code,
 ): Promise<Tokens> {
   return withStorageErrors(async () => {
-    const { tokens } = await clientOf(config, way).getToken({ code, codeVerifier, redirect_uri: redirectUri })
+    const { tokens } = await clientOf(config, options).getToken({ code, codeVerifier, redirect_uri: redirectUri })
     if (tokens.scope !== undefined && !tokens.scope.split(' ').includes(scope)) {
       const message = 'Access to Google Drive was not ticked on the consent screen: connect again and tick it.'
       throw new StorageError('NEEDS_RECONNECT', message)
@@ -35,16 +35,16 @@ export function exchangeCode(
 }
 
 /** @throws as `exchangeCode` */
-export function refreshTokens(config: GoogleDriveConfig, way: Way, refreshToken: string): Promise<Tokens> {
+export function refreshTokens(config: GoogleDriveConfig, options: GrantOptions, refreshToken: string): Promise<Tokens> {
   return withStorageErrors(async () => {
-    const client = clientOf(config, way)
+    const client = clientOf(config, options)
     client.setCredentials({ refresh_token: refreshToken })
     const { credentials } = await client.refreshAccessToken()
     return toTokens(credentials)
   })
 }
 
-function clientOf(config: GoogleDriveConfig, { endpoints, network }: Way): OAuth2Client {
+function clientOf(config: GoogleDriveConfig, { endpoints, network }: GrantOptions): OAuth2Client {
   const transporterOptions = { timeout, agent: agentOf(network) }
   return new OAuth2Client({
     ...requireClient(config),
@@ -66,7 +66,7 @@ function toTokens({
   refresh_token: refreshToken,
   expiry_date: expires,
 }: Credentials): Tokens {
-  if (!accessToken) throw new StorageError('UNAVAILABLE', 'Google answered no access token: try again.')
+  if (!accessToken) throw new StorageError('UNAVAILABLE', 'Google returned no access token: try again.')
   return {
     accessToken,
     ...(refreshToken ? { refreshToken } : {}),

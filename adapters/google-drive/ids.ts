@@ -5,30 +5,31 @@ import { byRank, isFolder, parseTwinName, pick, plainName, storedNames } from '.
 /** The maximum number of folder ids in the cache. */
 const maxKnown = 10_000
 
-interface Known {
+interface KnownFolder {
   id: string
   /** Milliseconds of `performance.now()`. */
   seen: number
 }
 
-/** Whether folders that were seen a moment ago are believed to be where they were. */
-export type Mode = 'trusted' | 'verified'
+/** `trusted` uses cached folder ids that are fresh. `verified` looks up every folder of the path; use it before changes. */
+export type LookupMode = 'trusted' | 'verified'
 
-export interface Found {
+export interface LocatedFile {
   file: DriveFile
+  /** The id of the parent folder. */
   parent: string
 }
 
 /**
- * Finds what a path means. Ids of folders are remembered, and each is looked up again, all levels of a path at once,
- * unless that was done within `trust` milliseconds: what is moved, renamed or deleted behind our back is believed for
- * that long at most. The last name of a path is always looked up.
+ * Finds the file that a path names, with a cache of folder ids. A cached folder is trusted for `trust` milliseconds, so a
+ * change made elsewhere takes effect within that time. Older ones are looked up again, all levels of a path at once. The last
+ * name of a path is always looked up.
  */
 export class PathIds {
   readonly #files: DriveFiles
   readonly #trust: number
-  readonly #known = new Map<string, Known>()
-  /** Rises with each `forget`: an answer from before it is not remembered after it. */
+  readonly #known = new Map<string, KnownFolder>()
+  /** The number of `forget` calls. A lookup that began before the last one is not cached. */
   #forgotten = 0
 
   constructor(files: DriveFiles, trust: number) {
@@ -36,27 +37,25 @@ export class PathIds {
     this.#trust = trust
   }
 
-  /**
-   * All but the root. `verified` trusts nothing, and is for whatever changes something.
-   */
-  async find(segments: readonly string[], signal: AbortSignal, mode: Mode): Promise<Found | undefined> {
+  /** Returns the file at a path other than the root; undefined for a missing one. */
+  async find(segments: readonly string[], signal: AbortSignal, mode: LookupMode): Promise<LocatedFile | undefined> {
     const { file, parent } = await this.locate(segments, signal, mode)
     return file && parent !== undefined ? { file, parent } : undefined
   }
 
-  /** Like `find`; where only the last name is not there, with the folder that it would be in. */
-  async locate(segments: readonly string[], signal: AbortSignal, mode: Mode): Promise<Partial<Found>> {
+  /** Like `find`. Where only the last name is missing, it still returns the id of the parent folder. */
+  async locate(segments: readonly string[], signal: AbortSignal, mode: LookupMode): Promise<Partial<LocatedFile>> {
     const root = await this.#files.root(signal)
     const asOf = this.#forgotten
     const guesses = this.#guess(segments, root.id)
     const trusted = segments.map((_, depth) => mode === 'trusted' && this.#isTrusted(segments, depth))
-    // Under a remembered folder the next name can be asked for before the folder is known to be right.
-    const asked = segments.map((name, depth) => {
+    // Look up all levels at once, assuming that the cached parents are right. The loop below checks each one.
+    const lookups = segments.map((name, depth) => {
       const parent = guesses[depth]
       if (parent === undefined || trusted[depth]) return undefined
-      const answer = this.lookUp(parent, name, signal)
-      answer.catch(() => {})
-      return { parent, answer }
+      const result = this.lookUp(parent, name, signal)
+      result.catch(() => {})
+      return { parent, result }
     })
     let parent = root.id
     for (const [depth, name] of segments.entries()) {
@@ -66,11 +65,11 @@ export class PathIds {
         parent = known.id
         continue
       }
-      const early = asked[depth]
-      const file = await (early?.parent === parent ? early.answer : this.lookUp(parent, name, signal))
+      const early = lookups[depth]
+      const file = await (early?.parent === parent ? early.result : this.lookUp(parent, name, signal))
       if (!file || (!isLast && !isFolder(file))) {
         this.#drop(segments.slice(0, depth + 1))
-        // The mistake may be in what was trusted.
+        // A trusted folder may be stale.
         if (trusted.slice(0, depth).some(Boolean)) return await this.locate(segments, signal, 'verified')
         return isLast ? { parent } : {}
       }
@@ -81,10 +80,10 @@ export class PathIds {
     return {}
   }
 
-  /** The id of a folder, the root too, that was seen a moment ago. */
-  async seenFolder(segments: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+  /** Returns the id of a folder, or of the root, if all folders of its path are trusted. */
+  async trustedFolder(segments: readonly string[], signal: AbortSignal): Promise<string | undefined> {
     if (segments.length === 0) return (await this.#files.root(signal)).id
-    const isSeen = segments.every((_, depth) => this.#isSeen(segments, depth))
+    const isSeen = segments.every((_, depth) => this.#isFresh(segments, depth))
     return isSeen ? this.#known.get(segments.join('/'))?.id : undefined
   }
 
@@ -92,12 +91,13 @@ export class PathIds {
     return pick(await this.candidates(parent, name, signal), name)
   }
 
-  /** Those that have the name as their plain one, best first. */
+  /** Returns all files with this plain name, the first by rank first. */
   async twins(parent: string, name: string, signal: AbortSignal): Promise<DriveFile[]> {
     const found = await this.#files.named(parent, storedNames(name), signal)
     return found.filter(file => plainName(file) === name).sort(byRank)
   }
 
+  /** Returns the files that `name` may mean, as a plain name or as the name of a twin. */
   candidates(parent: string, name: string, signal: AbortSignal): Promise<DriveFile[]> {
     const twin = parseTwinName(name)
     const plain = twin ? [name, twin.plain] : [name]
@@ -108,7 +108,7 @@ export class PathIds {
     const key = segments.join('/')
     const known = this.#known.get(key)
     if (known && known.id !== id) this.#drop(segments)
-    // The one that was used longest ago goes first.
+    // Delete before `set`, so that the map is sorted by last use.
     this.#known.delete(key)
     this.#known.set(key, { id, seen: performance.now() })
     if (this.#known.size <= maxKnown) return
@@ -116,7 +116,7 @@ export class PathIds {
     if (oldest !== undefined) this.#known.delete(oldest)
   }
 
-  /** A folder that this server has moved or deleted, with all beneath. */
+  /** Call this after moving or deleting a folder: drops it and everything below it. */
   forget(segments: readonly string[]): void {
     this.#forgotten += 1
     this.#drop(segments)
@@ -129,7 +129,7 @@ export class PathIds {
     }
   }
 
-  /** The ids of the folders that the segments lie in, as far as they are remembered. */
+  /** Returns the cached id of each segment's parent folder. */
   #guess(segments: readonly string[], root: string): (string | undefined)[] {
     let parent: string | undefined = root
     return segments.map((_, depth) => {
@@ -139,10 +139,10 @@ export class PathIds {
   }
 
   #isTrusted(segments: readonly string[], depth: number): boolean {
-    return depth < segments.length - 1 && this.#isSeen(segments, depth)
+    return depth < segments.length - 1 && this.#isFresh(segments, depth)
   }
 
-  #isSeen(segments: readonly string[], depth: number): boolean {
+  #isFresh(segments: readonly string[], depth: number): boolean {
     const known = this.#known.get(keyOf(segments, depth))
     return known !== undefined && performance.now() - known.seen < this.#trust
   }

@@ -5,7 +5,7 @@ import type { ProviderOptions } from './open.ts'
 
 export type { Endpoints, GoogleDriveConfig }
 
-/** What an operator never sets. */
+/** Options for tests. */
 export type GoogleDriveOptions = Partial<ProviderOptions>
 
 export function googleDriveAdapter(options: GoogleDriveOptions = {}): AdapterDefinition<GoogleDriveConfig> {
@@ -18,7 +18,7 @@ export function googleDriveAdapter(options: GoogleDriveOptions = {}): AdapterDef
     oauth: oauthFlow(endpoints),
     async open(config, host) {
       const account = parseCredentials(config)
-      // Google's library takes 50 ms and 20 MB to load: only for those who use it.
+      // Load Google's library only when it is used: it takes 50 ms and 20 MB.
       const { openProvider } = await import('./open.ts')
       return await openProvider(config, account, host, { ...options, endpoints })
     },

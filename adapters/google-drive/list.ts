@@ -3,33 +3,33 @@ import { StorageError } from '../contract.ts'
 import { type DriveFile, fileFields } from './api.ts'
 import { toEntry } from './entry.ts'
 import { type DriveFiles, inFolder } from './files.ts'
-import { byRank, isAside, isDoc, plainName, storedNames, toShown, toStored, twinName } from './names.ts'
+import { byRank, isDoc, isTemporary, plainName, storedNames, toShown, toStored, twinName } from './names.ts'
 
 export interface Selection {
   cursor: string | undefined
   limit: number
   signal: AbortSignal
-  /** Told once per page. */
+  /** Called once per page that has names which are not valid in a path. */
   onInvalidNames(ids: readonly string[]): void
 }
 
-/** Twins come one after the other in this order. */
+/** In this order, files of the same name are adjacent. */
 const orderBy = 'name'
 
-/** A page of Drive's own, with the names made unique. */
+/** Returns one page of a folder, with names made unique. */
 export async function listPage(files: DriveFiles, folder: string, selection: Selection): Promise<ListPage> {
   const { cursor, limit, signal } = selection
   const start = cursor === undefined ? undefined : parseCursor(cursor)
   const page = start
-    ? await continued(files, folder, start, limit, signal)
-    : await ask(files, folder, limit, undefined, signal)
+    ? await continueFrom(files, folder, start, limit, signal)
+    : await fetchPage(files, folder, limit, undefined, signal)
   const names = await uniqueNames(files, folder, page, start !== undefined, signal)
   const entries: Entry[] = []
   const invalid: string[] = []
   for (const file of page.files) {
     const name = names.get(file.id)
     if (name !== undefined) entries.push(toEntry(name, file))
-    else if (!isAside(file)) invalid.push(file.id)
+    else if (!isTemporary(file)) invalid.push(file.id)
   }
   if (invalid.length > 0) selection.onInvalidNames(invalid)
   if (page.nextPageToken === undefined) return { entries }
@@ -38,13 +38,19 @@ export async function listPage(files: DriveFiles, folder: string, selection: Sel
 
 type Page = Awaited<ReturnType<DriveFiles['list']>>
 
-function ask(files: DriveFiles, folder: string, limit: number, pageToken: string | undefined, signal: AbortSignal) {
+function fetchPage(
+  files: DriveFiles,
+  folder: string,
+  limit: number,
+  pageToken: string | undefined,
+  signal: AbortSignal,
+) {
   return files.list({ q: inFolder(folder), orderBy, pageSize: limit, pageToken }, fileFields, signal)
 }
 
 interface Position {
   pageToken: string
-  /** The last entry before it. */
+  /** The id of the last entry before this position. */
   lastId: string
 }
 
@@ -57,8 +63,8 @@ function parseCursor(cursor: string): Position {
   return { lastId: cursor.slice(0, dot), pageToken: cursor.slice(dot + 1) }
 }
 
-/** Drive's page tokens end after some hours: then the way is gone again from the start, to the entry that was last. */
-async function continued(
+/** Returns the page at a cursor. Drive's page tokens expire after some hours. Then it lists again from the start to `lastId`. */
+async function continueFrom(
   files: DriveFiles,
   folder: string,
   { pageToken, lastId }: Position,
@@ -66,20 +72,20 @@ async function continued(
   signal: AbortSignal,
 ): Promise<Page> {
   try {
-    return await ask(files, folder, limit, pageToken, signal)
+    return await fetchPage(files, folder, limit, pageToken, signal)
   } catch (error) {
     if (!isRefusedToken(error)) throw error
   }
   let next: string | undefined
   do {
-    const page = await ask(files, folder, limit, next, signal)
-    const at = page.files.findIndex(file => file.id === lastId)
+    const page = await fetchPage(files, folder, limit, next, signal)
+    const index = page.files.findIndex(file => file.id === lastId)
     next = page.nextPageToken
-    if (at >= 0 && (at + 1 < page.files.length || next === undefined))
-      return { ...page, files: page.files.slice(at + 1) }
-    if (at >= 0) return await ask(files, folder, limit, next, signal)
+    if (index >= 0 && (index + 1 < page.files.length || next === undefined))
+      return { ...page, files: page.files.slice(index + 1) }
+    if (index >= 0) return await fetchPage(files, folder, limit, next, signal)
   } while (next !== undefined)
-  throw new StorageError('UNAVAILABLE', 'The listing was left for too long: list the folder from its start.')
+  throw new StorageError('UNAVAILABLE', 'The cursor has expired: list the folder from its start.')
 }
 
 function isRefusedToken(error: unknown): boolean {
@@ -87,7 +93,7 @@ function isRefusedToken(error: unknown): boolean {
   return cause instanceof Error && 'status' in cause && cause.status === 400
 }
 
-/** Several of one name, and documents with the name of a file, are told apart by the ends of their ids. */
+/** Returns a unique name for each file id. Twins, and documents with the name of a file, get the end of their id. */
 async function uniqueNames(
   files: DriveFiles,
   folder: string,
@@ -96,10 +102,10 @@ async function uniqueNames(
   signal: AbortSignal,
 ): Promise<Map<string, string>> {
   const groups = Map.groupBy(page.files, file => plainName(file))
-  const doubtful = hasBefore || page.nextPageToken !== undefined ? doubtfulNames(page, groups, hasBefore) : []
+  const edge = hasBefore || page.nextPageToken !== undefined ? edgeNames(page, groups, hasBefore) : []
   const known = new Map(page.files.map(file => [file.id, file]))
-  if (doubtful.length > 0) {
-    for (const file of await files.named(folder, doubtful, signal)) if (!known.has(file.id)) known.set(file.id, file)
+  if (edge.length > 0) {
+    for (const file of await files.named(folder, edge, signal)) if (!known.has(file.id)) known.set(file.id, file)
   }
   const names = new Map<string, string>()
   for (const [plain, twins] of Map.groupBy(known.values(), file => plainName(file))) {
@@ -111,10 +117,10 @@ async function uniqueNames(
 }
 
 /**
- * Names in Drive whose bearers may lie on another page: those of twins at the edges, and what documents are shown as,
- * since they are sorted without the ending that is lent to them.
+ * Returns the stored names that files on other pages may share with this page: names at the edges of the page, and the
+ * plain names of documents, because Drive sorts documents without the ending of their export.
  */
-function doubtfulNames(
+function edgeNames(
   page: Page,
   groups: ReadonlyMap<string | undefined, readonly DriveFile[]>,
   hasBefore: boolean,
@@ -128,7 +134,7 @@ function doubtfulNames(
   })
 }
 
-/** Coarser than any order that Drive may sort by: what differs here is not between twins. */
+/** A coarse key, equal for all names that Drive's order may put between two twins. */
 function sortKey(file: DriveFile): string {
   return (toShown(file.name) ?? '')
     .normalize('NFKD')

@@ -2,14 +2,15 @@ import type { DriveFile } from './api.ts'
 import { extensionOf, extensions } from './docs.ts'
 
 /**
- * Names in Drive are any text, so some are shown otherwise, reversibly: `/` as U+FF0F, NUL as U+2400, the whole names
- * `.` and `..` with U+FF0E. The replacements themselves are shown with U+201B in front, which is doubled there.
+ * A name in Drive can be any text. Names that are not valid in a path are escaped reversibly: `/` as U+FF0F, NUL as U+2400, and
+ * the whole names `.` and `..` with U+FF0E. These replacements themselves get U+201B in front, and U+201B before one of them
+ * is doubled.
  */
 const quote = '\u201b'
 const shownAs: Record<string, string> = { '/': '\uff0f', '\0': '\u2400' }
 const storedAs: Record<string, string> = { '\uff0f': '/', '\u2400': '\0' }
 
-/** Undefined for what no path can hold: nothing at all, or half a character. */
+/** Converts a name from Drive for a path. Returns undefined for names that cannot be converted: empty or not well-formed. */
 export function toShown(stored: string): string | undefined {
   if (stored === '' || !stored.isWellFormed()) return undefined
   if (stored === '.' || stored === '..') return stored.replaceAll('.', '\uff0e')
@@ -20,7 +21,7 @@ export function toShown(stored: string): string | undefined {
   })
 }
 
-/** The inverse of `toShown`, for every name that a path can hold. */
+/** The inverse of `toShown`, for every valid name in a path. */
 export function toStored(shown: string): string {
   if (shown === '\uff0e' || shown === '\uff0e\uff0e') return shown.replaceAll('\uff0e', '.')
   if (/^\u201b+\uff0e{1,2}$/.test(shown)) return shown.slice(1)
@@ -32,25 +33,25 @@ export function toStored(shown: string): string {
   })
 }
 
-/** The quotes, and the character that follows them; it is empty if that is not one that is quoted. */
+/** Splits a match into its quotes and the character after them, which is empty if the match has only quotes. */
 function splitRun(run: string): { quotes: string; last: string } {
   if (run.endsWith(quote)) return { quotes: run, last: '' }
   return { quotes: run.slice(0, -1), last: run.slice(-1) }
 }
 
-/** In Drive, of a file whose folder is not there yet. With its own id in it, as nothing that a person names can have. */
-export function asideName(id: string): string {
+/** The name in Drive of an upload whose folder does not exist yet. It has the file's own id, which no user-made name can have. */
+export function temporaryName(id: string): string {
   return `.stowage-upload-${id}`
 }
 
-/** Whether it waits to be moved to where it belongs: until then it is nowhere. */
-export function isAside({ id, name }: DriveFile): boolean {
-  return name === asideName(id)
+/** Returns true while the file waits to be moved to its path. Until then it has no path. */
+export function isTemporary({ id, name }: DriveFile): boolean {
+  return name === temporaryName(id)
 }
 
-/** What a file is called unless another has that name. Google's own documents get the ending of their export. */
+/** Returns the name that a file has unless another file has it, too. Google's own documents get the ending of their export. */
 export function plainName(file: DriveFile): string | undefined {
-  if (isAside(file)) return undefined
+  if (isTemporary(file)) return undefined
   const shown = toShown(file.name)
   return shown === undefined ? undefined : shown + extensionOf(file.mimeType)
 }
@@ -58,14 +59,14 @@ export function plainName(file: DriveFile): string | undefined {
 /** Characters of an id in a twin's name: 48 bits. */
 const shortId = 8
 
-/** `report (~1f8Kx_9Q).pdf`: a file that is not the first of its name. */
+/** Returns the name of a file that is not the first of its plain name: `report (~1f8Kx_9Q).pdf`. */
 export function twinName(file: DriveFile, plain: string): string {
   const dot = plain.lastIndexOf('.')
   const split = dot > 0 && !isFolder(file) ? dot : plain.length
   return `${plain.slice(0, split)} (~${file.id.slice(-shortId)})${plain.slice(split)}`
 }
 
-/** The plain name and the end of the id in a twin's name. */
+/** Splits a twin's name into the plain name and the end of the id. */
 export function parseTwinName(name: string): { plain: string; idEnd: string } | undefined {
   const match = /^(.+) \(~([A-Za-z0-9_-]{8,})\)(\.[^.]*)?$/s.exec(name)
   return match ? { plain: `${match[1]}${match[3] ?? ''}`, idEnd: match[2] ?? '' } : undefined
@@ -89,13 +90,13 @@ export function isDoc(file: DriveFile): boolean {
   return file.mimeType.startsWith('application/vnd.google-apps.') && !isFolder(file)
 }
 
-/** The first of those with one plain name has it; documents give way, as their ending is only lent; then the oldest. */
+/** Sorts files of one plain name; the first one gets it. Files sort before documents, then older before younger ones. */
 export function byRank(a: DriveFile, b: DriveFile): number {
   const older = (a.createdTime ?? '').localeCompare(b.createdTime ?? '')
   return Number(isDoc(a)) - Number(isDoc(b)) || older || (a.id < b.id ? -1 : Number(a.id > b.id))
 }
 
-/** Returns the candidate that a name in a path means. */
+/** Returns the file that a name in a path means. */
 export function pick(files: readonly DriveFile[], name: string): DriveFile | undefined {
   const first = files.filter(file => plainName(file) === name).sort(byRank)[0]
   if (first) return first

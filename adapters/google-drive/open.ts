@@ -10,11 +10,11 @@ export interface ProviderOptions {
   endpoints: Endpoints
   backoff: Backoff
   timeouts: Timeouts
-  /** Milliseconds for which the place of a folder is believed without asking again. */
+  /** Milliseconds for which a cached folder id is used without looking it up again. */
   trust: number
 }
 
-/** @param account without it, the host's consent is used */
+/** @param account undefined to use the OAuth consent that the host stores */
 export async function openProvider(
   { driveId, rootFolderId }: GoogleDriveConfig,
   account: ServiceAccount | undefined,
@@ -25,7 +25,7 @@ export async function openProvider(
   const { network } = host
   const token = account ? fromServiceAccount(account, endpoints, network, timeouts.token) : fromHost(host)
   const files = new DriveFiles(new DriveApi(endpoints, network, token, backoff, timeouts), { driveId, rootFolderId })
-  // With OAuth there may be no consent yet; a service account can be tried at once.
+  // Check a service account now. With OAuth there may be no consent yet.
   if (account) await files.root(AbortSignal.timeout(30_000)).catch(refuseRoot)
   return new GoogleDriveProvider(files, host, trust)
 }

@@ -17,7 +17,7 @@ import {
 import type { DriveFile } from './api.ts'
 import type { Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
-import { hasCode, notADirectory, notAFile, notFound, taken } from './errors.ts'
+import { alreadyExists, hasCode, notADirectory, notAFile, notFound } from './errors.ts'
 import { type DriveFiles, withStorageErrors } from './files.ts'
 import { Folders } from './folders.ts'
 import { PathIds } from './ids.ts'
@@ -42,7 +42,7 @@ export class GoogleDriveProvider implements StorageProvider {
   readonly #tree: Tree
   readonly #host: Host
 
-  /** @param trust milliseconds for which the place of a folder is believed without asking again */
+  /** @param trust milliseconds for which a cached folder id is used without looking it up again */
   constructor(files: DriveFiles, host: Host, trust: number) {
     const ids = new PathIds(files, trust)
     const locks = new Locks()
@@ -62,22 +62,22 @@ export class GoogleDriveProvider implements StorageProvider {
     return withStorageErrors(signal, async () => {
       const segments = segmentsOf(path)
       const onInvalidNames = (ids: readonly string[]) =>
-        this.#host.warn('Files with names that no path can hold are left out of a listing', {
+        this.#host.warn('A listing left out files whose names are not valid in a path', {
           path,
           ids: ids.slice(0, 10),
         })
       const selection = { cursor, limit, signal, onInvalidNames }
       const { files, ids } = this.#tree
-      const seen = await ids.seenFolder(segments, signal)
-      if (seen !== undefined) {
+      const trusted = await ids.trustedFolder(segments, signal)
+      if (trusted !== undefined) {
         try {
-          return await listPage(files, seen, selection)
+          return await listPage(files, trusted, selection)
         } catch (error) {
-          // What was seen a moment ago is gone: perhaps another has its name by now.
+          // The cached folder is missing. Another folder may have its name now.
           if (path === '' || !hasCode(error, 'NOT_FOUND')) throw error
         }
       }
-      const found = await ids.find(segments, signal, seen === undefined ? 'trusted' : 'verified')
+      const found = await ids.find(segments, signal, trusted === undefined ? 'trusted' : 'verified')
       if (!found) throw notFound()
       if (!isFolder(found.file)) throw notADirectory()
       return await listPage(files, found.file.id, selection)
@@ -104,7 +104,7 @@ export class GoogleDriveProvider implements StorageProvider {
     return withStorageErrors(signal, async () => {
       if (path === '') {
         body.destroy()
-        throw overwrite ? notAFile() : taken()
+        throw overwrite ? notAFile() : alreadyExists()
       }
       const write = new Write(this.#tree, segmentsOf(path), { size, mimeType, overwrite, signal })
       return toEntry(nameOf(path), await write.run(body))
@@ -123,7 +123,7 @@ export class GoogleDriveProvider implements StorageProvider {
         })
         const hidden = shown.entries.length === 0 && shown.cursor === undefined
         const message = hidden
-          ? 'The folder holds shortcuts, which are not shown: delete it with all that it holds.'
+          ? 'The folder contains shortcuts, which listings leave out: delete it with its content.'
           : 'The folder is not empty.'
         throw new StorageError('NOT_EMPTY', message)
       })
@@ -138,20 +138,20 @@ export class GoogleDriveProvider implements StorageProvider {
     return withStorageErrors(signal, async () => {
       const segments = segmentsOf(path)
       if (segments.length === 0) {
-        if (exclusive) throw taken()
+        if (exclusive) throw alreadyExists()
         return
       }
       const found = await this.#tree.ids.find(segments, signal, 'verified')
-      if (found && (exclusive || !isFolder(found.file))) throw taken()
+      if (found && (exclusive || !isFolder(found.file))) throw alreadyExists()
       if (found) return
-      const held = await this.#tree.folders.hold(exclusive ? segments.slice(0, -1) : segments, signal)
+      const hold = await this.#tree.folders.hold(exclusive ? segments.slice(0, -1) : segments, signal)
       try {
-        if (exclusive) await this.#tree.folders.makeExclusive(held.id, nameOf(path), signal)
+        if (exclusive) await this.#tree.folders.makeExclusive(hold.id, nameOf(path), signal)
       } catch (error) {
-        await held.undo()
+        await hold.undo()
         throw error
       } finally {
-        held.release()
+        hold.release()
       }
     })
   }
@@ -159,7 +159,7 @@ export class GoogleDriveProvider implements StorageProvider {
   copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
     return withStorageErrors(signal, async () => {
       if (from === '') throw notAFile()
-      if (to === '') throw overwrite ? notAFile() : taken()
+      if (to === '') throw overwrite ? notAFile() : alreadyExists()
       const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
       return toEntry(nameOf(to), await copyFile(this.#tree, transfer))
     })
@@ -167,7 +167,7 @@ export class GoogleDriveProvider implements StorageProvider {
 
   move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
     return withStorageErrors(signal, async () => {
-      if (from === '' || to === '') throw rootStays()
+      if (from === '' || to === '') throw rootIsFixed()
       if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
       const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
       return toEntry(nameOf(to), await moveEntry(this.#tree, transfer))
@@ -185,7 +185,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   async #trash(path: StoragePath, signal: AbortSignal, check: (file: DriveFile) => Promise<void>): Promise<void> {
-    if (path === '') throw rootStays()
+    if (path === '') throw rootIsFixed()
     const found = await this.#tree.ids.find(segmentsOf(path), signal, 'verified')
     if (!found) return
     await check(found.file)
@@ -194,4 +194,4 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 }
 
-const rootStays = () => new StorageError('INVALID_PATH', 'The root folder stays where it is.')
+const rootIsFixed = () => new StorageError('INVALID_PATH', 'The root folder cannot be moved or deleted.')

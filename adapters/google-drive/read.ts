@@ -5,7 +5,7 @@ import type { DriveFile } from './api.ts'
 import { exportTypeOf } from './docs.ts'
 import { etagOf, toEntry } from './entry.ts'
 import { notFound } from './errors.ts'
-import { common, type DriveFiles, fileUrl, translated } from './files.ts'
+import { asStorageError, common, type DriveFiles, fileUrl } from './files.ts'
 import { isDoc } from './names.ts'
 
 export interface ReadOptions {
@@ -15,7 +15,7 @@ export interface ReadOptions {
   signal: AbortSignal
 }
 
-const changed = () => new StorageError('PRECONDITION_FAILED', 'The file is no longer the one that was asked for.')
+const changed = () => new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
 const changedMeanwhile = () => new StorageError('UNAVAILABLE', 'The file changed while it was being read: try again.')
 const past = (size: number) =>
   new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${size} bytes.`)
@@ -36,7 +36,7 @@ export async function readFile(files: DriveFiles, file: DriveFile, options: Read
     throw ifMatch === undefined ? changedMeanwhile() : changed()
   }
   if (ifMatch === undefined) return { body, entry }
-  // The bytes began to come after the first look: only if nothing changed since are they the ones of this etag.
+  // The download began after the first lookup. Its bytes have this etag only if the file has not changed since.
   try {
     const now = await files.find(file.id, signal)
     if (!now || etagOf(now) !== ifMatch) throw changed()
@@ -47,7 +47,7 @@ export async function readFile(files: DriveFiles, file: DriveFile, options: Read
   }
 }
 
-/** An export knows no ranges: 10 MB at most are taken and cut. */
+/** Reads an export. Google exports no ranges, so this buffers the whole export, of at most 10 MB, and cuts it. */
 async function readDoc(files: DriveFiles, file: DriveFile, options: ReadOptions): Promise<ReadResult> {
   const { name, range, ifMatch, signal } = options
   const mimeType = exportTypeOf(file.mimeType)
@@ -73,7 +73,7 @@ async function open(
   signal: AbortSignal,
 ): Promise<{ body: Readable; length: string | null }> {
   try {
-    const answer = await files.api.request<Readable>({
+    const response = await files.api.request<Readable>({
       url,
       query: { ...common, ...query },
       headers,
@@ -81,17 +81,17 @@ async function open(
       signal,
     })
     return {
-      body: unlessStalled(answer.data, files.api.timeouts.stall),
-      length: answer.headers.get('content-length'),
+      body: withStallTimeout(response.data, files.api.timeouts.stall),
+      length: response.headers.get('content-length'),
     }
   } catch (error) {
-    const told = translated(error)
-    throw told instanceof StorageError && told.code === 'NOT_FOUND' ? notFound() : told
+    const failure = asStorageError(error)
+    throw failure instanceof StorageError && failure.code === 'NOT_FOUND' ? notFound() : failure
   }
 }
 
-/** Ends what sends nothing for `stall` milliseconds, unless it is the reader who takes nothing. */
-function unlessStalled(source: Readable, stall: number): Readable {
+/** Ends a download that receives nothing for `stall` milliseconds, unless the reader is the slow side. */
+function withStallTimeout(source: Readable, stall: number): Readable {
   let moved = false
   const body = new PassThrough({
     transform(chunk, _encoding, done) {
@@ -100,9 +100,9 @@ function unlessStalled(source: Readable, stall: number): Readable {
     },
   })
   const timer = setInterval(() => {
-    const isReaders = body.readableLength > 0
-    if (!moved && !isReaders)
-      source.destroy(new StorageError('UNAVAILABLE', 'Google Drive sends nothing more: try again.'))
+    const isReaderSlow = body.readableLength > 0
+    if (!moved && !isReaderSlow)
+      source.destroy(new StorageError('UNAVAILABLE', 'Google Drive stopped sending the file: try again.'))
     moved = false
   }, stall).unref()
   pipeline(source, body, () => clearInterval(timer))

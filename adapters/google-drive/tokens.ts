@@ -4,10 +4,10 @@ import { agentOf } from './agent.ts'
 import { type Endpoints, googleEndpoints, type ServiceAccount, scope } from './config.ts'
 import { failureOf, toStorageError } from './errors.ts'
 
-/** An access token; `rejected` is one that Drive has refused, so another is needed. */
+/** Returns an access token. Pass one that Drive has refused as `rejected` to get another. */
 export type TokenSource = (rejected?: string) => Promise<string>
 
-/** All callers with the same refused token share one refresh. */
+/** Gets tokens from the host. All callers with the same refused token share one refresh. */
 export function fromHost(host: Host): TokenSource {
   let renewal: { rejected: string; token: Promise<string> } | undefined
   return rejected => {
@@ -23,10 +23,10 @@ export function fromHost(host: Host): TokenSource {
   }
 }
 
-/** Milliseconds before its end at which a token is no longer handed out. */
-const margin = 60_000
+/** A token that expires within this time is no longer used, in milliseconds. */
+const expiryBuffer = 60_000
 
-/** A service account signs for itself (RFC 7523), so no person has to consent. */
+/** Gets tokens with the key of a service account (RFC 7523), which needs no consent. */
 export function fromServiceAccount(
   { email, privateKey }: ServiceAccount,
   endpoints: Endpoints,
@@ -43,7 +43,7 @@ export function fromServiceAccount(
     if (endpoints.token !== googleEndpoints.token) redirect(jwt.transporter, endpoints.token)
     try {
       const { access_token: token, expiry_date: expires } = await jwt.authorize()
-      if (!token) throw new Error('Google answered no access token')
+      if (!token) throw new Error('Google returned no access token')
       current = { token, expires: expires ?? 0 }
       return token
     } catch (error) {
@@ -52,7 +52,7 @@ export function fromServiceAccount(
   }
 
   return async rejected => {
-    if (current && current.token !== rejected && current.expires - margin > Date.now()) return current.token
+    if (current && current.token !== rejected && current.expires - expiryBuffer > Date.now()) return current.token
     asking ??= ask().finally(() => {
       asking = undefined
     })
@@ -60,7 +60,7 @@ export function fromServiceAccount(
   }
 }
 
-/** JWT has the address of Google built in. */
+/** Changes the token address, which is built into JWT. */
 function redirect(transporter: gaxios.Gaxios, token: string): void {
   transporter.interceptors.request.add({
     resolved: async options => {

@@ -2,9 +2,9 @@ import { StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import { pathKey, settleNew, type Tree } from './destination.ts'
 import { extensionOf } from './docs.ts'
-import { isGoogleDoc, notADirectory, notAFile, notFound, taken } from './errors.ts'
-import type { Held } from './folders.ts'
-import type { Found } from './ids.ts'
+import { alreadyExists, notADirectory, notAFile, notFound, notReplaceable } from './errors.ts'
+import type { FolderHold } from './folders.ts'
+import type { LocatedFile } from './ids.ts'
 import { isDoc, isFolder, toStored } from './names.ts'
 
 interface Transfer {
@@ -14,16 +14,16 @@ interface Transfer {
   signal: AbortSignal
 }
 
-/** One request for Drive, whatever lies beneath. */
+/** Moves a file, or a folder with everything below it, with one request to Drive. */
 export async function moveEntry(tree: Tree, transfer: Transfer): Promise<DriveFile> {
   const { from, signal } = transfer
   const found = await tree.ids.find(from, signal, 'verified')
   if (!found) throw notFound()
-  // Of several moves of one file, those that come later must find that it is gone.
+  // Of several moves of one file, only the first may find it at its old path.
   return await tree.locks.run(`id:${found.file.id}`, signal, async () => {
     const source = await tree.ids.find(from, signal, 'verified')
     if (!source || source.file.id !== found.file.id) throw notFound()
-    return await intoPlace(tree, transfer, source.file, async (parent, existing) => {
+    return await atDestination(tree, transfer, source.file, async (parent, existing) => {
       const moved = await moveTo(tree, source, parent, nameFor(source.file, transfer.to), signal)
       if (isFolder(source.file)) for (const path of [from, transfer.to]) tree.ids.forget(path)
       if (existing) await tree.files.trash(existing.id, signal)
@@ -35,7 +35,7 @@ export async function moveEntry(tree: Tree, transfer: Transfer): Promise<DriveFi
 /** Moves a file to another folder, renames it, or both. */
 export async function moveTo(
   tree: Tree,
-  source: Found,
+  source: LocatedFile,
   to: string,
   name: string,
   signal: AbortSignal,
@@ -45,7 +45,7 @@ export async function moveTo(
     return await tree.files.update(file.id, { name }, signal, { from, to })
   } catch (error) {
     if (!(error instanceof StorageError && error.code === 'UNAVAILABLE')) throw error
-    // Perhaps only the response was lost.
+    // The move may have succeeded although its response was lost.
     const now = await tree.files.find(file.id, signal)
     if (now?.name === name && now.parents?.includes(to) && !now.trashed) return now
     throw error
@@ -57,9 +57,9 @@ export async function copyFile(tree: Tree, transfer: Transfer): Promise<DriveFil
   const source = await tree.ids.find(from, signal, 'verified')
   if (!source) throw notFound()
   if (isFolder(source.file)) throw notAFile()
-  return await intoPlace(tree, transfer, source.file, async (parent, existing) => {
-    // A copy would be a new file: through `write` the one that is there keeps its id and with whom it is shared.
-    if (existing) throw new StorageError('NOT_IN_ONE_STEP', 'Google Drive cannot copy over a file that is there.')
+  return await atDestination(tree, transfer, source.file, async (parent, existing) => {
+    // Drive's copy always creates a new file. `write` keeps the id and the sharing of the existing one.
+    if (existing) throw new StorageError('NOT_IN_ONE_STEP', 'Google Drive cannot copy over an existing file.')
     const { file } = source
     if (to.join('/') === from.join('/')) return file
     let id = isDoc(file) ? undefined : await tree.files.newId(signal)
@@ -74,8 +74,8 @@ export async function copyFile(tree: Tree, transfer: Transfer): Promise<DriveFil
   })
 }
 
-/** Checks what is at the target, makes its folders, and takes them away again where `work` fails. */
-async function intoPlace(
+/** Creates missing parents of the destination, checks it, and runs `work`. Removes those folders if `work` fails. */
+async function atDestination(
   tree: Tree,
   { from, to, overwrite, signal }: Transfer,
   source: DriveFile,
@@ -83,10 +83,10 @@ async function intoPlace(
 ): Promise<DriveFile> {
   nameFor(source, to)
   const name = to.at(-1) ?? ''
-  let held: Held | undefined
+  let hold: FolderHold | undefined
   try {
-    held = await tree.folders.hold(to.slice(0, -1), signal)
-    const { id: parent } = held
+    hold = await tree.folders.hold(to.slice(0, -1), signal)
+    const { id: parent } = hold
     return await tree.locks.run(pathKey(to), signal, async () => {
       const existing = await tree.ids.lookUp(parent, name, signal)
       const isItself = existing?.id === source.id && from.join('/') === to.join('/')
@@ -95,10 +95,10 @@ async function intoPlace(
       return await work(parent, replaced)
     })
   } catch (error) {
-    await held?.undo()
+    await hold?.undo()
     throw error
   } finally {
-    held?.release()
+    hold?.release()
   }
 }
 
@@ -106,13 +106,13 @@ async function checkReplaceable(
   tree: Tree,
   source: DriveFile,
   existing: DriveFile,
-  place: { parent: string; name: string; overwrite: boolean; signal: AbortSignal },
+  options: { parent: string; name: string; overwrite: boolean; signal: AbortSignal },
 ): Promise<void> {
-  const { parent, name, overwrite, signal } = place
-  if (!overwrite) throw taken()
+  const { parent, name, overwrite, signal } = options
+  if (!overwrite) throw alreadyExists()
   if (isFolder(existing) && !isFolder(source)) throw notAFile()
   if (isFolder(source) && !isFolder(existing)) throw notADirectory()
-  if (isDoc(existing)) throw isGoogleDoc()
+  if (isDoc(existing)) throw notReplaceable()
   const twins = (await tree.ids.twins(parent, name, signal)).filter(twin => !isDoc(twin) && twin.id !== source.id)
   if (twins.length > 1) {
     const message = 'Several files have this name: rename or delete some of them in Google Drive first.'
@@ -123,12 +123,12 @@ async function checkReplaceable(
   }
 }
 
-/** What Drive is to call it. @throws INVALID_PATH where a document would lose the ending that it is shown with */
+/** Returns the name to store in Drive. @throws INVALID_PATH where a document would lose the ending of its export */
 function nameFor(source: DriveFile, to: readonly string[]): string {
   const name = to.at(-1) ?? ''
   const ending = extensionOf(source.mimeType)
   if (!name.endsWith(ending) || name.length === ending.length) {
-    throw new StorageError('INVALID_PATH', `This Google document is shown with the ending ${ending}: keep it.`)
+    throw new StorageError('INVALID_PATH', `The name of this Google document ends in ${ending}: keep that ending.`)
   }
   return toStored(name.slice(0, name.length - ending.length))
 }

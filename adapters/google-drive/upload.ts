@@ -4,24 +4,24 @@ import { StorageError, type StorageErrorCode } from '../contract.ts'
 import { ApiFailure, type DriveFile, fileFields, pause } from './api.ts'
 import type { Chunk } from './chunks.ts'
 import { isRateLimit } from './errors.ts'
-import { common, type DriveFiles, translated } from './files.ts'
+import { asStorageError, common, type DriveFiles } from './files.ts'
 
 /** Bytes that may go in one request with their metadata (developers.google.com/workspace/drive/api/guides/manage-uploads). */
 export const multipartLimit = 5 * 1024 * 1024
 
-/** Which file takes the bytes: one that is there, or a new one. */
-export type Target = { id: string; isNew: false; metadata: drive_v3.Schema$File } | NewTarget
-interface NewTarget {
+/** The file that takes the bytes: an existing or a new one. */
+export type WrittenFile = { id: string; isNew: false; metadata: drive_v3.Schema$File } | NewFile
+interface NewFile {
   id: string
   isNew: true
-  /** With the id, the name and the parent. */
+  /** Includes the id, the name and the parent. */
   metadata: drive_v3.Schema$File
 }
 
 /** Uploads all bytes in one request. */
 export async function uploadWhole(
   files: DriveFiles,
-  target: Target,
+  target: WrittenFile,
   bytes: Buffer,
   signal: AbortSignal,
 ): Promise<DriveFile> {
@@ -39,11 +39,11 @@ export async function uploadWhole(
   try {
     return (await files.api.request<DriveFile>({ ...request, repeatable: true })).data
   } catch (error) {
-    throw translated(error)
+    throw asStorageError(error)
   }
 }
 
-function requestTo(target: Target): { method: 'POST' | 'PATCH'; url: string } {
+function requestTo(target: WrittenFile): { method: 'POST' | 'PATCH'; url: string } {
   if (target.isNew) return { method: 'POST', url: 'upload/drive/v3/files' }
   return { method: 'PATCH', url: `upload/drive/v3/files/${encodeURIComponent(target.id)}` }
 }
@@ -63,42 +63,42 @@ export class UploadSession {
     this.#lost = lost
   }
 
-  /** One that was begun before, perhaps by another server. One that is gone is NOT_FOUND. */
+  /** Continues a session that an earlier request began, perhaps on another server. A lost one is NOT_FOUND. */
   static of(files: DriveFiles, url: string): UploadSession {
     return new UploadSession(files, url, 'NOT_FOUND')
   }
 
-  static async begin(files: DriveFiles, target: Target, signal: AbortSignal): Promise<UploadSession> {
+  static async begin(files: DriveFiles, target: WrittenFile, signal: AbortSignal): Promise<UploadSession> {
     const { mimeType } = target.metadata
     try {
-      const answer = await files.api.request({
+      const response = await files.api.request({
         ...requestTo(target),
         query: { uploadType: 'resumable', fields: fileFields, ...common },
         json: target.metadata,
-        // Without X-Upload-Content-Length: Drive takes it for a promise, and a size is only a hint.
+        // Do not send X-Upload-Content-Length: Drive enforces it, and our size is only a hint.
         headers: mimeType ? { 'x-upload-content-type': mimeType } : {},
         // An unused session expires by itself.
         repeatable: true,
         signal,
       })
-      const url = answer.headers.get('location')
-      if (!url) throw new StorageError('UNAVAILABLE', 'Google Drive began no upload: try again.')
+      const url = response.headers.get('location')
+      if (!url) throw new StorageError('UNAVAILABLE', 'Google Drive did not begin an upload: try again.')
       return new UploadSession(files, url)
     } catch (error) {
-      throw translated(error)
+      throw asStorageError(error)
     }
   }
 
-  /** Where it stands: what is sent next has to begin there. */
-  async ask(signal: AbortSignal): Promise<Standing> {
+  /** Asks Drive how many bytes it has. The next chunk has to begin there. */
+  async status(signal: AbortSignal): Promise<SessionStatus> {
     return await this.#withStorageErrors(async () => {
-      const standing = await this.#put(Buffer.alloc(0), { offset: 0, total: '*', repeatable: true, signal })
-      this.#sent = standing.stands
-      return standing
+      const status = await this.#put(Buffer.alloc(0), { offset: 0, total: '*', repeatable: true, signal })
+      this.#sent = status.received
+      return status
     })
   }
 
-  /** Returns the file after the last chunk. */
+  /** Sends a chunk. Returns the file after the last chunk. */
   async send(chunk: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
     return await this.#withStorageErrors(() => this.#send(chunk, signal))
   }
@@ -113,8 +113,8 @@ export class UploadSession {
 
   #failure(error: ApiFailure): StorageError {
     const { status, cause } = error.failure
-    if (status === undefined || !ended.includes(status)) return error.toStorageError()
-    return new StorageError(this.#lost, 'Google Drive has given the upload up: start it again.', { cause })
+    if (status === undefined || !endedStatuses.includes(status)) return error.toStorageError()
+    return new StorageError(this.#lost, 'Google Drive has ended the upload: start it again.', { cause })
   }
 
   async #send({ bytes, isLast }: Chunk, signal: AbortSignal): Promise<DriveFile | undefined> {
@@ -123,53 +123,53 @@ export class UploadSession {
     const total = isLast ? String(end) : '*'
     let offset = start
     for (let attempt = 0; ; attempt += 1) {
-      let answer: Standing
+      let status: SessionStatus
       try {
-        // Not repeated blindly: first it is asked where the upload stands.
-        answer = await this.#put(bytes.subarray(offset - start), { offset, total, repeatable: false, signal })
+        // After a failure, ask how many bytes arrived before sending the rest.
+        status = await this.#put(bytes.subarray(offset - start), { offset, total, repeatable: false, signal })
       } catch (error) {
-        // For a rate limit there was a wait already.
+        // The request has already waited and retried for a rate limit.
         if (!(error instanceof ApiFailure) || isRateLimit(error.failure)) throw error
         const wait = this.#files.api.waitFor(error.failure, attempt, true)
         if (wait === undefined) throw error
         await pause(wait, signal)
-        answer = await this.#put(Buffer.alloc(0), { offset: 0, total, repeatable: true, signal })
+        status = await this.#put(Buffer.alloc(0), { offset: 0, total, repeatable: true, signal })
       }
-      if (answer.file) return answer.file
-      if (answer.stands < start || answer.stands > end) {
+      if (status.file) return status.file
+      if (status.received < start || status.received > end) {
         throw new StorageError('UNAVAILABLE', 'Google Drive has lost a part of the upload: start it again.')
       }
-      // What arrives is progress, however small: only standing still counts.
-      if (answer.stands > offset) attempt = -1
-      offset = answer.stands
+      // Count only attempts without any progress.
+      if (status.received > offset) attempt = -1
+      offset = status.received
       if (offset === end && !isLast) {
         this.#sent = end
         return undefined
       }
-      if (attempt >= 8) throw new StorageError('UNAVAILABLE', 'Google Drive does not take the upload: try again.')
+      if (attempt >= 8) throw new StorageError('UNAVAILABLE', 'Google Drive does not accept the upload: try again.')
     }
   }
 
-  /** Ends it without a trace; one that is finished must not be asked for. */
+  /** Cancels the session and frees its bytes. Do not call this for a finished upload. */
   async end(signal: AbortSignal): Promise<void> {
     await this.#withStorageErrors(() =>
-      this.#files.api.request({ method: 'DELETE', url: this.url, accept: ended, repeatable: true, signal }),
+      this.#files.api.request({ method: 'DELETE', url: this.url, accept: endedStatuses, repeatable: true, signal }),
     )
   }
 
-  /** The same, as far as that can be done. */
+  /** Like `end`, but never rejects. */
   async abort(): Promise<void> {
-    // It expires by itself after a week.
+    // A session that remains expires after a week.
     await this.end(AbortSignal.timeout(10_000)).catch(() => {})
   }
 
-  /** Without bytes it asks where the upload stands. */
+  /** Sends bytes. Without bytes, it asks how many have arrived. */
   async #put(
     bytes: Buffer,
     { offset, total, repeatable, signal }: { offset: number; total: string; repeatable: boolean; signal: AbortSignal },
-  ): Promise<Standing> {
+  ): Promise<SessionStatus> {
     const range = bytes.length === 0 ? `bytes */${total}` : `bytes ${offset}-${offset + bytes.length - 1}/${total}`
-    const answer = await this.#files.api.request<DriveFile>({
+    const response = await this.#files.api.request<DriveFile>({
       method: 'PUT',
       url: this.url,
       headers: { 'content-range': range },
@@ -178,18 +178,18 @@ export class UploadSession {
       repeatable,
       signal,
     })
-    if (answer.status !== 308) return { file: answer.data, stands: 0 }
-    const range308 = /^bytes=0-(\d+)$/.exec(answer.headers.get('range') ?? '')
-    return { file: undefined, stands: range308 ? Number(range308[1]) + 1 : 0 }
+    if (response.status !== 308) return { file: response.data, received: 0 }
+    const range308 = /^bytes=0-(\d+)$/.exec(response.headers.get('range') ?? '')
+    return { file: undefined, received: range308 ? Number(range308[1]) + 1 : 0 }
   }
 }
 
-export interface Standing {
-  /** As it was when the last chunk had arrived. */
+export interface SessionStatus {
+  /** The file as the last chunk created it; undefined before. */
   file: DriveFile | undefined
-  /** Bytes that have arrived, while there is no file. */
-  stands: number
+  /** The number of bytes that have arrived; meaningless once the file exists. */
+  received: number
 }
 
-/** Answers of a session that there is no more; 499 is that of a DELETE that has ended it. */
-const ended = [404, 410, 499]
+/** The statuses of a session that no longer exists. 499 is the response to a successful DELETE. */
+const endedStatuses = [404, 410, 499]

@@ -2,9 +2,9 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
-import { Destination, refuseOver, refuseTooLarge, settleNew, type Tree, targetFor } from './destination.ts'
+import { Destination, fileToWrite, refuseOver, refuseTooLarge, settleNew, type Tree } from './destination.ts'
 import { toStored } from './names.ts'
-import { multipartLimit, type Target, UploadSession, uploadWhole } from './upload.ts'
+import { multipartLimit, UploadSession, uploadWhole, type WrittenFile } from './upload.ts'
 
 export interface WriteOptions {
   size: number | undefined
@@ -13,14 +13,14 @@ export interface WriteOptions {
   signal: AbortSignal
 }
 
-/** One write under way. Drive knows no "only if absent", so it is looked before and after. */
+/** Writes one file. Drive has no atomic create, so the write looks for other files of the name before and after. */
 export class Write {
   readonly #tree: Tree
   readonly #segments: readonly string[]
   readonly #options: WriteOptions
   readonly #destination: Destination
   #session: UploadSession | undefined
-  /** The id of a new file, from when it may be there, whatever is answered. */
+  /** The id of a new file, set before the request that may create it. */
   #creating: string | undefined
 
   constructor(tree: Tree, segments: readonly string[], options: WriteOptions) {
@@ -45,23 +45,23 @@ export class Write {
     }
   }
 
-  /** Nothing is asked of Drive before the first chunk has come: a small file needs no session, and no folders before. */
+  /** Sends no request before the first chunk is complete: a small file needs no session. */
   async #store(chunks: ReturnType<typeof chunksOf>): Promise<DriveFile> {
     const { files } = this.#tree
     const { signal, size, overwrite } = this.#options
-    let begun: { target: Target; session: UploadSession } | undefined
+    let begun: { target: WrittenFile; session: UploadSession } | undefined
     for await (const chunk of chunks) {
       if (!begun && chunk.isLast && chunk.bytes.length <= multipartLimit) {
         return await this.#exclusively(async (parent, existing) => {
-          const target = await this.#targetFor(existing, parent)
+          const target = await this.#fileToWrite(existing, parent)
           if (target.isNew) this.#creating = target.id
           return await this.#settle(target, parent, await uploadWhole(files, target, chunk.bytes, signal))
         })
       }
       if (!begun) {
-        const { parent, existing } = await this.#destination.look()
+        const { parent, existing } = await this.#destination.prepare()
         refuseOver(existing, overwrite)
-        const target = await this.#targetFor(existing, parent)
+        const target = await this.#fileToWrite(existing, parent)
         if (size !== undefined) await refuseTooLarge(files, size, signal)
         begun = { target, session: await UploadSession.begin(files, target, signal) }
         this.#session = begun.session
@@ -70,11 +70,11 @@ export class Write {
       if (!chunk.isLast) await session.send(chunk, signal)
       else return await this.#exclusively((parent, existing) => this.#finish(target, session, chunk, parent, existing))
     }
-    throw new StorageError('UNAVAILABLE', 'The upload ended before its end.')
+    throw new StorageError('UNAVAILABLE', 'The upload ended early: try again.')
   }
 
   async #finish(
-    target: Target,
+    target: WrittenFile,
     session: UploadSession,
     chunk: Chunk,
     parent: string,
@@ -98,12 +98,12 @@ export class Write {
     })
   }
 
-  #targetFor(existing: DriveFile | undefined, parent: string): Promise<Target> {
+  #fileToWrite(existing: DriveFile | undefined, parent: string): Promise<WrittenFile> {
     const name = () => toStored(this.#segments.at(-1) ?? '')
-    return targetFor(this.#tree.files, { existing, parent, name }, this.#options)
+    return fileToWrite(this.#tree.files, { existing, parent, name }, this.#options)
   }
 
-  async #settle(target: Target, parent: string, file: DriveFile): Promise<DriveFile> {
+  async #settle(target: WrittenFile, parent: string, file: DriveFile): Promise<DriveFile> {
     if (!target.isNew) {
       if (file.trashed || (file.parents && !file.parents.includes(parent))) throw displaced()
       return file

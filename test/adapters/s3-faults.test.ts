@@ -130,13 +130,13 @@ const xml = (code: string, more = '') =>
 t.test('what each refusal is told as', async t => {
   const { proxy, provider } = await behindProxy(t)
   const answers: [number, string, Record<string, string>, string, RegExp, number?][] = [
-    [503, xml('SlowDown'), {}, 'RATE_LIMITED', /too often/],
-    [503, xml('SlowDown'), { 'retry-after': '1' }, 'RATE_LIMITED', /too often/, 1000],
-    [503, '', { 'retry-after': '1' }, 'RATE_LIMITED', /too often/, 1000],
-    [429, '', { 'retry-after': '1' }, 'RATE_LIMITED', /too often/, 1000],
+    [503, xml('SlowDown'), {}, 'RATE_LIMITED', /too many requests/],
+    [503, xml('SlowDown'), { 'retry-after': '1' }, 'RATE_LIMITED', /too many requests/, 1000],
+    [503, '', { 'retry-after': '1' }, 'RATE_LIMITED', /too many requests/, 1000],
+    [429, '', { 'retry-after': '1' }, 'RATE_LIMITED', /too many requests/, 1000],
     [503, '', {}, 'UNAVAILABLE', /fails at the moment \(HTTP 503\)/],
     [500, xml('InternalError'), {}, 'UNAVAILABLE', /HTTP 500/],
-    [403, xml('AccessDenied'), {}, 'PERMISSION_DENIED', /see which permissions they have/],
+    [403, xml('AccessDenied'), {}, 'PERMISSION_DENIED', /check their permissions/],
     [400, xml('ExpiredToken'), {}, 'UNAUTHORIZED', /session token has expired/],
     [
       400,

@@ -283,7 +283,7 @@ t.test('a file of which the back end kept only a part is removed, and that is to
   const headers = { etag: `"${createHash('md5').update('content').digest('hex')}"`, 'content-length': '3' }
   proxy.fault = ({ method, url }) =>
     method === 'HEAD' && url?.endsWith('/file') ? { answer: { status: 200, headers } } : undefined
-  await t.rejects(put(provider, 'file', 'content', true), { code: 'UNAVAILABLE', message: /kept 3 of 7 bytes/ })
+  await t.rejects(put(provider, 'file', 'content', true), { code: 'UNAVAILABLE', message: /stored 3 of 7 bytes/ })
   proxy.fault = undefined
   await isMissing(provider, 'file')
 })
@@ -314,7 +314,7 @@ t.test('parts too long for memory flow through, and have to have the size that w
     const body = bodyOf(bytes)
     await t.rejects(write(provider, 'other', body, { size }), {
       code: 'UNAVAILABLE',
-      message: /size that was announced/,
+      message: /announced size/,
     })
     t.ok(body.destroyed)
   }
@@ -376,7 +376,7 @@ t.test('writes share the memory for parts, and slow ones of them hold nobody up 
   await has(provider, 'known', bytes)
   const small = write(provider, 'unknown', bodyOf('small'), { size: undefined })
   const hurried = await openS3(server, bucket, { limits: { ...smallParts, memoryTime: 100 } })
-  const crowded = { code: 'UNAVAILABLE', message: /announce it \(Content-Length\)/ }
+  const crowded = { code: 'UNAVAILABLE', message: /send the size \(Content-Length\)/ }
   const refused = bodyOf('refused')
   await t.rejects(write(hurried, 'refused', refused, { size: undefined }), crowded)
   t.ok(refused.destroyed)
