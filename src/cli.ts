@@ -7,7 +7,7 @@ import { readSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 const usage = `Usage: stowage                    start the server
-       stowage backup <folder>   copy the embedded database and the secret into a new folder, beside a server or not
+       stowage backup <folder>   copy the embedded database and the secret into a new folder; the server may be running
        stowage --help            this text
 
 Settings come from the environment.

@@ -22,7 +22,7 @@ export async function requireSeparateRoots({ localRoots, dataFolder }: Settings)
   for (const root of localRoots) {
     if (!(await reachesData(root, dataFolder))) continue
     throw new SettingsError(
-      `STOWAGE_LOCAL_ROOTS must not name ${root}, which holds the data folder ${dataFolder} or lies in it: name a folder beside it, or ${join(dataFolder, 'files')}.`,
+      `STOWAGE_LOCAL_ROOTS must not include ${root}, which contains the data folder ${dataFolder} or is inside it: choose a folder next to it, or ${join(dataFolder, 'files')}.`,
     )
   }
 }

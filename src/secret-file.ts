@@ -7,7 +7,7 @@ export const secretFile = 'secret'
 /** Operators rename the secret's file to this name to rotate the secret. */
 export const previousSecretFile = 'secret.previous'
 
-/** Reads the secret of the data folder, or creates it on the first start. Servers that start at once use the same one. */
+/** Reads the secret of the data folder, or creates it on the first start. Servers that start at the same time use the same one. */
 export async function readOrMakeSecret(dataFolder: string): Promise<{ secret: string; previous: string | null }> {
   const file = join(dataFolder, secretFile)
   const secret = (await readSecret(file)) ?? (await makeSecret(file))
@@ -19,7 +19,7 @@ async function readSecret(file: string): Promise<string | null> {
     const secret = (await readFile(file, 'utf8')).trim()
     if (Buffer.byteLength(secret) >= 32) return secret
     throw new StartError(
-      `The secret in ${file} is damaged: restore it from a backup, or what is encrypted with it is lost.`,
+      `The secret in ${file} is damaged: restore it from a backup, or everything that is encrypted with it is lost.`,
     )
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null

@@ -1,19 +1,31 @@
 /** Reads the environment; no other file does. The table in docs/configuration.md is generated from `definitions`. */
-import { isIP } from 'node:net'
-import { isAbsolute, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
+import {
+  folders,
+  httpUrl,
+  type LogLevel,
+  logLevel,
+  networks,
+  packages,
+  postgresUrl,
+  type Sendfile,
+  secret,
+  sendfile,
+  setupCode,
+  wholeNumber,
+} from './setting-values.ts'
 import { StartError } from './start-error.ts'
+
+export type { LogLevel, Sendfile } from './setting-values.ts'
 
 /** The message is one sentence that names the setting. */
 export class SettingsError extends StartError {
   override name = 'SettingsError'
 }
 
-const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof logLevels)[number]
-
 interface Definition<T, Default extends string | null> {
   description: string
-  /** In the form of a value; null if the setting has no default. */
+  /** The default as text, as in the environment; null if the setting has none. */
   default: Default
   /** Shown in the documentation if `default` is null. */
   otherwise?: string
@@ -86,7 +98,7 @@ export const definitions = {
   ),
   STOWAGE_SENDFILE: define(
     'Lets the proxy [send files of local disks](operations.md#let-the-proxy-send-files): `x-accel-redirect:/internal` or `x-sendfile`',
-    handOver,
+    sendfile,
     null,
     'off',
   ),
@@ -135,44 +147,37 @@ type Value<N extends SettingName> =
   | ReturnType<(typeof definitions)[N]['parse']>
   | ((typeof definitions)[N]['default'] extends null ? null : never)
 
-/** How the proxy sends files of local disks in the server's place. */
-export interface HandOver {
-  header: 'X-Accel-Redirect' | 'X-Sendfile'
-  /** Prepended to the absolute path; has no `/` at its end. */
-  prefix: string
-}
-
 export interface Settings {
   readonly port: number
   readonly host: string
   readonly dataFolder: string
-  /** Null: the embedded database. */
+  /** Null means the embedded database. */
   readonly databaseUrl: string | null
-  /** Null: the secret in the data folder. */
+  /** Null means the secret in the data folder. */
   readonly secret: string | null
-  /** Also accepted, but not used for anything new; null: none. */
+  /** Accepted, but not used for anything new. */
   readonly previousSecret: string | null
-  /** Null: the owner registers without one. */
+  /** Null if the owner registers without a code. */
   readonly setupCode: string | null
-  /** Without a `/` at its end. */
+  /** Without a trailing `/`. */
   readonly publicUrl: string | null
   readonly localRoots: readonly string[]
   readonly adapterPackages: readonly string[]
   readonly allowedNetworks: readonly string[]
   readonly deniedNetworks: readonly string[]
   readonly trustedProxies: readonly string[]
-  /** Null: never. */
-  readonly handOver: HandOver | null
+  /** Null if the proxy sends no files. */
+  readonly sendfile: Sendfile | null
   readonly maxUploadBytes: number
-  /** Seconds; 0: no direct links to a back end. */
+  /** Seconds; 0 disables direct links to a back end. */
   readonly directSeconds: number
-  /** Requests a minute of one credential; 0: no limit. */
+  /** Requests per minute with one credential; 0 means no limit. */
   readonly rateLimit: number
-  /** Open connections of one address; 0: no limit. */
+  /** Open connections of one address; 0 means no limit. */
   readonly connectionLimit: number
-  /** Failed logins in ten minutes from one address; 0: no limit. */
+  /** Failed logins per ten minutes from one address; 0 means no limit. */
   readonly signInLimit: number
-  /** Days; 0: forever. */
+  /** Days; 0 means forever. */
   readonly auditDays: number
   /** Seconds. */
   readonly stallTimeout: number
@@ -189,16 +194,16 @@ export function readSettings(environment: Record<string, string | undefined>): S
   const secret = read('STOWAGE_SECRET')
   if (databaseUrl !== null && secret === null) {
     throw new SettingsError(
-      'STOWAGE_SECRET must be set together with DATABASE_URL: make one with "openssl rand -hex 32" and keep it.',
+      'STOWAGE_SECRET must be set together with DATABASE_URL: create one with "openssl rand -hex 32" and keep it.',
     )
   }
   const previousSecret = read('STOWAGE_SECRET_PREVIOUS')
   if (previousSecret !== null && secret === null) {
     throw new SettingsError('STOWAGE_SECRET must be set together with STOWAGE_SECRET_PREVIOUS.')
   }
-  const handOver = read('STOWAGE_SENDFILE')
+  const sendfile = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
-  if (handOver && trustedProxies.length === 0) {
+  if (sendfile && trustedProxies.length === 0) {
     throw new SettingsError(
       'STOWAGE_TRUST_PROXY must be set together with STOWAGE_SENDFILE: to the address of the proxy.',
     )
@@ -217,7 +222,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     allowedNetworks: read('STOWAGE_ALLOW_NETWORKS') ?? [],
     deniedNetworks: read('STOWAGE_DENY_NETWORKS') ?? [],
     trustedProxies,
-    handOver,
+    sendfile,
     maxUploadBytes: read('STOWAGE_MAX_UPLOAD_BYTES') ?? Number.MAX_SAFE_INTEGER,
     rateLimit: read('STOWAGE_RATE_LIMIT'),
     connectionLimit: read('STOWAGE_CONNECTION_LIMIT'),
@@ -249,93 +254,4 @@ function define<T, Default extends string | null>(
   otherwise?: string,
 ): Definition<T, Default> {
   return { description, parse, default: defaultText, ...(otherwise === undefined ? {} : { otherwise }) }
-}
-
-function wholeNumber(min: number, max: number) {
-  return (text: string): number => {
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value < min || value > max) {
-      throw new Error(`be a whole number from ${min} to ${max}, not "${text}"`)
-    }
-    return value
-  }
-}
-
-function postgresUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') {
-    throw new Error('be an address such as postgres://user:password@host:5432/database')
-  }
-  return text
-}
-
-function secret(text: string): string {
-  if (Buffer.byteLength(text) < 32) {
-    throw new Error('have at least 32 bytes: make one with "openssl rand -hex 32"')
-  }
-  return text
-}
-
-function setupCode(text: string): string {
-  if (text.length < 16) throw new Error('have at least 16 characters: make one with "openssl rand -hex 16"')
-  return text
-}
-
-function httpUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
-    throw new Error(`be an address such as https://files.example.org, not "${text}"`)
-  }
-  let address = url.href
-  while (address.endsWith('/')) address = address.slice(0, -1)
-  return address
-}
-
-function list(text: string): string[] {
-  return text
-    .split(',')
-    .map(item => item.trim())
-    .filter(item => item !== '')
-}
-
-/** `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`. */
-function networks(text: string): string[] {
-  const items = list(text)
-  const wrong = items.find(item => {
-    const [address = '', prefix, ...rest] = item.split('/')
-    const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
-    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
-    return bits < 0 || !isPrefix || rest.length > 0
-  })
-  if (wrong !== undefined) throw new Error(`be addresses or networks such as 10.0.0.0/8, not "${wrong}"`)
-  return items
-}
-
-function handOver(text: string): HandOver {
-  if (text.toLowerCase() === 'x-sendfile') return { header: 'X-Sendfile', prefix: '' }
-  const prefix = /^x-accel-redirect:((?:\/[\w.~-]+)+)\/?$/i.exec(text)?.[1]
-  if (prefix === undefined) throw new Error(`be x-sendfile or such as x-accel-redirect:/internal, not "${text}"`)
-  return { header: 'X-Accel-Redirect', prefix }
-}
-
-function folders(text: string): string[] {
-  const items = list(text)
-  const wrong = items.find(item => !isAbsolute(item))
-  if (wrong !== undefined) throw new Error(`be absolute folders separated by commas, not "${wrong}"`)
-  return items.map(item => resolve(item))
-}
-
-const packageName = /^(?:@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*$/
-
-function packages(text: string): string[] {
-  const items = list(text)
-  const wrong = items.find(item => !packageName.test(item))
-  if (wrong !== undefined) throw new Error(`be names of npm packages separated by commas, not "${wrong}"`)
-  return items
-}
-
-function logLevel(text: string): LogLevel {
-  const level = logLevels.find(known => known === text)
-  if (!level) throw new Error(`be one of ${logLevels.join(', ')}, not "${text}"`)
-  return level
 }

@@ -27,7 +27,7 @@ export async function start(settings: Settings): Promise<number> {
   exitOnUncaught(log)
   const stopped = Promise.withResolvers<number>()
   const onSignal = (signal: NodeJS.Signals) => {
-    log.info(`${signal}: stopping; running transfers may finish for some seconds`)
+    log.info(`${signal}: stopping; running transfers have some seconds to finish`)
     stopped.resolve(0)
   }
   await using cleanup = new AsyncDisposableStack()
@@ -36,7 +36,7 @@ export async function start(settings: Settings): Promise<number> {
   if (embedded) {
     cleanup.defer(() => embedded.stop())
     embedded.onExit(() => {
-      log.fatal('The embedded PostgreSQL has ended; its own log in the data folder says why')
+      log.fatal('The embedded PostgreSQL has stopped; its log in the data folder says why')
       stopped.resolve(1)
     })
   }
@@ -123,9 +123,11 @@ async function listen(server: { listen(options: object): Promise<string> }, sett
     const code = error instanceof Error && 'code' in error ? error.code : ''
     if (code === 'EADDRINUSE') throw new SettingsError(`PORT ${settings.port} is in use: set PORT to another one.`)
     if (code === 'EACCES')
-      throw new SettingsError(`PORT ${settings.port} may not be used by this user: set PORT to 1024 or higher.`)
+      throw new SettingsError(
+        `PORT ${settings.port} requires privileges that this user does not have: set PORT to 1024 or higher.`,
+      )
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-      throw new SettingsError(`HOST "${settings.host}" is no address of this machine.`)
+      throw new SettingsError(`HOST "${settings.host}" is not an address of this machine.`)
     throw error
   }
 }

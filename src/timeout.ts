@@ -1,6 +1,6 @@
 import { orAborted } from '../adapters/contract.ts'
 
-/** A signal that aborts after a time, unless it is disposed of before. */
+/** A signal that aborts after a time, unless the deadline is disposed of first. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal
 }
@@ -12,7 +12,7 @@ export function startDeadline(milliseconds: number, makeError: () => Error): Dea
   return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Settles as `work` does. Ends only the wait after the timeout: `work` continues. @throws the result of `makeError` */
+/** Settles as `work` does. After the timeout only the wait ends, and `work` continues. @throws the result of `makeError` */
 export async function withTimeout<T>(work: Promise<T>, milliseconds: number, makeError: () => Error): Promise<T> {
   using deadline = startDeadline(milliseconds, makeError)
   return await orAborted(work, deadline.signal)

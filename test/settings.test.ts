@@ -62,8 +62,8 @@ t.test('the hand-over of files needs to know the proxy', async t => {
   const given = { STOWAGE_SENDFILE: 'X-Accel-Redirect:/internal/' }
   t.throws(() => readSettings(given), { message: /^STOWAGE_TRUST_PROXY must/ })
   const behind = { STOWAGE_TRUST_PROXY: '10.0.0.1' }
-  t.same(readSettings({ ...given, ...behind }).handOver, { header: 'X-Accel-Redirect', prefix: '/internal' })
-  t.same(readSettings({ STOWAGE_SENDFILE: 'x-sendfile', ...behind }).handOver, { header: 'X-Sendfile', prefix: '' })
+  t.same(readSettings({ ...given, ...behind }).sendfile, { header: 'X-Accel-Redirect', prefix: '/internal' })
+  t.same(readSettings({ STOWAGE_SENDFILE: 'x-sendfile', ...behind }).sendfile, { header: 'X-Sendfile', prefix: '' })
 })
 
 t.test('docs/configuration.md has a row for each setting', async t => {

@@ -172,12 +172,15 @@ t.test('what keeps it from starting is said in one sentence', async t => {
     [{ ...own, DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /DATABASE_URL.*ECONNREFUSED/],
     [
       { STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: `/srv,${join(data, '..')}` },
-      /LOCAL_ROOTS must not name .*data folder/,
+      /LOCAL_ROOTS must not include .*data folder/,
     ],
-    [{ STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: join(data, 'postgres') }, /LOCAL_ROOTS must not name .*\/postgres, /],
-    [{ ...own, STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: data }, /LOCAL_ROOTS must not name/],
+    [
+      { STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: join(data, 'postgres') },
+      /LOCAL_ROOTS must not include .*\/postgres, /,
+    ],
+    [{ ...own, STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: data }, /LOCAL_ROOTS must not include/],
     [{ ...own, PORT: port }, new RegExp(`PORT ${port} is in use`)],
-    [{ ...own, HOST: '203.0.113.1' }, /HOST "203.0.113.1" is no address of this machine/],
+    [{ ...own, HOST: '203.0.113.1' }, /HOST "203.0.113.1" is not an address of this machine/],
   ]
   for (const [environment, sentence] of cases) {
     const { exited, output } = launch(t, environment)

@@ -1,5 +1,5 @@
 /**
- * Lists the scopes that each operation needs at the locations in its input. The services get their grants from here, and the
+ * Lists the scopes that each operation requires at the locations in its input. The services get their grants from here, and the
  * GraphQL fields use the same objects as their rules, so a rule cannot differ from what is checked.
  */
 import { childOf, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
@@ -7,7 +7,7 @@ import { type Grant, grant, requireScope } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import type { Viewer } from './viewer.ts'
 
-/** The ways an input names a location, and the fields that each reads. Paths are unparsed text from the client. */
+/** The ways in which an input names a location, each with the fields that it reads. Paths are unparsed text from the client. */
 interface Inputs {
   path: { providerId: string; path: string }
   /** An entry that is to be created at `path`. */
@@ -20,7 +20,7 @@ interface Inputs {
   id: { id: string }
 }
 
-/** One location of an operation, and the scope that it takes there. */
+/** One location of an operation, and the scope that the operation requires there. */
 export interface Need<S extends Scope = Scope> {
   readonly scope: S
   readonly at: keyof Inputs

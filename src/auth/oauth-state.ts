@@ -23,7 +23,7 @@ export function ticketOf(state: string): string {
   return state.split('.', 1)[0] ?? ''
 }
 
-/** @param browserKey null where the browser has none */
+/** @param browserKey null if the browser has none */
 export function isBoundState(state: string, browserKey: string | null): boolean {
   if (browserKey === null) return false
   const expected = Buffer.from(bindState(ticketOf(state), browserKey))

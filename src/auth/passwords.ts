@@ -31,7 +31,7 @@ export function enterPasswordQueue(address: string, signal?: AbortSignal): Queue
 /** @throws INVALID_INPUT */
 export function checkPassword(password: string): void {
   if (!password.isWellFormed() || isTooLong(password) || [...normalize(password)].length < minLength) {
-    throw new AppError('INVALID_INPUT', `A password has ${minLength} to ${maxLength} characters.`)
+    throw new AppError('INVALID_INPUT', `A password must have ${minLength} to ${maxLength} characters.`)
   }
 }
 

@@ -25,8 +25,8 @@ export const root = '' as StoragePath
  */
 export function parsePath(text: string): StoragePath {
   if (text === '/') return root
-  if (!text.startsWith('/')) throw invalid('A path is absolute within its provider: it begins with "/".')
-  if (Buffer.byteLength(text) > maxPathBytes) throw invalid(`A path has at most ${maxPathBytes} bytes.`)
+  if (!text.startsWith('/')) throw invalid('A path must be absolute within its provider: begin it with "/".')
+  if (Buffer.byteLength(text) > maxPathBytes) throw invalid(`A path can have at most ${maxPathBytes} bytes.`)
   const segments = text.slice(1).split('/')
   for (const segment of segments) {
     const fault = segmentFault(segment)
@@ -74,17 +74,17 @@ export function isWithin(path: StoragePath, base: StoragePath): boolean {
 /** Returns the path of `name` in the folder `path`. @throws INVALID_PATH if the result is too long */
 export function childOf(path: StoragePath, name: string): StoragePath {
   const child = unboundedChildOf(path, name)
-  if (Buffer.byteLength(child) >= maxPathBytes) throw invalid(`A path has at most ${maxPathBytes} bytes.`)
+  if (Buffer.byteLength(child) >= maxPathBytes) throw invalid(`A path can have at most ${maxPathBytes} bytes.`)
   return child
 }
 
 function segmentFault(segment: string): string | null {
-  if (segment === '') return 'A path has no empty segment: neither "//" nor a "/" at its end.'
-  if (segment === '.' || segment === '..') return 'A path has no "." and no ".." segment.'
-  if (segment.includes('/')) return 'A name has no "/".'
-  if (segment.includes('\0')) return 'A path has no NUL character.'
-  if (!segment.isWellFormed()) return 'A path is well-formed Unicode.'
-  if (Buffer.byteLength(segment) > maxNameBytes) return `A name has at most ${maxNameBytes} bytes.`
+  if (segment === '') return 'A path cannot have an empty segment: remove "//" and a "/" at the end.'
+  if (segment === '.' || segment === '..') return 'A path cannot have a "." or ".." segment.'
+  if (segment.includes('/')) return 'A name cannot contain "/".'
+  if (segment.includes('\0')) return 'A path cannot contain a NUL character.'
+  if (!segment.isWellFormed()) return 'A path must be well-formed Unicode.'
+  if (Buffer.byteLength(segment) > maxNameBytes) return `A name can have at most ${maxNameBytes} bytes.`
   return null
 }
 
@@ -94,10 +94,10 @@ const encodedDots = /^(?:\.|%(?:25)*2e){1,2}$/i
 const controlCharacter = /\p{Cc}/u
 
 function newNameFault(name: string): string | null {
-  if (name.includes('\\')) return 'A new name has no backslash; separate folders with "/".'
-  if (controlCharacter.test(name)) return 'A new name has no control character.'
+  if (name.includes('\\')) return 'A new name cannot contain a backslash: separate folders with "/".'
+  if (controlCharacter.test(name)) return 'A new name cannot contain a control character.'
   if (encodedSeparator.test(name) || encodedDots.test(name)) {
-    return 'A new name has no percent-encoded separator or dot segment; send the path decoded.'
+    return 'A new name cannot contain a percent-encoded separator or dot segment: send the path decoded.'
   }
   return null
 }

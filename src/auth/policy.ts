@@ -25,7 +25,7 @@ export interface Grant<S extends Scope = Scope> {
 export function requireScope(viewer: Viewer | null, scope: Scope): Viewer {
   const present = requireViewer(viewer)
   if (!includesScope(present.scope, scope)) {
-    throw new AppError('SCOPE_REQUIRED', `This needs the scope "${scope}"; ${describeScope(present)}.`, {
+    throw new AppError('SCOPE_REQUIRED', `This requires the scope "${scope}"; ${describeScope(present)}.`, {
       facts: { requiredScope: scope },
     })
   }
@@ -41,7 +41,7 @@ export function grant<S extends Scope>(
   const base = basePathIn(present.access, need.providerId)
   if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
   if (!isWithin(need.path, base)) {
-    throw new AppError('OUTSIDE_BASE_PATH', `This credential reaches only ${formatPath(base)} of the provider.`)
+    throw new AppError('OUTSIDE_BASE_PATH', `This credential has access only to ${formatPath(base)} in the provider.`)
   }
   return { [decided]: true, ...need, workspaceId: present.member.workspaceId, viewer: present }
 }
@@ -60,7 +60,7 @@ export function requireEveryProvider(viewer: Viewer | null, scope: Scope): Viewe
   if (!present.access.all) {
     throw new AppError(
       'PROVIDER_NOT_ALLOWED',
-      'This needs access to all providers; this credential has access to some only.',
+      'This requires access to all providers, and this credential has access to some only.',
     )
   }
   return present
@@ -83,18 +83,21 @@ export function grantAudit(viewer: Viewer | null): AuditGrant {
 export function requireSession(viewer: Viewer | null): Viewer {
   const present = requireViewer(viewer)
   if (present.kind !== 'SESSION') {
-    throw new AppError('SESSION_REQUIRED', 'This needs a session: sign in with the login mutation and use its token.')
+    throw new AppError(
+      'SESSION_REQUIRED',
+      'This requires a session: sign in with the login mutation and use its token.',
+    )
   }
   return present
 }
 
-/** Keys are made, listed and revoked by a session, or by an unrestricted admin key. @throws SESSION_REQUIRED */
+/** Requires a session, or an unrestricted admin key, which can create, list and revoke keys. @throws SESSION_REQUIRED */
 export function requireKeyManager(viewer: Viewer | null): Viewer {
   const present = requireViewer(viewer)
   if (present.kind === 'API_KEY' && !(present.scope === 'admin' && present.access.all)) {
     throw new AppError(
       'SESSION_REQUIRED',
-      'Keys and invites are made by a session, or by an admin key without restrictions.',
+      'Managing keys and invites requires a session, or an admin key without restrictions.',
     )
   }
   return present

@@ -14,7 +14,7 @@ import {
 
 export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor'
 
-/** What is stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
+/** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
 export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload'
 
 export interface Secrets {

@@ -83,7 +83,7 @@ export function findOperation({ operations }: KnownDocument, name: string | null
   if (only && !another) return only
   const message =
     name === null
-      ? 'The document has several operations, or none: give the name of one as "operationName".'
+      ? 'The document has several operations, or none: set "operationName" to the name of one.'
       : `The document has no operation named "${name}".`
   throw new RequestRefused('INVALID_INPUT', [new GraphQLError(message)])
 }

@@ -12,11 +12,11 @@ export function parseQuery<Name extends string>(url: string, names: readonly Nam
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const [rawName, rawValue] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
-    const given = decode(rawName)
-    const name = names.find(known => known === given)
+    const decoded = decode(rawName)
+    const name = names.find(known => known === decoded)
     if (name === undefined)
-      throw invalid(`There is no query parameter ${quoteName(given)} here, only ${names.join(', ')}.`)
-    if (query[name] !== undefined) throw invalid(`The query parameter "${name}" is given more than once.`)
+      throw invalid(`This endpoint has no query parameter ${quoteName(decoded)}, only ${names.join(', ')}.`)
+    if (query[name] !== undefined) throw invalid(`The query parameter "${name}" appears more than once.`)
     query[name] = decode(rawValue)
   }
   return query
@@ -28,9 +28,9 @@ export function requireParameter(value: string | undefined, name: string): strin
   return value
 }
 
-/** Quotes a name for a message. Messages are logged, so anything that is not a word is hidden: it may be a credential. */
-export function quoteName(given: string): string {
-  return /^\w{1,20}$/.test(given) ? `"${given}"` : 'of this name'
+/** Quotes a name for a message. Messages are logged, so the name appears only if it is a short word: other text may be a credential. */
+export function quoteName(name: string): string {
+  return /^\w{1,20}$/.test(name) ? `"${name}"` : 'of this name'
 }
 
 function decode(text: string): string {

@@ -18,12 +18,12 @@ import { formatTag, wholeSeconds } from '../http/content/validators.ts'
 import { parseQuery, requireParameter } from '../http/query.ts'
 import { contentDisposition, contentType, type Download, type UseDownload } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
-import type { HandOver } from '../settings.ts'
+import type { Sendfile } from '../settings.ts'
 
 export const downloadPath = '/api/download/proxy'
 
 /** Serves `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`. A folder is sent as a ZIP archive. */
-export function downloadRoute(app: FastifyInstance, { files }: Services, handOver: HandOver | null): void {
+export function downloadRoute(app: FastifyInstance, { files }: Services, sendfile: Sendfile | null): void {
   app.route({
     method: ['GET', 'HEAD'],
     url: downloadPath,
@@ -37,7 +37,7 @@ export function downloadRoute(app: FastifyInstance, { files }: Services, handOve
               use({ ...download, inline: false }, signal),
             )
           : files.downloadLink(query.ticket, originOf(request), signal, use)
-      await asTransfer(app, respond(withDownload, query.inline, request, reply, handOver))
+      await asTransfer(app, respond(withDownload, query.inline, request, reply, sendfile))
     },
   })
 }
@@ -72,7 +72,7 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
     return { ticket, providerId, path: requireParameter(query.path, 'path'), inline }
   }
   if (query.providerId !== undefined || query.path !== undefined) {
-    throw new AppError('INVALID_INPUT', 'Give either "ticket", or "providerId" and "path".')
+    throw new AppError('INVALID_INPUT', 'Send either "ticket", or "providerId" and "path".')
   }
   return { ticket, providerId: '', path: '', inline }
 }
@@ -82,15 +82,15 @@ async function respond(
   inline: boolean | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
-  handOver: HandOver | null,
+  sendfile: Sendfile | null,
 ): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
     const changed = await withDownload(async (download, signal) => {
       if (download.entry.kind === 'directory') return sendArchive(download, request, reply, signal)
       const body = prepare(request, reply, download, inline ?? download.inline)
       try {
-        if (handOver && body.kind !== 'none' && canProxySend(request)) {
-          const header = await proxySendfileHeader(handOver, download.location, download.entry.etag, signal)
+        if (sendfile && body.kind !== 'none' && canProxySend(request)) {
+          const header = await proxySendfileHeader(sendfile, download.location, download.entry.etag, signal)
           if (header) {
             leaveToProxy(reply, body, download, header)
             return null

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
-import type { HandOver } from '../settings.ts'
+import type { Sendfile } from '../settings.ts'
 import { downloadRoute } from './download.ts'
 import { oauthCallbackRoute } from './oauth/callback.ts'
 import { oauthStartRoute } from './oauth/start.ts'
@@ -9,10 +9,10 @@ import { uploadRoute } from './upload.ts'
 /** Adds the REST endpoints for uploads, downloads and OAuth. */
 export async function registerRest(
   app: FastifyInstance,
-  { services, handOver }: { services: Services; handOver: HandOver | null },
+  { services, sendfile }: { services: Services; sendfile: Sendfile | null },
 ): Promise<void> {
   oauthStartRoute(app, services)
   oauthCallbackRoute(app, services)
-  downloadRoute(app, services, handOver)
+  downloadRoute(app, services, sendfile)
   await app.register(scope => uploadRoute(scope, services))
 }

@@ -60,13 +60,12 @@ function readField(
 ): void {
   const name = fieldNames.find(known => known === fieldname)
   if (name === undefined) {
-    throw invalid(`There is no form field ${quoteName(String(fieldname))} here, only ${fieldNames.join(', ')}.`)
+    throw invalid(`The form has no field ${quoteName(String(fieldname))}, only ${fieldNames.join(', ')}.`)
   }
   if (isLate) throw invalid(`The form field "${name}" comes after a file: send the fields first.`)
   if (fields[name] !== undefined) throw invalid(`The form field "${name}" appears more than once.`)
   if (query[name] !== undefined) throw invalid(`"${name}" appears both in the query and in the form.`)
-  if (typeof value !== 'string' || valueTruncated)
-    throw invalid(`The form field "${name}" is not text, or is too long.`)
+  if (typeof value !== 'string' || valueTruncated) throw invalid(`The form field "${name}" is not text or is too long.`)
   fields[name] = value
 }
 

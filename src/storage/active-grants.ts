@@ -35,8 +35,8 @@ export class ActiveGrants implements Iterable<Work> {
   }
 
   /**
-   * Registers work until the result is disposed of. Prefer `run`, which cannot forget it.
-   * @param signal that of the request
+   * Registers work until the result is disposed of. Prefer `run`, which always disposes of it.
+   * @param signal the signal of the request
    */
   register(grants: readonly Grant[], signal: AbortSignal): ActiveWork {
     const controller = new AbortController()

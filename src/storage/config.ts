@@ -36,9 +36,9 @@ export function configRules(schema: ConfigSchema): ConfigRules {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false })
   formats.default(ajv)
   const validate: ValidateFunction<Config> = ajv.compile({ ...schema, additionalProperties: false })
-  const says = (name: string, keyword: 'writeOnly' | 'keepsSecrets') =>
+  const hasKeyword = (name: string, keyword: 'writeOnly' | 'keepsSecrets') =>
     (schema.properties[name] as Record<string, unknown> | undefined)?.[keyword] === true
-  const isSecret = (name: string) => says(name, 'writeOnly')
+  const isSecret = (name: string) => hasKeyword(name, 'writeOnly')
   const withDefaults = (config: Config) => {
     const copy = structuredClone(config)
     validate(copy)
@@ -49,7 +49,7 @@ export function configRules(schema: ConfigSchema): ConfigRules {
   return {
     parse(config) {
       if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-        throw new AppError('INVALID_CONFIG', 'The configuration is a JSON object.')
+        throw new AppError('INVALID_CONFIG', 'The configuration must be a JSON object.')
       }
       const copy = structuredClone(config)
       if (!validate(copy)) {
@@ -58,20 +58,20 @@ export function configRules(schema: ConfigSchema): ConfigRules {
         const more = errors.length > maxProblems ? `; and ${errors.length - maxProblems} more` : ''
         throw new AppError(
           'INVALID_CONFIG',
-          `The configuration does not fit: ${problems.map(p => p.message).join('; ')}${more}.`,
+          `The configuration is invalid: ${problems.map(p => p.message).join('; ')}${more}.`,
           {
             facts: { properties: [...new Set(problems.map(p => p.property))] },
           },
         )
       }
       const long = Object.entries(copy).find(([name, value]) => isSecret(name) && sizeOf(value) > maxSecret)
-      if (long) throw new AppError('INVALID_CONFIG', `"${long[0]}" has at most ${maxSecret} characters.`)
+      if (long) throw new AppError('INVALID_CONFIG', `"${long[0]}" can have at most ${maxSecret} characters.`)
       return copy
     },
     movedBy(before, after) {
       const [old, fresh] = [withDefaults(before), withDefaults(after)]
       const names = [...new Set([...Object.keys(old), ...Object.keys(fresh)])]
-      return names.filter(name => !says(name, 'keepsSecrets') && !isDeepStrictEqual(old[name], fresh[name]))
+      return names.filter(name => !hasKeyword(name, 'keepsSecrets') && !isDeepStrictEqual(old[name], fresh[name]))
     },
     split: config => ({ open: pick(config, name => !isSecret(name)), secret: pick(config, isSecret) }),
   }

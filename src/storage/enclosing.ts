@@ -1,9 +1,9 @@
-/** Finds the stored folders that a path lies in, by their ids. */
+/** Finds the stored folders that enclose a path, by their ids. */
 import { ancestorsOf, isWithin, type StoragePath } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 import type { CheckedEntry } from './validate-entry.ts'
 
-/** The maximum depth, as each level costs a request to the back end. */
+/** The maximum depth, because each level costs a request to the back end. */
 const maxDepth = 512
 const concurrency = 8
 
@@ -19,7 +19,8 @@ export async function enclosingIds(
   stat: (folder: StoragePath) => Promise<CheckedEntry>,
 ): Promise<ReadonlySet<string>> {
   const folders = ancestorsOf(path).filter(folder => known === null || known === folder || !isWithin(known, folder))
-  if (folders.length > maxDepth) throw new AppError('INVALID_INPUT', `The target is deeper than ${maxDepth} folders.`)
+  if (folders.length > maxDepth)
+    throw new AppError('INVALID_INPUT', `The destination is more than ${maxDepth} folders deep.`)
   const ids = new Set<string>()
   for (let start = 0; start < folders.length; start += concurrency) {
     const found = await Promise.all(

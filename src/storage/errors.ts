@@ -48,11 +48,10 @@ function isTimeout(error: unknown): boolean {
  */
 export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
   if (error instanceof AppError) return error
-  if (isTimeout(error)) return new AppError('UNAVAILABLE', 'The back end does not answer in time.', { cause: error })
+  if (isTimeout(error)) return new AppError('UNAVAILABLE', 'The back end does not respond in time.', { cause: error })
   if (signal?.aborted) return signal.reason
   if (isClosedAddress(error)) {
-    const message =
-      'The back end is at an address that is closed to providers: an administrator who tests it is told why.'
+    const message = 'The back end is at an address that is closed to providers: an administrator who tests it sees why.'
     return new AppError('UNAVAILABLE', message, { cause: error })
   }
   if (isStorageError(error)) {
@@ -67,7 +66,7 @@ export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
   return new AppError('BACK_END_FAULT', undefined, { cause: loggable(error) })
 }
 
-/** Wraps thrown values that are no errors: the log would show no text for them. */
+/** Wraps a thrown value that is not an error, because the log would show no text for it. */
 function loggable(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(`It threw ${inspect(thrown, { customInspect: false })}`)
 }

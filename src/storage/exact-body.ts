@@ -9,22 +9,22 @@ import { fault } from './validate-entry.ts'
 export function exactBody(body: Readable, size: number | null): Readable {
   let received = 0
   const check = new Transform({
-    // In object mode, so that `transform` reports values that are no bytes. A stream of bytes would throw uncaught.
+    // In object mode, so that `transform` reports values that are not bytes. A stream of bytes would throw uncaught.
     writableObjectMode: true,
     writableHighWaterMark: 1,
     transform(chunk: unknown, _encoding, done) {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-      if (!(bytes instanceof Uint8Array)) return done(fault('a body of other things than bytes'))
+      if (!(bytes instanceof Uint8Array)) return done(fault('a body with chunks that are not bytes'))
       received += bytes.length
       done(size !== null && received > size ? fault(`more than the ${size} bytes of a file`) : null, bytes)
     },
     flush(done) {
-      done(size === null || received === size ? null : fault(`${received} of the ${size} bytes of a file`))
+      done(size === null || received === size ? null : fault(`only ${received} of the ${size} bytes of a file`))
     },
   })
   body.once('error', error => check.destroy(error))
   body.once('close', () => {
-    if (!body.readableEnded) check.destroy(fault('a body that ended before its end'))
+    if (!body.readableEnded) check.destroy(fault('a body that was closed before its end'))
   })
   check.once('close', () => body.destroy())
   // The body may fail before it is read. The first read then reports the error.

@@ -252,14 +252,14 @@ export function createStorage(options: StorageOptions): Storage {
 /** The message for administrators, who can fix the configuration. `fromAdapter` has the one for others. */
 function leadsToClosedAddress(cause: unknown): AppError {
   const message =
-    'The configuration leads to an address that is closed to providers, as are link-local ones, the metadata services of clouds, multicast and 0.0.0.0: change it, or have the operator of the server open it with STOWAGE_ALLOW_NETWORKS.'
+    'The configuration uses an address that is closed to providers, such as a link-local address, the metadata service of a cloud, a multicast address or 0.0.0.0: change it, or ask the operator of the server to allow it with STOWAGE_ALLOW_NETWORKS.'
   return new AppError('INVALID_CONFIG', message, { cause })
 }
 
 /** Hides the details of an invalid stored configuration. Administrators see them with `testProvider`. */
 function withoutDetails(error: unknown): unknown {
   if (!(error instanceof AppError) || error.reason !== 'INVALID_CONFIG') return error
-  return new AppError('UNAVAILABLE', 'The provider cannot be opened now: an administrator who tests it is told why.', {
+  return new AppError('UNAVAILABLE', 'The provider cannot be opened now: an administrator who tests it sees why.', {
     cause: error,
   })
 }

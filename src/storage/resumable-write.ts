@@ -17,7 +17,7 @@ const abandonPauses = [1_000, 4_000, 15_000]
 /** Runs work that records what it holds at the back end: see `createWriteTracker`. */
 type Track = <T>(work: (unfinished: Unfinished) => Promise<T>) => Promise<T>
 
-/** An unfinished write that the back end itself holds at a path. Validates what the adapter returns. */
+/** An unfinished write that the back end itself stores at a path. Validates what the adapter returns. */
 export class ResumableLocation {
   readonly #writes: ResumableWrites
   readonly #path: StoragePath
@@ -73,7 +73,7 @@ export class ResumableLocation {
     )
   }
 
-  /** Frees what the back end holds, even if the client has disconnected. */
+  /** Frees what the back end stores, even if the client has disconnected. */
   abort(state: string): Promise<void> {
     const signal = AbortSignal.timeout(abortTimeout)
     return callAdapterForChange(signal, () => this.#writes.abort(state, { signal }))
@@ -101,7 +101,8 @@ export class ResumableLocation {
     return this.#send(requestSignal, bytes, options.size, async (body, signal) => {
       const stored = checkEntry(await this.#writes.complete(state, body, { ...options, signal }), nameOf(this.#path))
       const whole = options.offset + options.size
-      if (stored.size !== null && stored.size !== whole) throw fault(`${stored.size} bytes as stored, of ${whole}`)
+      if (stored.size !== null && stored.size !== whole)
+        throw fault(`a stored size of ${stored.size} bytes instead of ${whole}`)
       return stored
     })
   }
@@ -123,6 +124,6 @@ export class ResumableLocation {
 
 /** @throws BACK_END_FAULT */
 function checkState(state: unknown): string {
-  if (typeof state !== 'string' || Buffer.byteLength(state) > maxStateBytes) throw fault('an impossible state')
+  if (typeof state !== 'string' || Buffer.byteLength(state) > maxStateBytes) throw fault('an invalid state')
   return state
 }

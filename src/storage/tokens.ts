@@ -103,7 +103,8 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
       const current = open(providerId, stored)
       if (isUsable(current, rejected)) return current
       const { refreshToken } = current
-      if (!refreshToken) throw new StorageError('NEEDS_RECONNECT', 'The authorization has ended: give it again.')
+      if (!refreshToken)
+        throw new StorageError('NEEDS_RECONNECT', 'The authorization has ended: authorize the provider again.')
       if (!(await claimRefresh(db, providerId, stored.sealed, lease))) {
         await delay(pollInterval)
         continue
@@ -158,7 +159,7 @@ export function checkTokens(tokens: Tokens): Tokens {
 
 /** @throws UNAVAILABLE as StorageError, after 30 seconds */
 export function withVendorTimeout<T>(response: Promise<T>): Promise<T> {
-  const message = 'The authorization service does not answer in time.'
+  const message = 'The authorization service does not respond in time.'
   return withTimeout(response, vendorTimeout, () => new StorageError('UNAVAILABLE', message))
 }
 

@@ -1,6 +1,6 @@
 /**
- * Timeouts for back ends that stall during a transfer, whatever their adapter. Only the time counts in which the server
- * waits for the back end. The time in which it waits for a slow client does not.
+ * Timeouts for back ends that stall during a transfer, whatever their adapter. They count only the time in which the server
+ * waits for the back end, not the time in which it waits for a slow client.
  */
 import { Duplex, Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
@@ -38,7 +38,7 @@ export function readWithTimeout(body: Readable, time: number): Readable {
     if (askedAt !== null && performance.now() - askedAt >= time) result.destroy(stallError(time))
   }, time / checksPerTimeout).unref()
   const result = new Readable({
-    // Passes on values that are no bytes: the reader reports them.
+    // Passes on values that are not bytes: the reader reports them.
     objectMode: true,
     highWaterMark: 0,
     read() {
@@ -65,7 +65,7 @@ export function readWithTimeout(body: Readable, time: number): Readable {
 /**
  * Runs `work`, which sends `body` to a back end.
  * @param size bytes; undefined if unknown
- * @throws UNAVAILABLE if the back end takes nothing of a waiting body for too long
+ * @throws UNAVAILABLE if the back end reads nothing from a waiting body for too long
  */
 export async function writeWithTimeout<T>(
   signal: AbortSignal,

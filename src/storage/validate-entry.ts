@@ -27,9 +27,9 @@ const algorithms: readonly ChecksumAlgorithm[] = ['md5', 'sha1', 'sha256', 'crc3
  */
 export function checkEntry(entry: Entry, name: string): CheckedEntry {
   const { kind, size, modifiedAt, etag, mimeType, fileId } = entry
-  if (kind !== 'file' && kind !== 'directory') throw fault('an entry of no known kind')
+  if (kind !== 'file' && kind !== 'directory') throw fault('an entry of an unknown kind')
   const isFile = kind === 'file'
-  if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an impossible size')
+  if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an invalid size')
   return {
     name,
     kind,
@@ -49,7 +49,7 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
 }
 
 /**
- * Validates a page of a listing. Leaves out entries whose names cannot be part of a path, with a warning.
+ * Validates a page of a listing. Omits entries whose names cannot be part of a path, with a warning.
  * @throws BACK_END_FAULT
  */
 export function checkPage(
@@ -59,13 +59,13 @@ export function checkPage(
 ): { entries: CheckedEntry[]; cursor: string | null } {
   if (!Array.isArray(page.entries) || page.entries.length > request.limit) throw fault('a page that is too long')
   const entries = page.entries.filter(({ name }) => isName(name)).map(entry => checkEntry(entry, entry.name))
-  const hidden = page.entries.length - entries.length
-  if (hidden > 0) warn(`Left out of a listing, since no path can hold their names: ${hidden}.`)
+  const omitted = page.entries.length - entries.length
+  if (omitted > 0) warn(`Omitted from a listing, because their names cannot be part of a path: ${omitted}.`)
   const cursor = page.cursor ?? null
   if (cursor !== null && (typeof cursor !== 'string' || cursor === '' || cursor.length > maxCursorLength)) {
     throw fault('a malformed cursor')
   }
-  if (cursor !== null && cursor === request.cursor) throw fault('the cursor that it was asked with')
+  if (cursor !== null && cursor === request.cursor) throw fault('the cursor of the request as the next one')
   return { entries, cursor }
 }
 
@@ -79,7 +79,7 @@ export function checkQuota(quota: Quota | undefined): Quota {
 
 /** @throws BACK_END_FAULT */
 export function checkBody(body: unknown): Readable {
-  if (!(body instanceof Readable)) throw fault('a body that is no stream')
+  if (!(body instanceof Readable)) throw fault('a body that is not a stream')
   // An abort may fail the body before it is read. Without a listener, the error would end the process.
   return body.on('error', () => {})
 }
@@ -87,7 +87,7 @@ export function checkBody(body: unknown): Readable {
 /** @throws BACK_END_FAULT */
 export function checkHandle(handle: FileHandle): FileHandle & EventEmitter {
   const isHandle = handle instanceof EventEmitter && typeof handle.read === 'function'
-  if (!isHandle || typeof handle.close !== 'function') throw fault('a handle that is none')
+  if (!isHandle || typeof handle.close !== 'function') throw fault('an invalid file handle')
   return handle
 }
 
@@ -100,11 +100,12 @@ export interface Presigned {
 /** @throws BACK_END_FAULT */
 export function checkPresigned(link: unknown): Presigned {
   const { url, headers = {} } = Object(link)
-  if (!(url instanceof URL) || !/^https?:$/.test(url.protocol)) throw fault('a link that is none')
+  if (!(url instanceof URL) || !/^https?:$/.test(url.protocol)) throw fault('an invalid link')
   const texts = Object.entries(Object(headers)).map(([name, value]) => [name, String(value)] as const)
   return { url, headers: Object.fromEntries(texts) }
 }
 
+/** Returns the error for an invalid result of an adapter; `what` appears in the log only. */
 export function fault(what: string): AppError {
-  return new AppError('BACK_END_FAULT', undefined, { cause: new Error(`The adapter answered ${what}.`) })
+  return new AppError('BACK_END_FAULT', undefined, { cause: new Error(`The adapter returned ${what}.`) })
 }

@@ -17,7 +17,7 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
   }
   const { storedChecksum } = traits
   if (storedChecksum !== undefined && !storedChecksums.has(storedChecksum)) {
-    throw fault('a provider whose traits.storedChecksum is none that it may be')
+    throw fault('a provider with an unknown traits.storedChecksum')
   }
   if (traits.maxFileSize !== undefined) requireBytes('traits.maxFileSize', traits.maxFileSize)
   if (resumable !== undefined) {
@@ -29,13 +29,15 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
 }
 
 function requireFunction(name: string, value: unknown): void {
-  if (typeof value !== 'function') throw fault(`a provider whose ${name} is no function`)
+  if (typeof value !== 'function') throw fault(`a provider whose ${name} is not a function`)
 }
 
 function requireBytes(name: string, value: unknown): void {
-  if (!Number.isSafeInteger(value) || Number(value) <= 0) throw fault(`a provider whose ${name} is no number of bytes`)
+  if (!Number.isSafeInteger(value) || Number(value) <= 0)
+    throw fault(`a provider whose ${name} is not a positive number of bytes`)
 }
 
 function requireCount(name: string, value: unknown): void {
-  if (!Number.isSafeInteger(value) || Number(value) <= 0) throw fault(`a provider whose ${name} is no number`)
+  if (!Number.isSafeInteger(value) || Number(value) <= 0)
+    throw fault(`a provider whose ${name} is not a positive number`)
 }

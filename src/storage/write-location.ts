@@ -28,7 +28,7 @@ export class WriteLocation extends ReadLocation {
           )
           const stored = checkEntry(written, nameOf(this.path))
           if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
-            throw fault(`${stored.size} bytes as stored, of ${options.size}`)
+            throw fault(`a stored size of ${stored.size} bytes instead of ${options.size}`)
           }
           return stored
         }),
@@ -36,7 +36,7 @@ export class WriteLocation extends ReadLocation {
     )
   }
 
-  /** Null if the back end cannot hold unfinished writes itself. */
+  /** Null if the back end cannot store unfinished writes itself. */
   get resumable(): ResumableLocation | null {
     const { resumable } = this.context.provider
     if (!resumable) return null

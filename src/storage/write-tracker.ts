@@ -1,4 +1,4 @@
-/** Records what each write holds at its back end, so that the sweep of uploads frees it if this server is killed. */
+/** Records what each unfinished write stores at its back end, so that the sweep of uploads frees it if this server is killed. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Unfinished } from '../../adapters/contract.ts'
 import type { StoragePath } from '../auth/path.ts'
@@ -15,8 +15,8 @@ const heartbeat = 60_000
 export type WriteTracker = ReturnType<typeof createWriteTracker>
 
 /**
- * Stores a write that holds something at the back end as an upload that no client can resume. The row goes when the write
- * ends. If the server is killed, the row expires.
+ * Stores each such write as an upload that no client can resume. The row is deleted when the write ends. If the server is
+ * killed, the row expires.
  */
 export function createWriteTracker({ db, secrets }: { db: Database; secrets: Secrets }) {
   return {

@@ -137,5 +137,5 @@ function methodOf({ method, headers }: FastifyRequest): string {
 function requireVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
   if (headers['tus-resumable'] === version) return
   reply.header('Tus-Version', version)
-  throw new AppError('PRECONDITION_FAILED', `This server speaks tus ${version}: send "Tus-Resumable: ${version}".`)
+  throw new AppError('PRECONDITION_FAILED', `This server supports tus ${version}: send "Tus-Resumable: ${version}".`)
 }

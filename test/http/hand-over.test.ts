@@ -77,11 +77,11 @@ async function startFront(t: Test, { url, folder }: HttpServer): Promise<string>
 }
 
 const swapped = 'swapped-after-the-look'
-const handOver = { header: 'X-Accel-Redirect', prefix: '/internal' } as const
+const sendfile = { header: 'X-Accel-Redirect', prefix: '/internal' } as const
 
 t.test('nginx sends the files that Stowage allows, with the headers of Stowage', async t => {
   const server: HttpServer = await startHttp(t, {
-    settings: { trustedProxies: ['127.0.0.1'], handOver },
+    settings: { trustedProxies: ['127.0.0.1'], sendfile },
     extend: app => {
       app.get(`/${swapped}`, (_request, reply) =>
         reply.header('X-Accel-Redirect', `/internal${server.folder}/target.txt`).send(''),

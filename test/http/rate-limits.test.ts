@@ -106,7 +106,7 @@ t.test('the log says once that a proxy is not trusted, and what to set', async t
   t.same(warnings(direct), [])
   await direct.request('/healthz', { headers: { forwarded: 'for=192.0.2.1' } })
   t.match(warnings(direct), [
-    { level: 40, address: '127.0.0.1', msg: /let that send X-Forwarded-For, and set .*127\.0\.0\.1/ },
+    { level: 40, address: '127.0.0.1', msg: /make the proxy send X-Forwarded-For, and set .*127\.0\.0\.1/ },
   ])
 
   const app = await startApp(t)

@@ -62,7 +62,7 @@ export interface HttpOptions {
   maxUploadBytes?: number
   /** Adds routes for the test. */
   extend?: (app: FastifyInstance) => void
-  settings?: Partial<ServerOptions['settings'] & Pick<Settings, 'handOver'>>
+  settings?: Partial<ServerOptions['settings'] & Pick<Settings, 'sendfile'>>
   /** Adapters of the test; each is connected with an empty configuration. */
   adapters?: AdapterDefinition[]
 }
@@ -122,7 +122,7 @@ export async function serve(
     onAuditLoss: () => {},
   })
   let ready = async () => {}
-  const settings = { trustedProxies: [], connectionLimit: 0, stallTimeout: 60, handOver: null, ...options.settings }
+  const settings = { trustedProxies: [], connectionLimit: 0, stallTimeout: 60, sendfile: null, ...options.settings }
   const app = await createServer({
     services,
     settings,

@@ -13,5 +13,5 @@ t.test('names that no path can hold are left out, and told of once a page', asyn
     page.entries.map(({ name }) => name),
     ['good', 'better'],
   )
-  t.same(warnings, [`Left out of a listing, since no path can hold their names: ${badNames.length}.`])
+  t.same(warnings, [`Omitted from a listing, because their names cannot be part of a path: ${badNames.length}.`])
 })

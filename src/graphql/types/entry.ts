@@ -78,6 +78,6 @@ builder.queryFields(t => ({
 function requireKind(entry: FileEntry, kind: FileEntry['kind']): FileEntry {
   if (entry.kind === kind) return entry
   const path = formatPath(entry.path)
-  if (kind === 'file') throw new AppError('NOT_A_FILE', `"${path}" is a folder: ask for it with "folder".`)
-  throw new AppError('NOT_A_FOLDER', `"${path}" is a file: ask for it with "file".`)
+  if (kind === 'file') throw new AppError('NOT_A_FILE', `"${path}" is a folder: query it with "folder".`)
+  throw new AppError('NOT_A_FOLDER', `"${path}" is a file: query it with "file".`)
 }

@@ -7,7 +7,7 @@ function parseTime(value: unknown, node?: ValueNode): Date {
   try {
     return GraphQLDateTimeISO.parseValue(value)
   } catch {
-    const message = 'A DateTime is written as YYYY-MM-DDThh:mm:ssZ, or with an offset such as +02:00 in place of the Z.'
+    const message = 'A DateTime must be written as YYYY-MM-DDThh:mm:ssZ, or with an offset such as +02:00 instead of Z.'
     throw new GraphQLError(message, node ? { nodes: node } : {})
   }
 }

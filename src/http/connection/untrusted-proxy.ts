@@ -15,8 +15,8 @@ export function warnOfUntrustedProxy({ server }: FastifyInstance, log: FastifyBa
     log.warn(
       { address },
       isForwarded
-        ? `A request came with X-Forwarded-For, which is believed of nobody. If it came through your proxy, ${setting}: until then all people behind it are one address and share its limits.`
-        : `A request came with Forwarded, which is not read. If it came through your proxy, let that send X-Forwarded-For, and ${setting}: until then all people behind it are one address and share its limits.`,
+        ? `A request came with X-Forwarded-For, which was ignored because no proxy is trusted. If it came through your proxy, ${setting}: until then all clients of the proxy count as one address and share its limits.`
+        : `A request came with Forwarded, which this server does not support. If it came through your proxy, make the proxy send X-Forwarded-For, and ${setting}: until then all clients of the proxy count as one address and share its limits.`,
     )
   }
   server.on('request', inspect)

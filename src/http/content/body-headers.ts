@@ -28,7 +28,7 @@ export function parseMimeType(text: string | undefined): string | undefined {
   if (type.length > maxMimeType || !isMediaType(type)) {
     throw new AppError(
       'INVALID_INPUT',
-      `The type of a file is a media type such as "image/png" or "text/plain; charset=utf-8" of at most ${maxMimeType} characters.`,
+      `The type of a file must be a media type such as "image/png" or "text/plain; charset=utf-8" of at most ${maxMimeType} characters.`,
     )
   }
   return type

@@ -26,10 +26,10 @@ export function isNotModified(headers: IncomingHttpHeaders, { etag, modifiedAt }
 
 /** Returns true if the Range header applies: If-Range names the current version (section 13.1.5). */
 export function isRangeCurrent(headers: IncomingHttpHeaders, { etag, modifiedAt }: Validators): boolean {
-  const given = headers['if-range']
-  if (given === undefined || typeof given !== 'string') return true
-  if (given.includes('"')) return etag !== null && given.trim() === formatTag(etag)
-  const date = parseHttpDate(given)
+  const condition = headers['if-range']
+  if (condition === undefined || typeof condition !== 'string') return true
+  if (condition.includes('"')) return etag !== null && condition.trim() === formatTag(etag)
+  const date = parseHttpDate(condition)
   if (date === null || !modifiedAt) return false
   // The file could change again within the same second and keep its date: section 8.8.2.2.
   return date === wholeSeconds(modifiedAt) && date + 1000 <= Date.now()

@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts'
 import { fromForm } from '../errors.ts'
 
 export interface Parts {
-  /** The next part; undefined at the end. @throws INCOMPLETE_BODY, INVALID_INPUT */
+  /** Returns the next part, or undefined at the end. @throws INCOMPLETE_BODY, INVALID_INPUT */
   take(): Promise<Multipart | undefined>
   /** Resolves when the last part that `take` returned has ended correctly. @throws as `take` */
   settle(): Promise<void>
@@ -76,6 +76,7 @@ function boundaryOf(contentType = ''): string | null {
 }
 
 function unreadablePart(): AppError {
-  const each = 'each part has "Content-Disposition: form-data" with a name, and no line break in a name or filename'
+  const each =
+    'each part must have "Content-Disposition: form-data" with a name, and no line break in a name or filename'
   return new AppError('INVALID_INPUT', `A part of the form cannot be read: ${each}.`)
 }

@@ -4,7 +4,7 @@
  */
 import { lstat, readlink } from 'node:fs/promises'
 import type { FastifyRequest } from 'fastify'
-import type { HandOver } from '../../settings.ts'
+import type { Sendfile } from '../../settings.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 
 /** The proxy would evaluate these with its own validators. */
@@ -20,7 +20,7 @@ export function canProxySend({ method, headers, ips }: FastifyRequest): boolean 
  * @throws as `ReadLocation.openFile`
  */
 export async function proxySendfileHeader(
-  { header, prefix }: HandOver,
+  { header, prefix }: Sendfile,
   location: ReadLocation,
   etag: string | null,
   signal: AbortSignal,

@@ -17,10 +17,7 @@ export function parseUploadConditions(
   const conflict = parseConflict(conflictText)
   const allow = (needed: ConflictBehavior, header: string) => {
     if (conflictText === undefined || conflict === needed) return
-    throw new AppError(
-      'INVALID_INPUT',
-      `${header} goes with "conflict=${needed.toLowerCase()}", or without "conflict".`,
-    )
+    throw new AppError('INVALID_INPUT', `${header} requires "conflict=${needed.toLowerCase()}", or no "conflict".`)
   }
   if (match !== undefined) {
     allow('REPLACE', 'If-Match')

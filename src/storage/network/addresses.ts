@@ -18,7 +18,7 @@ const special = [
   // "This network": on Linux, 0.0.0.0 and :: lead to the machine itself.
   '0.0.0.0/8',
   '::',
-  // Link-local. Most clouds have their metadata service at 169.254.169.254, and AWS those of containers beside it.
+  // Link-local. Most clouds have their metadata service at 169.254.169.254, and AWS has those of containers next to it.
   '169.254.0.0/16',
   'fe80::/10',
   // Multicast, reserved and broadcast.
@@ -49,7 +49,7 @@ export function closedAddresses({ allow = [], deny = [] }: Networks = {}): Close
     includes(address) {
       const bare = address.split('%', 1)[0] ?? ''
       const version = isIP(bare)
-      // Anything but an address is closed.
+      // Text that is not an address is closed.
       if (version === 0) return true
       const family = version === 4 ? 'ipv4' : 'ipv6'
       return closed.check(bare, family) && !open.check(bare, family)

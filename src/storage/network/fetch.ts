@@ -23,7 +23,7 @@ async function createDispatcher(guard: Guard): Promise<Dispatcher> {
   // Node loads undici with the first use of `fetch`.
   await fetch('data:,')
   const Agent = (Reflect.get(globalThis, shared) as Dispatcher | undefined)?.constructor as DispatcherClass | undefined
-  if (!Agent) throw new Error('This version of Node does not say how its fetch connects.')
+  if (!Agent) throw new Error('This version of Node does not show how its fetch connects.')
 
   class GuardedAgent extends Agent {
     override dispatch(options: { origin?: string | URL }, handler: unknown): boolean {

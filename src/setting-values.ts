@@ -1,0 +1,103 @@
+/** Parses the values of settings. Each parser throws an Error with the rest of the sentence "NAME must ...". */
+import { isIP } from 'node:net'
+import { isAbsolute, resolve } from 'node:path'
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+/** How the server tells the proxy to send a file of a local disk. */
+export interface Sendfile {
+  header: 'X-Accel-Redirect' | 'X-Sendfile'
+  /** Prepended to the absolute path; without a trailing `/`. */
+  prefix: string
+}
+
+export function wholeNumber(min: number, max: number) {
+  return (text: string): number => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new Error(`be a whole number from ${min} to ${max}, not "${text}"`)
+    }
+    return value
+  }
+}
+
+export function postgresUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') {
+    throw new Error('be an address such as postgres://user:password@host:5432/database')
+  }
+  return text
+}
+
+export function secret(text: string): string {
+  if (Buffer.byteLength(text) < 32) {
+    throw new Error('have at least 32 bytes: create one with "openssl rand -hex 32"')
+  }
+  return text
+}
+
+export function setupCode(text: string): string {
+  if (text.length < 16) throw new Error('have at least 16 characters: create one with "openssl rand -hex 16"')
+  return text
+}
+
+export function httpUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
+    throw new Error(`be an address such as https://files.example.org, not "${text}"`)
+  }
+  let address = url.href
+  while (address.endsWith('/')) address = address.slice(0, -1)
+  return address
+}
+
+function list(text: string): string[] {
+  return text
+    .split(',')
+    .map(item => item.trim())
+    .filter(item => item !== '')
+}
+
+/** `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`. */
+export function networks(text: string): string[] {
+  const items = list(text)
+  const wrong = items.find(item => {
+    const [address = '', prefix, ...rest] = item.split('/')
+    const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
+    return bits < 0 || !isPrefix || rest.length > 0
+  })
+  if (wrong !== undefined) throw new Error(`be addresses or networks such as 10.0.0.0/8, not "${wrong}"`)
+  return items
+}
+
+export function sendfile(text: string): Sendfile {
+  if (text.toLowerCase() === 'x-sendfile') return { header: 'X-Sendfile', prefix: '' }
+  const prefix = /^x-accel-redirect:((?:\/[\w.~-]+)+)\/?$/i.exec(text)?.[1]
+  if (prefix === undefined)
+    throw new Error(`be x-sendfile or a value such as x-accel-redirect:/internal, not "${text}"`)
+  return { header: 'X-Accel-Redirect', prefix }
+}
+
+export function folders(text: string): string[] {
+  const items = list(text)
+  const wrong = items.find(item => !isAbsolute(item))
+  if (wrong !== undefined) throw new Error(`be absolute folders separated by commas, not "${wrong}"`)
+  return items.map(item => resolve(item))
+}
+
+const packageName = /^(?:@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*$/
+
+export function packages(text: string): string[] {
+  const items = list(text)
+  const wrong = items.find(item => !packageName.test(item))
+  if (wrong !== undefined) throw new Error(`be names of npm packages separated by commas, not "${wrong}"`)
+  return items
+}
+
+export function logLevel(text: string): LogLevel {
+  const level = logLevels.find(known => known === text)
+  if (!level) throw new Error(`be one of ${logLevels.join(', ')}, not "${text}"`)
+  return level
+}
