@@ -1,4 +1,4 @@
-/** What is made to hurt: what it costs, that nothing of it is a fault of the server, and that no other site can send it. */
+/** Adversarial requests: they cost a bounded time, cause no internal error, and no other site can send them. */
 import { readFile } from 'node:fs/promises'
 import fc, { type GeneratorValue } from 'fast-check'
 import {
@@ -19,8 +19,8 @@ import { cost } from '../support/processor.ts'
 
 const schema = buildSchema(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'))
 
-/** Times of what the largest good request takes: what is made to be slow took two hundred times that, and more. */
-const mostTimes = 40
+/** The longest accepted time, in multiples of the largest valid request. Unbounded, these requests take 200 times as long or more. */
+const maxSlowdown = 40
 
 const repeat = (count: number, each: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => each(n)).join(' ')
@@ -36,8 +36,8 @@ async function post(app: TestApp, body: string | Uint8Array<ArrayBuffer>, header
 
 const createKey = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { name } } }'
 
-/** What the largest request costs that is good in all: as many values and bytes as may be. */
-async function largestGood(app: TestApp, authorization: string): Promise<number> {
+/** Measures the cost of a valid request with the most values and bytes that are allowed. */
+async function costOfLargestValid(app: TestApp, authorization: string): Promise<number> {
   const costs: number[] = []
   for (let n = 0; n < 5; n++) {
     const input = { name: 'k', scopes: Array(9900).fill('read') }
@@ -49,7 +49,7 @@ async function largestGood(app: TestApp, authorization: string): Promise<number>
   return costs.toSorted((a, b) => a - b)[2] ?? 0
 }
 
-t.test('variables, directives, names and errors without end', async t => {
+t.test('excessive variables, directives, names and errors cost bounded time', async t => {
   const queries: string[] = []
   const app = await startApp(t, { onQuery: ({ sql }) => queries.push(sql) })
   const { token } = await app.register('owner@example.org')
@@ -63,7 +63,7 @@ t.test('variables, directives, names and errors without end', async t => {
     'mutation ($config: JSON!) { connectProvider(input: { type: "memory", name: "m", config: $config }) { provider { id } } }'
   const config = (json: string) => `{"config":${json}}`
   const long = 'l'.repeat(40_000)
-  /** What is asked, with which variables as JSON, and the reasons that it is refused for; `false` where it is not. */
+  /** Title, document, variables as JSON, and a pattern of the expected reasons, or `false` if the request succeeds. */
   const requests: [string, string, string, RegExp | false][] = [
     ['200,000 wrong values of a list', createKey, key({ scopes: Array(200_000).fill(1) }), /^INVALID_INPUT$/],
     ['9,000 wrong values of a list', createKey, key({ scopes: Array(9000).fill(1) }), /^INVALID_INPUT$/],
@@ -92,7 +92,7 @@ t.test('variables, directives, names and errors without end', async t => {
     ['a configuration 99 levels deep', connect, config(nested(99)), /^INVALID_CONFIG$/],
     ['a configuration 100 levels deep', connect, config(nested(100)), /^INVALID_INPUT$/],
     ['a configuration 150,000 levels deep', connect, config(nested(150_000)), /^INVALID_INPUT$/],
-    ['50,000 variables that nobody asked for', '{ __typename }', JSON.stringify(numbered(50_000)), /^INVALID_INPUT$/],
+    ['50,000 undeclared variables', '{ __typename }', JSON.stringify(numbered(50_000)), /^INVALID_INPUT$/],
     [
       'an operation name of 900,000 letters',
       '{ __typename }',
@@ -137,24 +137,24 @@ t.test('variables, directives, names and errors without end', async t => {
     ],
     ['90 fields that fail', `{ ${repeat(90, n => `a${n}: provider(id: "${n}") { id }`)} }`, '{}', /^NOT_FOUND$/],
   ]
-  const good = await largestGood(app, authorization)
-  t.comment(`the largest good request: ${Math.round(good)} ms`)
+  const good = await costOfLargestValid(app, authorization)
+  t.comment(`the largest valid request: ${Math.round(good)} ms`)
   for (const [what, query, variables, expected] of requests) {
     const body = `{"query":${JSON.stringify(query)},"variables":${variables}}`
     queries.length = 0
     const [{ status, text }, took] = await cost(() => post(app, body, { authorization }))
     const { data, errors = [] } = JSON.parse(text) as { data?: unknown; errors?: { extensions: { reason: string } }[] }
     t.comment(`${what}: ${Math.round(took)} ms, ${text.length} characters`)
-    t.ok(took < good * mostTimes, `${what}: ${Math.round(took)} ms`)
+    t.ok(took < good * maxSlowdown, `${what}: ${Math.round(took)} ms`)
     t.ok(status === 200 || status === 400, `${what}: ${status}`)
     t.ok(errors.length <= 50, `${what}: ${errors.length} errors`)
     t.ok(text.length < 100_000, `${what}: ${text.length} characters`)
     t.equal(errors.length > 0, expected !== false, what)
     for (const { extensions } of errors) if (expected) t.match(extensions.reason, expected, what)
-    // Events of what was done before may be written meanwhile.
+    // Audit events of earlier requests may be written at the same time.
     if (data === undefined) t.notMatch(queries.join('\n'), /into "api_keys"|(from|into) "providers"/, what)
   }
-  t.notMatch(app.logged(), /"level":[56]0/, 'none of it is a fault')
+  t.notMatch(app.logged(), /"level":[56]0/, 'no request is logged as a fault')
 })
 
 const text = fc.oneof(
@@ -163,12 +163,12 @@ const text = fc.oneof(
   fc.uuid(),
 )
 
-/** A document from the schema, with arguments and nesting as it comes: most are valid, and many are nonsense. */
+/** Generates a document from the schema with random arguments and nesting. Most are valid; some are nonsense. */
 function randomDocument(gen: GeneratorValue): string {
   const chance = (percent: number) => gen(fc.nat, 99) < percent
   const pick = <T>(items: readonly T[]): T => {
     const item = items[gen(fc.nat, items.length - 1)]
-    if (item === undefined) throw new Error('There is nothing to choose from')
+    if (item === undefined) throw new Error('The list of choices is empty')
     return item
   }
   const nonsense = () => pick(['null', '-1', '1e400', '[]', '{}', '""', 'read', '$v', '[[[1]]]', '9007199254740993'])
@@ -215,7 +215,7 @@ function randomDocument(gen: GeneratorValue): string {
   const isMutation = chance(30)
   const root = isMutation ? schema.getMutationType() : schema.getQueryType()
   const document = `${isMutation ? 'mutation' : 'query'} ${root ? selection(root, gen(fc.nat, 4) + 1) : ''}`
-  // Cut anywhere, one in ten is broken.
+  // One in ten is cut at a random position and therefore invalid.
   return chance(10) ? document.slice(0, gen(fc.nat, document.length)) : document
 }
 
@@ -255,7 +255,7 @@ const tokens = [
   '.',
 ]
 
-t.test('random requests are answered, and none is a fault', async t => {
+t.test('random requests cause no internal error', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   await app.connectProvider(token, 'memory', {})
@@ -263,14 +263,14 @@ t.test('random requests are answered, and none is a fault', async t => {
   const authorization = { authorization: `Bearer ${key}` }
   const kinds = new Map<string, number>()
   let slowest = 0
-  let carriedOut = 0
+  let executed = 0
   const check = async (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) => {
     const [{ status, text }, took] = await cost(() => post(app, body, { ...authorization, ...headers }))
     slowest = Math.max(slowest, took)
     const { data, errors } = JSON.parse(text)
     const kind = errors ? `${status} ${errors[0].extensions.reason}` : String(status)
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-    if (data !== undefined) carriedOut += 1
+    if (data !== undefined) executed += 1
     if (status >= 500) throw new Error(`${status}: ${text}`)
     if (data === undefined && errors?.[0]?.extensions.code !== 'BAD_USER_INPUT') throw new Error(text)
     const faults = (errors ?? []).filter(
@@ -326,16 +326,16 @@ t.test('random requests are answered, and none is a fault', async t => {
     fc.asyncProperty(types, bytes, (type, body) => check(body, { 'content-type': type })),
     runs,
   )
-  t.comment(`the slowest took ${Math.round(slowest)} ms of the processor`)
+  t.comment(`the slowest took ${Math.round(slowest)} ms of CPU time`)
   t.comment([...kinds].map(([kind, count]) => `${kind}: ${count}`).join(', '))
-  t.comment(`${carriedOut} were carried out`)
-  t.ok(carriedOut > 30, 'many were carried out')
-  t.ok(kinds.size > 5, 'in many ways')
+  t.comment(`${executed} were executed`)
+  t.ok(executed > 30, 'many were executed')
+  t.ok(kinds.size > 5, 'the responses vary')
   t.notMatch(app.logged(), /"level":[56]0/)
   t.same(await app.ask('{ __typename }', {}, token), { __typename: 'Query' })
 })
 
-t.test('no page of another site runs a mutation, whatever credential the browser has', async t => {
+t.test('a page of another site cannot run a mutation with the credentials of the browser', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const kept = await app.request('/console/session', { method: 'POST', token })
@@ -346,7 +346,7 @@ t.test('no page of another site runs a mutation, whatever credential the browser
   const form = new URLSearchParams({ query })
   const parts = new FormData()
   parts.append('query', query)
-  // What a form, a link, an image, a beacon or a fetch without a preflight can send.
+  // Requests that a form, a link, an image, a beacon or a fetch without a preflight can send.
   const simple: [string, RequestInit][] = [
     ['application/x-www-form-urlencoded', { method: 'POST', body: form }],
     [
@@ -377,7 +377,7 @@ t.test('no page of another site runs a mutation, whatever credential the browser
       const headers = { ...credential, ...Object.fromEntries(new Headers(init.headers)) }
       const { status } = await app.request(`/graphql${search}`, { ...init, headers })
       t.equal(status, init.body ? 415 : 405, what)
-      // Even where it could send the header: the type of the body alone keeps it away.
+      // The media type alone causes the refusal, even if a page could send the header.
       const { status: own } = await app.request(`/graphql${search}`, {
         ...init,
         headers: { ...headers, 'x-stowage-console': '1' },
@@ -388,7 +388,7 @@ t.test('no page of another site runs a mutation, whatever credential the browser
     for (const wanted of ['content-type', 'x-stowage-console', 'authorization']) {
       const headers = { ...credential, ...preflight, 'access-control-request-headers': wanted }
       const answer = await app.request('/graphql', { method: 'OPTIONS', headers })
-      t.not(answer.ok, true, 'no preflight is answered')
+      t.not(answer.ok, true, 'preflights are refused')
       for (const [name] of answer.headers) t.notMatch(name, /^access-control-/)
     }
   }

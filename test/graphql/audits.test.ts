@@ -2,7 +2,7 @@ import { serverAudits } from 'graphql-http'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
 
-t.test('GraphQL over HTTP: every audit passes, also those that the specification only recommends', async t => {
+t.test('every audit of GraphQL over HTTP passes, including recommendations', async t => {
   const { url } = await startApp(t)
   const audits = serverAudits({ url: `${url}/graphql` })
   t.equal(audits.length, 61)

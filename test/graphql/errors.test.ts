@@ -8,7 +8,7 @@ import t from 'tap'
 import { reasons } from '../../src/errors.ts'
 import { startApp } from '../support/app.ts'
 
-t.test('each error has the one shape', async t => {
+t.test('every error has the same shape', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   await mkdir(join(app.folder, 'folder'))
@@ -91,9 +91,9 @@ t.test('each error has the one shape', async t => {
     t.equal(errors.length, 1)
     t.match(errors[0]?.message, /^\S.*\.$/s, 'a sentence')
   }
-  t.notMatch(app.logged(), /"level":50/, 'none of it is a fault')
+  t.notMatch(app.logged(), /"level":50/, 'no error is logged as a fault')
 
-  await t.test('a field that may be null takes nothing else with it', async t => {
+  await t.test('an error in a nullable field leaves the other fields intact', async t => {
     await rm(app.folder, { recursive: true })
     const { data, errors } = await app.graphql('{ me { email } providers { id quota { used } } }', {}, token)
     t.match(data, { me: { email: 'owner@example.org' }, providers: [{ id, quota: null }] })
@@ -103,7 +103,7 @@ t.test('each error has the one shape', async t => {
   })
 })
 
-t.test('a fault of the server is masked, and logged once under the request id', async t => {
+t.test('an internal error is masked and logged once with the request id', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   await sql`alter table providers rename to secret_table`.execute(app.db)
@@ -127,7 +127,7 @@ t.test('a fault of the server is masked, and logged once under the request id', 
   })
 })
 
-t.test('a request that was given up is no error', async t => {
+t.test('a request that its client aborted is not logged as an error', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const id = await app.connectProvider(token, 'memory', {})
@@ -146,9 +146,9 @@ t.test('a request that was given up is no error', async t => {
     socket.destroy()
   }
   await sleep(200)
-  // What waits for bodies does so for 30 seconds, idle connections to the database for fewer.
+  // A wait for a body would last 30 seconds; idle connections to the database close sooner.
   for (let second = 0; second < 20 && timers() > before + 2; second++) await sleep(1000)
-  t.ok(timers() <= before + 2, 'nothing waits for bodies that cannot come')
+  t.ok(timers() <= before + 2, 'nothing waits for a body that cannot arrive')
   t.equal((await app.graphql('{ __typename }')).status, 200)
   t.notMatch(app.logged(), /"level":[56]0/)
 })

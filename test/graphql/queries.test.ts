@@ -4,7 +4,7 @@ import { password } from '../support/client.ts'
 
 const access = 'providerAccess { all restrictions { basePath provider { id name } } }'
 
-/** Documents over lists; each is asked with the lists at two sizes. */
+/** Queries of lists. The test counts the database queries of each with short and with long lists. */
 const documents: Record<string, string> = {
   'own keys': `{ apiKeys { nodes { id state scopes ${access} owner { email role ${access} } } } }`,
   "another member's keys": `query ($user: ID!) { apiKeys(ofUser: $user) { nodes { id ${access} owner { email ${access} } } } }`,
@@ -17,7 +17,7 @@ const documents: Record<string, string> = {
   'several lists': `{ a: apiKeys { nodes { ${access} } } b: apiKeys { nodes { ${access} } } viewer { ${access} apiKey { id } workspace { name } } }`,
 }
 
-t.test('a list takes as many database queries as it takes with one item', async t => {
+t.test('the number of database queries does not depend on the length of a list', async t => {
   let queries = 0
   const app = await startApp(t, { onQuery: () => queries++ })
   const { token } = await app.register('owner@example.org')
@@ -51,7 +51,7 @@ t.test('a list takes as many database queries as it takes with one item', async 
     }
   }
   const count = async (document: string): Promise<number> => {
-    // What is written now and then, such as a provider that is opened, is done by the first.
+    // The first request causes one-off queries, such as those that open a provider.
     await app.ask(document, { user: other.id, provider }, token)
     const counts: number[] = []
     for (let round = 0; round < 3; round++) {
@@ -59,7 +59,7 @@ t.test('a list takes as many database queries as it takes with one item', async 
       await app.ask(document, { user: other.id, provider }, token)
       counts.push(queries)
     }
-    // The server's own, such as a sweep, may fall into one of them.
+    // A count may include queries of the server itself, such as a sweep.
     return Math.min(...counts)
   }
   await grow(1)
@@ -72,5 +72,5 @@ t.test('a list takes as many database queries as it takes with one item', async 
     t.equal(many, few, `${what}: ${many} queries for many, ${few} for few`)
     t.ok(many >= 1 && many <= 5, `${what}: ${many} queries`)
   }
-  t.equal(await count('{ me { id email role } }'), 1, 'the credential, and nothing else')
+  t.equal(await count('{ me { id email role } }'), 1, 'the only query loads the credential')
 })

@@ -1,4 +1,4 @@
-/** Responses that are made to be large: every list of the schema, with as many aliases as one may have. */
+/** Requests for the largest responses: every list of the schema, with as many aliases as the limits allow. */
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -30,14 +30,14 @@ function fieldsOf(type: GraphQLNamedType): Field[] {
   return isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : []
 }
 
-/** A list with its name and the way to it from the query: `Folder.entries.nodes`. */
+/** A list with its name, such as `Folder.entries.nodes`, and the fields that lead to it from the query. */
 interface Way {
   name: string
   steps: readonly Field[]
   type: GraphQLNamedType
 }
 
-/** The shortest way to each list of objects, each list once. */
+/** Finds the shortest path of fields to each list of objects. */
 function waysToLists(): Way[] {
   const found = new Map<string, Way>()
   const queue: Way[] = [{ name: '', steps: [], type: schema.getQueryType() as GraphQLNamedType }]
@@ -63,7 +63,7 @@ function waysToLists(): Way[] {
   return [...found.values()]
 }
 
-/** Every list of objects in the schema. */
+/** Names every list of objects in the schema. */
 function allLists(): string[] {
   return Object.values(schema.getTypeMap())
     .filter(type => isObjectType(type) && !type.name.startsWith('__'))
@@ -85,7 +85,7 @@ function call(field: Field, values: Values): string {
   return given.length > 0 ? `${field.name}(${given.join(', ')})` : field.name
 }
 
-/** All leaves of a type in turn, under so many names. */
+/** Selects the leaf fields of a type in turn, under `count` aliases. */
 function aliases(type: GraphQLNamedType, count: number): string {
   const leaves = fieldsOf(type).filter(field => isLeafType(getNamedType(field.type)))
   const own = leaves.length > 0 ? leaves.map(({ name }) => name) : ['__typename']
@@ -104,7 +104,7 @@ function document({ steps, type }: Way, values: Values): string {
 
 const long = 'n'.repeat(200)
 
-/** As much as there can be of everything. */
+/** Fills the workspace with the largest amount of data that the limits allow. */
 async function fill(app: TestApp, token: string, folder: string): Promise<string> {
   const providerId = await app.connectProvider(token, 'memory', {})
   await Promise.all(
@@ -134,7 +134,7 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
   return providerId
 }
 
-t.test('no list of the schema makes a response larger than the limit', async t => {
+t.test('no list of the schema produces a response above the limit', async t => {
   const app = await startApp(t)
   const { token, id: userId } = await app.register('owner@example.org')
   const folder = `/${Array.from({ length: 20 }, () => long.slice(0, 195)).join('/')}`
@@ -148,19 +148,19 @@ t.test('no list of the schema makes a response larger than the limit', async t =
   }
   const ways = waysToLists()
   const types = new Set(ways.map(({ name }) => name))
-  // Those of what a mutation returns are of types that a query reaches, too, or hold what was given.
+  // The lists in payloads of mutations have types that queries return too, or contain values of the input.
   const unreached = allLists().filter(name => !types.has(name))
-  t.same(unreached, ['UploadTicket.headers'], 'every list is asked for')
+  t.same(unreached, ['UploadTicket.headers'], 'every list is tested')
   const seen: Record<string, number> = {}
   let largest = 0
   for (const way of ways) {
     const first = way.steps.find(({ args }) => args.some(({ name }) => name === 'first'))
-    // A file, an API key and a provider are asked for by ids of their own.
+    // Files, API keys and providers need an id of their own.
     const values = { ...ids }
     const root = way.steps[0]?.name
     if (root === 'apiKey') values.id = JSON.stringify(keys.apiKeys.nodes[0].id)
     if (root === 'file') values.path = JSON.stringify(`${folder}/0`)
-    // The largest page that the limit on cost allows.
+    // Ask for the largest page that the cost limit allows.
     const pages = first ? [1000, 200, 100, 10] : [0]
     let reason = ''
     for (const size of pages) {
@@ -180,11 +180,11 @@ t.test('no list of the schema makes a response larger than the limit', async t =
       t.match(reason, /^(OK|RESPONSE_TOO_LARGE|QUERY_TOO_LARGE|INVALID_INPUT)$/, `${way.name}: ${text.slice(0, 300)}`)
       if (!/^(QUERY_TOO_LARGE|INVALID_INPUT)$/.test(reason)) break
     }
-    t.match(reason, /^(OK|RESPONSE_TOO_LARGE)$/, `${way.name} is carried out`)
+    t.match(reason, /^(OK|RESPONSE_TOO_LARGE)$/, `${way.name} is executed`)
   }
   t.comment(JSON.stringify(seen), `the largest: ${largest} bytes`)
-  t.ok((seen.RESPONSE_TOO_LARGE ?? 0) >= 2, 'several are refused by their size')
-  t.ok(largest > maxResponse / 8, 'and large ones go out')
+  t.ok((seen.RESPONSE_TOO_LARGE ?? 0) >= 2, 'several are refused because of their size')
+  t.ok(largest > maxResponse / 8, 'large ones below the limit are sent')
   t.notMatch(app.logged(), /"level":[56]0/)
 })
 
@@ -202,7 +202,7 @@ async function longPaths(t: Test): Promise<{ app: TestApp; token: string; query:
   }
 }
 
-t.test('a response stops growing at the limit, and says what to do', async t => {
+t.test('a response stops growing at the limit and says what to do', async t => {
   const { app, token, query } = await longPaths(t)
   const begin = process.memoryUsage.rss()
   const { status, data, errors } = await app.graphql(query(90), {}, token)
@@ -216,17 +216,17 @@ t.test('a response stops growing at the limit, and says what to do', async t => 
   t.equal(errors[0]?.extensions.reason, 'RESPONSE_TOO_LARGE')
   t.ok(grown < 150, `memory grew by ${Math.round(grown)} MiB`)
   const { folder } = await app.ask(query(1), {}, token)
-  t.equal(folder.entries.nodes.length, 1000, 'a good one is answered')
+  t.equal(folder.entries.nodes.length, 1000, 'a response below the limit is complete')
 })
 
-t.test('large responses that nobody reads have a limit together, and small ones go out', async t => {
+t.test('unread large responses share a memory limit, and small ones are still sent', async t => {
   const { app, token, query } = await longPaths(t)
   const clients: Talk[] = []
   const hangUp = () => {
     for (const { socket } of clients.splice(0)) socket.destroy()
   }
   t.teardown(hangUp)
-  // Some 8 MB each: more than the system buffers of a connection that nobody reads.
+  // Each has about 8 MB, which is more than the system buffers for a connection that nobody reads.
   const body = JSON.stringify({ query: query(2) })
   const headers = {
     'Content-Type': 'application/json',
@@ -255,10 +255,10 @@ t.test('large responses that nobody reads have a limit together, and small ones 
     status = await ask()
     if (status !== 200) await sleep(50)
   }
-  t.equal(status, 200, 'once they are gone there is room again')
+  t.equal(status, 200, 'large responses are sent again after those are closed')
 })
 
-t.test('direct links have their cost', async t => {
+t.test('direct links count towards the cost of a query', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const id = await app.connectProvider(token, 'memory', {})

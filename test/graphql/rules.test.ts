@@ -1,4 +1,4 @@
-/** What a field needs is decided before its resolver runs, and stands in the schema. */
+/** The rule of a field is decided before its resolver runs, and its description states it. */
 import { randomUUID } from 'node:crypto'
 import { buildSchema, type GraphQLField, getIntrospectionQuery, graphql, isInterfaceType, isObjectType } from 'graphql'
 import t from 'tap'
@@ -33,7 +33,7 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
   }
 }
 
-/** Resolves with the reason of the error; `asked` says which properties of the context a resolver has used. */
+/** Resolves with the reason of the error and, in `asked`, the properties of the context that a resolver used. */
 async function run(row: string, by: Viewer | null, places: Target['places']) {
   const { data } = await graphql({ schema, source: getIntrospectionQuery() })
   const { types } = (data as unknown as { __schema: { types: { name: string }[] } }).__schema
@@ -46,7 +46,7 @@ async function run(row: string, by: Viewer | null, places: Target['places']) {
     { viewer: by, response: new ResponseBudget(new PendingResponses(), '') },
     {
       get(target, name) {
-        // The size of the response is counted around each resolver. What the libraries keep there goes by symbols.
+        // Every resolver is wrapped to count the size of the response. Libraries store their own data under symbols.
         if (name in target || typeof name === 'symbol') return Reflect.get(target, name)
         asked.push(name)
         throw new Error(`The resolver of ${row} has asked for ${name}`)
@@ -93,7 +93,7 @@ t.test('a refusal at any of the locations comes before the resolver', async t =>
       t.same(unspelled, { reason: 'INVALID_PATH', asked: [] }, `${row} ${index}`)
     }
     const granted = await run(row, viewer(scope, needs.where === 'whole' ? '/' : '/team'), good)
-    t.not(granted.asked.length, 0, `${row} is let through where nothing is wrong`)
+    t.not(granted.asked.length, 0, `${row} is allowed inside the granted path`)
   }
 })
 
@@ -104,7 +104,7 @@ t.test('rules of entry fields apply at the path of the entry', async t => {
   })
   const reaching = own.filter(({ extensions }) => {
     const options = extensions.pothosOptions as { resolve?: (...args: unknown[]) => unknown }
-    // The third parameter of a resolver is the context. The provider of an entry is no location in it.
+    // The third parameter of a resolver is the context. The provider of an entry is not a location in it.
     return (options.resolve?.length ?? 0) > 2
   })
   const ofEntry = reaching.filter(({ name }) => name !== 'provider')
@@ -131,7 +131,11 @@ t.test('a field that takes a path cannot be defined without a rule', async t => 
   )
   const field = another.getMutationType()?.getFields().f
   if (field) field.extensions = known.extensions
-  t.throws(() => requireLocationRules(another), /Mutation.f takes "input.toPath"/, 'nor with one about another path')
+  t.throws(
+    () => requireLocationRules(another),
+    /Mutation.f takes "input.toPath"/,
+    'a rule about another path is not enough',
+  )
 })
 
 t.test('the description of each field states its rule', async t => {
@@ -158,6 +162,6 @@ t.test('the description of each field states its rule', async t => {
   t.same(
     roots.filter(({ description }) => /\bNeeds\b/.test(description ?? '')).map(({ name }) => name),
     [],
-    'no sentence by hand beside it',
+    'no description states a rule by hand',
   )
 })

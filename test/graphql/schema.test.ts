@@ -35,7 +35,7 @@ t.test('everything has a description', async t => {
       for (const arg of field.args) described.set(`${type}.${field.name}(${arg.name})`, arg.description)
     }
   }
-  t.ok(described.size > 200, 'the schema is walked')
+  t.ok(described.size > 200, 'the test visits the whole schema')
   const wanting = [...described].filter(([, text]) => !/^\S.*[.:\w`]$/su.test(text ?? ''))
   t.same(wanting, [])
 })
@@ -59,7 +59,7 @@ t.test('every root field has a rule', async t => {
   t.same(
     roots.filter(field => JSON.stringify(options(field).authScopes) === '{"public":true}').map(field => field.name),
     ['installation', 'login', 'register'],
-    'only these need nothing',
+    'only these fields are public',
   )
 })
 
@@ -67,7 +67,7 @@ t.test('every field whose resolver uses the context has a rule', async t => {
   const reaching = types
     .filter(type => isObjectType(type) || isInterfaceType(type))
     .flatMap(type => Object.values(type.getFields()).map(field => ({ name: `${type}.${field.name}`, field })))
-    // The third parameter of a resolver is the context, the only way to anything else.
+    // The third parameter of a resolver is the context, through which it calls the services.
     .filter(({ field }) => (options(field).resolve?.length ?? 0) > 2)
   t.ok(reaching.some(({ name }) => name === 'Folder.entries'))
   t.same(

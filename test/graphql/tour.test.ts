@@ -4,7 +4,7 @@ import { schema } from '../../src/graphql/schema.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 
-/** Names of fields and arguments that a document uses. */
+/** Lists the fields and arguments that a document uses. */
 function usedIn(document: string): string[] {
   const used: string[] = []
   const info = new TypeInfo(schema)
@@ -50,7 +50,7 @@ const event = `{
 }`
 const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
 
-t.test('every field of the schema, used as people use it', async t => {
+t.test('every field of the schema works in typical use', async t => {
   const app = await startApp(t)
   const used = new Set<string>()
   let token: string | null = null
@@ -188,7 +188,7 @@ t.test('every field of the schema, used as people use it', async t => {
   isTime(found.file.modifiedAt, 'modifiedAt')
   t.equal(found.folder.entries.nodes[0].path, '/team')
   t.ok(found.file.downloadUrl.startsWith(`${app.url}/api/download/proxy?ticket=`), found.file.downloadUrl)
-  t.equal(await (await fetch(found.file.downloadUrl)).text(), 'hello', 'without a header')
+  t.equal(await (await fetch(found.file.downloadUrl)).text(), 'hello', 'the link works without a header')
   const { createUploadTicket: ticket } = await change(
     'createUploadTicket',
     'CreateUploadTicketInput',
@@ -201,7 +201,7 @@ t.test('every field of the schema, used as people use it', async t => {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain' },
     body: 'ticket',
   })
-  t.equal(sent.status, 201, 'as the ticket says')
+  t.equal(sent.status, 201, 'the ticket describes a working request')
   const archive = await fetch(found.folder.downloadUrl)
   t.match([archive.status, archive.headers.get('content-type')], [200, 'application/zip'])
   await archive.arrayBuffer()
@@ -271,7 +271,7 @@ t.test('every field of the schema, used as people use it', async t => {
   t.match(
     joined.register.user,
     { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ basePath: '/', provider: { id: providerId } }] } },
-    'newcomers see what they reach in the same answer',
+    'register returns the access of the new member',
   )
   const userId = joined.register.user.id
   const { updateMember } = await ask(`mutation ($input: UpdateMemberInput!) { updateMember(input: $input) ${user} }`, {
@@ -327,6 +327,6 @@ t.test('every field of the schema, used as people use it', async t => {
   t.same(
     allFields().filter(name => !used.has(name)),
     [],
-    'nothing was left out',
+    'every field and argument was used',
   )
 })

@@ -63,15 +63,15 @@ t.test('/graphql over HTTP', async t => {
       ['null', 'null'],
       ['a string', '"{ __typename }"'],
       ['no query', { variables: {} }],
-      ['a query that is no string', { query: 1 }],
+      ['a query that is not a string', { query: 1 }],
       ['a document as JSON', { query: { kind: 'Document', definitions: [] } }],
-      ['variables that are no map', { query: '{ __typename }', variables: [] }],
+      ['variables that are not a map', { query: '{ __typename }', variables: [] }],
       [
-        'variables that no stack can hold',
+        'variables too deep for any stack',
         `{"query":"{ __typename }","variables":{"a":${'['.repeat(9e4)}${']'.repeat(9e4)}}}`,
       ],
-      ['an operation name that is no string', { query: '{ __typename }', operationName: 1 }],
-      ['extensions that are no map', { query: '{ __typename }', extensions: 'x' }],
+      ['an operation name that is not a string', { query: '{ __typename }', operationName: 1 }],
+      ['extensions that are not a map', { query: '{ __typename }', extensions: 'x' }],
     ]
     for (const [what, body] of bodies) {
       await t.test(what, async t => refused(t, await post(body), 400, 'INVALID_INPUT'))
@@ -118,7 +118,7 @@ t.test('/graphql over HTTP', async t => {
         'INVALID_QUERY',
       ],
       [
-        'a time that is none',
+        'an invalid time',
         { query: 'mutation { createInvite(input: { role: NONE, expiresAt: "2026-02-30T00:00:00Z" }) { invite } }' },
         'INVALID_QUERY',
       ],
@@ -152,7 +152,7 @@ t.test('/graphql over HTTP', async t => {
         'INVALID_INPUT',
       ],
       [
-        'a time that is none, as a variable',
+        'an invalid time in a variable',
         {
           query: 'mutation ($at: DateTime) { createInvite(input: { role: NONE, expiresAt: $at }) { invite } }',
           variables: { at: 1 },
@@ -178,7 +178,7 @@ t.test('/graphql over HTTP', async t => {
     t.match(
       (await post({ query: '{\n  nothing\n}' })).body.errors,
       [{ message: 'Cannot query field "nothing" on type "Query".', locations: [{ line: 2, column: 3 }] }],
-      "graphql's own words and places",
+      'messages and locations of graphql-js are kept',
     )
     const invite = (expiresAt: string, variables = '') => `mutation ${variables} {
       createInvite(input: { role: NONE, expiresAt: ${expiresAt} }) { expiresAt }
@@ -193,7 +193,7 @@ t.test('/graphql over HTTP', async t => {
         data: { createInvite: { expiresAt: '2099-01-01T00:00:00.000Z' } },
       })
     const unknown = Array.from({ length: 60 }, (_, n) => `nothing${n}`).join(' ')
-    t.equal((await post({ query: `{ ${unknown} }` })).body.errors?.length, 50, 'so many errors, and no more')
+    t.equal((await post({ query: `{ ${unknown} }` })).body.errors?.length, 50, 'a response has at most 50 errors')
   })
 
   t.test('an executed operation returns 200, even if it fails', async t => {
@@ -218,7 +218,7 @@ t.test('/graphql over HTTP', async t => {
     t.match(
       await post({ query, operationName: 'A' }, { accept }, token),
       { body: { data: { me: {} } } },
-      'not the one kept',
+      'the cached document does not fix the operation',
     )
     t.match(
       await post(
@@ -227,7 +227,7 @@ t.test('/graphql over HTTP', async t => {
         token,
       ),
       { body: { data: { users: { nodes: [{}] } } } },
-      'null stands for the default',
+      'null means the default',
     )
     t.match(
       await post(
@@ -242,7 +242,7 @@ t.test('/graphql over HTTP', async t => {
           errors: [{ path: ['folder'], extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INPUT' } }],
         },
       },
-      'null where only the default would do',
+      'null is refused where the type is not nullable',
     )
   })
 

@@ -2,10 +2,10 @@ import t from 'tap'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 
-t.test('what hangs on something that may be seen is no side door', async t => {
+t.test('nested fields reveal only what the credential may see', async t => {
   const app = await startApp(t)
   const { token, id: ownerId } = await app.register('owner@example.org')
-  // One after the other: they are listed in this order.
+  // Connect them in sequence, because they are listed in this order.
   const connect = (name: string) => app.connectProvider(token, 'memory', { maxBytes: 1_000_000 }, name)
   const [open, shared, hidden] = [await connect('open'), await connect('shared'), await connect('hidden')]
   for (const path of ['/team/a.txt', '/team/sub/b.txt', '/secret.txt']) {
@@ -16,7 +16,7 @@ t.test('what hangs on something that may be seen is no side door', async t => {
     app.createKey(token, { name: scope, scopes: [scope], providerAccess: { restrictions } }).then(made => made.key)
   const [reader, admin] = [await key('read'), await key('admin')]
 
-  await t.test('root is the top of what this credential reaches', async t => {
+  await t.test('root is the highest folder that the credential may see', async t => {
     const query = '{ providers { root { path name provider { name } entries { nodes { path } } } } }'
     const nodes = (...paths: string[]) => ({ nodes: paths.map(path => ({ path })) })
     t.same((await app.ask(query, {}, reader)).providers, [
@@ -27,7 +27,7 @@ t.test('what hangs on something that may be seen is no side door', async t => {
     ])
   })
 
-  await t.test('the configuration is for those who may change it', async t => {
+  await t.test('only those who may change a configuration see it', async t => {
     const configs = async (credential: string) =>
       (await app.ask('{ providers { name config } }', {}, credential)).providers
     const whole = { maxBytes: 1_000_000 }
@@ -42,7 +42,7 @@ t.test('what hangs on something that may be seen is no side door', async t => {
     t.equal((await configs(token)).length, 3)
   })
 
-  await t.test('restrictions name only providers that whoever looks reaches, and that exist', async t => {
+  await t.test('restrictions name only existing providers that the viewer may see', async t => {
     const all = [open, shared, hidden].map(providerId => ({ providerId, basePath: '/team' }))
     const wide = await app.createKey(token, { name: 'wide', scopes: ['read'], providerAccess: { restrictions: all } })
     const query =
@@ -63,7 +63,7 @@ t.test('what hangs on something that may be seen is no side door', async t => {
     t.same((await names()).sort(), ['open', 'shared'])
   })
 
-  await t.test('somebody without a role sees themselves, and nothing else', async t => {
+  await t.test('a member without a role sees only their own account', async t => {
     const nobody = await app.register('nobody@example.org')
     t.match(
       await app.ask(
@@ -91,7 +91,7 @@ t.test('what hangs on something that may be seen is no side door', async t => {
     }
   })
 
-  await t.test('signing in shows the person what they reach, without a credential in the request', async t => {
+  await t.test('login returns the access of the member without a credential in the request', async t => {
     const { createInvite } = await app.ask(
       'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }',
       { input: { role: 'VIEWER', providerAccess: { restrictions: [{ providerId: shared, basePath: '/team' }] } } },
@@ -109,7 +109,7 @@ t.test('what hangs on something that may be seen is no side door', async t => {
     t.match((await login('root { id }')).errors, [{ extensions: { reason: 'CREDENTIAL_REQUIRED' } }])
   })
 
-  await t.test('signing in changes nothing of who the rest of the document is', async t => {
+  await t.test('login does not change the credential of the rest of the document', async t => {
     const { data, errors } = await app.graphql(
       `mutation { login(input: { email: "owner@example.org", password: "${password}" }) { user { email } } updateWorkspace(input: { name: "Taken" }) { name } }`,
       {},
@@ -119,7 +119,7 @@ t.test('what hangs on something that may be seen is no side door', async t => {
     t.match(errors, [{ path: ['updateWorkspace'], extensions: { reason: 'SCOPE_REQUIRED' } }])
   })
 
-  await t.test('a provider whose adapter is gone can still be seen', async t => {
+  await t.test('a provider whose adapter is no longer installed is still listed', async t => {
     await app.db
       .updateTable('providers')
       .set({ type: 'gone' })
@@ -138,7 +138,7 @@ t.test('what hangs on something that may be seen is no side door', async t => {
   })
 })
 
-t.test('a mutation sees what the one before it has changed', async t => {
+t.test('mutations run in order, and each sees the changes before it', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const id = await app.connectProvider(token, 'memory', {}, 'before')
@@ -167,6 +167,6 @@ t.test('a mutation sees what the one before it has changed', async t => {
   t.match(
     (await app.graphql(`{ folder(providerId: "${id}", path: "/c") { id } }`, {}, token)).errors,
     [{ extensions: { reason: 'NOT_FOUND' } }],
-    'the first failure stops those that follow',
+    'a failure stops the mutations after it',
   )
 })
