@@ -10,7 +10,7 @@ const register =
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id } } }'
 const me = '{ me { id email role } }'
 
-t.test('of many who register first at once, one owns the workspace and the others get nothing yet', async t => {
+t.test('of many who register first at once, one becomes the owner and the others get no role', async t => {
   const app = await startApp(t)
   const people = Array.from({ length: 6 }, (_, index) => ({ email: `p${index}@example.org`, password }))
   const answers = await Promise.all(people.map(input => app.ask(register, { input })))
@@ -20,13 +20,13 @@ t.test('of many who register first at once, one owns the workspace and the other
   t.equal(workspaces.length, 1)
 })
 
-t.test('an account', async t => {
+t.test('accounts', async t => {
   const app = await startApp(t)
   const first = await app.ask(register, { input: { email: 'Ada@Example.org', password, name: ' Ada ' } })
   t.match(first.register.user, { email: 'Ada@Example.org', name: 'Ada', role: 'OWNER' })
   t.ok(new Date(first.register.expiresAt) > new Date())
 
-  await t.test('an email is one person’s, whatever its case', async t => {
+  await t.test('an email belongs to one person, in any case', async t => {
     const { errors } = await app.graphql(register, { input: { email: 'ADA@example.ORG', password } })
     t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'ALREADY_EXISTS' } }])
     const { data } = await app.graphql(login, { input: { email: 'aDA@example.org', password } })
@@ -51,7 +51,7 @@ t.test('an account', async t => {
     t.same(typed.errors, [], 'the same characters in another normal form')
   })
 
-  await t.test('an email is told apart by its compatibility form, which can be eighteen times as long', async t => {
+  await t.test('emails are compared in compatibility form, whose length is limited too', async t => {
     const input = { email: `${'\ufdfa\ufdfb'.repeat(32)}@${'\ufdfa'.repeat(180)}`, password }
     t.match((await app.graphql(register, { input })).errors, [{ extensions: { reason: 'INVALID_INPUT' } }])
     const longest = { email: `${'ａ'.repeat(64)}@${'ｂ'.repeat(189)}`, password }
@@ -60,14 +60,14 @@ t.test('an account', async t => {
     t.match((await app.graphql(login, { input: { ...longest, email: longest.email.normalize('NFKC') } })).errors, [])
   })
 
-  await t.test('emails that are none', async t => {
+  await t.test('malformed emails are refused', async t => {
     for (const email of ['', 'a', 'a@', '@b', 'a b@c', 'a@b\nc', 'a@b@c', `${'x'.repeat(300)}@b`]) {
       const { errors } = await app.graphql(register, { input: { email, password } })
       t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INPUT' } }], JSON.stringify(email))
     }
   })
 
-  await t.test('an unknown email is answered as a wrong password is, in the same time', async t => {
+  await t.test('an unknown email gets the same response as a wrong password, in the same time', async t => {
     const attempt = async (email: string) => {
       const start = performance.now()
       const { status, errors } = await app.graphql(login, { input: { email, password: 'a wrong password' } })
@@ -75,7 +75,7 @@ t.test('an account', async t => {
       return { took: performance.now() - start, answer: { status, errors: told } }
     }
     let [unknown, wrong] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
-    // In turn, and the quickest of each: what a busy machine adds falls away.
+    // Compare the fastest of several attempts, because other load only adds time.
     for (let round = 0; round < 7; round++) {
       const [first, second] = [await attempt('nobody@example.org'), await attempt('ada@example.org')]
       t.match(first.answer, { errors: [{ code: 'UNAUTHENTICATED', reason: 'WRONG_EMAIL_OR_PASSWORD' }] })
@@ -83,11 +83,11 @@ t.test('an account', async t => {
       unknown = Math.min(unknown, first.took)
       wrong = Math.min(wrong, second.took)
     }
-    // A missing hash would answer in about a tenth of the time.
+    // Without a password hash the response would take about a tenth of the time.
     t.ok(unknown > wrong / 3, `${unknown} ms, ${wrong} ms`)
   })
 
-  await t.test('logout ends the session at once, and only it', async t => {
+  await t.test('logout ends only its own session, at once', async t => {
     const [one, two] = await Promise.all(
       [1, 2].map(() => app.ask(login, { input: { email: 'ada@example.org', password } })),
     )
@@ -98,7 +98,7 @@ t.test('an account', async t => {
     t.match(await app.ask(me, {}, two.login.token), { me: { role: 'OWNER' } })
   })
 
-  await t.test('sessions are seen and ended by the person alone', async t => {
+  await t.test('only the person sees and ends their sessions', async t => {
     const list = '{ sessions { id current createdAt expiresAt } }'
     const revoke = 'mutation ($id: ID!) { revokeSession(id: $id) }'
     const [mine, other] = await Promise.all(
@@ -111,7 +111,7 @@ t.test('an account', async t => {
     const seenByOther = (await app.ask(list, {}, other)).sessions
     const { id } = seenByOther.find((session: { current: boolean }) => session.current)
     t.not(id, currents[0].id)
-    t.equal((await app.ask(list, {}, stranger.token)).sessions.length, 1, 'nobody sees those of others')
+    t.equal((await app.ask(list, {}, stranger.token)).sessions.length, 1, 'nobody sees the sessions of others')
     for (const [who, what] of [
       [stranger.token, id],
       [mine, 'no id'],
@@ -165,7 +165,7 @@ t.test('an account', async t => {
     )
   })
 
-  await t.test('nobody gets a session with a password that is being changed', async t => {
+  await t.test('login with the old password fails while the password is being changed', async t => {
     const email = 'changing@example.org'
     const old = (await app.ask(register, { input: { email, password } })).register.token
     const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
@@ -192,7 +192,7 @@ t.test('an account', async t => {
     t.match(await late, { data: null, errors: [{ extensions: { reason: 'WRONG_EMAIL_OR_PASSWORD' } }] })
   })
 
-  await t.test('a session that has run out is refused', async t => {
+  await t.test('an expired session is refused', async t => {
     const { token } = first.register
     await app.db
       .updateTable('sessions')
@@ -201,7 +201,7 @@ t.test('an account', async t => {
     t.equal((await app.graphql(me, {}, token)).status, 401)
   })
 
-  await t.test('no password and no token is in the log', async t => {
+  await t.test('the log contains no password and no token', async t => {
     t.notOk(app.logged().includes(password))
     t.notOk(app.logged().includes(first.register.token))
   })

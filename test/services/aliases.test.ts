@@ -1,4 +1,4 @@
-/** Two providers over one store: whatever is copied or moved between them, no byte is lost. */
+/** Copies and moves between two providers over the same store lose no byte. */
 import { mkdir, mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -11,7 +11,7 @@ import { configFor } from '../adapters/s3-provider.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
-import { type Place, place } from './transfers.ts'
+import { type ProviderClient, providerClient } from './transfers.ts'
 
 t.setTimeout(300_000)
 
@@ -22,26 +22,26 @@ type Conflict = (typeof conflicts)[number]
 
 /** `inner` begins at `/team` of `outer`, `deep` at `/team/sub`. */
 interface Alias {
-  outer: Place
-  inner: Place
-  deep: Place
+  outer: ProviderClient
+  inner: ProviderClient
+  deep: ProviderClient
 }
 
 interface Case {
   name: string
-  from: Place
+  from: ProviderClient
   path: string
-  to: Place
+  to: ProviderClient
   toPath: string
   /** Whether source and target are one object, or the target lies in the source. */
   kind: 'same' | 'inside'
 }
 
-/** As long as names can be, so that a copy that goes on into itself soon meets the longest path. */
+/** Long names, so that a copy into itself soon exceeds the longest path. */
 const empty = 'e'.repeat(240)
 const fresh = 'n'.repeat(240)
 
-/** Paths in `outer`, and what is stored there; null for a folder. */
+/** Maps paths in `outer` to contents, or to null for folders. */
 const tree: Record<string, string | null> = {
   '/team': null,
   [`/team/${empty}`]: null,
@@ -53,7 +53,7 @@ const tree: Record<string, string | null> = {
 }
 
 function casesOf({ outer, inner, deep }: Alias): Case[] {
-  const pairs: [Place, string, Place, string, Case['kind']][] = [
+  const pairs: [ProviderClient, string, ProviderClient, string, Case['kind']][] = [
     [outer, '/team/x.txt', inner, '/x.txt', 'same'],
     [inner, '/x.txt', outer, '/team/x.txt', 'same'],
     [outer, '/team/sub', inner, '/sub', 'same'],
@@ -71,7 +71,8 @@ function casesOf({ outer, inner, deep }: Alias): Case[] {
     [inner, 'inner'],
     [deep, 'deep'],
   ])
-  const shown = (at: Place, path: string) => `${names.get(at)}:${path.replace(empty, 'empty').replace(fresh, 'new')}`
+  const shown = (at: ProviderClient, path: string) =>
+    `${names.get(at)}:${path.replace(empty, 'empty').replace(fresh, 'new')}`
   return pairs.map(([from, path, to, toPath, kind]) => ({
     name: `${shown(from, path)} to ${shown(to, toPath)}`,
     from,
@@ -86,7 +87,7 @@ const listing = `query ($providerId: ID!, $path: String!) {
   folder(providerId: $providerId, path: $path) { entries(first: 1000) { nodes { __typename path } } }
 }`
 
-async function snapshot(at: Place, folder = '/'): Promise<Record<string, string | null>> {
+async function snapshot(at: ProviderClient, folder = '/'): Promise<Record<string, string | null>> {
   const { data } = await at.app.graphql(listing, { providerId: at.providerId, path: folder }, at.token)
   const found: Record<string, string | null> = {}
   for (const { __typename, path } of data?.folder?.entries.nodes ?? []) {
@@ -103,7 +104,7 @@ async function plant({ outer }: Alias): Promise<void> {
   }
 }
 
-/** What the API answers, and what is stored afterwards, where the host knows that both ends are in one store. */
+/** Returns the expected response and the expected contents if the host knows that both ends are in one store. */
 function expected(operation: Operation, conflict: Conflict, { from, path, to, toPath, kind }: Case, { outer }: Alias) {
   if (kind === 'inside') return { answer: 'INTO_ITSELF', stored: tree }
   if (operation === 'move') return { answer: { path: toPath }, stored: tree }
@@ -116,7 +117,7 @@ function expected(operation: Operation, conflict: Conflict, { from, path, to, to
   return { answer: { path: renamed(toPath) }, stored: { ...tree, ...Object.fromEntries(copies) }, to }
 }
 
-/** @param connect a new store, with the three folders that the providers begin at and nothing else */
+/** @param connect creates a store that contains only the root folders of the three providers */
 async function everyCase(t: Test, isKnown: boolean, connect: () => Promise<Alias>): Promise<void> {
   const planted = async () => {
     const alias = await connect()
@@ -127,7 +128,7 @@ async function everyCase(t: Test, isKnown: boolean, connect: () => Promise<Alias
   for (const index of cases.keys()) {
     for (const operation of operations) {
       for (const conflict of conflicts) {
-        // The others only make what was not there, so no source is overwritten.
+        // FAIL and RENAME only create new entries, so they cannot overwrite a source.
         if (!isKnown && conflict !== 'REPLACE') continue
         const one = cases[index] as Case
         await t.test(`${operation} ${conflict} ${one.name}`, async t => {
@@ -141,9 +142,9 @@ async function everyCase(t: Test, isKnown: boolean, connect: () => Promise<Alias
           } else {
             const contents = Object.values(stored)
             for (const content of Object.values(tree)) t.ok(contents.includes(content), `keeps ${content}`)
-            // The parents of a target are made with it, and stay.
+            // The parent folders of a target are created with it and stay.
             const files = Object.fromEntries(Object.entries(stored).filter(([path]) => !path.endsWith(`/${fresh}`)))
-            if (one.kind === 'inside') t.strictSame(files, tree, 'what was begun is undone')
+            if (one.kind === 'inside') t.strictSame(files, tree, 'the partial copy is undone')
             const isRewritten = one.path.endsWith('.txt') && operation === 'move' && conflict === 'REPLACE'
             if (isRewritten) t.equal(answer, 'PRECONDITION_FAILED')
           }
@@ -154,11 +155,11 @@ async function everyCase(t: Test, isKnown: boolean, connect: () => Promise<Alias
   }
 }
 
-/** The same adapter, which does not say what its entries are: two mounts of one network file system look like this. */
+/** Removes `fileId` from all entries of an adapter, as with two mounts of one network file system. */
 function withoutIds(adapter: AdapterDefinition): AdapterDefinition {
   const without = (entry: Entry): Entry => {
     const { fileId, ...rest } = entry
-    if (fileId === undefined) throw new Error('There was none')
+    if (fileId === undefined) throw new Error('The adapter returns no fileId')
     return rest
   }
   return {
@@ -202,7 +203,7 @@ t.test('two providers over one store', async t => {
     })
     const { token } = await app.register('owner@example.org')
     const connect = async (type: string, config: object) =>
-      place(app, token, await app.connectProvider(token, type, config))
+      providerClient(app, token, await app.connectProvider(token, type, config))
     const title = isKnown ? 'known by their ids' : 'without ids'
 
     await t.test(`local folders, one in the other, ${title}`, async t => {
@@ -216,7 +217,7 @@ t.test('two providers over one store', async t => {
     for (const name of ['127.0.0.1', 'localhost']) {
       const isSame = name === '127.0.0.1'
       if (!isKnown && !isSame) continue
-      await t.test(`a bucket and folders in it, ${isSame ? title : 'by two names of the server'}`, async t => {
+      await t.test(`a bucket and folders in it, ${isSame ? title : 'through two host names'}`, async t => {
         const endpoint = s3.endpoint.replace('127.0.0.1', name)
         if (!isSame) t.not(endpoint, s3.endpoint)
         await everyCase(t, isKnown && isSame, async () => {
@@ -242,6 +243,6 @@ t.test('two providers over one store', async t => {
   }
 })
 
-async function aliasOf(at: (folder: '' | 'team' | 'team/sub') => Promise<Place>): Promise<Alias> {
+async function aliasOf(at: (folder: '' | 'team' | 'team/sub') => Promise<ProviderClient>): Promise<Alias> {
   return { outer: await at(''), inner: await at('team'), deep: await at('team/sub') }
 }

@@ -16,7 +16,7 @@ t.test('API keys', async t => {
   const reason = async (query: string, variables: object, token: string) =>
     (await app.graphql(query, { ...variables }, token)).errors[0]?.extensions.reason
 
-  await t.test('a key has the form of the specification and is shown once', async t => {
+  await t.test('a key has the documented format and is shown once', async t => {
     const { key, id } = await app.createKey(owner.token, { name: 'backup', scopes: ['write'] })
     t.match(key, /^stw_[0-9a-f]{40}$/)
     const answer = await app.graphql(list, {}, owner.token)
@@ -34,7 +34,7 @@ t.test('API keys', async t => {
     t.notOk(app.logged().includes(key.slice(12)), 'not in the log')
   })
 
-  await t.test('what cannot be a key', async t => {
+  await t.test('a key with invalid input is not created', async t => {
     const past = new Date(Date.now() - 1000).toISOString()
     const inputs = [
       { name: '', scopes: ['read'] },
@@ -62,7 +62,7 @@ t.test('API keys', async t => {
     t.equal(await reason(create, restricted({ providerId: 'no id' }), owner.token), 'NOT_FOUND')
   })
 
-  await t.test('revoked: at once, on every replica, for good', async t => {
+  await t.test('a revoked key is refused at once, on every replica, forever', async t => {
     const replica = await app.replica()
     const { key, id } = await app.createKey(owner.token, { name: 'short-lived', scopes: ['admin'] })
     for (const server of [app, replica]) t.match(await server.ask('{ me { id } }', {}, key), { me: { id: owner.id } })
@@ -79,10 +79,10 @@ t.test('API keys', async t => {
       t.equal((await server.download(key, providerId, '/x')).status, 401)
       t.equal((await server.upload(key, providerId, '/x', 'x')).status, 401)
     }
-    t.same((await app.ask(revoke, { id }, owner.token)).revokeApiKey, revokeApiKey, 'again changes nothing')
+    t.same((await app.ask(revoke, { id }, owner.token)).revokeApiKey, revokeApiKey, 'revoking it again changes nothing')
   })
 
-  await t.test('expired: at once and for good', async t => {
+  await t.test('an expired key is refused at once and forever', async t => {
     const expiresAt = new Date(Date.now() + 1500).toISOString()
     const { key, id } = await app.createKey(owner.token, { name: 'brief', scopes: ['read'], expiresAt })
     t.equal((await app.graphql('{ me { id } }', {}, key)).status, 200)
@@ -131,7 +131,7 @@ t.test('API keys', async t => {
     await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: later }, owner.token)
   })
 
-  await t.test('a key of a disconnected provider reaches nothing, not everything', async t => {
+  await t.test('a key loses all access when its only provider is disconnected', async t => {
     const gone = await app.connectProvider(owner.token, 'memory', {}, 'gone')
     const { key } = await app.createKey(owner.token, {
       name: 'k',
@@ -146,7 +146,7 @@ t.test('API keys', async t => {
     )
   })
 
-  await t.test('what a key makes never exceeds it', async t => {
+  await t.test('a key cannot create keys or invites with more rights than it has', async t => {
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
     const maker = await app.createKey(owner.token, { name: 'maker', scopes: ['admin'], expiresAt })
     t.equal(await reason(create, { input: { name: 'x', scopes: ['read'] } }, maker.key), 'EXCEEDS_OWN_REACH')
@@ -166,7 +166,7 @@ t.test('API keys', async t => {
     }
   })
 
-  await t.test('a key shrinks with its owner', async t => {
+  await t.test('a key loses rights together with its owner', async t => {
     const { createInvite } = await app.ask(
       'mutation { createInvite(input: { role: ADMIN }) { invite } }',
       {},
@@ -189,40 +189,43 @@ const made = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input
 const page = `query ($first: Int, $after: String, $inactive: Boolean) {
   apiKeys(first: $first, after: $after, includeInactive: $inactive) { nodes { id } pageInfo { endCursor hasNextPage } } }`
 
-t.test('of 150 keys made at once on two replicas 100 are active, and a revoked one makes room', async t => {
-  const app = await startApp(t)
-  const replica = await app.replica()
-  const { token } = await app.register('owner@example.org')
-  const make = async (n: number): Promise<string> => {
-    const input = { name: `key ${n}`, scopes: ['read'] }
-    const { errors } = await (n % 2 ? app : replica).graphql(made, { input }, token)
-    return errors[0]?.extensions.reason ?? 'made'
-  }
-  const answers = await Promise.all(Array.from({ length: 150 }, (_, n) => make(n)))
-  const count = (answer: string) => answers.filter(each => each === answer).length
-  t.same([count('made'), count('TOO_MANY_KEYS')], [100, 50])
-  const { apiKeys } = await app.ask('{ apiKeys(first: 1) { nodes { id } } }', {}, token)
-  await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: apiKeys.nodes[0].id }, token)
-  t.same([await make(0), await make(1)], ['made', 'TOO_MANY_KEYS'])
-  const other = await app.ask('mutation { createInvite(input: { role: EDITOR }) { invite } }', {}, token)
-  const member = await app.register('other@example.org', other.createInvite)
-  t.same((await app.graphql(made, { input: { name: 'k', scopes: ['read'] } }, member.token)).errors, [])
+t.test(
+  'of 150 keys that are created at once on two replicas, 100 succeed, and revoking one allows another',
+  async t => {
+    const app = await startApp(t)
+    const replica = await app.replica()
+    const { token } = await app.register('owner@example.org')
+    const make = async (n: number): Promise<string> => {
+      const input = { name: `key ${n}`, scopes: ['read'] }
+      const { errors } = await (n % 2 ? app : replica).graphql(made, { input }, token)
+      return errors[0]?.extensions.reason ?? 'made'
+    }
+    const answers = await Promise.all(Array.from({ length: 150 }, (_, n) => make(n)))
+    const count = (answer: string) => answers.filter(each => each === answer).length
+    t.same([count('made'), count('TOO_MANY_KEYS')], [100, 50])
+    const { apiKeys } = await app.ask('{ apiKeys(first: 1) { nodes { id } } }', {}, token)
+    await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: apiKeys.nodes[0].id }, token)
+    t.same([await make(0), await make(1)], ['made', 'TOO_MANY_KEYS'])
+    const other = await app.ask('mutation { createInvite(input: { role: EDITOR }) { invite } }', {}, token)
+    const member = await app.register('other@example.org', other.createInvite)
+    t.same((await app.graphql(made, { input: { name: 'k', scopes: ['read'] } }, member.token)).errors, [])
 
-  t.test('they are listed in pages', async t => {
-    const ids: string[] = []
-    let after: string | null = null
-    do {
-      const { apiKeys } = await app.ask(page, { first: 30, after, inactive: true }, token)
-      ids.push(...apiKeys.nodes.map(({ id }: { id: string }) => id))
-      t.ok(apiKeys.nodes.length <= 30)
-      after = apiKeys.pageInfo.hasNextPage ? apiKeys.pageInfo.endCursor : null
-    } while (after !== null)
-    t.equal(ids.length, 101)
-    t.equal(new Set(ids).size, 101, 'each once')
-    const active = await app.ask(page, { first: 100, inactive: false }, token)
-    t.equal(active.apiKeys.nodes.length, 100)
-    t.equal(active.apiKeys.pageInfo.hasNextPage, false)
-    t.match((await app.graphql(page, { first: 101 }, token)).errors, [{ extensions: { reason: 'INVALID_INPUT' } }])
-    t.match((await app.graphql(page, { after: 'x' }, token)).errors, [{ extensions: { reason: 'INVALID_CURSOR' } }])
-  })
-})
+    t.test('keys are listed in pages', async t => {
+      const ids: string[] = []
+      let after: string | null = null
+      do {
+        const { apiKeys } = await app.ask(page, { first: 30, after, inactive: true }, token)
+        ids.push(...apiKeys.nodes.map(({ id }: { id: string }) => id))
+        t.ok(apiKeys.nodes.length <= 30)
+        after = apiKeys.pageInfo.hasNextPage ? apiKeys.pageInfo.endCursor : null
+      } while (after !== null)
+      t.equal(ids.length, 101)
+      t.equal(new Set(ids).size, 101, 'each once')
+      const active = await app.ask(page, { first: 100, inactive: false }, token)
+      t.equal(active.apiKeys.nodes.length, 100)
+      t.equal(active.apiKeys.pageInfo.hasNextPage, false)
+      t.match((await app.graphql(page, { first: 101 }, token)).errors, [{ extensions: { reason: 'INVALID_INPUT' } }])
+      t.match((await app.graphql(page, { after: 'x' }, token)).errors, [{ extensions: { reason: 'INVALID_CURSOR' } }])
+    })
+  },
+)

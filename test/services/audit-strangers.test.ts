@@ -1,4 +1,4 @@
-/** What people without a credential can make the server store. */
+/** The audit events of people without a credential are bounded. */
 import { sql } from 'kysely'
 import t from 'tap'
 import type { AuditEvent } from '../../src/db/audit-events.ts'
@@ -24,7 +24,7 @@ async function failuresIn(app: TestApp): Promise<Row[]> {
   return (await sql<Row>`select * from audit_events where result <> 'OK' order by id`.execute(app.db)).rows
 }
 
-/** Bytes, with indexes and what does not fit into rows. */
+/** Returns the size of a table in bytes, including indexes and TOAST. */
 async function sizeOf(app: TestApp, table: string): Promise<number> {
   const { rows } = await sql<{ size: string }>`select pg_total_relation_size(${table}::regclass) as size`.execute(
     app.db,
@@ -46,47 +46,50 @@ const wrong = 'a wrong password'
 const sum = (rows: readonly Row[]) => rows.reduce((total, { count }) => total + count, 0)
 const made = (n: number) => `${String(n).padStart(6, '0')}${'x'.repeat(58)}@${'y'.repeat(180)}`
 
-t.test('a flood from one address is some events, with all tries counted and the account that exists', async t => {
-  const app = await startApp(t, { settings })
-  const { id } = await app.register('owner@example.org')
-  const before = { events: await sizeOf(app, 'audit_events'), limits: await sizeOf(app, 'rate_limits') }
-  const tries = 1500
-  const from = (n: number) => `2001:db8::${(n % 5000) + 1}`
-  for (let n = 0; n < tries; n += 50) {
-    const batch = Array.from({ length: 50 }, (_, m) => n + m)
-    await Promise.all(
-      batch.map(each => {
-        if (each % 3 === 0)
-          return send(app, login, { email: `${each}@${'x'.repeat(1000)}`, password: wrong }, from(each))
-        if (each % 3 === 1) return send(app, register, { email: made(each), password: 'short' }, from(each))
-        return send(app, login, { email: made(each), password: wrong }, from(each))
-      }),
-    )
-    if (n === 0)
-      t.equal(
-        await send(app, login, { email: 'owner@example.org', password: wrong }, from(n)),
-        'WRONG_EMAIL_OR_PASSWORD',
+t.test(
+  'a flood from one address becomes a few events, which count all tries and name the existing account',
+  async t => {
+    const app = await startApp(t, { settings })
+    const { id } = await app.register('owner@example.org')
+    const before = { events: await sizeOf(app, 'audit_events'), limits: await sizeOf(app, 'rate_limits') }
+    const tries = 1500
+    const from = (n: number) => `2001:db8::${(n % 5000) + 1}`
+    for (let n = 0; n < tries; n += 50) {
+      const batch = Array.from({ length: 50 }, (_, m) => n + m)
+      await Promise.all(
+        batch.map(each => {
+          if (each % 3 === 0)
+            return send(app, login, { email: `${each}@${'x'.repeat(1000)}`, password: wrong }, from(each))
+          if (each % 3 === 1) return send(app, register, { email: made(each), password: 'short' }, from(each))
+          return send(app, login, { email: made(each), password: wrong }, from(each))
+        }),
       )
-  }
-  const rows = await failuresIn(app)
-  t.equal(sum(rows), tries + 1)
-  t.ok(rows.length <= 25, `${rows.length} events`)
-  t.match(
-    rows.filter(row => row.subject_id === id),
-    [{ action: 'LOGIN', result: 'WRONG_EMAIL_OR_PASSWORD', count: 1, details: { email: 'owner@example.org' } }],
-  )
-  const rest = rows.filter(({ details }) => details.emails !== undefined)
-  t.ok(rest.length > 0 && rest.every(({ details, address }) => details.until && address.startsWith('2001:db8::')))
-  const grown = { events: await sizeOf(app, 'audit_events'), limits: await sizeOf(app, 'rate_limits') }
-  t.comment(`${rows.length} events, ${grown.events - before.events} bytes`)
-  t.ok(grown.events - before.events < 200_000)
-  const limits = await app.db.selectFrom('rate_limits').select('key').execute()
-  t.comment(`${limits.length} counts, ${grown.limits - before.limits} bytes`)
-  t.ok(limits.length < 400, `${limits.length} counts`)
-})
+      if (n === 0)
+        t.equal(
+          await send(app, login, { email: 'owner@example.org', password: wrong }, from(n)),
+          'WRONG_EMAIL_OR_PASSWORD',
+        )
+    }
+    const rows = await failuresIn(app)
+    t.equal(sum(rows), tries + 1)
+    t.ok(rows.length <= 25, `${rows.length} events`)
+    t.match(
+      rows.filter(row => row.subject_id === id),
+      [{ action: 'LOGIN', result: 'WRONG_EMAIL_OR_PASSWORD', count: 1, details: { email: 'owner@example.org' } }],
+    )
+    const rest = rows.filter(({ details }) => details.emails !== undefined)
+    t.ok(rest.length > 0 && rest.every(({ details, address }) => details.until && address.startsWith('2001:db8::')))
+    const grown = { events: await sizeOf(app, 'audit_events'), limits: await sizeOf(app, 'rate_limits') }
+    t.comment(`${rows.length} events, ${grown.events - before.events} bytes`)
+    t.ok(grown.events - before.events < 200_000)
+    const limits = await app.db.selectFrom('rate_limits').select('key').execute()
+    t.comment(`${limits.length} counts, ${grown.limits - before.limits} bytes`)
+    t.ok(limits.length < 400, `${limits.length} counts`)
+  },
+)
 
 t.test(
-  '100,000 failures from 1,000 networks store less than 1 MB, and hide none at an account that exists',
+  '100,000 failures from 1,000 networks store less than 1 MB and hide no failure at an existing account',
   async t => {
     const app = await startApp(t, { settings })
     const { audit } = app.app.services
@@ -112,13 +115,13 @@ t.test(
     for (let n = 0; n < 500; n++) await fail(0, n, { subject: { kind: 'MEMBER', id: accounts[0] } })
     const rows = await failuresIn(app)
     const known = rows.filter(row => row.subject_id !== null)
-    t.equal(sum(rows), tries + 560, 'each is counted')
+    t.equal(sum(rows), tries + 560, 'each failure is counted')
     t.equal(sum(known), 560)
     t.same(new Set(known.map(row => row.subject_id)), new Set(accounts), 'each account is named')
     t.match(
       known.find(row => row.subject_id === accounts[0] && row.details.networks),
       { details: { email: made(0), networks: 100 } },
-      'and the account that many networks try says of how many, up to a hundred',
+      'the event of an account counts the networks that tried it, up to a hundred',
     )
     t.ok(rows.length <= 410, `${rows.length} events`)
     const stored = (await sizeOf(app, 'audit_events')) - before
@@ -127,7 +130,7 @@ t.test(
   },
 )
 
-t.test('what is stored of a try is bounded', async t => {
+t.test('the stored details of a try are bounded', async t => {
   const app = await startApp(t, { settings })
   const { audit } = app.app.services
   await app.register('owner@example.org')
@@ -142,7 +145,7 @@ t.test('what is stored of a try is bounded', async t => {
   )
 })
 
-t.test('each window begins anew, and a count that grows is written again', async t => {
+t.test('each window starts a new event, and a growing count is written again', async t => {
   const app = await startApp(t, { settings })
   const strangers = createStrangerEvents()
   const failure = (n: number, at: number): AuditEvent => ({
@@ -158,7 +161,7 @@ t.test('each window begins anew, and a count that grows is written again', async
   t.same(strangers.grown(), [])
   t.equal(strangers.add(failure(4, 599_999)), null)
   t.match(strangers.add(failure(5, 600_000)), { id: '5', count: 1 })
-  t.match(strangers.grown(), [{ id: '1', count: 4 }], 'also of a window that has ended')
+  t.match(strangers.grown(), [{ id: '1', count: 4 }], 'also after its window has ended')
 
   await app.register('owner@example.org')
   for (const expected of [1, 2, 3]) {

@@ -16,7 +16,7 @@ const events = `query ($first: Int, $after: String, $filter: AuditEventFilter) {
   }
 }`
 
-interface Told {
+interface StoredEvent {
   path: string | null
   bytes: number | null
 }
@@ -33,7 +33,7 @@ async function withDisk(app: TestApp) {
   return { token, providerId: await app.connectProvider(token, 'local', { root: app.folder }) }
 }
 
-t.test('without its event nothing is changed; transfers go on, and their events follow', async t => {
+t.test('a change without its event is undone; transfers continue, and their events are written later', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   await sql`alter table audit_events rename to away`.execute(app.db)
@@ -47,7 +47,7 @@ t.test('without its event nothing is changed; transfers go on, and their events 
   t.match(await logOf(app, token, { action: 'API_KEY_CREATE' }), [{ result: 'INTERNAL' }])
 })
 
-t.test('a batch whose connection is killed is written once, and nobody waits for it', async t => {
+t.test('a batch whose connection is killed is written once and delays no request', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   await app.upload(token, providerId, '/first.txt', 'a')
@@ -65,7 +65,7 @@ t.test('a batch whose connection is killed is written once, and nobody waits for
       and wait_event_type = 'Lock' and query like '%insert into audit_events%'`.execute(app.db)
   await until(async () => (await kill()).rows.length > 0)
   await flushed
-  // The pool may give the dying connection to one more request.
+  // The pool may use the killed connection for one more request.
   await until(async () => (await app.graphql('{ me { id } }', {}, token)).status === 200)
   t.equal((await app.upload(token, providerId, '/second.txt', 'b')).status, 201, 'while the table is locked')
   release.resolve()
@@ -74,7 +74,7 @@ t.test('a batch whose connection is killed is written once, and nobody waits for
   t.same(paths, ['/second.txt', '/first.txt'])
 })
 
-/** Of almost 4,096 bytes that hardly compress: Chinese characters, of three bytes each. */
+/** A path of almost 4,096 bytes that hardly compress: Chinese characters of three bytes each. */
 function longPath(seed: number): string {
   const random = createHash('shake256', { outputLength: 2700 }).update(`${seed}`).digest()
   const characters = Array.from(new Uint16Array(new Uint8Array(random).buffer), n => 0x4e00 + (n % 20_000))
@@ -82,7 +82,7 @@ function longPath(seed: number): string {
   return `/${names.join('/')}`
 }
 
-t.test('events of the longest paths are kept, with all that are written beside them', async t => {
+t.test('events with the longest paths are stored, together with the rest of their batch', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const { audit, credentials } = app.app.services
@@ -93,21 +93,21 @@ t.test('events of the longest paths are kept, with all that are written beside t
   for (const path of paths) {
     audit.note(viewer, 'MOVE', { location: { providerId, path }, to: { providerId, path: `${path}-2` } })
   }
-  const toldPaths = (await logOf(app, token, { action: 'MOVE' })).map(({ path }: Told) => path)
-  t.same(toldPaths.toReversed(), paths)
+  const foundPaths = (await logOf(app, token, { action: 'MOVE' })).map(({ path }: StoredEvent) => path)
+  t.same(foundPaths.toReversed(), paths)
   for (const pathPrefix of paths.slice(0, 2)) {
     t.match(await logOf(app, token, { providerId, pathPrefix }), [{ path: pathPrefix }])
   }
   t.notMatch(app.logged(), /"lost"/)
 })
 
-t.test('an event that the database refuses is in the log of the server, and takes no other with it', async t => {
+t.test("an event that the database refuses goes to the server's log, and the rest of its batch is stored", async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const { audit, credentials } = app.app.services
   await audit.flush()
   const viewer = await credentials.authenticate(token, origin)
-  // The tables bound all that is known to fail; this stands for what is not known.
+  // All known causes of a refusal are excluded by bounds, so a trigger simulates an unknown one.
   await sql`create function refuse() returns trigger language plpgsql as $$ begin
     if new.path like '/refused%' then raise exception 'no such path' using errcode = '54000'; end if; return new; end $$`.execute(
     app.db,
@@ -140,7 +140,7 @@ t.test('an event that the database refuses is in the log of the server, and take
   }
 })
 
-t.test('events at a place are found by an index, however long its path is', async t => {
+t.test('events at a location are found by an index, for any length of path', async t => {
   const asked: CompiledQuery[] = []
   const app = await startApp(t, { onQuery: query => asked.push(query) })
   const { token, providerId } = await withDisk(app)
@@ -169,7 +169,7 @@ t.test('events at a place are found by an index, however long its path is', asyn
   }
 })
 
-t.test('a stop writes what is waiting, and two replicas write one log', async t => {
+t.test('close writes the waiting events, and two replicas share one log', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const other = await app.replica()
@@ -180,7 +180,7 @@ t.test('a stop writes what is waiting, and two replicas write one log', async t 
   t.same(paths, ['/two.txt', '/one.txt'])
 })
 
-t.test('what is alike is one event, and no flood of failures names every path', async t => {
+t.test('repeated failures at one path are merged into few events', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const restrictions = [{ providerId, basePath: '/in' }]
@@ -193,7 +193,7 @@ t.test('what is alike is one event, and no flood of failures names every path', 
   t.ok(alike.length < 30 && alike.every((event: { path: string }) => event.path === '/out'))
 })
 
-t.test('a flood of failures names a hundred places of each credential, and counts the rest', async t => {
+t.test('a flood of failures names a hundred locations of each credential and counts the rest', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const { audit, credentials } = app.app.services
@@ -201,7 +201,7 @@ t.test('a flood of failures names a hundred places of each credential, and count
   await audit.flush()
   const viewers = await Promise.all(keys.map(({ key }) => credentials.authenticate(key, origin)))
   const refusal = new AppError('SCOPE_REQUIRED')
-  // All at once, so that no write comes in between.
+  // Note them without waiting, so that no write happens in between.
   for (let index = 0; index < 250; index++) {
     for (const viewer of viewers) {
       const location = { providerId, path: `/${index}` }
@@ -209,63 +209,60 @@ t.test('a flood of failures names a hundred places of each credential, and count
     }
   }
   for (const { id } of keys) {
-    const told: Told[] = await logOf(app, token, { action: 'DELETE', credentialId: id })
-    const [placed, left] = [told.filter(({ path }) => path !== null), told.filter(({ path }) => path === null)]
+    const found: StoredEvent[] = await logOf(app, token, { action: 'DELETE', credentialId: id })
+    const [named, rest] = [found.filter(({ path }) => path !== null), found.filter(({ path }) => path === null)]
     t.same(
-      new Set(placed.map(({ path }) => path)),
+      new Set(named.map(({ path }) => path)),
       new Set(Array.from({ length: 100 }, (_, index) => `/${index}`)),
-      'the first hundred',
+      'the first hundred paths',
     )
-    t.match(left, [{ result: 'SCOPE_REQUIRED', count: 150, toPath: null, details: { placesLeftOut: true } }])
-    t.equal(left.length, 1)
+    t.match(rest, [{ result: 'SCOPE_REQUIRED', count: 150, toPath: null, details: { placesLeftOut: true } }])
+    t.equal(rest.length, 1)
   }
 })
 
-t.test(
-  'where more waits than there is room for, transfers go on and the log says how many events were lost',
-  async t => {
-    const app = await startApp(t)
-    const { token, providerId } = await withDisk(app)
-    const { audit, credentials } = app.app.services
-    await audit.flush()
-    const viewer = await credentials.authenticate(token, origin)
-    const locked = Promise.withResolvers<void>()
-    const release = Promise.withResolvers<void>()
-    const lock = app.db.transaction().execute(async trx => {
-      await sql`lock table audit_events in access exclusive mode`.execute(trx)
-      locked.resolve()
-      await release.promise
-    })
-    await locked.promise
-    const noted = 5000
-    for (let index = 0; index < noted; index++) {
-      audit.note(viewer, 'COPY', { location: { providerId, path: `/${index}${`/${'x'.repeat(1000)}`.repeat(4)}` } })
-    }
-    t.equal((await app.upload(token, providerId, '/beside.txt', 'content')).status, 201)
-    t.equal(await (await app.download(token, providerId, '/beside.txt')).text(), 'content')
-    release.resolve()
-    await lock
-    await audit.flush()
-    // What was lost is told with the next batch.
-    await app.upload(token, providerId, '/after.txt', 'a')
-    await audit.flush()
-    const { rows } = await sql<{ action: string; count: number }>`
+t.test("when too many events wait, transfers continue and the server's log counts the lost events", async t => {
+  const app = await startApp(t)
+  const { token, providerId } = await withDisk(app)
+  const { audit, credentials } = app.app.services
+  await audit.flush()
+  const viewer = await credentials.authenticate(token, origin)
+  const locked = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const lock = app.db.transaction().execute(async trx => {
+    await sql`lock table audit_events in access exclusive mode`.execute(trx)
+    locked.resolve()
+    await release.promise
+  })
+  await locked.promise
+  const noted = 5000
+  for (let index = 0; index < noted; index++) {
+    audit.note(viewer, 'COPY', { location: { providerId, path: `/${index}${`/${'x'.repeat(1000)}`.repeat(4)}` } })
+  }
+  t.equal((await app.upload(token, providerId, '/beside.txt', 'content')).status, 201)
+  t.equal(await (await app.download(token, providerId, '/beside.txt')).text(), 'content')
+  release.resolve()
+  await lock
+  await audit.flush()
+  // The lost events are logged with the next batch.
+  await app.upload(token, providerId, '/after.txt', 'a')
+  await audit.flush()
+  const { rows } = await sql<{ action: string; count: number }>`
     select action, count(*)::int from audit_events where path <> '/' group by action`.execute(app.db)
-    const written = Object.fromEntries(rows.map(({ action, count }) => [action, count]))
-    const losses = app
-      .logged()
-      .split('\n')
-      .filter(line => line.includes('"lost"'))
-      .map(line => JSON.parse(line).lost)
-    const lost = (action: string) => losses.reduce((sum, each) => sum + (each[action] ?? 0), 0)
-    t.ok(lost('COPY') > 500 && (written.COPY ?? 0) > 2000, `${written.COPY} were written, ${lost('COPY')} lost`)
-    t.equal((written.COPY ?? 0) + lost('COPY'), noted, 'each is in one of the two')
-    t.equal((written.UPLOAD ?? 0) + lost('UPLOAD'), 2)
-    t.equal((written.DOWNLOAD ?? 0) + lost('DOWNLOAD'), 1)
-  },
-)
+  const written = Object.fromEntries(rows.map(({ action, count }) => [action, count]))
+  const losses = app
+    .logged()
+    .split('\n')
+    .filter(line => line.includes('"lost"'))
+    .map(line => JSON.parse(line).lost)
+  const lost = (action: string) => losses.reduce((sum, each) => sum + (each[action] ?? 0), 0)
+  t.ok(lost('COPY') > 500 && (written.COPY ?? 0) > 2000, `${written.COPY} were written, ${lost('COPY')} lost`)
+  t.equal((written.COPY ?? 0) + lost('COPY'), noted, 'each event was either written or counted as lost')
+  t.equal((written.UPLOAD ?? 0) + lost('UPLOAD'), 2)
+  t.equal((written.DOWNLOAD ?? 0) + lost('DOWNLOAD'), 1)
+})
 
-t.test('a download through a link is told with the credential that made the link', async t => {
+t.test('a download through a link is recorded with the credential that created the link', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   await app.upload(token, providerId, '/folder/a.txt', 'content')
@@ -279,24 +276,24 @@ t.test('a download through a link is told with the credential that made the link
     { id: providerId },
     key,
   )
-  t.same(await logOf(app, token, { action: 'DOWNLOAD' }), [], 'to make a link is none')
+  t.same(await logOf(app, token, { action: 'DOWNLOAD' }), [], 'creating a link is not a download')
   t.equal(await (await fetch(links.file.downloadUrl)).text(), 'content')
   t.match((await fetch(links.file.downloadUrl, { headers: { range: 'bytes=1-2' } })).status, 206)
   const archive = await (await fetch(links.folder.downloadUrl)).arrayBuffer()
-  const told: Told[] = await logOf(app, token, { action: 'DOWNLOAD', credentialId: id })
+  const found: StoredEvent[] = await logOf(app, token, { action: 'DOWNLOAD', credentialId: id })
   const by = { result: 'OK', credentialKind: 'API_KEY', credentialPrefix: key.slice(0, 12), address: '127.0.0.1' }
-  for (const event of told) t.match(event, { ...by, userEmail: 'owner@example.org' })
+  for (const event of found) t.match(event, { ...by, userEmail: 'owner@example.org' })
   const bytesAt = (path: string) =>
-    told.filter(event => event.path === path).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
+    found.filter(event => event.path === path).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
   t.equal(bytesAt('/folder/a.txt'), 'content'.length + 2)
   t.equal(bytesAt('/folder'), archive.byteLength)
   await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, token)
   t.equal((await fetch(links.file.downloadUrl)).status, 401)
-  const after: Told[] = await logOf(app, token, { action: 'DOWNLOAD' })
-  t.equal(after.length, told.length, 'what a link no longer stands for is nobody’s')
+  const after: StoredEvent[] = await logOf(app, token, { action: 'DOWNLOAD' })
+  t.equal(after.length, found.length, 'a refused link leaves no event of its credential')
 })
 
-t.test('pages and filters against a plain model', async t => {
+t.test('pages and filters return the same events as a simple model', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const other = await app.connectProvider(token, 'memory', {})
@@ -348,7 +345,10 @@ t.test('pages and filters against a plain model', async t => {
     {
       action: fc.constantFrom('MOVE', 'DELETE', 'UPLOAD'),
       result: fc.constantFrom('OK', 'NOT_FOUND'),
-      place: fc.record({ provider: fc.constantFrom(providerId, other), top: fc.constantFrom('/', '/a', '/a/x', '/b') }),
+      location: fc.record({
+        provider: fc.constantFrom(providerId, other),
+        top: fc.constantFrom('/', '/a', '/a/x', '/b'),
+      }),
       since: fc.integer({ min: 0, max: 60 }),
       until: fc.integer({ min: 0, max: 60 }),
     },
@@ -357,10 +357,10 @@ t.test('pages and filters against a plain model', async t => {
   const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms)
   await fc.assert(
     fc.asyncProperty(filters, fc.integer({ min: 1, max: 60 }), fc.boolean(), async (given, first, isLimited) => {
-      const { place, since, until, ...plain } = given
+      const { location, since, until, ...plain } = given
       const filter = {
         ...plain,
-        ...(place && { providerId: place.provider, pathPrefix: place.top }),
+        ...(location && { providerId: location.provider, pathPrefix: location.top }),
         ...(since !== undefined && { since: at(since).toISOString() }),
         ...(until !== undefined && { until: at(until).toISOString() }),
       }
@@ -372,8 +372,8 @@ t.test('pages and filters against a plain model', async t => {
         if (plain.result && event.result !== plain.result) return false
         if (since !== undefined && event.at < at(since)) return false
         if (until !== undefined && event.at >= at(until)) return false
-        if (!place) return true
-        const { provider, top } = place
+        if (!location) return true
+        const { provider, top } = location
         const ends = [
           isAt(event.providerId, event.path, provider, top),
           isAt(event.toProviderId, event.toPath, provider, top),
@@ -388,7 +388,7 @@ t.test('pages and filters against a plain model', async t => {
         after = auditEvents.pageInfo.endCursor
         isMore = auditEvents.pageInfo.hasNextPage
       }
-      // The events of making this test's own key and provider were removed; others of it come later than all of these.
+      // The test has removed the events of its own setup; its other events are newer than these.
       t.same(
         found.filter(id => all.some(event => event.id === id)),
         expected.map(({ id }) => id).toReversed(),

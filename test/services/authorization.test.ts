@@ -24,14 +24,14 @@ async function start(t: Test) {
   return { fake, app, owner, connectDrive }
 }
 
-/** As far as the vendor's redirect, in a browser of its own; the function goes on. */
+/** Consents in a new browser up to the vendor's redirect. The returned function follows the redirect. */
 async function consentTo(url: string): Promise<() => Promise<{ status: number; text: string }>> {
   const browser = new ConsentBrowser()
   const callback = await browser.answer(await browser.begin(url))
   return () => browser.open(callback)
 }
 
-/** In a browser of its own each. */
+/** Consents in a new browser. */
 async function consent(
   url: string,
 ): Promise<{ status: number; text: string; callback: string; replay(): Promise<number> }> {
@@ -40,7 +40,7 @@ async function consent(
   return { ...page, replay: async () => (await browser.open(page.callback)).status }
 }
 
-t.test('consent through the browser', async t => {
+t.test('a provider is connected by consent in the browser', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { clientId, clientSecret } = fake.oauth
   const connectProvider = await connectDrive()
@@ -50,7 +50,7 @@ t.test('consent through the browser', async t => {
     (await app.ask(authorize, { id }, token)).authorizeProvider.authorizationUrl
   const statusNow = async () => (await app.ask(status, { id }, owner.token)).provider
 
-  await t.test('a provider waits for it, and tells no secret', async t => {
+  await t.test('a provider waits for consent and reveals no secret', async t => {
     t.match(connectProvider.provider, { status: 'NEEDS_AUTHORIZATION', config: { clientId } })
     t.notOk(JSON.stringify(connectProvider).includes(clientSecret))
     const { authorizationUrl } = connectProvider
@@ -70,15 +70,15 @@ t.test('consent through the browser', async t => {
       { id },
       owner.token,
     )
-    t.match(testProvider, { status: 'NEEDS_AUTHORIZATION' }, 'a consent that never was is not gone')
+    t.match(testProvider, { status: 'NEEDS_AUTHORIZATION' }, 'a missing consent is not reported as withdrawn')
   })
 
-  await t.test('each state works once, within its time, for who began it', async t => {
+  await t.test('a state works once, before it expires, and only while its creator may still connect', async t => {
     const unknown = await fetch(`${app.url}/webhook/callback?code=x&state=made-up`)
     t.equal(unknown.status, 400)
     t.match(await unknown.text(), /unknown, expired or was completed already/)
     const forged = await fetch(`${app.url}/webhook/callback?error=x&error_description=Call+us+now&state=made-up`)
-    t.notMatch(await forged.text(), /Call us/, 'no words of anybody on a page of this server')
+    t.notMatch(await forged.text(), /Call us/, 'the page shows nothing from the query')
 
     const url = await begin()
     await app.db
@@ -99,30 +99,30 @@ t.test('consent through the browser', async t => {
       { input: { userId: admin.id, role: 'EDITOR' } },
       owner.token,
     )
-    t.equal((await theirs()).status, 403, 'no administrator any more')
+    t.equal((await theirs()).status, 403, 'the member is no longer an administrator')
 
     const made = await app.createKey(owner.token, { name: 'k', scopes: ['admin'] })
     const withKey = await consentTo(await begin(made.key))
     await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: made.id }, owner.token)
-    t.equal((await withKey()).status, 401, 'begun with a key that is revoked')
+    t.equal((await withKey()).status, 401, 'started with a key that was revoked')
 
     fake.oauth.consents = false
     const denied = await consent(await begin())
     fake.oauth.consents = true
     t.equal(denied.status, 400)
     t.match(denied.text, /was not given consent/)
-    t.match(denied.text, /access_denied/, 'the words of the vendor')
+    t.match(denied.text, /access_denied/, 'the page shows the error code of the vendor')
     t.match(await statusNow(), { status: 'NEEDS_AUTHORIZATION' })
 
     const given = await consent(await begin())
     t.equal(given.status, 200)
     t.match(given.text, /“Drive” is connected/)
     t.match(await statusNow(), { status: 'CONNECTED', statusReason: null })
-    t.equal(await given.replay(), 400, 'a second time')
+    t.equal(await given.replay(), 400, 'the state cannot be used twice')
     t.match(await statusNow(), { status: 'CONNECTED' })
   })
 
-  await t.test('the audit log has who asked for it and who gave it', async t => {
+  await t.test('the audit log records who asked for a consent and who gave it', async t => {
     await app.app.services.audit.flush()
     const events = `query ($action: AuditAction) { auditEvents(first: 50, filter: { action: $action }) {
       nodes { result userEmail providerId address credentialKind details }
@@ -136,18 +136,18 @@ t.test('consent through the browser', async t => {
       { result: 'KEY_REVOKED', ...by('owner'), credentialKind: 'API_KEY' },
       { result: 'SCOPE_REQUIRED', ...by('admin'), credentialKind: 'SESSION' },
     ])
-    t.equal(consents.length, 4, 'a state that nobody has is nobody’s')
+    t.equal(consents.length, 4, 'an unknown state leaves no event')
     t.notMatch(JSON.stringify(consents), /code|state|made-up/)
     const asked = ['owner', 'owner', 'owner', 'admin', 'owner'].map(email => ({ result: 'OK', ...by(email) }))
     t.match(await of('PROVIDER_AUTHORIZE'), asked)
   })
 
-  await t.test('files go up and down', async t => {
+  await t.test('files can be uploaded and downloaded', async t => {
     t.equal((await app.upload(owner.token, id, '/folder/a.txt', 'content')).status, 201)
     t.equal(await (await app.download(owner.token, id, '/folder/a.txt')).text(), 'content')
   })
 
-  await t.test('an expired token is refreshed by one request, for all callers of all replicas', async t => {
+  await t.test('one request refreshes an expired token for all callers on all replicas', async t => {
     const replica = await app.replica()
     for (const server of [app, replica]) t.equal((await server.download(owner.token, id, '/folder/a.txt')).status, 200)
     const before = fake.oauth.grants.refresh_token ?? 0
@@ -161,14 +161,14 @@ t.test('consent through the browser', async t => {
     t.equal((fake.oauth.grants.refresh_token ?? 0) - before, 1)
   })
 
-  await t.test('tokens are stored encrypted and told to nobody', async t => {
+  await t.test('tokens are stored encrypted and never returned', async t => {
     const [row] = await app.db.selectFrom('provider_tokens').selectAll().execute()
     t.notMatch(row?.sealed.toString('latin1'), /ya29|1\/\//)
     t.notMatch(app.logged(), /ya29\.|GOCSPX/)
     t.notMatch(app.logged(), /state=(?!\[redacted)/)
   })
 
-  await t.test('withdrawn consent says what to do, and can be given again', async t => {
+  await t.test('a provider without its consent says what to do, and consent can be given again', async t => {
     fake.oauth.withdraw()
     const refused = await app.download(owner.token, id, '/folder/a.txt')
     t.equal(refused.status, 502)
@@ -180,7 +180,7 @@ t.test('consent through the browser', async t => {
     t.match(now.statusReason, /\S/)
     const asked = fake.oauth.grants.refresh_token
     for (let i = 0; i < 3; i += 1) t.equal((await app.download(owner.token, id, '/folder/a.txt')).status, 502)
-    t.equal(fake.oauth.grants.refresh_token, asked, 'what was refused is not asked for again at once')
+    t.equal(fake.oauth.grants.refresh_token, asked, 'a refused refresh is not repeated at once')
     t.equal((await consent(await begin())).status, 200)
     t.match(await statusNow(), { status: 'CONNECTED', statusReason: null })
     t.equal(await (await app.download(owner.token, id, '/folder/a.txt')).text(), 'content')
@@ -200,7 +200,7 @@ t.test('consent through the browser', async t => {
   })
 })
 
-t.test('what a configuration lacks is told before anybody is asked for consent', async t => {
+t.test('an incomplete configuration is refused before anybody is asked for consent', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { clientId, clientSecret } = fake.oauth
   const refusal = [
@@ -215,7 +215,7 @@ t.test('what a configuration lacks is told before anybody is asked for consent',
     t.match(errors, refusal)
   }
   const { providers } = await app.ask('{ providers { id } }', {}, owner.token)
-  t.strictSame(providers, [], 'nothing is left behind')
+  t.strictSame(providers, [], 'no provider was created')
 
   const { provider } = await connectDrive()
   const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { status config } }'
@@ -229,9 +229,9 @@ t.test('what a configuration lacks is told before anybody is asked for consent',
   t.match(other.updateProvider, { status: 'NEEDS_AUTHORIZATION', config: { clientId: 'other' } })
 })
 
-t.test('an adapter says what to change where it has no address for consent', async t => {
+t.test('an adapter without an address for consent says what to change', async t => {
   const { oauth, ...adapter } = googleDriveAdapter()
-  if (!oauth) throw new Error('It has one.')
+  if (!oauth) throw new Error('The adapter has no OAuth flow')
   const authorizeUrl = () => {
     throw new StorageError('INVALID_CONFIG', 'Enter another client id.')
   }
@@ -242,7 +242,7 @@ t.test('an adapter says what to change where it has no address for consent', asy
   t.match(errors, [{ message: 'Enter another client id.', extensions: { reason: 'INVALID_CONFIG' } }])
 })
 
-t.test('what happens to a provider while the vendor is asked', async t => {
+t.test('a provider can be renamed or disconnected during its consent', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { authorizationUrl, provider } = await connectDrive()
   const { id } = provider
@@ -259,7 +259,7 @@ t.test('what happens to a provider while the vendor is asked', async t => {
   t.match(late.text, /changed meanwhile/)
 })
 
-t.test('a vendor that does not answer holds no connection to the database', async t => {
+t.test('a vendor that does not respond occupies no connection to the database', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const ids: string[] = []
   for (let i = 0; i < 6; i += 1) {
@@ -269,23 +269,23 @@ t.test('a vendor that does not answer holds no connection to the database', asyn
     ids.push(provider.id)
   }
   fake.oauth.expireAccessTokens()
-  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const { promise: responded, resolve: respond } = Promise.withResolvers<void>()
   const arrived = ids.map(() => Promise.withResolvers<void>())
   for (const { resolve } of arrived) {
     const run = () => {
       resolve()
-      return answered
+      return responded
     }
     fake.faults.before({ path: /^\/token/, run })
   }
   const downloads = ids.map(id => app.download(owner.token, id, '/a.txt'))
   await Promise.all(arrived.map(({ promise }) => promise))
   t.match(await app.graphql('{ me { email } }', {}, owner.token), { data: { me: { email: 'owner@example.org' } } })
-  answer()
+  respond()
   t.same(new Set((await Promise.all(downloads)).map(({ status }) => status)), new Set([200]))
 })
 
-t.test('a server that dies while it refreshes a token is not waited for without end', async t => {
+t.test('another server refreshes a token after the server that started to refresh it has died', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { authorizationUrl, provider } = await connectDrive()
   t.equal((await consent(authorizationUrl)).status, 200)

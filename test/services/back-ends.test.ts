@@ -1,4 +1,4 @@
-/** The three back ends together: what the proxies and the transfers promise, between each pair of them. */
+/** Uploads, downloads and transfers between each pair of the three back ends. */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import t from 'tap'
@@ -12,7 +12,7 @@ import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
 import { Brake } from '../support/brake.ts'
 import { until } from '../support/until.ts'
-import { type Place, place, transfers } from './transfers.ts'
+import { type ProviderClient, providerClient, transfers } from './transfers.ts'
 
 t.setTimeout(180_000)
 
@@ -31,8 +31,8 @@ t.test('local, S3 and Google Drive', async t => {
   const { token } = await app.register('owner@example.org')
   const serviceAccountKey = fake.oauth.addServiceAccount('robot@fake.iam.gserviceaccount.com')
   const connect = async (type: string, config: object) =>
-    place(app, token, await app.connectProvider(token, type, config))
-  const places: Record<string, Place> = {
+    providerClient(app, token, await app.connectProvider(token, type, config))
+  const places: Record<string, ProviderClient> = {
     local: await connect('local', { root: app.folder }),
     S3: await connect('s3', configFor(s3, await s3.newBucket())),
     'Google Drive': await connect('google-drive', { serviceAccountKey }),
@@ -49,7 +49,7 @@ t.test('local, S3 and Google Drive', async t => {
   const bytes = Buffer.alloc(20_000_000)
   for (let index = 0; index < bytes.length; index += 4) bytes.writeUInt32LE((index * 2654435761) >>> 0, index)
   const sha256 = createHash('sha256').update(bytes).digest('hex')
-  const sumOf = async ({ providerId }: Place, at: string) => {
+  const sumOf = async ({ providerId }: ProviderClient, at: string) => {
     const response = await app.download(token, providerId, at)
     const hash = createHash('sha256')
     if (!response.body) return null
@@ -81,21 +81,21 @@ t.test('local, S3 and Google Drive', async t => {
         await held
         stop.abort()
         await t.rejects(moving, { name: 'AbortError' })
-        // The event comes once all that the move began is over.
+        // The event is written after all work of the move has ended.
         await until(async () => {
           const moves = app.db.selectFrom('audit_events').select('to_path').where('action', '=', 'MOVE')
           return (await moves.execute()).some(({ to_path }) => to_path === toPath)
         })
-        t.equal(await sumOf(source, path), sha256, 'the source is whole')
-        t.equal(await sumOf(target, toPath), null, 'and nothing is at the target')
+        t.equal(await sumOf(source, path), sha256, 'the source is complete')
+        t.equal(await sumOf(target, toPath), null, 'nothing is at the target')
         t.notOk((await target.names('/interrupted').catch((): string[] => [])).includes(`${name} ${where}.bin`))
       })
     }
   }
 })
 
-/** The same place with another root, so that the pairs do not meet. */
-function within(outer: Place, folder: string): Place {
+/** The same provider below another folder, so that the pairs do not share files. */
+function within(outer: ProviderClient, folder: string): ProviderClient {
   return {
     ...outer,
     run: (name, input) => outer.run(name, prefixed(input, folder)).then(result => unprefixed(result, folder)),

@@ -1,4 +1,4 @@
-/** Links straight to a back end: S3 takes part, a local disk has none. */
+/** Links directly to a back end. S3 supports them; a local disk does not. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -20,7 +20,7 @@ t.test('direct transfer', async t => {
   const s3 = await s3Server(t)
   const { region, accessKeyId, secretAccessKey } = s3
   const bucket = await s3.newBucket()
-  // Without it nothing goes up directly.
+  // Direct uploads need this setting.
   const proxy = await faultProxy(t, s3.endpoint)
   proxy.fault = refuseUnsigned
   const { endpoint } = proxy
@@ -37,7 +37,7 @@ t.test('direct transfer', async t => {
     body: string,
   ) => fetch(url, { method, body, headers: headers.map(({ name, value }) => [name, value] as [string, string]) })
 
-  await t.test('a file goes up and comes down without passing the server', async t => {
+  await t.test('a file is uploaded and downloaded without passing through the server', async t => {
     const { createUploadTicket: given } = await app.ask(
       ticket,
       { input: { providerId: id, path: '/base/new file.txt' } },
@@ -57,7 +57,7 @@ t.test('direct transfer', async t => {
     for (const action of ['DIRECT_UPLOAD', 'DIRECT_DOWNLOAD']) t.ok(actions.includes(action), action)
   })
 
-  await t.test('a browser saves what it may not show, at the back end too', async t => {
+  await t.test('the back end also makes browsers save unsafe types', async t => {
     const shown = `query ($id: ID!, $path: String!, $inline: Boolean!) {
       file(providerId: $id, path: $path) { downloadUrl(direct: true, inline: $inline) }
     }`
@@ -84,7 +84,7 @@ t.test('direct transfer', async t => {
     }
   })
 
-  await t.test('names that are taken', async t => {
+  await t.test('conflict decides what happens to a name that is taken', async t => {
     t.match((await upload({ path: '/base/new file.txt' })).errors, [{ extensions: { reason: 'ALREADY_EXISTS' } }])
     const renamed = await upload({ path: '/base/new file.txt', conflict: 'RENAME' })
     t.match(renamed.data, { createUploadTicket: { isDirect: true, path: '/base/new file (1).txt' } })
@@ -94,7 +94,7 @@ t.test('direct transfer', async t => {
     t.match((await upload({ path: '/' })).errors, [{ extensions: { reason: 'ROOT_IS_FIXED' } }])
   })
 
-  await t.test('a key gets no link outside of its base path, nor without the scope', async t => {
+  await t.test('a key gets no link outside its base path or without the scope', async t => {
     const access = { restrictions: [{ providerId: id, basePath: '/base/inner' }] }
     const { key } = await app.createKey(owner.token, { name: 'inner', scopes: ['write'], providerAccess: access })
     const { key: reader } = await app.createKey(owner.token, { name: 'reader', scopes: ['read'] })
@@ -107,7 +107,7 @@ t.test('direct transfer', async t => {
     t.match((await upload({ path: '/base/inner/x' }, key)).data, { createUploadTicket: { isDirect: true } })
   })
 
-  await t.test('who may write below a base path reads nothing beyond it by what is added to a ticket', async t => {
+  await t.test('headers added to an upload ticket cannot read files outside the base path', async t => {
     const ceph = await app.connectProvider(owner.token, 's3', { ...config, endpoint: s3.endpoint }, 'ceph')
     t.equal((await app.upload(owner.token, ceph, '/beyond/secret', 'secret')).status, 201)
     const scopes = ['read', 'write']
@@ -126,7 +126,7 @@ t.test('direct transfer', async t => {
     }
   })
 
-  await t.test('a back end that makes no links is reached through the server', async t => {
+  await t.test('transfers with a back end without links pass through the server', async t => {
     const { file } = await app.ask(link, { id: disk, path: '/disk' }, owner.token)
     t.ok(file.downloadUrl.startsWith(`${app.url}/api/download/proxy?ticket=`))
     t.equal(await (await fetch(file.downloadUrl)).text(), 'on disk')
@@ -139,7 +139,7 @@ t.test('direct transfer', async t => {
     t.equal((await fetch(url, { method, body: 'x', headers: { authorization } })).status, 201)
   })
 
-  await t.test('an operator can forbid them, and a size limit does', async t => {
+  await t.test('an operator can disable direct links, and a size limit disables direct uploads', async t => {
     for (const settings of [{ directSeconds: 0 }, { maxUploadBytes: 1000 }]) {
       const other = await startApp(t, { settings })
       const { token } = await other.register('owner@example.org')
@@ -151,7 +151,7 @@ t.test('direct transfer', async t => {
     }
   })
 
-  await t.test('none lives longer than the server allows', async t => {
+  await t.test('no link is valid for longer than the setting allows', async t => {
     const { file } = await app.ask(link, { id, path: '/base/new file.txt', seconds: 500_000 }, owner.token)
     t.equal(new URL(file.downloadUrl).searchParams.get('X-Amz-Expires'), '900')
     t.match((await upload({ path: '/y', expiresIn: 0 })).errors, [{ extensions: { reason: 'INVALID_INPUT' } }])

@@ -1,4 +1,4 @@
-/** Files that exist only as what they are exported to: a move must not trade the original for its export. */
+/** Files that can only be exported. A move must not replace the original with its export. */
 import t from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
@@ -6,7 +6,7 @@ import { builtInAdapters } from '../../adapters/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp } from '../support/app.ts'
-import { place } from './transfers.ts'
+import { providerClient } from './transfers.ts'
 
 t.test('a Google document', async t => {
   const fake = await startGoogleDrive(t)
@@ -19,7 +19,7 @@ t.test('a Google document', async t => {
   })
   const { token } = await app.register('owner@example.org')
   const connect = async (type: string, config: object) =>
-    place(app, token, await app.connectProvider(token, type, config))
+    providerClient(app, token, await app.connectProvider(token, type, config))
   const robot = 'robot@fake.iam.gserviceaccount.com'
   const serviceAccountKey = fake.oauth.addServiceAccount(robot)
   const root = fake.store.rootOf(robot)
@@ -36,11 +36,11 @@ t.test('a Google document', async t => {
   await from.put('/folder/a.txt', 'bytes')
   const toProviderId = to.providerId
 
-  await t.test('is not moved to another provider, by itself or in a folder', async t => {
+  await t.test('is never moved to another provider, alone or in a folder', async t => {
     for (const path of ['/Report.docx', '/folder']) {
       for (const conflict of ['FAIL', 'REPLACE', 'RENAME']) {
         t.equal(await from.run('move', { path, toProviderId, toPath: '/moved', conflict }), 'COPY_ONLY')
-        t.same(await to.names('/'), [], 'nothing is left of the attempt')
+        t.same(await to.names('/'), [], 'the failed move leaves nothing')
       }
     }
     for (const { id } of docs) t.notOk(fake.store.items.get(id)?.explicitlyTrashed)
@@ -48,10 +48,14 @@ t.test('a Google document', async t => {
     const query = 'mutation ($input: MoveInput!) { move(input: $input) { path } }'
     const input = { providerId: from.providerId, path: '/folder', toProviderId, toPath: '/moved' }
     const { errors } = await app.graphql(query, { input }, token)
-    t.match(errors[0]?.message, /"\/folder\/deep\/Notes\.docx".*copy it instead/, 'it says which, and what to do')
+    t.match(
+      errors[0]?.message,
+      /"\/folder\/deep\/Notes\.docx".*copy it instead/,
+      'the error names the file and says what to do',
+    )
   })
 
-  await t.test('is copied, and moved within its provider', async t => {
+  await t.test('can be copied, and moved within its provider', async t => {
     t.match(await from.run('copy', { path: '/Report.docx', toProviderId, toPath: '/Report.docx' }), {
       path: '/Report.docx',
     })

@@ -2,10 +2,10 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startApp } from '../support/app.ts'
-import { type Place, pageQuery, place, transfers } from './transfers.ts'
+import { type ProviderClient, pageQuery, providerClient, transfers } from './transfers.ts'
 
-async function withinOne(t: Test, here: Place): Promise<void> {
-  await t.test('rename', async t => {
+async function withinOne(t: Test, here: ProviderClient): Promise<void> {
+  await t.test('an entry can be renamed', async t => {
     await here.put('/r/old.txt', 'x')
     t.match(await here.run('rename', { path: '/r/old.txt', name: 'new.txt' }), { path: '/r/new.txt', name: 'new.txt' })
     await here.put('/r/other.txt', 'y')
@@ -21,7 +21,7 @@ async function withinOne(t: Test, here: Place): Promise<void> {
     t.match(
       await here.run('rename', { path: '/r/other.txt', name: 'other.txt' }),
       { name: 'other.txt' },
-      'to its own name',
+      'renaming an entry to its own name changes nothing',
     )
     for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\u0000', '%2e%2e', 'x'.repeat(2000)]) {
       t.equal(await here.run('rename', { path: '/r/other.txt', name }), 'INVALID_PATH', name.slice(0, 9))
@@ -31,7 +31,7 @@ async function withinOne(t: Test, here: Place): Promise<void> {
     t.equal(await here.get('/renamed/other.txt'), 'x')
   })
 
-  await t.test('the root is fixed, and a folder does not go into itself', async t => {
+  await t.test('the root cannot be changed, and a folder cannot be moved into itself', async t => {
     await here.put('/self/inner/x', 'x')
     t.equal(await here.run('rename', { path: '/', name: 'x' }), 'ROOT_IS_FIXED')
     t.equal(await here.run('delete', { path: '/', recursive: true }), 'ROOT_IS_FIXED')
@@ -45,13 +45,13 @@ async function withinOne(t: Test, here: Place): Promise<void> {
     t.match(
       await here.run('move', { path: '/self', toPath: '/selfish' }),
       { path: '/selfish' },
-      'a sibling with its prefix',
+      'a sibling whose name starts with the name of the folder',
     )
     t.match(await here.run('copy', { path: '/selfish', toPath: '/selfish2' }), { path: '/selfish2' })
     t.equal(await here.run('copy', { path: '/selfish', toPath: '/selfish', conflict: 'REPLACE' }), 'ALREADY_EXISTS')
   })
 
-  await t.test('delete', async t => {
+  await t.test('a folder with content is deleted only recursively', async t => {
     await here.put('/d/full/x', 'x')
     t.equal(await here.run('delete', { path: '/d/full' }), 'NOT_EMPTY')
     t.equal(await here.get('/d/full/x'), 'x')
@@ -61,7 +61,7 @@ async function withinOne(t: Test, here: Place): Promise<void> {
     t.same(await here.run('delete', { path: '/d/empty' }), { deletedPath: '/d/empty' })
   })
 
-  await t.test('create a folder', async t => {
+  await t.test('a folder is created with its parents', async t => {
     t.match(await here.run('createFolder', { path: '/new/deep/er' }), {
       __typename: 'Folder',
       path: '/new/deep/er',
@@ -74,7 +74,7 @@ async function withinOne(t: Test, here: Place): Promise<void> {
     t.equal(await here.run('createFolder', { path: '/new/file/below' }), 'NOT_A_FOLDER')
   })
 
-  await t.test('uploads race: FAIL never overwrites, RENAME finds a name for each', async t => {
+  await t.test('of concurrent uploads FAIL stores one and RENAME gives each a name', async t => {
     const upload = (text: string, conflict: string) =>
       here.app.upload(here.token, here.providerId, '/up/file.bin', text, `&conflict=${conflict}`)
     const failing = await Promise.all(Array.from({ length: 10 }, (_, index) => upload(`fail ${index}`, 'fail')))
@@ -87,7 +87,7 @@ async function withinOne(t: Test, here: Place): Promise<void> {
     t.equal(texts.filter(text => text?.startsWith('rename')).length, 10)
   })
 
-  await t.test('a folder is paged through while files come and go', async t => {
+  await t.test('paging works while files are added and removed', async t => {
     const kept = Array.from({ length: 60 }, (_, index) => `kept-${String(index * 7).padStart(4, '0')}`)
     await Promise.all(kept.map(name => here.put(`/pages/${name}`, '')))
     const seen: string[] = []
@@ -105,13 +105,13 @@ async function withinOne(t: Test, here: Place): Promise<void> {
       await here.put(`/pages/came-${page}`, '')
       await here.put(`/pages/zcame-${page}`, '')
       if (page > 0) await here.run('delete', { path: `/pages/came-${page - 1}` })
-      if (page > 40) throw new Error('It does not end')
+      if (page > 40) throw new Error('The listing does not end')
     }
     t.same(seen.filter(name => name.startsWith('kept')).toSorted(), kept)
     t.equal(new Set(seen).size, seen.length, 'none twice')
   })
 
-  await t.test('each edge has a cursor that goes on behind it', async t => {
+  await t.test('the cursor of an edge continues after it', async t => {
     const ask = async (after?: string) =>
       (await here.app.ask(pageQuery, { providerId: here.providerId, path: '/pages', first: 5, after }, here.token))
         .folder.entries
@@ -120,7 +120,7 @@ async function withinOne(t: Test, here: Place): Promise<void> {
     const next = await ask(first.edges[1].cursor)
     t.same(names(next).slice(0, 3), names(first).slice(2))
     await here.run('delete', { path: `/pages/${names(first)[1]}` })
-    t.same(names(await ask(first.edges[1].cursor)), names(next), 'also when that entry is gone')
+    t.same(names(await ask(first.edges[1].cursor)), names(next), 'also after that entry was deleted')
     const { errors } = await here.app.graphql(
       pageQuery,
       { providerId: here.providerId, path: '/pages', first: 5, after: `${first.edges[1].cursor}x` },
@@ -141,9 +141,9 @@ async function withinOne(t: Test, here: Place): Promise<void> {
 t.test('files', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
-  const local = place(app, token, await app.connectProvider(token, 'local', { root: app.folder }))
-  const memory = place(app, token, await app.connectProvider(token, 'memory', {}))
-  const other = place(app, token, await app.connectProvider(token, 'memory', {}, 'other'))
+  const local = providerClient(app, token, await app.connectProvider(token, 'local', { root: app.folder }))
+  const memory = providerClient(app, token, await app.connectProvider(token, 'memory', {}))
+  const other = providerClient(app, token, await app.connectProvider(token, 'memory', {}, 'other'))
 
   await t.test('local', t => withinOne(t, local))
   await t.test('memory', t => withinOne(t, memory))
@@ -165,7 +165,7 @@ t.test('files', async t => {
     await t.test(name, t => transfers(t, from, to))
   }
 
-  await t.test('what came into a folder while it was moved away is left where it is', async t => {
+  await t.test('files added to a folder while it is moved stay in the source', async t => {
     await mkdir(join(app.folder, 'moving'))
     await Promise.all(
       Array.from({ length: 300 }, (_, index) => writeFile(join(app.folder, 'moving', `f${index}`), 'x'.repeat(1000))),
@@ -183,7 +183,7 @@ t.test('files', async t => {
     t.ok(typeof outcome === 'object' || outcome === 'PRECONDITION_FAILED', JSON.stringify(outcome))
   })
 
-  await t.test('a local folder that vanishes says what is wrong', async t => {
+  await t.test('a provider whose local folder disappears says what is wrong', async t => {
     const root = join(app.folder, 'mounted')
     await mkdir(root)
     const providerId = await app.connectProvider(token, 'local', { root }, 'mounted')

@@ -1,22 +1,22 @@
-/** Targets that take upper and lower case for the same. */
+/** Copies to a back end whose names are case-insensitive. */
 import t from 'tap'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { startApp } from '../support/app.ts'
 import { foldingAdapter } from '../support/folding-adapter.ts'
-import { place } from './transfers.ts'
+import { providerClient } from './transfers.ts'
 
-t.test('a target without case', async t => {
+t.test('a case-insensitive target', async t => {
   const adapter = foldingAdapter()
   const app = await startApp(t, {
     adapters: folder => [...builtInAdapters({ localRoots: [folder], dataFolder: '/nowhere' }), adapter],
   })
   const { token } = await app.register('owner@example.org')
-  const connect = async (type: string) => place(app, token, await app.connectProvider(token, type, {}))
+  const connect = async (type: string) => providerClient(app, token, await app.connectProvider(token, type, {}))
   const [source, folding] = [await connect('memory'), await connect('folding')]
   const mutation = (name: 'copy' | 'move') =>
     `mutation ($input: ${name === 'copy' ? 'CopyInput' : 'MoveInput'}!) { ${name}(input: $input) { path } }`
 
-  await t.test('RENAME looks for another name only where its own is taken, not that of a child', async t => {
+  await t.test('RENAME looks for another name only if the name itself is taken, not that of a child', async t => {
     for (const [index, [upper, lower]] of [
       ['A.txt', 'a.txt'],
       ['Sub/x', 'sub/y'],
@@ -37,9 +37,9 @@ t.test('a target without case', async t => {
           }
           const { errors } = await app.graphql(mutation(operation), { input }, token)
           t.equal(errors[0]?.extensions.reason, 'ALREADY_EXISTS')
-          t.match(errors[0]?.message, /^"\/target\/(a\.txt|sub|same)"/i, 'it names the child')
+          t.match(errors[0]?.message, /^"\/target\/(a\.txt|sub|same)"/i, 'the error names the child')
           t.equal(adapter.mkdirs.filter(path => !path.includes('/')).length, 1, 'one attempt')
-          t.same(await folding.names('/'), [], 'nothing is left of it')
+          t.same(await folding.names('/'), [], 'the failed copy leaves nothing')
           t.equal(await source.get(`${path}/${upper}`), 'upper')
           t.equal(await source.get(`${path}/${lower}`), 'lower')
         }
@@ -47,7 +47,7 @@ t.test('a target without case', async t => {
     }
   })
 
-  await t.test('a folder does not go into itself, however it is spelled', async t => {
+  await t.test('a folder cannot be moved into itself under another spelling', async t => {
     await folding.put('/a/file', 'kept')
     for (const operation of ['copy', 'move'] as const) {
       for (const conflict of ['FAIL', 'RENAME', 'REPLACE']) {

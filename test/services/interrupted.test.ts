@@ -1,4 +1,4 @@
-/** What happens between two steps: others write, credentials end, clients leave. */
+/** Changes between two steps of an operation: other clients write, credentials end, clients disconnect. */
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -8,13 +8,13 @@ import t from 'tap'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { until } from '../support/until.ts'
-import { pageQuery, place } from './transfers.ts'
+import { pageQuery, providerClient } from './transfers.ts'
 
-t.test('between two steps', async t => {
+t.test('changes between two steps', async t => {
   const app = await startApp(t)
   const owner = await app.register('owner@example.org')
-  const local = place(app, owner.token, await app.connectProvider(owner.token, 'local', { root: app.folder }))
-  const memory = place(app, owner.token, await app.connectProvider(owner.token, 'memory', {}))
+  const local = providerClient(app, owner.token, await app.connectProvider(owner.token, 'local', { root: app.folder }))
+  const memory = providerClient(app, owner.token, await app.connectProvider(owner.token, 'memory', {}))
   const fill = async (folder: string, count: number) => {
     await mkdir(join(app.folder, folder))
     for (let index = 0; index < count; index++) await writeFile(join(app.folder, folder, `f${index}`), 'AAAA')
@@ -33,7 +33,7 @@ t.test('between two steps', async t => {
       })
       .catch(() => null)
 
-  await t.test('a copy that is given up leaves what others put there', async t => {
+  await t.test('a canceled copy keeps the files that others stored in its target', async t => {
     await fill('many', 3000)
     const stop = new AbortController()
     const copying = mutate('copy', { providerId: local.providerId, path: '/many', toPath: '/copied' }, stop.signal)
@@ -48,25 +48,28 @@ t.test('between two steps', async t => {
     t.equal(await local.get('/copied/mine.txt'), 'mine')
   })
 
-  await t.test('a move does not delete what was replaced meanwhile, whatever its size and time', async t => {
-    await fill('moving', 1500)
-    const moving = mutate(
-      'move',
-      { providerId: local.providerId, path: '/moving', toProviderId: memory.providerId, toPath: '/moving' },
-      new AbortController().signal,
-    )
-    await until(async () => (await memory.get('/moving/f0')) !== null, { every: 1 })
-    const file = join(app.folder, 'moving', 'f0')
-    const { mtime } = await stat(file)
-    await writeFile(file, 'BBBB')
-    await utimes(file, mtime, mtime)
-    const answer = await moving
-    const { errors } = answer ? await answer.json() : { errors: 'no answer' }
-    t.match(errors, [{ extensions: { reason: 'PRECONDITION_FAILED' } }], 'it was replaced before the move was over')
-    t.equal(await readFile(file, 'utf8').catch(() => null), 'BBBB')
-  })
+  await t.test(
+    'a move does not delete a source that was replaced meanwhile, even with the same size and time',
+    async t => {
+      await fill('moving', 1500)
+      const moving = mutate(
+        'move',
+        { providerId: local.providerId, path: '/moving', toProviderId: memory.providerId, toPath: '/moving' },
+        new AbortController().signal,
+      )
+      await until(async () => (await memory.get('/moving/f0')) !== null, { every: 1 })
+      const file = join(app.folder, 'moving', 'f0')
+      const { mtime } = await stat(file)
+      await writeFile(file, 'BBBB')
+      await utimes(file, mtime, mtime)
+      const answer = await moving
+      const { errors } = answer ? await answer.json() : { errors: 'no answer' }
+      t.match(errors, [{ extensions: { reason: 'PRECONDITION_FAILED' } }], 'the source was replaced during the move')
+      t.equal(await readFile(file, 'utf8').catch(() => null), 'BBBB')
+    },
+  )
 
-  await t.test('a folder that takes another one in stays where that fails', async t => {
+  await t.test('an existing target folder stays when the copy into it fails', async t => {
     await mkdir(join(app.folder, 'taken'))
     const stop = new AbortController()
     const input = { providerId: local.providerId, path: '/many', toPath: '/taken', conflict: 'REPLACE' }
@@ -81,7 +84,7 @@ t.test('between two steps', async t => {
     t.ok((await stat(join(app.folder, 'taken'))).isDirectory())
   })
 
-  await t.test('no entry is skipped because others before it are gone', async t => {
+  await t.test('paging skips no entry when earlier ones are deleted', async t => {
     for (const where of [local, memory]) {
       for (const name of 'abcdefgh') await where.put(`/letters/${name}`, '')
       const list = async (first: number, after?: string) => {
@@ -95,7 +98,7 @@ t.test('between two steps', async t => {
     }
   })
 
-  await t.test('a key that is revoked while its body comes in does nothing', async t => {
+  await t.test('a key that is revoked while its request body arrives changes nothing', async t => {
     const { key, id } = await app.createKey(owner.token, { name: 'slow', scopes: ['admin'] })
     const body = JSON.stringify({ query: 'mutation { createInvite(input: { role: OWNER }) { invite } }' })
     const socket = connect(Number(new URL(app.url).port), '127.0.0.1')
@@ -115,7 +118,7 @@ t.test('between two steps', async t => {
     t.match(answer, /KEY_REVOKED/)
   })
 
-  await t.test('an invite is worth no more than the key that made it', async t => {
+  await t.test('an invite ends with the key that created it', async t => {
     const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite expiresAt } }'
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
     const { key, id } = await app.createKey(owner.token, { name: 'inviter', scopes: ['admin'], expiresAt })
@@ -123,7 +126,7 @@ t.test('between two steps', async t => {
     const refused = await app.graphql(invite, { input: late }, key)
     t.match(refused.errors, [{ extensions: { reason: 'EXCEEDS_OWN_REACH' } }])
     const { createInvite } = await app.ask(invite, { input: { role: 'ADMIN' } }, key)
-    t.ok(new Date(createInvite.expiresAt) <= new Date(expiresAt), 'it ends with the key')
+    t.ok(new Date(createInvite.expiresAt) <= new Date(expiresAt), 'it expires no later than the key')
     await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, owner.token)
     const { errors } = await app.graphql('mutation ($input: RegisterInput!) { register(input: $input) { token } }', {
       input: { email: 'guest@example.org', password, invite: createInvite.invite },
@@ -131,7 +134,7 @@ t.test('between two steps', async t => {
     t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INVITE' } }])
   })
 
-  await t.test('a flood of sign-ins is refused before it delays everybody', async t => {
+  await t.test('a flood of sign-ins is refused before it delays others', async t => {
     const login = 'mutation { login(input: { email: "nobody@example.org", password: "a wrong password" }) { token } }'
     const answers = await Promise.all(Array.from({ length: 150 }, () => app.graphql(login)))
     const reasons = Map.groupBy(answers, ({ errors }) => errors[0]?.extensions.reason)
@@ -139,7 +142,7 @@ t.test('between two steps', async t => {
     t.ok(reasons.get('RATE_LIMITED')?.every(({ errors }) => errors[0]?.extensions.retryAfterMs === 5000))
   })
 
-  await t.test('a form has no digest', async t => {
+  await t.test('a digest with a form is refused', async t => {
     const form = new FormData()
     form.set('providerId', local.providerId)
     form.set('file', new Blob(['x']), 'x.txt')
@@ -148,7 +151,7 @@ t.test('between two steps', async t => {
     t.equal(answer.status, 400)
   })
 
-  await t.test('what is wrong with a provider is told to those who can mend it', async t => {
+  await t.test('only those who can fix a provider see what is wrong with it', async t => {
     const root = join(app.folder, 'gone')
     await mkdir(root)
     const providerId = await app.connectProvider(owner.token, 'local', { root }, 'gone')

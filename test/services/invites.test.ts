@@ -22,7 +22,7 @@ t.test('open invites', async t => {
   const roles = async (token?: string) => (await open(token)).map(({ role }: { role: string }) => role)
   const reason = async (query: string, variables: object, token: string | null) =>
     (await app.graphql(query, { ...variables }, token)).errors[0]?.extensions.reason
-  const comeWith = (token: string, name: string) =>
+  const registerWith = (token: string, name: string) =>
     reason(register, { input: { email: `${name}@example.org`, password, invite: token } }, null)
   const events = async () =>
     app.db
@@ -35,8 +35,8 @@ t.test('open invites', async t => {
   const admin = await join('admin@example.org', { role: 'ADMIN' })
   const editor = await join('editor@example.org', { role: 'EDITOR' })
 
-  await t.test('say what they give and never what one registers with', async t => {
-    t.same(await open(), [], 'used ones are gone')
+  await t.test('show the role and access but never the token', async t => {
+    t.same(await open(), [], 'used invites are not listed')
     const made = await invite({ role: 'EDITOR', providerAccess: within('/team') }, admin.token)
     const found = await open()
     t.match(found, [
@@ -50,7 +50,7 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('are those that were neither used nor have expired, the newest first', async t => {
+  await t.test('are listed newest first, without used and expired ones', async t => {
     for (const role of ['VIEWER', 'EDITOR', 'ADMIN']) await invite({ role })
     const used = await invite({ role: 'NONE' })
     t.same(await roles(), ['NONE', 'ADMIN', 'EDITOR', 'VIEWER'])
@@ -63,13 +63,13 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('one that is revoked registers nobody, and the log tells', async t => {
+  await t.test('a revoked invite registers nobody, and the audit log records it', async t => {
     const leaked = await invite({ role: 'ADMIN' })
     const [{ id, expiresAt }] = await open()
     t.same(await app.ask(revoke, { id }, owner.token), { revokeInvite: true })
     t.same(await open(), [])
-    t.equal(await comeWith(leaked, 'thief'), 'INVALID_INVITE')
-    t.equal(await reason(revoke, { id }, owner.token), 'NOT_FOUND', 'it is gone')
+    t.equal(await registerWith(leaked, 'thief'), 'INVALID_INVITE')
+    t.equal(await reason(revoke, { id }, owner.token), 'NOT_FOUND', 'it no longer exists')
     t.equal(await reason(revoke, { id: 'made up' }, owner.token), 'NOT_FOUND')
     await app.app.services.audit.flush()
     const [madeUp, again, done] = await events()
@@ -82,7 +82,7 @@ t.test('open invites', async t => {
     t.match([again?.result, madeUp?.result], ['NOT_FOUND', 'NOT_FOUND'])
   })
 
-  await t.test('one that is being used is taken back only where that fails', async t => {
+  await t.test('an invite that is being used can be revoked only if its registration fails', async t => {
     const isWaiting = async () => {
       const { rows } = await sql`select 1 from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'`.execute(app.db)
@@ -102,7 +102,7 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('are neither seen nor taken back by those who could not give them', async t => {
+  await t.test('are visible to and revocable by only those who could create them', async t => {
     const team = await join('team@example.org', { role: 'ADMIN', providerAccess: within('/team') })
     const gifts = {
       owner: { role: 'OWNER' },
@@ -136,14 +136,14 @@ t.test('open invites', async t => {
       t.equal(await reason(query, variables, restricted), 'SESSION_REQUIRED')
       t.equal(await reason(query, variables, null), 'CREDENTIAL_REQUIRED')
     }
-    t.same(await seen(owner.token), Object.keys(gifts), 'all are still there')
+    t.same(await seen(owner.token), Object.keys(gifts), 'all invites remain')
     await app.ask(revoke, { id: ids.below }, team.token)
     await app.ask(revoke, { id: ids.owner }, (await key({})).key)
     t.same(await seen(owner.token), ['everything', 'above', 'beside', 'own', 'nothing'])
     await forget()
   })
 
-  await t.test('of another workspace do not exist', async t => {
+  await t.test('of another workspace look missing', async t => {
     const { rows } = await sql<{ id: string }>`
       with other as (insert into workspaces (name) values ('other') returning id)
       insert into invites (workspace_id, token_hash, role, provider_access, expires_at)
@@ -157,16 +157,16 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('outlive their maker in the list, and give nothing', async t => {
+  await t.test('of a removed member stay listed but are invalid', async t => {
     const maker = await join('maker@example.org', { role: 'ADMIN' })
     const made = await invite({ role: 'VIEWER' }, maker.token)
     await app.ask('mutation ($id: ID!) { removeMember(userId: $id) }', { id: maker.id }, owner.token)
     t.match(await open(), [{ role: 'VIEWER', createdBy: null }])
-    t.equal(await comeWith(made, 'late'), 'INVALID_INVITE')
+    t.equal(await registerWith(made, 'late'), 'INVALID_INVITE')
     await forget()
   })
 
-  await t.test('are the newest 200, however many of those before may not be seen', async t => {
+  await t.test('are listed up to 200, not counting hidden ones', async t => {
     const insert = (role: string, count: number, age: number) =>
       sql`
       insert into invites (workspace_id, token_hash, role, provider_access, created_at, expires_at)

@@ -21,7 +21,7 @@ t.test('members', async t => {
   const admin = await join('admin@example.org', 'ADMIN')
   const editor = await join('editor@example.org', 'EDITOR', { restrictions: [{ providerId, basePath: '/team' }] })
 
-  await t.test('an invite gives its role and access, once', async t => {
+  await t.test('an invite grants its role and access, once', async t => {
     t.match(await app.ask(me, {}, editor.token), {
       me: { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ basePath: '/team' }] } },
     })
@@ -38,7 +38,7 @@ t.test('members', async t => {
     )
   })
 
-  await t.test('an invite that has expired, or whose maker may no longer give it, gives nothing', async t => {
+  await t.test('an invite is invalid after it expires or its creator loses the rights it grants', async t => {
     const expired = await app.ask(invite, { input: { role: 'VIEWER' } }, owner.token)
     await app.db
       .updateTable('invites')
@@ -55,10 +55,10 @@ t.test('members', async t => {
       t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_INVITE' } }])
     }
     const users = await app.db.selectFrom('users').select('id').where('email_key', '=', 'nobody@example.org').execute()
-    t.same(users, [], 'nothing half done')
+    t.same(users, [], 'no account was created')
   })
 
-  await t.test('registration can be closed, or need an invite', async t => {
+  await t.test('registration can be closed or require an invite', async t => {
     const set = (registration: string) =>
       app.ask(
         'mutation ($input: UpdateWorkspaceInput!) { updateWorkspace(input: $input) { registration } }',
@@ -78,7 +78,7 @@ t.test('members', async t => {
     })
   })
 
-  await t.test('nobody changes their own role, and nobody gives more than they have', async t => {
+  await t.test('members cannot change their own role or grant more than they have', async t => {
     t.equal(await reason(update, { input: { userId: owner.id, role: 'ADMIN' } }, owner.token), 'OWN_MEMBERSHIP')
     t.equal(await reason(update, { input: { userId: admin.id, role: 'OWNER' } }, admin.token), 'OWN_MEMBERSHIP')
     t.equal(await reason(update, { input: { userId: editor.id, role: 'OWNER' } }, admin.token), 'EXCEEDS_OWN_REACH')
@@ -101,7 +101,7 @@ t.test('members', async t => {
     t.equal(await reason(update, { input: { userId: editor.id, providerAccess: narrower } }, limited.token), undefined)
   })
 
-  await t.test('the last owner stays, also when two owners remove each other at once', async t => {
+  await t.test('one owner remains when two owners remove each other at once', async t => {
     t.equal(await reason(remove, { id: owner.id }, owner.token), 'LAST_OWNER')
     const second = await join('second-owner@example.org', 'OWNER')
     await Promise.all([
@@ -112,7 +112,7 @@ t.test('members', async t => {
     t.equal(owners.length, 1)
   })
 
-  await t.test('a removed member is out at once, keys too, and can come again', async t => {
+  await t.test('a removed member and their keys lose access at once, and the person can register again', async t => {
     const boss = (
       await app.db.selectFrom('members').select('user_id').where('role', '=', 'OWNER').executeTakeFirstOrThrow()
     ).user_id
@@ -135,7 +135,7 @@ t.test('members', async t => {
     t.ok(await app.register('guest@example.org'))
   })
 
-  await t.test('pages of members', async t => {
+  await t.test('members are listed in pages', async t => {
     const query =
       'query ($after: String) { users(first: 3, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }'
     const seen: string[] = []

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-t.test('a flood of addresses takes no more memory than thousands of them, though nothing can be written', async t => {
+t.test('memory is bounded during a flood of addresses while the database is unavailable', async t => {
   const db = connect({ host: '/nonexistent', port: 1, user: 'nobody', database: 'none' })
   t.teardown(() => db.destroy())
   const errors: unknown[] = []
@@ -29,12 +29,12 @@ t.test('a flood of addresses takes no more memory than thousands of them, though
   meter.add('somebody')
   t.equal(meter.wait('somebody'), null)
   meter.add('somebody')
-  t.ok(Number(meter.wait('somebody')) > 0, 'and the limit holds here')
+  t.ok(Number(meter.wait('somebody')) > 0, 'the limit holds on this replica')
   await until(() => errors.length > 0)
-  t.ok(Number(meter.wait('somebody')) > 0, 'also once writing has failed')
+  t.ok(Number(meter.wait('somebody')) > 0, 'the limit holds after a failed write')
 })
 
-t.test('who makes few requests causes no statement', async t => {
+t.test('clients with few requests cause no database query', async t => {
   const queries: string[] = []
   const db = connect(await testDatabase(t), { max: 1, onQuery: ({ sql }) => queries.push(sql) })
   t.teardown(() => db.destroy())
@@ -44,7 +44,7 @@ t.test('who makes few requests causes no statement', async t => {
   for (let who = 0; who < 500; who++) for (let n = 0; n < 200; n++) meter.add(`busy ${who}`)
   await until(() => queries.length > 0)
   await meters.close()
-  t.equal(queries.length, 1, 'one for all who make many')
+  t.equal(queries.length, 1, 'one query writes all busy clients')
   const rows = await db.selectFrom('rate_limits').select('hits').execute()
   t.same([rows.length, new Set(rows.map(({ hits }) => hits))], [500, new Set([200])])
 })

@@ -1,4 +1,4 @@
-/** STOWAGE_SECRET is replaced: with two secrets nothing stops working, and afterwards the old one opens nothing. */
+/** Rotating STOWAGE_SECRET: everything works with both secrets, and afterwards the old one is useless. */
 import { rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -50,7 +50,7 @@ const signIn = async (app: Pick<TestApp, 'ask'>) => {
   return (await app.ask('mutation ($input: LoginInput!) { login(input: $input) { token } }', { input })).login.token
 }
 
-/** `table.column` of every value that begins with the id of the secret's key. */
+/** Lists `table.column` of every value that is encrypted with this secret. */
 async function sealedUnder(app: TestApp, secret: string): Promise<string[]> {
   const { currentKeyId } = deriveSecrets(secret)
   const found: string[] = []
@@ -67,7 +67,7 @@ async function sealedUnder(app: TestApp, secret: string): Promise<string[]> {
   return found
 }
 
-t.test('all that the old secret signed or encrypted outlives it', async t => {
+t.test('everything signed or encrypted with the old secret survives its rotation', async t => {
   const { app: first, fake, token, connectDrive } = await start(t)
   const { key } = await first.createKey(token, { name: 'k', scopes: ['admin'] })
   const local = await first.connectProvider(token, 'local', { root: first.folder })
@@ -90,10 +90,14 @@ t.test('all that the old secret signed or encrypted outlives it', async t => {
   const patch = (app: TestApp, as: string, offset: number, bytes: string) =>
     tus({ url: app.url, token: as }, 'PATCH', upload, { 'upload-offset': String(offset) }, Buffer.from(bytes))
   t.equal((await patch(first, token, 0, '01234')).status, 204)
-  t.same([...new Set(await sealedUnder(first, secretA))].sort(), [...sealedColumns].sort(), 'there is one of each')
+  t.same(
+    [...new Set(await sealedUnder(first, secretA))].sort(),
+    [...sealedColumns].sort(),
+    'each encrypted column has a value',
+  )
 
   const second = await first.replica({ secret: secretB, previousSecret: secretA })
-  await t.test('before everything is encrypted again', async t => {
+  await t.test('old values work before they are encrypted again', async t => {
     t.equal((await second.ask('{ me { email } }', {}, token)).me.email, 'owner@example.org')
     t.equal((await second.ask('{ viewer { kind } }', {}, key)).viewer.kind, 'API_KEY')
     t.equal(await (await fetch(`${second.url}${link.pathname}${link.search}`)).text(), 'a')
@@ -117,9 +121,9 @@ t.test('all that the old secret signed or encrypted outlives it', async t => {
     await other.close()
   })
 
-  await t.test('everything is encrypted again, by two servers at once', async t => {
+  await t.test('two servers at once encrypt all values again', async t => {
     const third = await first.replica({ secret: secretB, previousSecret: secretA })
-    // Of a provider whose tokens are being refreshed, which writes the new ones only over those that it has read.
+    // The tokens of this provider are being refreshed. The refresh replaces only the value that it has read.
     const refreshing_until = new Date(Date.now() + 4000)
     const [before] = await first.db
       .updateTable('provider_tokens')
@@ -129,7 +133,7 @@ t.test('all that the old secret signed or encrypted outlives it', async t => {
     const work = [second, third].map(({ app }) => app.services.rotation.finish(never))
     await sleep(1500)
     t.same(await first.db.selectFrom('provider_tokens').select('sealed').execute(), [before])
-    t.same(await sealedUnder(first, secretA), ['provider_tokens.sealed'], 'tokens that are being refreshed wait')
+    t.same(await sealedUnder(first, secretA), ['provider_tokens.sealed'], 'tokens that are being refreshed are skipped')
     const done = await Promise.all(work)
     t.same(
       done.map(({ unreadable }) => unreadable),
@@ -138,14 +142,22 @@ t.test('all that the old secret signed or encrypted outlives it', async t => {
     t.ok(done.reduce((sum, { count }) => sum + count, 0) >= sealedColumns.length)
     t.same(await sealedUnder(first, secretA), [])
     t.ok((await sealedUnder(first, secretB)).length > sealedColumns.length)
-    t.match(await third.app.services.rotation.finish(never), { count: 0, unreadable: 0 }, 'nothing is left to do')
+    t.match(
+      await third.app.services.rotation.finish(never),
+      { count: 0, unreadable: 0 },
+      'no value remains to be encrypted',
+    )
     await third.close()
   })
 
-  await t.test('then the new secret is enough', async t => {
+  await t.test('afterwards the new secret is sufficient', async t => {
     const last = await first.replica({ secret: secretB })
     const { errors } = await last.graphql('{ me { email } }', {}, token)
-    t.match(errors, [{ extensions: { reason: 'INVALID_CREDENTIAL' } }], 'sessions of the old secret have ended')
+    t.match(
+      errors,
+      [{ extensions: { reason: 'INVALID_CREDENTIAL' } }],
+      'sessions signed with the old secret have ended',
+    )
     const stale = await fetch(`${last.url}${link.pathname}${link.search}`)
     t.equal(stale.status, 401)
     t.equal(await (await last.download(key, driveId, '/file')).text(), 'in the drive')
@@ -153,20 +165,20 @@ t.test('all that the old secret signed or encrypted outlives it', async t => {
     t.equal(await statusOf(last, driveId, key), 'CONNECTED', 'tokens are refreshed')
     const browser = new ConsentBrowser()
     const callback = await browser.answer(await browser.begin(waiting.authorizationUrl.replace(first.url, last.url)))
-    t.equal((await browser.open(callback.replace(first.url, last.url))).status, 200, 'a consent goes on')
+    t.equal((await browser.open(callback.replace(first.url, last.url))).status, 200, 'a consent can be completed')
     await first.close()
   })
 })
 
-t.test('what neither secret opens is told', async t => {
+t.test('values that neither secret opens are counted', async t => {
   const { app, connectDrive } = await start(t)
   await connectDrive()
   const other = await app.replica({ secret: secretB, previousSecret: 'c'.repeat(32) })
   const rotated = await other.app.services.rotation.finish(never)
-  t.match(rotated, { count: 0, unreadable: 2 }, 'the configuration and the consent under way')
+  t.match(rotated, { count: 0, unreadable: 2 }, 'the configuration and the pending consent')
 })
 
-t.test('every column of bytes is known to be encrypted or not', async t => {
+t.test('every binary column is listed as encrypted or not', async t => {
   const { app } = await start(t)
   const columns = await app.db
     .selectFrom('information_schema.columns' as never)
@@ -177,7 +189,7 @@ t.test('every column of bytes is known to be encrypted or not', async t => {
   const names = columns.map(({ table_name, column_name }: Record<string, string>) => `${table_name}.${column_name}`)
   const hashes = ['api_keys.key_hash', 'idempotent_uploads.key_hash', 'idempotent_uploads.fingerprint', 'locks.key']
   const others = [...hashes, 'invites.token_hash', 'oauth_states.state_hash', 'rate_limits.key', 'upload_chunks.bytes']
-  t.same(names.sort(), [...others, ...sealedColumns].sort(), 'add a column that is encrypted to db/sealed.ts')
+  t.same(names.sort(), [...others, ...sealedColumns].sort(), 'list an encrypted column in db/sealed.ts')
 })
 
 t.test('the generated secret is rotated by renaming its file', async t => {

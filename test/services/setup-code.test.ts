@@ -1,4 +1,4 @@
-/** Where the operator has set a code, only whoever has it becomes the owner. */
+/** If the operator has set a setup code, only a person with the code can become the owner. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -15,7 +15,7 @@ const setupCode = 'a setup code of these tests'
 const found = (app: TestApp, more: object = {}, email = 'owner@example.org') =>
   app.graphql(register, { input: { email, password, ...more } })
 
-t.test('the owner is whoever has the code', async t => {
+t.test('only a person with the code becomes the owner', async t => {
   const app = await startApp(t, { settings: { setupCode } })
   t.same((await app.ask(installation)).installation, { hasOwner: false, needsSetupCode: true })
   const wrong = [
@@ -35,18 +35,18 @@ t.test('the owner is whoever has the code', async t => {
       JSON.stringify(given).slice(0, 50),
     )
   }
-  t.same(await app.db.selectFrom('users').selectAll().execute(), [], 'nobody was let in')
+  t.same(await app.db.selectFrom('users').selectAll().execute(), [], 'no account was created')
   t.match((await found(app, { setupCode })).data, { register: { user: { role: 'OWNER' } } })
   t.same((await app.ask(installation)).installation, { hasOwner: true, needsSetupCode: false })
   t.match(
     (await found(app, {}, 'second@example.org')).data,
     { register: { user: { role: 'NONE' } } },
-    'not needed later',
+    'later registrations need no code',
   )
   t.match((await found(app, { setupCode }, 'third@example.org')).data, { register: { user: { role: 'NONE' } } })
 })
 
-t.test('of many at once, one with the code becomes the owner and nobody without it gets in before', async t => {
+t.test('of many at once, one with the code becomes the owner, and nobody without it registers first', async t => {
   const app = await startApp(t, { settings: { setupCode } })
   const people = Array.from({ length: 8 }, (_, n) => found(app, n % 2 ? { setupCode } : {}, `p${n}@example.org`))
   const answers = await Promise.all(people)
@@ -61,7 +61,7 @@ t.test('without a setting no code is needed', async t => {
   t.match((await found(app)).data, { register: { user: { role: 'OWNER' } } })
 })
 
-t.test('guesses are limited by address, and keep nobody else out', async t => {
+t.test('guesses are limited by address without affecting others', async t => {
   const app = await startApp(t, { settings: { setupCode, signInLimit: 100, trustedProxies: ['127.0.0.1'] } })
   const from = async (address: string, input: object) => {
     const response = await app.request('/graphql', {
@@ -85,7 +85,7 @@ t.test('guesses are limited by address, and keep nobody else out', async t => {
   )
 })
 
-t.test('the log warns until there is an owner', async t => {
+t.test('the log warns until the workspace has an owner', async t => {
   const app = await startApp(t)
   const warned: string[] = []
   const watch = (host: string, code: string | null = null) => {
@@ -96,25 +96,25 @@ t.test('the log warns until there is an owner', async t => {
   for (const host of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1']) watch(host)
   watch('0.0.0.0', setupCode)
   await sleep(200)
-  t.same(warned, [], 'on loopback, or with a code, there is nothing to warn of')
+  t.same(warned, [], 'there is no warning on loopback or with a code')
   watch('::')
   await eventually(() => assert(warned.length >= 3))
   t.match(warned[0], /become its owner.*STOWAGE_SETUP_CODE/)
   await app.register('owner@example.org')
-  // A look that was under way may still warn.
+  // A check that was already running may still warn.
   await sleep(200)
   warned.length = 0
   watch('192.0.2.1')
   await sleep(200)
-  t.same(warned, [], 'there is an owner')
+  t.same(warned, [], 'the warnings stop once there is an owner')
 })
 
 const namespace = process.getuid?.() === 0 ? ['--net'] : ['--map-current-user', '--net']
 const hasNamespaces = (await runProgram({ environment: {}, command: ['unshare', ...namespace, 'true'] })).status === 0
 
-t.test('the server does so on other addresses than loopback', { skip: !hasNamespaces && 'no unshare' }, async t => {
+t.test('the server warns when it listens beyond loopback', { skip: !hasNamespaces && 'no unshare' }, async t => {
   const data = await temporaryFolder(t)
-  // In a network of its own, where nobody reaches it.
+  // Run it in a network namespace, where nobody else can connect.
   const command = ['unshare', ...namespace, process.execPath, main] as [string, ...string[]]
   const start = async (more: Record<string, string>) => {
     const program = await startProgram(t, {

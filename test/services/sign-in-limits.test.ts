@@ -10,7 +10,7 @@ const login = 'mutation ($input: LoginInput!) { login(input: $input) { token use
 const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token user { role } } }'
 const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
 
-/** Ten failures for an account from one address, twenty from everywhere, a hundred from one address. */
+/** The limits: 10 failures for an account from one address, 20 from all addresses, 100 from one address. */
 const signInLimit = 100
 const settings = { signInLimit, trustedProxies: ['127.0.0.1'] }
 
@@ -41,7 +41,7 @@ function tally(answers: readonly GraphqlResult[]): Record<string, number> {
   return Object.fromEntries([...groups].map(([reason, group]) => [reason, group.length]))
 }
 
-/** As if all windows had ended. */
+/** Ends all windows. */
 async function later(app: TestApp): Promise<void> {
   await sql`update rate_limits set ends_at = now() - interval '1 second'`.execute(app.db)
 }
@@ -49,7 +49,7 @@ async function later(app: TestApp): Promise<void> {
 const times = <T>(count: number, work: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)))
 
-t.test('guesses at one account from one address, at once, on two replicas', async t => {
+t.test('concurrent guesses at one account from one address are limited across replicas', async t => {
   const app = await startApp(t, { settings })
   await app.register('owner@example.org')
   const replicas = [app, await app.replica()]
@@ -64,10 +64,14 @@ t.test('guesses at one account from one address, at once, on two replicas', asyn
   t.equal(reasonOf(await guess(app, 'owner@example.org', '192.0.2.2', password)), 'none', 'from elsewhere')
   t.equal(reasonOf(await guess(app, 'second@example.org', '192.0.2.1')), 'WRONG_EMAIL_OR_PASSWORD')
   await later(app)
-  t.equal(reasonOf(await guess(app, 'owner@example.org', '192.0.2.1', password)), 'none', 'once the time is over')
+  t.equal(
+    reasonOf(await guess(app, 'owner@example.org', '192.0.2.1', password)),
+    'none',
+    'allowed again after the window',
+  )
 })
 
-t.test('several logins in one document give no more tries', async t => {
+t.test('several logins in one document count separately', async t => {
   const app = await startApp(t, { settings })
   const field = (n: number) => `a${n}: login(input: { email: "a@example.org", password: "wrong" }) { token }`
   const document = `mutation { ${[1, 2, 3].map(field).join(' ')} }`
@@ -76,7 +80,7 @@ t.test('several logins in one document give no more tries', async t => {
   t.same(statuses, [...Array.from({ length: 10 }, () => 200), 429, 429])
 })
 
-t.test('a success takes the failures back; those at other accounts stay', async t => {
+t.test('a success resets the failures of its account, not those of others', async t => {
   const app = await startApp(t, { settings })
   await app.register('owner@example.org')
   for (let round = 0; round < 15; round++) {
@@ -90,29 +94,37 @@ t.test('a success takes the failures back; those at other accounts stay', async 
   })
 })
 
-t.test('guesses from many addresses slow one another, and not the owner', async t => {
+t.test('guesses from many addresses limit each other but not the owner', async t => {
   const app = await startApp(t, { settings })
   const home = '2001:db8:1::1'
   await app.register('owner@example.org')
   t.equal(reasonOf(await guess(app, 'owner@example.org', home, password)), 'none')
   const answers = await times(40, n => guess(app, 'owner@example.org', `198.51.100.${n}`))
   t.same(tally(answers), { WRONG_EMAIL_OR_PASSWORD: 20, RATE_LIMITED: 20 })
-  t.equal(reasonOf(await guess(app, 'owner@example.org', '203.0.113.1', password)), 'RATE_LIMITED', 'a new place')
-  t.equal(reasonOf(await guess(app, 'owner@example.org', '2001:db8:1::2', password)), 'none', 'a place known before')
+  t.equal(reasonOf(await guess(app, 'owner@example.org', '203.0.113.1', password)), 'RATE_LIMITED', 'a new address')
+  t.equal(
+    reasonOf(await guess(app, 'owner@example.org', '2001:db8:1::2', password)),
+    'none',
+    'an address that signed in before',
+  )
   t.equal(reasonOf(await guess(app, 'nobody@example.org', '198.51.100.1')), 'WRONG_EMAIL_OR_PASSWORD')
 })
 
-t.test('one who is refused does not fill the limit of others', async t => {
+t.test('a refused try does not count towards other limits', async t => {
   const app = await startApp(t, { settings })
   await app.register('owner@example.org')
   await times(45, () => guess(app, 'owner@example.org', '192.0.2.1'))
   const others = await times(10, n => guess(app, 'owner@example.org', `198.51.100.${n}`))
-  t.same(tally(others), { WRONG_EMAIL_OR_PASSWORD: 10 }, 'of the account')
+  t.same(tally(others), { WRONG_EMAIL_OR_PASSWORD: 10 }, 'the limit of the account')
   for (let round = 0; round < 2; round++) await times(45, () => guess(app, 'owner@example.org', '192.0.2.1'))
-  t.equal(reasonOf(await guess(app, 'second@example.org', '192.0.2.1')), 'WRONG_EMAIL_OR_PASSWORD', 'of the address')
+  t.equal(
+    reasonOf(await guess(app, 'second@example.org', '192.0.2.1')),
+    'WRONG_EMAIL_OR_PASSWORD',
+    'the limit of the address is not exhausted',
+  )
 })
 
-t.test('many accounts from one address, or from one IPv6 network', async t => {
+t.test('guesses at many accounts from one address or IPv6 network are limited', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 20 } })
   for (const from of [() => '192.0.2.1', (n: number) => `2001:db8:0:7::${n}`]) {
     const answers = await times(30, n => guess(app, `p${n}@example.org`, from(n)))
@@ -121,17 +133,21 @@ t.test('many accounts from one address, or from one IPv6 network', async t => {
   t.equal(reasonOf(await guess(app, 'p@example.org', '2001:db8:0:8::1')), 'WRONG_EMAIL_OR_PASSWORD')
 })
 
-t.test('an address is believed only from a proxy that is trusted', async t => {
+t.test('a forwarded address counts only from a trusted proxy', async t => {
   const app = await startApp(t, { settings: { signInLimit: 20 } })
   const answers = await times(30, n => guess(app, `p${n}@example.org`, `192.0.2.${n}`))
   t.same(tally(answers), { WRONG_EMAIL_OR_PASSWORD: 20, RATE_LIMITED: 10 })
 
   const behind = await startApp(t, { settings: { ...settings, signInLimit: 20 } })
   const forged = await times(30, n => guess(behind, `p${n}@example.org`, `192.0.2.${n}, 198.51.100.1`))
-  t.same(tally(forged), { WRONG_EMAIL_OR_PASSWORD: 20, RATE_LIMITED: 10 }, 'and what a client has put before it is not')
+  t.same(
+    tally(forged),
+    { WRONG_EMAIL_OR_PASSWORD: 20, RATE_LIMITED: 10 },
+    'addresses that a client adds in front are ignored',
+  )
 })
 
-t.test('guesses at the current password count with those at the login', async t => {
+t.test('guesses at the current password count as failed logins', async t => {
   const app = await startApp(t, { settings })
   const { token } = await app.register('owner@example.org')
   const input = { currentPassword: 'a wrong password', newPassword: 'another long password' }
@@ -145,21 +161,21 @@ t.test('guesses at the current password count with those at the login', async t 
   t.equal(reasonOf(await send(app, change, right, '192.0.2.2', token)), 'none')
 })
 
-t.test('new accounts', async t => {
+t.test('registrations are limited by address and by email', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 20 } })
   await app.register('owner@example.org')
   const attempt = (email: string, from: string) => send(app, register, { email, password }, from)
   await times(30, n => send(app, register, { email: 'x', password: `${n}` }, '192.0.2.1'))
   const answers = await times(30, n => attempt(`p${n}@example.org`, '192.0.2.1'))
   const made = tally(answers)
-  t.same([made.none, made.RATE_LIMITED], [20, 10], 'what is malformed was not counted')
+  t.same([made.none, made.RATE_LIMITED], [20, 10], 'malformed registrations are not counted')
   t.match(await attempt('more@example.org', '192.0.2.1'), { status: 429, errors: [refused] })
   t.equal(reasonOf(await attempt('more@example.org', '192.0.2.2')), 'none')
   const taken = await times(10, n => attempt('p1@example.org', `198.51.100.${n}`))
-  t.equal(tally(taken).RATE_LIMITED, 7, 'one email from everywhere')
+  t.equal(tally(taken).RATE_LIMITED, 7, 'one email from many addresses')
 })
 
-t.test('somebody can always be the first to register', async t => {
+t.test('the first registration is never limited', async t => {
   const app = await startApp(t, { settings })
   await sql`insert into rate_limits select key, 1000000, now() + interval '1 hour' from (
     select sha256(convert_to(format('["%s","%s"]', rule, subject), 'UTF8')) as key
@@ -168,10 +184,10 @@ t.test('somebody can always be the first to register', async t => {
   const first = await send(app, register, { email: 'owner@example.org', password }, '192.0.2.1')
   t.match(first.data, { register: { user: { role: 'OWNER' } } })
   const second = await send(app, register, { email: 'other@example.org', password }, '192.0.2.1')
-  t.equal(reasonOf(second), 'RATE_LIMITED', 'the rows were the right ones')
+  t.equal(reasonOf(second), 'RATE_LIMITED', 'the limits are exhausted')
 })
 
-t.test('while the database does not count, nobody gets a guess and nobody hangs; keys work on', async t => {
+t.test('while failures cannot be counted, sign-ins are refused quickly and keys still work', async t => {
   const app = await startApp(t, { settings })
   const { token } = await app.register('owner@example.org')
   const { key } = await app.createKey(token, { name: 'script', scopes: ['read'] })
@@ -190,17 +206,17 @@ t.test('while the database does not count, nobody gets a guess and nobody hangs;
   t.equal((await app.graphql('{ me { id } }', {}, key)).status, 200)
   blocked.resolve()
   await locking
-  // The statements that waited for the lock come to their end one after the other.
+  // The queries that waited for the lock finish one after the other.
   await eventually(async () =>
     assert.equal(
       reasonOf(await guess(app, 'owner@example.org', '192.0.2.99', password)),
       'none',
-      'and then it goes on',
+      'sign-ins work again afterwards',
     ),
   )
 })
 
-t.test('what has ended is removed, and nobody reads addresses or emails from the table', async t => {
+t.test('ended windows are removed, and the table contains no readable address or email', async t => {
   const app = await startApp(t, { settings })
   await guess(app, 'owner@example.org', '192.0.2.1')
   const { rows } = await sql<{ text: string }>`select encode(key, 'escape') as text from rate_limits`.execute(app.db)

@@ -1,4 +1,4 @@
-/** Checking a password fills a core for a while: who may, while others want to. */
+/** Checking a password occupies a core, so sign-ins wait in a queue that is fair to each network. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
@@ -28,7 +28,7 @@ async function send(app: TestApp, query: string, input: object, from: string, mo
 const signIn = (app: TestApp, email: string, from: string) => send(app, login, { email, password }, from)
 const reasonOf = ({ errors }: GraphqlResult) => String(errors[0]?.extensions.reason ?? 'none')
 
-/** Answers by reason, one request after the other. */
+/** Sends requests in sequence and counts the responses by reason. */
 async function oneByOne(count: number, request: () => Promise<GraphqlResult>): Promise<Record<string, number>> {
   const reasons: Record<string, number> = {}
   const times: number[] = []
@@ -50,7 +50,7 @@ async function people(app: TestApp, count: number): Promise<string[]> {
   return emails
 }
 
-t.test('while ten accounts sign in from one address, eight at a time each, the owner does from another', async t => {
+t.test('the owner signs in while ten accounts sign in from another address, eight at a time each', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 100 } })
   const emails = await people(app, 10)
   const headers = { 'x-forwarded-for': '198.51.100.1' }
@@ -61,12 +61,12 @@ t.test('while ten accounts sign in from one address, eight at a time each, the o
   const others = await end()
   t.comment(`the others: ${JSON.stringify(others)}`)
   t.ok((answers.none ?? 0) >= 19, JSON.stringify(answers))
-  t.ok((others.none ?? 0) > 20, 'and the others sign in, too')
+  t.ok((others.none ?? 0) > 20, 'the other accounts sign in too')
 })
 
 const guess = { email: 'nobody@example.org', password: 'a wrong password' }
 
-t.test('the same, while one network registers, changes passwords and guesses', async t => {
+t.test('the owner signs in while another network registers, changes passwords and guesses', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 0 } })
   const { token } = await app.register('owner@example.org')
   const taken = { email: 'owner@example.org', password: 'any other password' }
@@ -83,7 +83,7 @@ t.test('the same, while one network registers, changes passwords and guesses', a
   t.same(answers, { none: 5 })
 })
 
-t.test('the same, from thirty addresses that take all places', async t => {
+t.test('the owner signs in while thirty addresses fill the queue', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 0 } })
   await app.register('owner@example.org')
   const requests = Array.from({ length: 30 }, (_, n) => {
@@ -95,10 +95,10 @@ t.test('the same, from thirty addresses that take all places', async t => {
   const others = await end()
   t.comment(`the others: ${JSON.stringify(others)}`)
   t.same(answers, { none: 3 })
-  t.ok((others.RATE_LIMITED ?? 0) > 0, 'all places were taken')
+  t.ok((others.RATE_LIMITED ?? 0) > 0, 'the queue was full')
 })
 
-t.test('who is refused is told when to come again', async t => {
+t.test('a refused sign-in says when to retry', async t => {
   const app = await startApp(t, { settings })
   await app.register('owner@example.org')
   const answers = await Promise.all(Array.from({ length: 60 }, () => send(app, login, guess, '198.51.100.1')))
@@ -110,7 +110,7 @@ t.test('who is refused is told when to come again', async t => {
   }
 })
 
-t.test('a client that goes away leaves its place', async t => {
+t.test('a client that disconnects leaves the queue', async t => {
   const app = await startApp(t, { settings })
   await app.register('owner@example.org')
   for (let round = 0; round < 5; round++) {

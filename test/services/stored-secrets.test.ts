@@ -1,4 +1,4 @@
-/** A stored secret goes where it was entered for, whatever else of the configuration is changed later. */
+/** A stored secret is only sent to the host that it was entered for, even if the configuration changes later. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -11,7 +11,7 @@ import { ConsentBrowser } from '../support/consent.ts'
 
 const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { status config } }'
 
-/** Keeps all that it is sent. */
+/** Starts a server that records all requests. */
 async function listener(t: Test) {
   const got: string[] = []
   const server = createServer(async (request, response) => {
@@ -27,7 +27,7 @@ async function listener(t: Test) {
 
 type Config = Record<'endpoint' | 'user' | 'password' | 'second' | 'folder', string>
 
-/** As a package has it whose author has never thought of this, but for `folder`. */
+/** An adapter whose author marked only `folder` as harmless for the secrets. */
 const courier: AdapterDefinition<Config> = {
   type: 'courier',
   apiVersion: 1,
@@ -46,13 +46,13 @@ const courier: AdapterDefinition<Config> = {
   async open({ endpoint, password, second }, host) {
     const headers = { authorization: password, ...(second && { 'x-second': second }) }
     await host.network.fetch(endpoint, { headers }).catch(cause => {
-      throw new StorageError('UNAVAILABLE', 'It does not answer.', { cause })
+      throw new StorageError('UNAVAILABLE', 'The service does not respond.', { cause })
     })
     return new MemoryProvider(1000)
   },
 }
 
-t.test('a secret is asked for again where it could go elsewhere', async t => {
+t.test('a secret must be entered again if a change could send it to another host', async t => {
   const [own, other] = [await listener(t), await listener(t)]
   const app = await startApp(t, { adapters: [courier as unknown as AdapterDefinition] })
   const { token } = await app.register('owner@example.org')
@@ -74,7 +74,7 @@ t.test('a secret is asked for again where it could go elsewhere', async t => {
     const { errors } = await change(config)
     t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_CONFIG' } }], JSON.stringify(config))
   }
-  t.equal(other.got(), '', 'nothing was sent there')
+  t.equal(other.got(), '', 'nothing was sent to the other host')
   const { errors } = await change({ endpoint: other.url, second: null })
   t.match(errors, [
     { message: /"password" must be entered again.*"endpoint"/, extensions: { properties: ['password'] } },
@@ -98,15 +98,15 @@ t.test('a secret is asked for again where it could go elsewhere', async t => {
     { id },
     token,
   )
-  t.same(named.errors, [], 'a name is no configuration')
+  t.same(named.errors, [], 'a rename needs no secret')
 })
 
-t.test('a consent ends where its tokens could go elsewhere', async t => {
+t.test('a consent ends if a change could send its tokens to another host', async t => {
   const [own, other] = [await listener(t), await listener(t)]
   const ask = async (url: string, network: { fetch: typeof fetch }, body: object) => {
     const response = await network.fetch(`${url}/token`, { method: 'POST', body: JSON.stringify(body) })
     const got = (await response.json()) as { access_token: string; refresh_token: string }
-    // Too short for anybody: it is refreshed for each use.
+    // The token expires at once, so each use refreshes it.
     return { accessToken: got.access_token, refreshToken: got.refresh_token, expiresAt: new Date() }
   }
   type Consented = { vendor: string; folder: string }
@@ -159,7 +159,7 @@ t.test('a consent ends where its tokens could go elsewhere', async t => {
   t.equal(await change({ folder: 'a' }), 'CONNECTED')
   t.equal(await change({ vendor: other.url }), 'NEEDS_AUTHORIZATION')
   t.match((await list()).errors, [{ extensions: { reason: 'NEEDS_RECONNECT' } }])
-  t.equal(other.got(), '', 'nobody has consented to that')
+  t.equal(other.got(), '', 'no token was sent to the other host')
   t.same(await app.db.selectFrom('provider_tokens').selectAll().execute(), [])
   t.equal(await change({ vendor: own.url }), 'NEEDS_AUTHORIZATION', 'and back')
   const { authorizeProvider } = await app.ask(
@@ -171,16 +171,16 @@ t.test('a consent ends where its tokens could go elsewhere', async t => {
   t.same((await list()).errors, [])
 })
 
-t.test('what keeps the secrets of the built-in adapters', async t => {
+t.test('the built-in adapters name the properties that may change without their secrets', async t => {
   const kept = builtInAdapters({ localRoots: [], dataFolder: '/nowhere' }).map(({ type, configSchema }) => {
     const properties = Object.entries(configSchema.properties) as [string, { keepsSecrets?: boolean }][]
     return [type, properties.filter(([, { keepsSecrets }]) => keepsSecrets).map(([name]) => name)]
   })
   t.same(Object.fromEntries(kept), {
     local: [],
-    // The host is that of the endpoint or of the region; the secret belongs to the access key ID.
+    // The endpoint or the region determines the host. The secret belongs to the access key ID.
     s3: ['bucket', 'prefix', 'forcePathStyle'],
-    // The hosts are Google's; secret and consent belong to the client id.
+    // The hosts are always Google's. The secret and the consent belong to the client id.
     'google-drive': ['clientSecret', 'serviceAccountKey', 'driveId', 'rootFolderId'],
     memory: [],
   })

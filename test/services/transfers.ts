@@ -1,7 +1,6 @@
 import type { Test } from 'tap'
 import type { TestApp } from '../support/app.ts'
 
-/** What one does with the files of a provider, through the API. */
 const entryFields = '{ __typename id path name modifiedAt ... on File { size mimeType etag } }'
 const operations = {
   rename: `mutation ($input: RenameInput!) { rename(input: $input) ${entryFields} }`,
@@ -17,19 +16,20 @@ export const pageQuery = `query ($providerId: ID!, $path: String!, $first: Int, 
   }
 }`
 
-export interface Place {
+/** Calls the API for the files of one provider. */
+export interface ProviderClient {
   app: TestApp
   token: string
   providerId: string
-  /** Runs a mutation on this provider and resolves with its result, or the reason why not. */
+  /** Runs a mutation on this provider and resolves with its result or the reason of its error. */
   run(name: keyof typeof operations, input: object): Promise<unknown>
   put(path: string, text: string): Promise<void>
-  /** Null where there is nothing. */
+  /** Resolves with null if the file is missing. */
   get(path: string): Promise<string | null>
   names(path: string): Promise<string[]>
 }
 
-export function place(app: TestApp, token: string, providerId: string): Place {
+export function providerClient(app: TestApp, token: string, providerId: string): ProviderClient {
   return {
     app,
     token,
@@ -54,10 +54,10 @@ export function place(app: TestApp, token: string, providerId: string): Place {
   }
 }
 
-/** What holds at every provider, and between two of them. */
-export async function transfers(t: Test, from: Place, to: Place): Promise<void> {
+/** Tests copies and moves within one provider or between two. */
+export async function transfers(t: Test, from: ProviderClient, to: ProviderClient): Promise<void> {
   const toProviderId = to.providerId
-  await t.test('a file', async t => {
+  await t.test('a file is copied and moved', async t => {
     await from.put('/a/file.txt', 'one')
     t.match(await from.run('copy', { path: '/a/file.txt', toProviderId, toPath: '/b/copy.txt' }), {
       __typename: 'File',
@@ -74,7 +74,7 @@ export async function transfers(t: Test, from: Place, to: Place): Promise<void> 
     t.equal(await from.get('/a/file.txt'), null)
   })
 
-  await t.test('conflicts are settled as asked', async t => {
+  await t.test('conflict decides what happens to a name that is taken', async t => {
     for (const operation of ['copy', 'move'] as const) {
       await from.put('/c/new.txt', 'new')
       await to.put(`/${operation}/taken.txt`, 'old')
@@ -95,7 +95,7 @@ export async function transfers(t: Test, from: Place, to: Place): Promise<void> 
     }
   })
 
-  await t.test('a folder with all that is in it', async t => {
+  await t.test('a folder is copied and moved with its content', async t => {
     for (const operation of ['copy', 'move'] as const) {
       const source = `/tree-${operation}`
       await from.put(`${source}/one.txt`, '1')
@@ -121,7 +121,7 @@ export async function transfers(t: Test, from: Place, to: Place): Promise<void> 
     }
   })
 
-  await t.test('many at once to one name that may not be overwritten: one wins', async t => {
+  await t.test('of many concurrent transfers to one new name, one succeeds', async t => {
     const racers = Array.from({ length: 8 }, (_, index) => index)
     for (const operation of ['copy', 'move'] as const) {
       await Promise.all(racers.map(index => from.put(`/race/${operation}-${index}`, String(index))))
@@ -135,7 +135,7 @@ export async function transfers(t: Test, from: Place, to: Place): Promise<void> 
       t.equal(await to.get(`/won-${operation}`), String(winners[0]))
       t.equal(answers.filter(answer => answer === 'ALREADY_EXISTS').length, 7)
       const left = (await from.names('/race')).filter(name => name.startsWith(operation))
-      t.equal(left.length, operation === 'copy' ? 8 : 7, 'who lost has lost nothing')
+      t.equal(left.length, operation === 'copy' ? 8 : 7, 'the sources of refused moves remain')
     }
   })
 }
