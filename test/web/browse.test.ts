@@ -8,7 +8,7 @@ const files = await startFiles(t)
 if (files) {
   const { app, owner, open, store } = files
 
-  t.test('without any storage an admin is led to connecting one, and others to an admin', async t => {
+  t.test('a workspace without storages tells administrators to connect one and others to ask for access', async t => {
     const page = await open(t)
     await page.goto('/files')
     await page.getByRole('link', { name: 'Connect your first storage' }).waitFor()
@@ -20,7 +20,7 @@ if (files) {
     await isGood(t, theirs)
   })
 
-  t.test('browse: folders first, sorted, down and up by keyboard', async t => {
+  t.test('folders come first, columns sort, and the keyboard opens folders and goes back', async t => {
     const files = {
       'b 10.txt': 'ten',
       'b 9.txt': 'x'.repeat(2000),
@@ -43,10 +43,10 @@ if (files) {
     const sum = (of: readonly number[]) => of.reduce((total, bytes) => total + bytes, 0)
     const decoded = sum(fetched.map(entry => entry.decodedBodySize))
     const encoded = sum(fetched.map(entry => entry.encodedBodySize))
-    const all = await weightOfConsole()
-    t.comment(`${decoded} of ${all} bytes until a folder is there, ${encoded} on the wire`)
-    t.ok(decoded > 0 && decoded < 0.9 * all, 'what only other pages need is not fetched')
-    t.ok(encoded < decoded / 2, 'and what is fetched is compressed')
+    const all = await consoleSize()
+    t.comment(`${decoded} of ${all} bytes loaded to show a folder, ${encoded} when compressed`)
+    t.ok(decoded > 0 && decoded < 0.9 * all, 'code of other pages is not loaded')
+    t.ok(encoded < decoded / 2, 'scripts and styles are compressed')
     t.same(await names(page), ['Art', 'Zoo', 'a.txt', 'b 9.txt', 'b 10.txt'])
     await isGood(t, page)
     await button(page, 'Size').click()
@@ -85,7 +85,7 @@ if (files) {
     t.same(await names(page), ['b 10.txt'])
   })
 
-  t.test('folders that are empty or have odd names, and long names, by keyboard; pages have titles', async t => {
+  t.test('empty folders and odd or long names can be opened by keyboard, and every page has a title', async t => {
     const long = `${'x'.repeat(240)} the end`
     const odd = 'two\nlines\u2028%00'
     const { page: address, at } = await store('names', { [`${odd}/in it.txt`]: '', [long]: '' })
@@ -117,19 +117,19 @@ if (files) {
     const isCut = await dialog(page)
       .getByRole('heading')
       .evaluate(heading => heading.scrollWidth > heading.clientWidth)
-    t.equal(isCut, false, 'all of the name is to be seen')
+    t.equal(isCut, false, 'the whole name is visible')
     await page.goto(`${address}/${encodeURIComponent(long)}`)
     await page.getByText('NOT_A_FOLDER').waitFor()
-    t.equal(await page.locator('.folder-status').textContent(), '', 'nobody knows how many')
+    t.equal(await page.locator('.folder-status').textContent(), '', 'no number of entries is shown')
     await page.goto(`${address}?file=gone.txt`)
-    await page.getByText('“gone.txt” is not here').waitFor()
+    await page.getByText('“gone.txt” was not found').waitFor()
     await isGood(t, page)
     await page.goto('/settings/api-keys')
-    await page.getByRole('heading', { name: 'API Keys' }).waitFor()
-    t.equal(await page.title(), 'API Keys · Stowage')
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    t.equal(await page.title(), 'API keys · Stowage')
   })
 
-  t.test('what is not there, and what may not be seen, says so', async t => {
+  t.test('missing folders and unknown storages show an error', async t => {
     const { page: address } = await store('missing', { 'team/x': '' })
     const page = await open(t)
     await page.goto(`${address}/nowhere`)
@@ -137,11 +137,11 @@ if (files) {
     await page.getByText(/request \S+/).waitFor()
     await isGood(t, page)
     await page.goto('/files/00000000-0000-4000-8000-000000000000')
-    await page.getByText('This storage is not there').waitFor()
+    await page.getByText('Storage not found').waitFor()
     await isGood(t, page)
   })
 
-  t.test('who may only read one folder sees it, and no way to write', async t => {
+  t.test('a viewer of one folder sees that folder and no controls that write', async t => {
     const { id, page: address } = await store('restricted', { 'team/plan.txt': 'plan', 'secret.txt': '' })
     const reader = await app.register('reader@example.org')
     const providerAccess = { restrictions: [{ providerId: id, basePath: '/team' }] }
@@ -168,7 +168,7 @@ if (files) {
     t.equal(await dialog(page).count(), 0)
   })
 
-  t.test('a phone, in the dark', async t => {
+  t.test('a phone in dark mode shows folders without scrolling sideways', async t => {
     const { page: address } = await store('phone', {
       'a rather long name of a file that does not fit on a phone.txt': 'x',
       'b/c': '',
@@ -177,13 +177,13 @@ if (files) {
     await page.goto(address)
     await row(page, 'b').waitFor()
     await isGood(t, page)
-    t.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, 'nothing stands out')
+    t.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, 'nothing is wider than the screen')
     await pick(page, 'b')
     await isGood(t, page)
     await button(page, 'Clear the selection').tap()
     await row(page, 'b').locator('.cell-name').tap()
     await row(page, 'c').waitFor()
-    t.equal(new URL(page.url()).pathname, `${address}/b`, 'a finger opens, wherever it touches')
+    t.equal(new URL(page.url()).pathname, `${address}/b`, 'a tap anywhere in the row opens the folder')
     await page.goto('/files')
     await page.getByRole('link', { name: 'phone' }).waitFor()
     await isGood(t, page)
@@ -191,8 +191,8 @@ if (files) {
   })
 }
 
-/** Bytes of all scripts and styles. */
-async function weightOfConsole(): Promise<number> {
+/** Returns the size of all scripts and styles in bytes. */
+async function consoleSize(): Promise<number> {
   const folder = join(consoleFolder, 'assets')
   const files = (await readdir(folder)).filter(name => /\.(?:js|css)$/.test(name))
   const sizes = await Promise.all(files.map(async name => (await stat(join(folder, name))).size))

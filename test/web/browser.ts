@@ -1,4 +1,4 @@
-/** The console in Debian's Chromium, on a server of its own. */
+/** Opens the console in Chromium. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import axe from 'axe-core'
@@ -15,7 +15,7 @@ const needed = {
   instead: 'put it on PATH',
 }
 
-/** Also quiet: it asks nothing of the network by itself. */
+/** Most of these flags stop Chromium from sending requests of its own. */
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -27,8 +27,8 @@ const flags = [
 ]
 
 /**
- * Ends with `t`. Where there is no Chromium, `t` is left out with a word about it, and null comes back; in CI it is
- * installed. @throws in CI where that fails, and everywhere where the console is not built
+ * Starts a browser that closes with `t`. Without Chromium, `t` is skipped and the result is null; in CI, Chromium is
+ * installed instead. @throws Error if the installation fails or the console is not built
  */
 export async function startBrowser(t: Test): Promise<Browser | null> {
   const isBuilt = await stat(join(consoleFolder, 'index.html')).catch(() => null)
@@ -38,7 +38,7 @@ export async function startBrowser(t: Test): Promise<Browser | null> {
   if (executablePath === null) {
     t.plan(
       0,
-      'NOT TESTED: the console, as there is no Chromium. Put "chromium" on PATH (Debian: apt-get install chromium).',
+      'NOT TESTED: the console, because Chromium is missing. Put "chromium" on PATH (Debian: apt-get install chromium).',
     )
     return null
   }
@@ -48,11 +48,11 @@ export async function startBrowser(t: Test): Promise<Browser | null> {
 }
 
 export interface Visit extends Page {
-  /** What broke in the page's scripts, and what its policy kept out. */
+  /** Script errors, and everything that the content security policy blocked. */
   faults: string[]
 }
 
-/** A new window of somebody: of nobody without a token. It waits ten seconds for what it is told to find. */
+/** Opens a new window, signed in with `token` or signed out without one. Locators wait ten seconds. */
 export async function visit(
   browser: Browser,
   app: Pick<TestApp, 'url'>,
@@ -79,15 +79,15 @@ export async function visit(
   return Object.assign(page, { faults })
 }
 
-/** What axe finds wrong with the page as it stands: one line each, with where. */
+/** Returns the accessibility violations that axe finds, one line for each element. */
 export async function axeViolations(page: Page): Promise<string[]> {
-  // Evaluated by the browser's debugger, for which the page's policy does not count.
+  // The debugger evaluates the script, so the content security policy of the page does not apply.
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
   return violations.flatMap(({ id, help, nodes }) => nodes.map(node => `${id}: ${help} (${node.html})`))
 }
 
-/** Sets the bytes a second that the page sends at most; -1: no bound. */
+/** Returns a function that limits the upload speed of the page, in bytes per second; -1 removes the limit. */
 export async function uploadThrottle(page: Page): Promise<(uploadThroughput: number) => Promise<void>> {
   const network = await page.context().newCDPSession(page)
   const others = { offline: false, latency: 0, downloadThroughput: -1 }

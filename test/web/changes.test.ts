@@ -7,7 +7,7 @@ const files = await startFiles(t)
 if (files) {
   const { open, store } = files
 
-  t.test('new folder, rename, move, copy, delete', async t => {
+  t.test('folders are created, and entries renamed, moved, copied and deleted', async t => {
     const [one, two] = [await store('one', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' }), await store('two')]
     const page = await open(t)
     await page.goto(one.page)
@@ -30,10 +30,10 @@ if (files) {
 
     await page.getByText('1 selected', { exact: true }).first().waitFor()
     await pick(page, 'sub')
-    await button(page, 'Move to …').click()
-    await dialog(page).getByRole('button', { name: 'Storage' }).click()
+    await button(page, 'Move to…').click()
+    await dialog(page).getByRole('button', { name: 'Storages' }).click()
     await dialog(page).getByRole('button', { name: 'two' }).click()
-    await dialog(page).getByText('No folders in here').waitFor()
+    await dialog(page).getByText('This folder has no subfolders').waitFor()
     await isGood(t, page)
     await button(page, 'Move here').click()
     await dialog(page).waitFor({ state: 'detached' })
@@ -41,13 +41,13 @@ if (files) {
     t.equal(await readFile(two.at('sub/c.txt'), 'utf8'), 'c')
     await row(page, 'renamed.txt').waitFor({ state: 'detached' })
 
-    for (const answer of [null, 'Keep both']) {
+    for (const choice of [null, 'Keep both']) {
       await row(page, 'b.txt').click({ button: 'right' })
-      await page.getByRole('menuitem', { name: 'Copy to …' }).click()
+      await page.getByRole('menuitem', { name: 'Copy to…' }).click()
       await dialog(page).getByRole('button', { name: 'Made here' }).click()
-      await dialog(page).getByText('No folders in here').waitFor()
+      await dialog(page).getByText('This folder has no subfolders').waitFor()
       await button(page, 'Copy here').click()
-      if (answer) await button(page, answer).click()
+      if (choice) await button(page, choice).click()
       await dialog(page).waitFor({ state: 'detached' })
     }
     t.same(await one.names('Made here'), ['b (1).txt', 'b.txt'])
@@ -64,7 +64,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('what somebody else has deleted meanwhile goes from view', async t => {
+  t.test('an entry that somebody else deleted disappears', async t => {
     const { page: address, at } = await store('gone', { 'a.txt': 'a', 'b.txt': 'b' })
     const page = await open(t)
     await page.goto(address)
@@ -80,7 +80,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('without a pointer: to the table, rename, copy, delete', async t => {
+  t.test('the keyboard alone can rename, copy and delete', async t => {
     const { page: address, at, names } = await store('keyboard', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' })
     const page = await open(t)
     await page.goto(address)
@@ -96,39 +96,39 @@ if (files) {
     await page.keyboard.press('Enter')
     await row(page, 'renamed.txt').waitFor()
     await dialog(page).waitFor({ state: 'detached' })
-    await comesBack(page)
+    await waitForTableFocus(page)
 
     await page.keyboard.press('Shift+F10')
-    await page.getByRole('menuitem', { name: 'Copy to …' }).waitFor()
+    await page.getByRole('menuitem', { name: 'Copy to…' }).waitFor()
     await page.keyboard.press('c')
     await page.keyboard.press('Enter')
     await dialog(page).getByRole('button', { name: 'sub' }).waitFor()
     await tabTo(page, 'sub')
     await page.keyboard.press('Enter')
-    await dialog(page).getByText('No folders in here').waitFor()
+    await dialog(page).getByText('This folder has no subfolders').waitFor()
     await tabTo(page, 'Copy here')
     await page.keyboard.press('Enter')
     await dialog(page).waitFor({ state: 'detached' })
     t.same(await names('sub'), ['c.txt', 'renamed.txt'])
-    await comesBack(page)
+    await waitForTableFocus(page)
 
     await page.keyboard.press('b')
     await page.keyboard.press('Shift+ArrowDown')
     await page.keyboard.press('Delete')
     await dialog(page).waitFor()
-    t.equal(await focused(page), 'Cancel', 'a stray Enter deletes nothing')
+    t.equal(await focused(page), 'Cancel', 'an accidental Enter deletes nothing')
     await tabTo(page, 'Delete')
     await page.keyboard.press('Enter')
     await row(page, 'b.txt').waitFor({ state: 'detached' })
     await dialog(page).waitFor({ state: 'detached' })
     t.same(await names(), ['sub'])
     t.equal(await readFile(at('sub/renamed.txt'), 'utf8'), 'a')
-    await comesBack(page)
+    await waitForTableFocus(page)
     await isGood(t, page)
   })
 }
 
-/** The name of what has the keyboard. */
+/** Returns the name of the element that has the focus. */
 function focused(page: Page): Promise<string | null> {
   return page.evaluate(() => {
     const element = document.activeElement
@@ -136,18 +136,18 @@ function focused(page: Page): Promise<string | null> {
   })
 }
 
-/** To the table, from a dialog. */
-async function comesBack(page: Page): Promise<void> {
+/** Waits until the focus returns from a dialog to the table. */
+async function waitForTableFocus(page: Page): Promise<void> {
   await page.waitForFunction(() => document.activeElement?.getAttribute('role') === 'grid')
 }
 
 async function tabTo(page: Page, name: string): Promise<void> {
-  const passed: (string | null)[] = []
+  const visited: (string | null)[] = []
   for (let step = 0; step < 40; step += 1) {
     const at = await focused(page)
     if (at === name) return
-    passed.push(at)
+    visited.push(at)
     await page.keyboard.press('Tab')
   }
-  throw new Error(`Tab never comes to ${name}: ${passed.join(', ')}`)
+  throw new Error(`Tab never reaches ${name}: ${visited.join(', ')}`)
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
-/** One empty page. */
+/** A PDF file with one empty page. */
 const pdf = `%PDF-1.4
 1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
@@ -14,7 +14,7 @@ const files = await startFiles(t)
 if (files) {
   const { open, store } = files
 
-  t.test('download: a file, and a folder as ZIP', async t => {
+  t.test('files download unchanged, and folders as ZIP archives', async t => {
     const { page: address } = await store('download', { 'data.bin': 'bytes', 'set/a.txt': 'a' })
     const page = await open(t)
     await page.goto(address)
@@ -31,7 +31,7 @@ if (files) {
     t.equal((await readFile(await zip.path())).subarray(0, 2).toString(), 'PK')
   })
 
-  t.test('previews of text, images, sound and PDF', async t => {
+  t.test('text, images, sound and PDF files have a preview', async t => {
     const files = {
       'page.html': '<script>document.title = "ran"</script>',
       'pixel.png': Buffer.from(
@@ -57,7 +57,7 @@ if (files) {
     await isGood(t, page)
     await page.keyboard.press('ArrowRight')
     await page.locator('audio').waitFor()
-    const seeked = await page.evaluate(async () => {
+    const position = await page.evaluate(async () => {
       const audio = document.querySelector('audio')
       if (!audio) return null
       if (audio.readyState < 1) await new Promise(resolve => audio.addEventListener('loadedmetadata', resolve))
@@ -65,7 +65,7 @@ if (files) {
       await new Promise(resolve => audio.addEventListener('seeked', resolve))
       return audio.currentTime
     })
-    t.equal(seeked, 42)
+    t.equal(position, 42)
     await isGood(t, page)
     await page.goto(`${address}?file=long.log`)
     await page.getByText('download the file for the rest').waitFor()
@@ -77,7 +77,7 @@ if (files) {
   })
 }
 
-/** Seconds of silence: 8 bits, mono, 8 kHz. */
+/** Returns a WAV file with that many seconds of silence: 8 bits, mono, 8 kHz. */
 function wav(seconds: number): Buffer {
   const head = Buffer.alloc(44)
   const size = seconds * 8000

@@ -1,4 +1,4 @@
-/** Pages of files on a server of their own, and what is found on them. */
+/** Helpers for tests of the file pages. Each test file has its own server. */
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -12,34 +12,34 @@ export const pick = (page: Page, name: string) =>
   page.getByRole('checkbox', { name: `Select ${name}`, exact: true }).click()
 export const names = (page: Page) => page.locator('.file-rows .cell-name a').allTextContents()
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
-/** Messages that go by themselves are alert dialogs, too. */
+/** Finds the open dialog. Notifications have the role of an alert dialog, too, so the class is needed. */
 export const dialog = (page: Page) => page.locator('.modal').locator('[role=dialog], [role=alertdialog]')
 
 export async function isGood(t: Test, page: Visit): Promise<void> {
-  t.same(await axeViolations(page), [], 'axe finds nothing')
-  t.same(page.faults, [], 'nothing broke')
+  t.same(await axeViolations(page), [], 'axe finds no violations')
+  t.same(page.faults, [], 'no script fails')
 }
 
 export interface TestStore {
   id: string
-  /** The address of its page. */
+  /** The path of its page. */
   page: string
-  /** Where a file of it is on the disk. */
+  /** Returns the path of an entry on the disk. */
   at(path: string): string
-  /** The names of what it has, in order; where uploads wait to be complete is left out. */
+  /** Returns the sorted names in a folder, without the staging folder of uploads. */
   names(path?: string): Promise<string[]>
 }
 
 export interface FilesApp {
   app: TestApp
   owner: Awaited<ReturnType<TestApp['register']>>
-  /** A window of the owner, unless there is another token. */
+  /** Opens a window, signed in as the owner by default. */
   open(t: Test, options?: Parameters<typeof visit>[2]): Promise<Visit>
-  /** Connects a provider with these files in it. */
+  /** Connects a provider that contains these files. */
   store(name: string, files?: Record<string, string | Buffer>): Promise<TestStore>
 }
 
-/** Null where there is no browser. */
+/** Returns null if there is no browser. */
 export async function startFiles(t: Test): Promise<FilesApp | null> {
   const browser = await startBrowser(t)
   if (!browser) return null

@@ -10,7 +10,7 @@ const files = await startFiles(t)
 if (files) {
   const { app, owner, open, store } = files
 
-  t.test('a session that ended elsewhere keeps nobody from signing in or registering', async t => {
+  t.test('people can sign in and register although their old session has ended', async t => {
     const { createInvite } = await app.ask(
       'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }',
       { input: { role: 'VIEWER' } },
@@ -31,27 +31,27 @@ if (files) {
     }
   })
 
-  /** An upload that is held after some of it, of which the server has told that it knows it. */
-  const holdUpload = async (page: Visit, to: TestStore) => {
+  /** Starts an upload and pauses it after the server has stored a part. */
+  const pauseUpload = async (page: Visit, to: TestStore) => {
     const content = randomBytes(16 * 1024 * 1024)
-    const file = join(app.folder, 'held.bin')
+    const file = join(app.folder, 'paused.bin')
     await writeFile(file, content)
     await page.goto(to.page)
     await page.getByText('This folder is empty').waitFor()
     const throttle = await uploadThrottle(page)
     await throttle(3_000_000)
     await page.getByLabel('Files to upload').setInputFiles(file)
-    await page.locator('.upload-state', { hasText: /^([1-9]|\d\d) % ·/ }).waitFor()
-    await button(page, 'Pause: held.bin').click()
-    await page.getByText(/Paused at \d+ %/).waitFor()
+    await page.locator('.upload-state', { hasText: /^([1-9]|\d\d)% ·/ }).waitFor()
+    await button(page, 'Pause: paused.bin').click()
+    await page.getByText(/Paused at \d+%/).waitFor()
     await throttle(-1)
   }
 
-  t.test('a server that is away for a while ends neither the page nor its uploads', async t => {
+  t.test('an open page and its uploads survive a server outage', async t => {
     const to = await store('away')
     const page = await open(t)
     await page.clock.install()
-    await holdUpload(page, to)
+    await pauseUpload(page, to)
     await button(page, 'New folder').click()
     await page.getByLabel('Name', { exact: true }).fill('typed before')
     let refused = 0
@@ -59,10 +59,10 @@ if (files) {
       refused += 1
       return route.abort('connectionrefused')
     })
-    // Whoever comes back to the tab later makes it ask anew who is signed in.
+    // A tab that becomes visible again checks the session.
     await page.clock.fastForward(120_000)
     await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
-    // The session, the providers and the folder, three times each.
+    // The page requests the session, the providers and the folder, three times each.
     for (let second = 0; refused < 9 && second < 100; second += 1) {
       await page.waitForTimeout(100)
       await page.clock.fastForward(1000)
@@ -73,31 +73,31 @@ if (files) {
     await page.unroute('**/graphql')
     await button(page, 'Create').click()
     await row(page, 'typed before').waitFor()
-    await button(page, 'Resume: held.bin').click()
-    await row(page, 'held.bin').waitFor()
+    await button(page, 'Resume: paused.bin').click()
+    await row(page, 'paused.bin').waitFor()
     await page.getByText('1 upload complete').waitFor()
-    t.same(await to.names(), ['held.bin', 'typed before'])
+    t.same(await to.names(), ['paused.bin', 'typed before'])
     t.same(page.faults, [])
   })
 
-  t.test('a page whose script does not come says so, and leaves uploads alone', async t => {
+  t.test('a page whose script cannot be loaded shows an error, and uploads continue', async t => {
     const to = await store('lazy')
     const page = await open(t)
-    await holdUpload(page, to)
+    await pauseUpload(page, to)
     await page.route('**/assets/**', route => route.abort('connectionrefused'))
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByRole('heading', { name: 'This page could not be shown' }).waitFor()
-    await page.getByText('could not be fetched: check the network').waitFor()
-    await page.getByText(/Paused at \d+ %/).waitFor()
+    await page.getByText('could not be loaded. Check your connection').waitFor()
+    await page.getByText(/Paused at \d+%/).waitFor()
     t.equal(page.url().endsWith('/settings/profile') || page.url().endsWith('/settings'), true, page.url())
     await isGood(t, page)
     await page.unroute('**/assets/**')
     await page.goBack()
-    await button(page, 'Resume: held.bin').click()
-    await row(page, 'held.bin').waitFor()
+    await button(page, 'Resume: paused.bin').click()
+    await row(page, 'paused.bin').waitFor()
   })
 
-  t.test('who signs in or out in one tab does so in all', async t => {
+  t.test('signing in or out in one tab applies to all tabs', async t => {
     const [to, theirs] = [await store('tabs', { 'only the owner.txt': 'x' }), await store('theirs')]
     const email = 'other@example.org'
     const { id } = await app.register(email)
@@ -124,16 +124,16 @@ if (files) {
     await button(tab as Visit, 'Sign in').click()
     await tab.waitForURL(/\/files$/)
     await page.getByText(email).waitFor()
-    await page.getByText('This storage is not there').waitFor()
+    await page.getByText('Storage not found').waitFor()
     await button(tab as Visit, 'Sign out').click()
     await page.waitForURL(/\/sign-in/)
     t.same(page.faults, [])
   })
 
-  t.test('an upload of one tab is not interrupted for another one, until the first is gone', async t => {
+  t.test('an upload counts as interrupted only after the tab that sends it is closed', async t => {
     const to = await store('two tabs')
     const page = await open(t)
-    await holdUpload(page, to)
+    await pauseUpload(page, to)
     const tab = await page.context().newPage()
     await tab.goto(to.page, { waitUntil: 'networkidle' })
     await tab.getByText('This folder is empty').waitFor()
@@ -143,7 +143,7 @@ if (files) {
     await tab.getByText('1 upload was interrupted').waitFor()
   })
 
-  t.test('a session that has ended leads back to signing in', async t => {
+  t.test('a page whose session has ended leads to the sign-in page and back', async t => {
     const to = await store('ended', { 'a.txt': 'a' })
     const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
     const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
@@ -163,17 +163,17 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('signing out asks while uploads are under way', async t => {
+  t.test('signing out asks first while uploads are active', async t => {
     const to = await store('leaving')
     const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
     const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
     const page = await open(t, { token })
-    await holdUpload(page, to)
+    await pauseUpload(page, to)
     await button(page, 'Sign out').click()
-    await page.getByRole('alertdialog').getByText('Uploads are not complete').waitFor()
+    await page.getByRole('alertdialog').getByText('Some uploads are not complete').waitFor()
     await isGood(t, page)
     await button(page, 'Cancel').click()
-    await page.getByText(/Paused at \d+ %/).waitFor()
+    await page.getByText(/Paused at \d+%/).waitFor()
     await button(page, 'Sign out').click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(/\/sign-in/)

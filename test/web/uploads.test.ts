@@ -10,7 +10,7 @@ const files = await startFiles(t)
 if (files) {
   const { app, owner, open, store } = files
 
-  t.test('upload: files, a folder, a conflict', async t => {
+  t.test('files and folders are uploaded, and conflicts ask what to do', async t => {
     const to = await store('upload', { 'taken.txt': 'old' })
     const from = await mkdir(join(app.folder, 'from/photos/2026'), { recursive: true }).then(() =>
       join(app.folder, 'from'),
@@ -26,7 +26,7 @@ if (files) {
     t.equal((await stat(to.at('photos/b.jpg'))).size, 0)
     const files = ['taken.txt', 'new.txt'].map(name => ({ name, mimeType: 'text/plain', buffer: Buffer.from('new') }))
     await page.getByLabel('Files to upload').setInputFiles(files)
-    await page.getByText('The name is taken').waitFor()
+    await page.getByText('This name is already taken').waitFor()
     await row(page, 'new.txt').waitFor()
     await isGood(t, page)
     t.equal(await readFile(to.at('taken.txt'), 'utf8'), 'old')
@@ -34,20 +34,24 @@ if (files) {
     await row(page, 'taken (1).txt').waitFor()
     t.equal(await readFile(to.at('taken.txt'), 'utf8'), 'old')
     t.equal(await readFile(to.at('taken (1).txt'), 'utf8'), 'new')
-    const metadata = { providerId: to.id, path: '/held.txt', conflict: 'fail' }
+    const metadata = { providerId: to.id, path: '/unfinished.txt', conflict: 'fail' }
     const encoded = Object.entries(metadata).map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
-    const held = await app.request('/api/upload/resumable', {
+    const created = await app.request('/api/upload/resumable', {
       method: 'POST',
       token: owner.token,
       headers: { 'tus-resumable': '1.0.0', 'upload-length': '10', 'upload-metadata': encoded.join(',') },
     })
-    t.equal(held.status, 201)
-    const file = { name: 'held.txt', mimeType: 'text/plain', buffer: Buffer.from('held') }
+    t.equal(created.status, 201)
+    const file = { name: 'unfinished.txt', mimeType: 'text/plain', buffer: Buffer.from('complete') }
     await page.getByLabel('Files to upload').setInputFiles(file)
-    await page.getByText('The name is taken').waitFor()
+    await page.getByText('This name is already taken').waitFor()
     await button(page, 'Replace').click()
-    await row(page, 'held.txt').waitFor()
-    t.equal(await readFile(to.at('held.txt'), 'utf8'), 'held', 'an upload that was left keeps nobody from the name')
+    await row(page, 'unfinished.txt').waitFor()
+    t.equal(
+      await readFile(to.at('unfinished.txt'), 'utf8'),
+      'complete',
+      'an unfinished upload does not reserve its name',
+    )
     await mkdir(join(from, 'set/empty'), { recursive: true })
     await writeFile(join(from, 'set/c.txt'), 'c')
     await writeFile(join(from, 'dropped.txt'), 'dropped')
@@ -60,7 +64,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('of many uploads those that need somebody are in view', async t => {
+  t.test('uploads that need a decision are listed first', async t => {
     const to = await store('crowd', { 'n40.txt': 'old' })
     const page = await open(t)
     await page.goto(to.page)
@@ -70,7 +74,7 @@ if (files) {
       buffer: Buffer.from('new'),
     }))
     await page.getByLabel('Files to upload').setInputFiles(files)
-    await page.getByText('1 upload needs you').waitFor()
+    await page.getByText('1 upload needs your attention').waitFor()
     t.match(
       await page.getByRole('region', { name: 'Uploads' }).getByRole('listitem').first().textContent(),
       /^n40\.txt/,
@@ -81,7 +85,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('an upload goes on after a lost connection, a pause and a reload', async t => {
+  t.test('an upload continues after a lost connection, a pause and a reload', async t => {
     const to = await store('resume')
     const content = randomBytes(24 * 1024 * 1024)
     const file = join(app.folder, 'large.bin')
@@ -92,8 +96,8 @@ if (files) {
       if (request.method() === 'PATCH') offsets.push(Number(request.headers()['upload-offset']))
     })
     const throttle = await uploadThrottle(page)
-    const some = page.locator('.upload-state', { hasText: /^([1-9]|\d\d) % ·/ })
-    const more = page.locator('.upload-state', { hasText: /^[2-9]\d % ·/ })
+    const some = page.locator('.upload-state', { hasText: /^([1-9]|\d\d)% ·/ })
+    const more = page.locator('.upload-state', { hasText: /^[2-9]\d% ·/ })
     await page.goto(to.page)
     await throttle(3_000_000)
     await page.getByLabel('Files to upload').setInputFiles(file)
@@ -104,12 +108,12 @@ if (files) {
     await isGood(t, page)
     await page.unroute('**/api/upload/**')
     await more.waitFor()
-    // Chromium sends such a request again by itself, which the server refuses, as it has the beginning already.
+    // Chromium repeats the request, and the server rejects it, because it has stored a part already.
     app.app.server.server.closeAllConnections()
-    await page.getByText('The connection broke; going on').waitFor()
+    await page.getByText('The connection was lost. Continuing').waitFor()
     await some.waitFor()
     await button(page, 'Pause: large.bin').click()
-    await page.getByText(/Paused at \d+ %/).waitFor()
+    await page.getByText(/Paused at \d+%/).waitFor()
     await button(page, 'Resume: large.bin').click()
     await some.waitFor()
     page.on('dialog', asked => void asked.accept())
@@ -117,19 +121,19 @@ if (files) {
     await page.getByText('1 upload was interrupted').waitFor()
     await isGood(t, page)
     await throttle(-1)
-    await page.getByLabel('File of large.bin').setInputFiles(file)
+    await page.getByLabel('File for large.bin').setInputFiles(file)
     await row(page, 'large.bin').waitFor()
     t.ok((await readFile(to.at('large.bin'))).equals(content))
     t.ok(offsets.length >= 5, `${offsets}`)
     t.ok(
       offsets.slice(1).every((offset, index) => offset > 0 && offset >= (offsets[index] ?? 0)),
-      `${offsets}: it never begins anew`,
+      `${offsets}: it never restarts from zero`,
     )
-    t.same(await page.evaluate(() => Object.keys(localStorage)), [], 'nothing is left behind')
+    t.same(await page.evaluate(() => Object.keys(localStorage)), [], 'nothing remains in local storage')
   })
 }
 
-/** Drops files and folders of the disk on the middle of the page, as a person does by the pointer. */
+/** Drops files and folders from the disk onto the middle of the page, as a person does with the mouse. */
 async function drop(page: Page, paths: string[]): Promise<void> {
   const devices = await page.context().newCDPSession(page)
   const data = { items: [], files: paths, dragOperationsMask: 1 }

@@ -1,69 +1,62 @@
-import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { Form } from 'react-aria-components'
 import { Link, useNavigate, useSearchParams } from 'react-router'
 import { installation, register } from '../api/session.ts'
-import { useForgetAll } from '../app/use-session.ts'
+import { useClearCache } from '../api/use-session.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { Welcome } from './welcome.tsx'
 
-/** The first person becomes the owner; an invite comes as `?invite=`. */
+/** The first person to register becomes the owner. An invite arrives as `?invite=`. */
 export function Register() {
-  const { data, error: failed, refetch } = useQuery({ queryKey: ['installation'], queryFn: installation })
+  const { data, error, refetch } = useQuery({ queryKey: ['installation'], queryFn: installation })
   const [search] = useSearchParams()
   const invite = search.get('invite')
   const navigate = useNavigate()
-  const forgetAll = useForgetAll()
-  const [error, setError] = useState<unknown>(null)
-  const [busy, setBusy] = useState(false)
-  if (failed && !data) {
-    return (
-      <Welcome title="Create an account">
-        <ErrorBox error={failed} retry={refetch} />
-      </Welcome>
-    )
-  }
-  if (!data) return <Loading label="Starting" />
-
-  const submit = async (form: FormData) => {
-    setBusy(true)
-    setError(null)
-    const name = String(form.get('name')).trim()
-    try {
+  const clearCache = useClearCache()
+  const submit = useMutation({
+    mutationFn: async (form: FormData) => {
+      const name = String(form.get('name')).trim()
       await register({
         email: String(form.get('email')),
         password: String(form.get('password')),
         ...(name && { name }),
         ...(invite && { invite }),
-        ...(data.needsSetupCode && { setupCode: String(form.get('setupCode')) }),
+        ...(data?.needsSetupCode && { setupCode: String(form.get('setupCode')) }),
       })
-      await forgetAll()
-      await navigate(data.hasOwner ? '/files' : '/connect', { replace: true })
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
+      await clearCache()
+      await navigate(data?.hasOwner ? '/files' : '/connect', { replace: true })
+    },
+  })
+  if (error && !data) {
+    return (
+      <Welcome title="Create an account">
+        <ErrorBox error={error} retry={refetch} />
+      </Welcome>
+    )
   }
+  if (!data) return <Loading label="Loading" />
   const isClosed = data.hasOwner && data.registration !== 'OPEN' && !invite
   return (
     <Welcome title={data.hasOwner ? 'Create an account' : 'Create the owner account'}>
-      {!data.hasOwner && (
-        <p>Nobody has an account here yet. The first one owns the workspace and can invite the others.</p>
-      )}
+      {!data.hasOwner && <p>This workspace has no accounts yet. The first account owns it and can invite others.</p>}
       {isClosed ? (
-        <p>This workspace takes new members only with an invite: ask an administrator for one.</p>
+        <p>
+          {data.registration === 'INVITE'
+            ? 'New members can join only with an invite. Ask an administrator for one.'
+            : 'This workspace does not accept new members.'}
+        </p>
       ) : (
         <Form
           onSubmit={event => {
             event.preventDefault()
-            void submit(new FormData(event.currentTarget))
+            submit.mutate(new FormData(event.currentTarget))
           }}
         >
           <TextField label="Email" name="email" type="email" autoComplete="username" isRequired autoFocus />
-          <TextField label="Name" name="name" autoComplete="name" description="As others see it; may stay empty." />
+          <TextField label="Name (optional)" name="name" autoComplete="name" description="Shown to other members." />
           <TextField
             label="Password"
             name="password"
@@ -72,7 +65,7 @@ export function Register() {
             minLength={12}
             maxLength={256}
             isRequired
-            description="At least 12 characters. A sentence is fine."
+            description="At least 12 characters. A sentence works well."
           />
           {data.needsSetupCode && (
             <TextField
@@ -81,18 +74,18 @@ export function Register() {
               type="password"
               autoComplete="off"
               isRequired
-              description="Set on the server as STOWAGE_SETUP_CODE."
+              description="The value of STOWAGE_SETUP_CODE on the server."
             />
           )}
-          {error !== null && <ErrorBox error={error} />}
-          <Button type="submit" variant="primary" isPending={busy}>
+          {submit.error && <ErrorBox error={submit.error} />}
+          <Button type="submit" variant="primary" isPending={submit.isPending}>
             Create account
           </Button>
         </Form>
       )}
       {data.hasOwner && (
         <p className="aside">
-          Have an account? <Link to="/sign-in">Sign in</Link>
+          Already have an account? <Link to="/sign-in">Sign in</Link>
         </p>
       )}
     </Welcome>

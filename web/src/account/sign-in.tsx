@@ -1,9 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { Form } from 'react-aria-components'
 import { Link, Navigate, useNavigate, useSearchParams } from 'react-router'
 import { installation, signIn } from '../api/session.ts'
-import { useForgetAll } from '../app/use-session.ts'
+import { useClearCache } from '../api/use-session.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -14,37 +13,29 @@ export function SignIn() {
   const { data, isPending } = useQuery({ queryKey: ['installation'], queryFn: installation })
   const [search] = useSearchParams()
   const navigate = useNavigate()
-  const forgetAll = useForgetAll()
-  const [error, setError] = useState<unknown>(null)
-  const [busy, setBusy] = useState(false)
-  // The form waits: what somebody types must not vanish because the page turns out to be the registration.
-  if (isPending) return <Loading label="Starting" />
-  if (data && !data.hasOwner) return <Navigate to="/register" replace />
-
-  const submit = async (form: FormData) => {
-    setBusy(true)
-    setError(null)
-    try {
+  const clearCache = useClearCache()
+  const submit = useMutation({
+    mutationFn: async (form: FormData) => {
       await signIn(String(form.get('email')), String(form.get('password')))
-      await forgetAll()
-      await navigate(ownAddress(search.get('next')), { replace: true })
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
+      await clearCache()
+      await navigate(safeAddress(search.get('next')), { replace: true })
+    },
+  })
+  // The form appears only after this answer: a redirect to the registration must not discard what was typed.
+  if (isPending) return <Loading label="Loading" />
+  if (data && !data.hasOwner) return <Navigate to="/register" replace />
   return (
     <Welcome title="Sign in">
       <Form
         onSubmit={event => {
           event.preventDefault()
-          void submit(new FormData(event.currentTarget))
+          submit.mutate(new FormData(event.currentTarget))
         }}
       >
         <TextField label="Email" name="email" type="email" autoComplete="username" isRequired autoFocus />
         <TextField label="Password" name="password" type="password" autoComplete="current-password" isRequired />
-        {error !== null && <ErrorBox error={error} />}
-        <Button type="submit" variant="primary" isPending={busy}>
+        {submit.error && <ErrorBox error={submit.error} />}
+        <Button type="submit" variant="primary" isPending={submit.isPending}>
           Sign in
         </Button>
       </Form>
@@ -57,7 +48,7 @@ export function SignIn() {
   )
 }
 
-/** Never leads to another site. */
-function ownAddress(next: string | null): string {
+/** Returns the address to open after sign-in: always one of this site, so that a link cannot redirect elsewhere. */
+function safeAddress(next: string | null): string {
   return next?.startsWith('/') && !next.startsWith('//') && !next.includes('\\') ? next : '/files'
 }

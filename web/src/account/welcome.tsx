@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import { Logo } from '../ui/logo.tsx'
 import { PageTitle } from '../ui/page-title.tsx'
 
-/** The frame of pages for visitors. */
+/** The frame of the pages for people who are not signed in. */
 export function Welcome({ title, children }: { title: string; children: ReactNode }) {
   return (
     <main className="welcome">

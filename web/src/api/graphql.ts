@@ -1,4 +1,4 @@
-/** Operations typed from the printed schema: a field that is misspelt or gone does not compile. */
+/** Types GraphQL operations from the printed schema, so that an unknown field does not compile. */
 import { initGraphQLTada } from 'gql.tada'
 import type { introspection } from './introspection.ts'
 

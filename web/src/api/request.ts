@@ -1,20 +1,20 @@
 import type { TadaDocumentNode } from 'gql.tada'
 import { print } from './print.ts'
 
-/** What the server says of a failure, in its own words. */
+/** A failed request. The message comes from the server when it sent one, and is shown to the person. */
 export class ApiError extends Error {
   override name = 'ApiError'
-  /** HTTP; 0 where no answer came. */
+  /** The HTTP status; 0 if no response arrived. */
   readonly status: number
-  /** Stable, such as OUTSIDE_BASE_PATH. */
+  /** A stable code, such as OUTSIDE_BASE_PATH. */
   readonly reason: string
   readonly requestId: string | null
-  /** Of what was sent, those that did not fit. */
+  /** Names of the invalid properties of the input. */
   readonly properties: readonly string[]
 
   constructor(
     message: string,
-    facts: {
+    details: {
       status: number
       reason: string
       requestId?: string | null
@@ -22,48 +22,46 @@ export class ApiError extends Error {
       cause?: unknown
     },
   ) {
-    super(message, { cause: facts.cause })
-    this.status = facts.status
-    this.reason = facts.reason
-    this.requestId = facts.requestId ?? null
-    this.properties = facts.properties ?? []
+    super(message, { cause: details.cause })
+    this.status = details.status
+    this.reason = details.reason
+    this.requestId = details.requestId ?? null
+    this.properties = details.properties ?? []
   }
 }
 
-/** The server takes the cookie only beside it: see src/console/session.ts. */
+/** The server accepts the session cookie only together with this header: see src/console/session.ts. */
 export const consoleHeaders = { 'X-Stowage-Console': '1' }
 
 /**
- * As a visitor it goes without the cookie: a session that has ended would keep what needs none away, signing in included.
+ * Runs a GraphQL operation. With `isAnonymous` it is sent without the cookie, because the server refuses every request
+ * with an ended session, signing in included.
  * @throws ApiError
  */
 export async function ask<Result, Variables>(
   document: TadaDocumentNode<Result, Variables>,
   variables: Variables,
-  options: { signal?: AbortSignal; token?: string; asVisitor?: boolean } = {},
+  options: { signal?: AbortSignal; isAnonymous?: boolean } = {},
 ): Promise<Result> {
-  const answer = await send('/graphql', {
+  const response = await send('/graphql', {
     method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      ...(options.token !== undefined && { Authorization: `Bearer ${options.token}` }),
-    },
+    headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ query: print(document), variables }),
     ...(options.signal && { signal: options.signal }),
-    ...(options.asVisitor && { credentials: 'omit' }),
+    ...(options.isAnonymous && { credentials: 'omit' }),
   })
-  const body: unknown = await answer.json().catch(() => null)
-  if (!isObject(body) || !isObject(body.data) || firstError(body)) throw toError(answer, body)
+  const body: unknown = await response.json().catch(() => null)
+  if (!isObject(body) || !isObject(body.data) || firstError(body)) throw toError(response, body)
   return body.data as Result
 }
 
-/** Any call to the server, with the session of this browser. @throws ApiError where no answer comes */
+/** Sends a request with the session of this browser. @throws ApiError if no response arrives */
 export async function send(path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(path, { ...init, headers: { ...consoleHeaders, ...init.headers } })
   } catch (cause) {
     if (init.signal?.aborted) throw cause
-    throw new ApiError('The server cannot be reached: check the network, then try again.', {
+    throw new ApiError('The server cannot be reached. Check your connection, then try again.', {
       status: 0,
       reason: 'NETWORK',
       cause,
@@ -71,19 +69,16 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
   }
 }
 
-export function toError(answer: { status: number }, body: unknown): ApiError {
+export function toError(response: { status: number }, body: unknown): ApiError {
   const error = isObject(body) ? firstError(body) : null
   if (!error)
-    return new ApiError(
-      `The server, or what stands before it, answered with status ${answer.status}: try again later.`,
-      {
-        status: answer.status,
-        reason: 'UNKNOWN',
-      },
-    )
+    return new ApiError(`The server, or a proxy in front of it, returned status ${response.status}. Try again later.`, {
+      status: response.status,
+      reason: 'UNKNOWN',
+    })
   const { reason, requestId, properties } = isObject(error.extensions) ? error.extensions : {}
   return new ApiError(String(error.message), {
-    status: answer.status,
+    status: response.status,
     reason: typeof reason === 'string' ? reason : 'UNKNOWN',
     requestId: typeof requestId === 'string' ? requestId : null,
     properties: Array.isArray(properties) ? properties.map(String) : [],

@@ -34,36 +34,37 @@ const LogoutMutation = graphql(`
   mutation Logout { logout }
 `)
 
-/** Who signs in or out does so in all tabs of this browser, as they share the cookie. */
+/** Tells the other tabs of this browser about a sign-in or sign-out, because all tabs share the cookie. */
 const tabs = new BroadcastChannel('stowage.session')
 
-/** For what another tab does, not this one. */
-export function onSessionOfOtherTab(listener: () => void): void {
+/** Calls the listener when another tab signs in or out. */
+export function onSignInElsewhere(listener: () => void): void {
   tabs.addEventListener('message', listener)
 }
 
 export type Session = ResultOf<typeof ViewerQuery>
 
-/** Null where nobody is signed in. @throws ApiError */
+/** Returns null if nobody is signed in. @throws ApiError */
 export async function currentSession(): Promise<Session | null> {
   try {
     return await ask(ViewerQuery, {})
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    if (error.status === 401) await forgetCookie()
+    if (error.status === 401) await deleteCookie()
     if (error.status === 401 || error.reason === 'CREDENTIAL_REQUIRED') return null
     throw error
   }
 }
 
+/** @throws ApiError */
 export async function installation() {
-  return (await ask(InstallationQuery, {}, { asVisitor: true })).installation
+  return (await ask(InstallationQuery, {}, { isAnonymous: true })).installation
 }
 
 /** @throws ApiError */
 export async function signIn(email: string, password: string): Promise<void> {
-  const { login } = await ask(LoginMutation, { input: { email, password } }, { asVisitor: true })
-  await keepInCookie(login.token)
+  const { login } = await ask(LoginMutation, { input: { email, password } }, { isAnonymous: true })
+  await storeInCookie(login.token)
 }
 
 /** @throws ApiError */
@@ -74,23 +75,24 @@ export async function register(input: {
   invite?: string
   setupCode?: string
 }): Promise<void> {
-  const { register } = await ask(RegisterMutation, { input }, { asVisitor: true })
-  await keepInCookie(register.token)
+  const { register } = await ask(RegisterMutation, { input }, { isAnonymous: true })
+  await storeInCookie(register.token)
 }
 
 export async function signOut(): Promise<void> {
   await ask(LogoutMutation, {}).catch(() => {})
-  await forgetCookie()
+  await deleteCookie()
 }
 
-/** From here on no script holds the token. */
-export async function keepInCookie(token: string): Promise<void> {
-  const answer = await send('/console/session', { method: 'POST', headers: { Authorization: `Bearer ${token}` } })
-  if (!answer.ok) throw new ApiError('The session could not be kept.', { status: answer.status, reason: 'UNKNOWN' })
+/** Exchanges the token for an HttpOnly cookie, which no script can read. @throws ApiError */
+async function storeInCookie(token: string): Promise<void> {
+  const response = await send('/console/session', { method: 'POST', headers: { Authorization: `Bearer ${token}` } })
+  if (!response.ok)
+    throw new ApiError('You could not be signed in. Try again.', { status: response.status, reason: 'UNKNOWN' })
   tabs.postMessage(null)
 }
 
-export async function forgetCookie(): Promise<void> {
+async function deleteCookie(): Promise<void> {
   await send('/console/session', { method: 'DELETE' })
   tabs.postMessage(null)
 }

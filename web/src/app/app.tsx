@@ -2,16 +2,16 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { RouterProvider as AriaRouter } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
 import { ApiError } from '../api/request.ts'
-import { onSessionOfOtherTab } from '../api/session.ts'
+import { onSignInElsewhere } from '../api/session.ts'
+import { sessionKey } from '../api/use-session.ts'
 import { Toasts } from '../ui/toasts.tsx'
 import { ErrorPage } from './error-page.tsx'
 import { routes } from './routes.tsx'
-import { sessionKey } from './use-session.ts'
 
 const client = new QueryClient({
   queryCache: new QueryCache({
     onError(error) {
-      // The session has ended elsewhere: whoever asks who is signed in learns it now.
+      // The session ended elsewhere, so every page has to learn that nobody is signed in.
       if (error instanceof ApiError && error.status === 401) void client.invalidateQueries({ queryKey: sessionKey })
     },
   }),
@@ -21,12 +21,14 @@ const client = new QueryClient({
       retry: (failures, error) =>
         failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 502),
     },
+    // Without a network, a change fails at once with a message. By default it would wait silently.
+    mutations: { networkMode: 'always' },
   },
 })
 
-onSessionOfOtherTab(() => void client.invalidateQueries({ queryKey: ['session'] }))
+onSignInElsewhere(() => void client.invalidateQueries({ queryKey: sessionKey }))
 
-/** Links of the component library go through the router, too. */
+/** Makes the links of the component library use the router. */
 function Root() {
   const navigate = useNavigate()
   return (

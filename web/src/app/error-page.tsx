@@ -1,7 +1,7 @@
 import { isRouteErrorResponse, useRouteError } from 'react-router'
 import { ErrorBox } from '../ui/error-box.tsx'
 
-/** For what nobody foresaw, a failed download of a page's own script included. */
+/** Shown for unexpected errors, and when a page's script cannot be loaded. */
 export function ErrorPage() {
   const error = useRouteError()
   if (isRouteErrorResponse(error) && error.status === 404) return <NotFound />
@@ -16,9 +16,9 @@ export function ErrorPage() {
 export function NotFound() {
   return (
     <main className="page">
-      <h1>There is nothing here</h1>
+      <h1>Page not found</h1>
       <p>
-        The address may be misspelt. Go to your <a href="/files">files</a>.
+        Check the address, or go to your <a href="/files">files</a>.
       </p>
     </main>
   )

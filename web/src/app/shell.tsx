@@ -1,26 +1,26 @@
 import { lazy, Suspense, useState } from 'react'
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
+import { loadPart } from '../api/load-part.ts'
 import { signOut } from '../api/session.ts'
+import { SessionContext, useClearCache, useSessionQuery } from '../api/use-session.ts'
 import { UploadDock } from '../files/upload/dock.tsx'
-import { uploadsUnderWay } from '../files/upload/waiting-uploads.ts'
+import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { Logo } from '../ui/logo.tsx'
-import { fetched } from './fetched.ts'
-import { SessionContext, useForgetAll, useSessionQuery } from './use-session.ts'
 
-const Confirm = lazy(async () => ({ default: (await fetched(import('../ui/confirm.tsx'))).Confirm }))
+const Confirm = lazy(async () => ({ default: (await loadPart(import('../ui/confirm.tsx'))).Confirm }))
 
-/** The frame of every page for people who are signed in; others are sent to where they can sign in, and come back. */
+/** The frame of every page for people who are signed in. Visitors are sent to the sign-in page and then back. */
 export function Shell() {
   const { data: session, error, isPending, refetch } = useSessionQuery()
   const { pathname, search } = useLocation()
-  const forgetAll = useForgetAll()
+  const clearCache = useClearCache()
   const navigate = useNavigate()
-  const [isAsked, setAsked] = useState(false)
-  if (isPending) return <Loading label="Starting" />
-  // One that was known stays until it is known to have ended: uploads go on below, and dialogs hold what was typed.
+  const [isConfirming, setConfirming] = useState(false)
+  if (isPending) return <Loading label="Loading" />
+  // A failed check keeps the last known session, so that uploads continue and dialogs keep what was typed.
   if (error && session === undefined) {
     return (
       <main className="narrow-page">
@@ -29,13 +29,13 @@ export function Shell() {
     )
   }
   if (!session) {
-    const back = pathname === '/' || pathname === '/files' ? '' : `?next=${encodeURIComponent(pathname + search)}`
-    return <Navigate to={`/sign-in${back}`} replace />
+    const query = pathname === '/' || pathname === '/files' ? '' : `?next=${encodeURIComponent(pathname + search)}`
+    return <Navigate to={`/sign-in${query}`} replace />
   }
   const leave = async () => {
     await signOut()
     await navigate('/sign-in')
-    await forgetAll()
+    await clearCache()
   }
   return (
     <SessionContext value={session}>
@@ -55,7 +55,7 @@ export function Shell() {
           <span className="who" title={session.viewer.user.email}>
             {session.viewer.user.name ?? session.viewer.user.email}
           </span>
-          <Button variant="quiet" onPress={() => (uploadsUnderWay() ? setAsked(true) : leave())}>
+          <Button variant="quiet" onPress={() => (hasActiveUploads() ? setConfirming(true) : leave())}>
             Sign out
           </Button>
         </div>
@@ -64,10 +64,13 @@ export function Shell() {
         <Outlet />
       </div>
       <UploadDock />
-      {isAsked && (
+      {isConfirming && (
         <Suspense>
-          <Confirm title="Sign out now?" action="Sign out" act={leave} onClose={() => setAsked(false)}>
-            <p>Uploads are not complete. They end here; large ones go on when you choose their files again.</p>
+          <Confirm title="Sign out now?" action="Sign out" onConfirm={leave} onClose={() => setConfirming(false)}>
+            <p>
+              Some uploads are not complete, and signing out stops them. To continue a large upload later, choose its
+              file again.
+            </p>
           </Confirm>
         </Suspense>
       )}

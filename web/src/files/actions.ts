@@ -1,8 +1,8 @@
-import type { IconName } from './icons.tsx'
+import type { IconName } from '../ui/icons.tsx'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
 
-export interface Action {
+export interface EntryAction {
   id: 'open' | 'preview' | 'download' | 'rename' | 'move' | 'copy' | 'delete'
   label: string
   icon?: IconName
@@ -10,21 +10,21 @@ export interface Action {
   run: () => void
 }
 
-type Handlers = Record<Exclude<Action['id'], 'open' | 'preview'>, () => void> & { open: (entry: Entry) => void }
+type Handlers = Record<Exclude<EntryAction['id'], 'open' | 'preview'>, () => void> & { open: (entry: Entry) => void }
 
-/** What somebody may do with the chosen entries. */
-export function actionsFor(chosen: readonly Entry[], canWrite: boolean, on: Handlers): Action[] {
+/** Returns what the viewer may do with the chosen entries. */
+export function actionsFor(chosen: readonly Entry[], canWrite: boolean, on: Handlers): EntryAction[] {
   const [first] = chosen
   if (!first) return []
   const single = chosen.length === 1 ? first : null
-  const actions: Action[] = []
+  const actions: EntryAction[] = []
   if (single?.__typename === 'Folder') actions.push({ id: 'open', label: 'Open', run: () => on.open(single) })
   if (single && previewKind(single)) actions.push({ id: 'preview', label: 'Preview', run: () => on.open(single) })
   const asZip = chosen.every(entry => entry.__typename === 'Folder')
   actions.push({ id: 'download', label: asZip ? 'Download as ZIP' : 'Download', icon: 'download', run: on.download })
   if (!canWrite) return actions
   if (single) actions.push({ id: 'rename', label: 'Rename', run: on.rename })
-  actions.push({ id: 'move', label: 'Move to …', run: on.move }, { id: 'copy', label: 'Copy to …', run: on.copy })
+  actions.push({ id: 'move', label: 'Move to…', run: on.move }, { id: 'copy', label: 'Copy to…', run: on.copy })
   actions.push({ id: 'delete', label: 'Delete', isDanger: true, run: on.delete })
   return actions
 }

@@ -1,7 +1,6 @@
 import { Label, ProgressBar } from 'react-aria-components'
 import { ErrorBox } from '../ui/error-box.tsx'
 import type { Failure } from './batch.ts'
-import type { Entry } from './operations.ts'
 
 export function BatchProgress({ label, done, total }: { label: string; done: number; total: number }) {
   return (
@@ -20,19 +19,19 @@ export function BatchProgress({ label, done, total }: { label: string; done: num
   )
 }
 
-const shown = 5
+const maxShown = 5
 
-/** Each that could not be done, with the server's reason. */
-export function BatchFailures({ failures }: { failures: readonly Failure<Entry>[] }) {
+/** Lists the entries that failed, each with its error. */
+export function BatchFailures({ failures }: { failures: readonly Failure[] }) {
   return (
     <div className="batch-failures">
-      {failures.slice(0, shown).map(({ item, error }) => (
-        <div key={`${item.__typename}/${item.name}`}>
-          <p className="batch-name">{item.name}</p>
+      {failures.slice(0, maxShown).map(({ entry, error }) => (
+        <div key={`${entry.__typename}/${entry.name}`}>
+          <p className="batch-name">{entry.name}</p>
           <ErrorBox error={error} />
         </div>
       ))}
-      {failures.length > shown && <p>… and {failures.length - shown} more.</p>}
+      {failures.length > maxShown && <p>and {failures.length - maxShown} more</p>}
     </div>
   )
 }

@@ -1,43 +1,47 @@
 import { useEffect, useRef, useState } from 'react'
+import type { Entry } from './operations.ts'
 
-export interface Failure<Item> {
-  item: Item
+const concurrency = 3
+
+export interface Failure {
+  entry: Entry
   error: unknown
 }
 
-/** Does the same with several things, a few at once; what fails keeps nothing else from being done. */
-export function useBatch<Item>(work: (item: Item, signal: AbortSignal) => Promise<unknown>) {
-  const [done, setDone] = useState(0)
+/** Does the same with several entries, a few at a time. A failure does not stop the others. */
+export function useBatch(work: (entry: Entry, signal: AbortSignal) => Promise<unknown>) {
+  const [doneCount, setDoneCount] = useState(0)
   const [total, setTotal] = useState(0)
   const [isRunning, setRunning] = useState(false)
-  const stop = useRef<AbortController | null>(null)
-  useEffect(() => () => stop.current?.abort(), [])
+  const controller = useRef<AbortController | null>(null)
+  useEffect(() => () => controller.current?.abort(), [])
 
-  /** What was not done when it was stopped is in neither list. */
-  const run = async (items: readonly Item[]): Promise<{ done: Item[]; failures: Failure<Item>[] }> => {
-    const controller = new AbortController()
-    stop.current = controller
-    setDone(0)
-    setTotal(items.length)
+  /** Entries that were not finished when the batch was stopped are in neither list. */
+  const run = async (entries: readonly Entry[]): Promise<{ done: Entry[]; failures: Failure[] }> => {
+    controller.current = new AbortController()
+    const { signal } = controller.current
+    setDoneCount(0)
+    setTotal(entries.length)
     setRunning(true)
-    const finished: Item[] = []
-    const failures: Failure<Item>[] = []
-    const left = items.values()
+    const done: Entry[] = []
+    const failures: Failure[] = []
+    // All workers take their entries from one iterator.
+    const remaining = entries.values()
     const worker = async () => {
-      for (const item of left) {
-        if (controller.signal.aborted) return
+      for (const entry of remaining) {
+        if (signal.aborted) return
         try {
-          await work(item, controller.signal)
-          finished.push(item)
-          setDone(finished.length)
+          await work(entry, signal)
+          done.push(entry)
+          setDoneCount(done.length)
         } catch (error) {
-          if (!controller.signal.aborted) failures.push({ item, error })
+          if (!signal.aborted) failures.push({ entry, error })
         }
       }
     }
-    await Promise.all([worker(), worker(), worker()])
+    await Promise.all(Array.from({ length: concurrency }, worker))
     setRunning(false)
-    return { done: finished, failures }
+    return { done, failures }
   }
-  return { run, stop: () => stop.current?.abort(), isRunning, done, total }
+  return { run, stop: () => controller.current?.abort(), isRunning, doneCount, total }
 }

@@ -1,9 +1,10 @@
 import { Link } from 'react-router'
+import { ancestors } from '../api/paths.ts'
 import { PageTitle } from '../ui/page-title.tsx'
+import { folderHref } from './addresses.ts'
 import type { Provider } from './operations.ts'
-import { ancestors, folderHref } from './paths.ts'
 
-/** From the top of what the person reaches; the folder itself is the heading. */
+/** The path from the topmost folder that the viewer may see. The open folder is the heading of the page. */
 export function Breadcrumb({ provider, path }: { provider: Provider; path: string }) {
   const { id, name, root } = provider
   const trail = [{ name, path: root.path }, ...ancestors(path, root.path)]

@@ -1,16 +1,16 @@
 import { useState } from 'react'
+import { childPath, type StorageLocation } from '../api/paths.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { formatBytes, formatCount } from '../ui/format.ts'
-import { tell } from '../ui/toasts.tsx'
+import { notify } from '../ui/toasts.tsx'
 import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
-import { type Entry, type Place, remove } from './operations.ts'
-import { childPath } from './paths.ts'
+import { type Entry, remove } from './operations.ts'
 
-const shown = 8
+const maxShown = 8
 
-/** Names what goes. */
+/** Asks before deleting, and lists what will be deleted. */
 export function DeleteDialog({
   folder,
   entries,
@@ -18,63 +18,65 @@ export function DeleteDialog({
   onFailed,
   onClose,
 }: {
-  folder: Place
+  folder: StorageLocation
   entries: readonly Entry[]
-  onDeleted: (gone: readonly Entry[]) => void
+  onDeleted: (deleted: readonly Entry[]) => void
   onFailed: () => void
   onClose: () => void
 }) {
-  const [left, setLeft] = useState(entries)
-  const [failures, setFailures] = useState<readonly Failure<Entry>[]>([])
-  const batch = useBatch<Entry>(({ __typename, name }, signal) =>
+  const [remaining, setRemaining] = useState(entries)
+  const [failures, setFailures] = useState<readonly Failure[]>([])
+  const batch = useBatch(({ __typename, name }, signal) =>
     remove({ ...folder, path: childPath(folder.path, name) }, __typename === 'Folder', signal),
   )
-  const go = async () => {
+  const deleteAll = async () => {
     setFailures([])
-    const { done, failures } = await batch.run(left)
+    const { done, failures } = await batch.run(remaining)
     onDeleted(done)
     if (done.length > 0) {
-      tell(done.length === 1 ? `${done[0]?.name} was deleted.` : `${formatCount(done.length, 'item')} deleted.`)
+      notify(done.length === 1 ? `“${done[0]?.name}” was deleted` : `${formatCount(done.length, 'item')} deleted`)
     }
     if (failures.length === 0) return onClose()
     onFailed()
     setFailures(failures)
-    setLeft(failures.map(({ item }) => item))
+    setRemaining(failures.map(({ entry }) => entry))
   }
-  const [first] = left
-  const folders = left.filter(entry => entry.__typename === 'Folder').length
-  const bytes = left.reduce((sum, entry) => sum + (entry.__typename === 'File' ? (entry.size ?? 0) : 0), 0)
+  const [first] = remaining
+  const folders = remaining.filter(entry => entry.__typename === 'Folder').length
+  const bytes = remaining.reduce((sum, entry) => sum + (entry.__typename === 'File' ? (entry.size ?? 0) : 0), 0)
   return (
     <Dialog
-      title={left.length === 1 ? `Delete “${first?.name}”?` : `Delete ${formatCount(left.length, 'item')}?`}
+      title={remaining.length === 1 ? `Delete “${first?.name}”?` : `Delete ${formatCount(remaining.length, 'item')}?`}
       onClose={onClose}
       isBusy={batch.isRunning}
       role="alertdialog"
     >
-      {left.length > 1 && (
+      {remaining.length > 1 && (
         <ul className="name-list">
-          {left.slice(0, shown).map(({ __typename, name }) => (
+          {remaining.slice(0, maxShown).map(({ __typename, name }) => (
             <li key={`${__typename}/${name}`}>
               {name}
               {__typename === 'Folder' && '/'}
             </li>
           ))}
-          {left.length > shown && <li>… and {formatCount(left.length - shown, 'more', 'more')}</li>}
+          {remaining.length > maxShown && <li>{formatCount(remaining.length - maxShown, 'more', 'more')}</li>}
         </ul>
       )}
       <p>
         {folders > 0 &&
-          (left.length === 1 ? 'The folder goes with all that is in it. ' : 'Folders go with all that is in them. ')}
-        {bytes > 0 && `${formatBytes(bytes)} in files. `}
+          (folders === 1
+            ? 'Everything in the folder is deleted, too. '
+            : 'Everything in the folders is deleted, too. ')}
+        {bytes > 0 && `The files take up ${formatBytes(bytes)}. `}
         This cannot be undone.
       </p>
-      {batch.isRunning && <BatchProgress label="Deleted" done={batch.done} total={batch.total} />}
+      {batch.isRunning && <BatchProgress label="Deleted" done={batch.doneCount} total={batch.total} />}
       {failures.length > 0 && <BatchFailures failures={failures} />}
       <div className="dialog-actions">
         <Button onPress={batch.isRunning ? batch.stop : onClose} autoFocus>
           {batch.isRunning ? 'Stop' : 'Cancel'}
         </Button>
-        <Button variant="danger" onPress={go} isPending={batch.isRunning}>
+        <Button variant="danger" onPress={deleteAll} isPending={batch.isRunning}>
           {failures.length > 0 ? 'Try again' : 'Delete'}
         </Button>
       </div>

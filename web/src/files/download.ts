@@ -1,22 +1,22 @@
-import { type Entry, fileLink, folderLink, type Place } from './operations.ts'
-import { childPath } from './paths.ts'
+import { childPath, type StorageLocation } from '../api/paths.ts'
+import { type Entry, fileLink, folderLink } from './operations.ts'
 
-/** Milliseconds; browsers drop what comes faster. */
-const between = 400
+/** Milliseconds between two downloads. Browsers drop downloads that start faster. */
+const interval = 400
 
-/** Files as they are, folders as ZIP files, by the browser's own downloads. @throws ApiError */
-export async function downloadEntries(folder: Place, entries: readonly Entry[]): Promise<void> {
+/** Downloads each entry with the browser, a folder as a ZIP archive. @throws ApiError */
+export async function downloadEntries(folder: StorageLocation, entries: readonly Entry[]): Promise<void> {
   for (const [index, { __typename, name }] of entries.entries()) {
-    if (index > 0) await new Promise(resolve => setTimeout(resolve, between))
-    const place = { ...folder, path: childPath(folder.path, name) }
-    save(await (__typename === 'Folder' ? folderLink(place) : fileLink(place)))
+    if (index > 0) await new Promise(resolve => setTimeout(resolve, interval))
+    const location = { ...folder, path: childPath(folder.path, name) }
+    save(await (__typename === 'Folder' ? folderLink(location) : fileLink(location)))
   }
 }
 
 function save(url: string): void {
   const link = document.createElement('a')
   link.href = url
-  // The server names it.
+  // An empty name lets the server choose it.
   link.download = ''
   link.click()
 }

@@ -1,15 +1,15 @@
 import { useRef } from 'react'
 import { Menu, MenuItem, Popover } from 'react-aria-components'
-import type { Action } from './actions.ts'
+import type { EntryAction } from './actions.ts'
 
-/** What can be done with the chosen entries, where the pointer is. */
+/** A context menu with the actions for the chosen entries, at the position of the pointer. */
 export function EntryMenu({
   at,
   actions,
   onClose,
 }: {
   at: { x: number; y: number }
-  actions: readonly Action[]
+  actions: readonly EntryAction[]
   onClose: () => void
 }) {
   const anchor = useRef<HTMLSpanElement>(null)

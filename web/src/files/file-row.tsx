@@ -1,32 +1,32 @@
 import { type MouseEvent, memo } from 'react'
 import { formatBytes, formatMinute, formatRecent } from '../ui/format.ts'
-import { Icon } from './icons.tsx'
+import { Icon } from '../ui/icons.tsx'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
-import type { Pick } from './selection.ts'
+import type { PickMode } from './selection.ts'
 
 interface Props {
   entry: Entry
   index: number
-  /** Pixels. */
+  /** The position in pixels. */
   top: number
   href: string
   isSelected: boolean
   isFocused: boolean
-  onPick: (index: number, how: Pick) => void
+  onPick: (index: number, mode: PickMode) => void
   onOpen: (entry: Entry) => void
   onMenu: (index: number, at: { x: number; y: number }) => void
   onContextMenu: (index: number, event: MouseEvent) => void
 }
 
-const howOf = ({ shiftKey, ctrlKey, metaKey }: MouseEvent): Pick =>
+const pickModeOf = ({ shiftKey, ctrlKey, metaKey }: MouseEvent): PickMode =>
   shiftKey ? 'range' : ctrlKey || metaKey ? 'toggle' : 'only'
 
-/** A finger opens; what it chooses, it chooses by the boxes. */
+/** A tap opens an entry. Touch users select entries with the checkboxes. */
 const isTouch = ({ nativeEvent }: MouseEvent) =>
   nativeEvent instanceof PointerEvent && nativeEvent.pointerType === 'touch'
 
-/** The keyboard is the table's: what is in a row is for the pointer. */
+/** Controls in a row are for the pointer only, because the table handles the keyboard. */
 export const FileRow = memo(function FileRow(props: Props) {
   const { entry, index, top, href, isSelected, isFocused, onPick, onOpen, onMenu, onContextMenu } = props
   const isFolder = entry.__typename === 'Folder'
@@ -34,13 +34,13 @@ export const FileRow = memo(function FileRow(props: Props) {
   const open = (event: MouseEvent) => {
     event.preventDefault()
     event.stopPropagation()
-    const how = howOf(event)
-    onPick(index, how === 'only' ? 'focus' : how)
-    if (how === 'only') onOpen(entry)
+    const mode = pickModeOf(event)
+    onPick(index, mode === 'only' ? 'focus' : mode)
+    if (mode === 'only') onOpen(entry)
   }
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a table of which only a part is there
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the table has the keyboard
+    // biome-ignore lint/a11y/useSemanticElements: a virtual table renders only its visible rows
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the table handles the keyboard
     <div
       role="row"
       id={`row-${index}`}
@@ -49,11 +49,11 @@ export const FileRow = memo(function FileRow(props: Props) {
       aria-selected={isSelected}
       className={`file-row${isFocused ? ' focused' : ''}`}
       style={{ transform: `translateY(${top}px)` }}
-      onClick={event => (isTouch(event) ? open(event) : onPick(index, howOf(event)))}
+      onClick={event => (isTouch(event) ? open(event) : onPick(index, pickModeOf(event)))}
       onDoubleClick={() => onOpen(entry)}
       onContextMenu={event => onContextMenu(index, event)}
     >
-      {/* biome-ignore lint/a11y: the table has the keyboard */}
+      {/* biome-ignore lint/a11y: the table handles the keyboard */}
       <div role="gridcell" className="cell-check" onClick={event => event.stopPropagation()}>
         <label>
           <input
@@ -71,7 +71,7 @@ export const FileRow = memo(function FileRow(props: Props) {
         <a href={href} tabIndex={-1} title={entry.name} draggable={false} onClick={open}>
           {entry.name}
         </a>
-        {isFolder && <span className="only-spoken">, folder</span>}
+        {isFolder && <span className="visually-hidden">, folder</span>}
       </div>
       {/* biome-ignore lint/a11y: as above */}
       <div role="gridcell" className="cell-size">

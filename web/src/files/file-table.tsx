@@ -1,16 +1,17 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type MouseEvent, useCallback, useEffect, useRef } from 'react'
+import { Icon } from '../ui/icons.tsx'
 import { FileRow } from './file-row.tsx'
-import { Icon } from './icons.tsx'
-import { useKeyboardBack } from './keyboard-back.ts'
+import { useFocusReturn } from './focus-return.ts'
 import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
-import type { Pick, useSelection } from './selection.ts'
+import type { PickMode, useSelection } from './selection.ts'
 import type { SortColumn, SortOrder } from './sort.ts'
 
-/** Pixels, as in files.css. */
+/** Pixels. files.css sets the same height. */
 const rowHeight = 44
-const idle = 800
+/** Milliseconds after which a typed letter starts a new search. */
+const typeAheadTimeout = 800
 
 const columns: { id: SortColumn; label: string }[] = [
   { id: 'name', label: 'Name' },
@@ -25,14 +26,15 @@ export interface TableKeys {
   onDelete: () => void
 }
 
-/** How somebody came from another folder's table: this one takes the keyboard, at the entry where they were. */
+/** Set on navigation from another folder, so that this table takes the focus. `folder` is the entry to focus. */
 export interface Arrival {
   folder: string | null
 }
 
 /**
- * A grid of which only what is in view stands in the document. Arrows move, with Shift they choose a range; Space
- * chooses, Enter opens, Backspace goes up, F2 renames, Delete deletes; letters go to the next name that begins so.
+ * A virtual table of entries: only visible rows are in the document. Arrow keys move the focus and, with Shift, select a
+ * range. Space selects, Enter opens, Backspace goes up, F2 renames, Delete deletes. Typed letters go to the next name
+ * that starts with them.
  */
 export function FileTable({
   isCovered,
@@ -46,7 +48,7 @@ export function FileTable({
   keys,
   arrival,
 }: {
-  /** By a dialog or a menu. */
+  /** Whether a dialog or a menu is open above the table. */
   isCovered: boolean
   label: string
   entries: readonly Entry[]
@@ -59,7 +61,7 @@ export function FileTable({
   arrival: Arrival | null
 }) {
   const scroller = useRef<HTMLDivElement>(null)
-  useKeyboardBack(isCovered, scroller)
+  useFocusReturn(isCovered, scroller)
   const typed = useRef({ text: '', at: 0 })
   const { selected, focusedIndex, pick, all, none } = selection
   const virtualizer = useVirtualizer({
@@ -67,7 +69,7 @@ export function FileTable({
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: 12,
-    // Of the head, which stays in view above the rows.
+    // The head of the table stays visible above the rows.
     scrollPaddingStart: rowHeight,
   })
 
@@ -79,7 +81,7 @@ export function FileTable({
 
   const jumpTo = (letter: string) => {
     const now = performance.now()
-    const text = (now - typed.current.at < idle ? typed.current.text : '') + letter.toLowerCase()
+    const text = (now - typed.current.at < typeAheadTimeout ? typed.current.text : '') + letter.toLowerCase()
     typed.current = { text, at: now }
     const start = focusedIndex + (text.length === 1 ? 1 : 0)
     for (let step = 0; step < entries.length; step += 1) {
@@ -91,10 +93,10 @@ export function FileTable({
   const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / rowHeight) - 2)
   const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: pageRows, PageUp: -pageRows }
   const onKeyDown = (event: KeyboardEvent) => {
-    // The heads of the columns are buttons of their own.
+    // The column headings are buttons and handle their keys themselves.
     if (event.target !== scroller.current) return
     const { key, shiftKey, altKey } = event
-    // Whatever else is done, the next letter begins a name.
+    // Any other key ends the search for a typed name.
     if (key.length > 1) typed.current.text = ''
     const command = event.ctrlKey || event.metaKey
     const focused = entries[focusedIndex]
@@ -123,8 +125,8 @@ export function FileTable({
   }
 
   const onPick = useCallback(
-    (index: number, how: Pick) => {
-      pick(index, how)
+    (index: number, mode: PickMode) => {
+      pick(index, mode)
       scroller.current?.focus({ preventScroll: true })
     },
     [pick],
@@ -138,7 +140,7 @@ export function FileTable({
     [onMenu],
   )
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the first entries are there
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once, for the first entries
   useEffect(() => {
     if (!arrival || document.activeElement !== document.body) return
     const index = entries.findIndex(({ __typename, name }) => __typename === 'Folder' && name === arrival.folder)
@@ -147,10 +149,10 @@ export function FileTable({
     scroller.current?.focus({ preventScroll: true })
   }, [])
 
-  const items = virtualizer.getVirtualItems()
-  const isFocusShown = items.some(({ index }) => index === focusedIndex)
+  const virtualRows = virtualizer.getVirtualItems()
+  const isFocusShown = virtualRows.some(({ index }) => index === focusedIndex)
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a table of which only a part is there
+    // biome-ignore lint/a11y/useSemanticElements: a virtual table renders only its visible rows
     <div
       ref={scroller}
       className="file-table"
@@ -200,13 +202,13 @@ export function FileTable({
           ))}
           {/* biome-ignore lint/a11y/useSemanticElements: as above */}
           <div role="columnheader" className="cell-more" tabIndex={-1}>
-            <span className="only-spoken">Actions</span>
+            <span className="visually-hidden">Actions</span>
           </div>
         </div>
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
       <div role="rowgroup" className="file-rows" style={{ height: virtualizer.getTotalSize() }}>
-        {items.map(({ index, start }) => {
+        {virtualRows.map(({ index, start }) => {
           const entry = entries[index]
           if (!entry) return null
           const key = entryKey(entry)

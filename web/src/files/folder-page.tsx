@@ -2,11 +2,11 @@ import { Navigate, useLocation, useParams } from 'react-router'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import './files.css'
+import { folderHref, pathOfHref } from './addresses.ts'
 import { Folder } from './folder.tsx'
-import { useProviders } from './home.tsx'
-import { folderHref, pathOfHref } from './paths.ts'
+import { useProviders } from './use-providers.ts'
 
-/** The address is the provider's and the path in it; without a path it is the top of what the person reaches. */
+/** Shows the folder that the address names. An address without a path shows the topmost folder that the viewer may see. */
 export function FolderPage() {
   const { providerId = '' } = useParams()
   const { pathname } = useLocation()
@@ -21,14 +21,14 @@ export function FolderPage() {
       </main>
     )
   }
-  if (!providers) return <Loading label="Reading your storage" />
+  if (!providers) return <Loading label="Loading your storages" />
   if (!provider) {
     return (
       <main className="page">
-        <h1>This storage is not there</h1>
+        <h1>Storage not found</h1>
         <p>
           It was disconnected, or you do not have access to it. Go to your <a href="/files">files</a>, or ask an
-          administrator of this workspace.
+          administrator.
         </p>
       </main>
     )

@@ -1,35 +1,37 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { Link, useLocation, useNavigate, useSearchParams } from 'react-router'
+import { loadPart } from '../api/load-part.ts'
+import { childPath, nameOfPath, parentPath, type StorageLocation, validateName } from '../api/paths.ts'
 import { ApiError } from '../api/request.ts'
-import { fetched } from '../app/fetched.ts'
-import { useScopes } from '../app/use-session.ts'
+import { usePermissions } from '../api/use-session.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { formatCount } from '../ui/format.ts'
 import { Loading } from '../ui/loading.tsx'
-import { tellError } from '../ui/toasts.tsx'
+import { NameDialog } from '../ui/name-dialog.tsx'
+import { subfoldersKey } from '../ui/subfolders.ts'
+import { notifyError } from '../ui/toasts.tsx'
 import { actionsFor } from './actions.ts'
+import { folderHref } from './addresses.ts'
 import { Breadcrumb } from './breadcrumb.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { downloadEntries } from './download.ts'
 import { EntryMenu } from './entry-menu.tsx'
 import { type Arrival, FileTable } from './file-table.tsx'
-import { change, useListing, useRefreshFolder } from './listing.ts'
-import { NameDialog } from './name-dialog.tsx'
-import { createFolder, type Entry, type Place, type Provider, rename } from './operations.ts'
-import { childPath, folderHref, nameOfPath, parentPath } from './paths.ts'
+import { entryKey, updateListing, useListing, useRefreshFolder } from './listing.ts'
+import { createFolder, type Entry, type Provider, rename } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
 import { useSelection } from './selection.ts'
 import { type SortColumn, type SortOrder, useSorted } from './sort.ts'
 import { Toolbar } from './toolbar.tsx'
 import { TransferDialog } from './transfer-dialog.tsx'
 import { DropArea } from './upload/drop-area.tsx'
-import type { Given } from './upload/dropped-files.ts'
+import type { FileSelection } from './upload/dropped-files.ts'
 import { uploadFiles } from './upload/waiting-uploads.ts'
 
-const Preview = lazy(async () => ({ default: (await fetched(import('./preview/preview.tsx'))).Preview }))
+const Preview = lazy(async () => ({ default: (await loadPart(import('./preview/preview.tsx'))).Preview }))
 
-type Asked = 'folder' | 'rename' | 'move' | 'copy' | 'delete'
+type DialogKind = 'folder' | 'rename' | 'move' | 'copy' | 'delete'
 
 const byName: SortOrder = { column: 'name', descending: false }
 
@@ -42,7 +44,7 @@ export function Folder({
   providers: readonly Provider[]
   path: string
 }) {
-  const { canWrite } = useScopes()
+  const { canWrite } = usePermissions()
   const navigate = useNavigate()
   const { state: arrival }: { state: Arrival | null } = useLocation()
   const client = useQueryClient()
@@ -50,16 +52,16 @@ export function Folder({
   const [search, setSearch] = useSearchParams()
   const [order, setOrder] = useState(byName)
   const [filter, setFilter] = useState('')
-  const [asked, setAsked] = useState<Asked | null>(null)
+  const [openDialog, setOpenDialog] = useState<DialogKind | null>(null)
   const [menu, setMenu] = useState<{ x: number; y: number } | null>(null)
 
   const providerId = provider.id
-  const place: Place = useMemo(() => ({ providerId, path }), [providerId, path])
-  const { entries, isComplete, isFetching, error, refetch, isPending } = useListing(place)
+  const folder: StorageLocation = useMemo(() => ({ providerId, path }), [providerId, path])
+  const { entries, isComplete, isFetching, error, refetch, isPending } = useListing(folder)
   const sorted = useSorted(entries, isComplete, order)
   const shown = useMemo(() => {
-    const wanted = filter.toLowerCase()
-    return wanted === '' ? sorted : sorted.filter(({ name }) => name.toLowerCase().includes(wanted))
+    const lowerCase = filter.toLowerCase()
+    return lowerCase === '' ? sorted : sorted.filter(({ name }) => name.toLowerCase().includes(lowerCase))
   }, [sorted, filter])
   const selection = useSelection(shown)
   const { chosen, selected, pick, choose, none } = selection
@@ -71,7 +73,10 @@ export function Folder({
         : `${folderHref(providerId, path)}?file=${encodeURIComponent(name)}`,
     [providerId, path],
   )
-  const download = useCallback((what: readonly Entry[]) => void downloadEntries(place, what).catch(tellError), [place])
+  const download = useCallback(
+    (entries: readonly Entry[]) => void downloadEntries(folder, entries).catch(notifyError),
+    [folder],
+  )
   const open = useCallback(
     (entry: Entry) => {
       const arrival: Arrival = { folder: null }
@@ -86,38 +91,38 @@ export function Folder({
     if (path === provider.root.path) void navigate('/files')
     else void navigate(folderHref(providerId, parentPath(path)), { state: arrival })
   }, [navigate, path, provider.root.path, providerId])
-  const ask = (what: Asked) => {
-    if (canWrite && chosen.length > 0 && (what !== 'rename' || chosen.length === 1)) setAsked(what)
+  const openIfAllowed = (kind: DialogKind) => {
+    if (canWrite && chosen.length > 0 && (kind !== 'rename' || chosen.length === 1)) setOpenDialog(kind)
   }
   const onMenu = useCallback(
     (index: number, at: { x: number; y: number }) => {
       const entry = shown[index]
       if (!entry) return
-      if (!selected.has((entry.__typename === 'Folder' ? '/' : '') + entry.name)) pick(index, 'only')
+      if (!selected.has(entryKey(entry))) pick(index, 'only')
       setMenu(at)
     },
     [shown, selected, pick],
   )
   const onSort = (column: SortColumn) =>
-    setOrder(old => ({ column, descending: old.column === column && !old.descending }))
-  const upload = (given: Given) => uploadFiles({ given, providerId, folder: path })
+    setOrder(previous => ({ column, descending: previous.column === column && !previous.descending }))
+  const upload = (files: FileSelection) => uploadFiles({ files, providerId, folder: path })
 
   const actions = actionsFor(chosen, canWrite, {
     open,
     download: () => download(chosen),
-    rename: () => ask('rename'),
-    move: () => ask('move'),
-    copy: () => ask('copy'),
-    delete: () => ask('delete'),
+    rename: () => openIfAllowed('rename'),
+    move: () => openIfAllowed('move'),
+    copy: () => openIfAllowed('copy'),
+    delete: () => openIfAllowed('delete'),
   })
   const [first] = chosen
-  const wanted = search.get('file')
-  const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === wanted)
-  const close = () => setAsked(null)
+  const previewName = search.get('file')
+  const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === previewName)
+  const closeDialog = () => setOpenDialog(null)
   const isMissing = error instanceof ApiError && error.reason === 'NOT_FOUND'
 
   return (
-    <DropArea isDisabled={!canWrite || isMissing} folderName={path === '/' ? provider.name : path} onGiven={upload}>
+    <DropArea isDisabled={!canWrite || isMissing} folderName={path === '/' ? provider.name : path} onFiles={upload}>
       <main className="folder-page">
         <Breadcrumb provider={provider} path={path} />
         {!isMissing && (
@@ -126,10 +131,10 @@ export function Folder({
             chosenCount={chosen.length}
             canWrite={canWrite}
             filter={filter}
-            isReading={isFetching}
+            isLoading={isFetching}
             onFilter={setFilter}
-            onGiven={upload}
-            onNewFolder={() => setAsked('folder')}
+            onFiles={upload}
+            onNewFolder={() => setOpenDialog('folder')}
             onRefresh={() => void refetch()}
             onClear={none}
           />
@@ -138,21 +143,21 @@ export function Folder({
         {isMissing && (
           <p>
             It may have been moved, renamed or deleted.{' '}
-            <Link to={folderHref(providerId, provider.root.path)}>Go to the top of {provider.name}</Link>
+            <Link to={folderHref(providerId, provider.root.path)}>Go to {provider.name}</Link>
           </p>
         )}
-        {wanted !== null && !previewed && isComplete && (
+        {previewName !== null && !previewed && isComplete && (
           <p className="notice" role="status">
-            “{wanted}” is not here: it may have been moved, renamed or deleted.
+            “{previewName}” was not found. It may have been moved, renamed or deleted.
           </p>
         )}
-        {isPending && !error && <Loading label="Reading the folder" />}
+        {isPending && !error && <Loading label="Loading the folder" />}
         {!isPending && shown.length === 0 && isComplete && !error && (
           <Empty isFiltered={filter !== '' && entries.length > 0} canWrite={canWrite} onUp={up} />
         )}
         {shown.length > 0 && (
           <FileTable
-            isCovered={asked !== null || menu !== null || previewed !== undefined}
+            isCovered={openDialog !== null || menu !== null || previewed !== undefined}
             label={`Files in ${path === '/' ? provider.name : path}`}
             entries={shown}
             hrefOf={hrefOf}
@@ -161,71 +166,77 @@ export function Folder({
             onSort={onSort}
             onMenu={onMenu}
             arrival={arrival}
-            keys={{ onOpen: open, onUp: up, onRename: () => ask('rename'), onDelete: () => ask('delete') }}
+            keys={{
+              onOpen: open,
+              onUp: up,
+              onRename: () => openIfAllowed('rename'),
+              onDelete: () => openIfAllowed('delete'),
+            }}
           />
         )}
         <p className="folder-status" role="status">
           {isPending || (error && !isComplete) ? '' : formatCount(entries.length, 'item')}
-          {!isComplete && isFetching && !isPending && ' so far; reading on …'}
+          {!isComplete && isFetching && !isPending && ' so far, loading more…'}
           {filter !== '' && ` · ${formatCount(shown.length, 'match', 'matches')}`}
           {chosen.length > 0 && ` · ${formatCount(chosen.length, 'selected', 'selected')}`}
         </p>
       </main>
       {menu && <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />}
-      {asked === 'folder' && (
+      {openDialog === 'folder' && (
         <NameDialog
           title="New folder"
-          label="Name"
           action="Create"
-          act={async name => {
-            await createFolder({ ...place, path: childPath(path, name) })
-            const made: Entry = { __typename: 'Folder', name, modifiedAt: null }
-            change(client, place, [], [made])
-            choose(made)
-            await client.invalidateQueries({ queryKey: ['subfolders', providerId, path] })
+          validate={validateName}
+          onSubmit={async name => {
+            await createFolder({ ...folder, path: childPath(path, name) })
+            const created: Entry = { __typename: 'Folder', name, modifiedAt: null }
+            updateListing(client, folder, [], [created])
+            choose(created)
+            await client.invalidateQueries({ queryKey: subfoldersKey(folder) })
           }}
-          onClose={close}
+          onClose={closeDialog}
         />
       )}
-      {asked === 'rename' && first && (
+      {openDialog === 'rename' && first && (
         <NameDialog
           title={`Rename “${first.name}”`}
           label="New name"
           action="Rename"
+          validate={validateName}
           initial={first.name}
-          act={async name => {
-            const now = await rename({ ...place, path: childPath(path, first.name) }, name)
-            const renamed = { ...first, name: now }
-            change(client, place, [first], [renamed])
+          onSubmit={async name => {
+            const newName = await rename({ ...folder, path: childPath(path, first.name) }, name)
+            const renamed = { ...first, name: newName }
+            updateListing(client, folder, [first], [renamed])
             choose(renamed)
           }}
-          onClose={close}
+          onClose={closeDialog}
         />
       )}
-      {(asked === 'move' || asked === 'copy') && (
+      {(openDialog === 'move' || openDialog === 'copy') && (
         <TransferDialog
-          kind={asked}
-          folder={place}
+          kind={openDialog}
+          folder={folder}
           entries={chosen}
           providers={providers}
-          onDone={target => void refresh(place, target)}
-          onClose={close}
+          onDone={destination => void refresh(folder, destination)}
+          onClose={closeDialog}
         />
       )}
-      {asked === 'delete' && (
+      {openDialog === 'delete' && (
         <DeleteDialog
-          folder={place}
+          folder={folder}
           entries={chosen}
-          onDeleted={gone => change(client, place, gone, [])}
-          // Perhaps the folder is not what is shown any more.
-          onFailed={() => void refresh(place)}
-          onClose={close}
+          onDeleted={deleted => updateListing(client, folder, deleted, [])}
+          // The folder may have changed meanwhile.
+          onFailed={() => void refresh(folder)}
+          onClose={closeDialog}
         />
       )}
       {previewed && (
         <Suspense fallback={null}>
           <Preview
-            folder={place}
+            folder={folder}
             entry={previewed}
             entries={shown}
             onShow={name => setSearch({ file: name }, { replace: true })}
@@ -241,7 +252,7 @@ export function Folder({
 function Empty({ isFiltered, canWrite, onUp }: { isFiltered: boolean; canWrite: boolean; onUp: () => void }) {
   const goUp = useEffectEvent(onUp)
   useEffect(() => {
-    // There is no table that would have the keyboard.
+    // An empty folder has no table that handles these keys.
     const onKeyDown = ({ key, altKey }: KeyboardEvent) => {
       const isUp = key === 'Backspace' || (key === 'ArrowUp' && altKey)
       if (isUp && document.activeElement === document.body) goUp()
@@ -252,9 +263,9 @@ function Empty({ isFiltered, canWrite, onUp }: { isFiltered: boolean; canWrite: 
   return (
     <div className="empty">
       {isFiltered ? (
-        <p>No name in this folder holds that.</p>
+        <p>No names in this folder match the filter.</p>
       ) : canWrite ? (
-        <p>This folder is empty. Drop files or folders here, or press Upload.</p>
+        <p>This folder is empty. Drop files or folders here, or choose Upload.</p>
       ) : (
         <p>This folder is empty.</p>
       )}

@@ -1,54 +1,36 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from 'react-router'
-import { useScopes, useSession } from '../app/use-session.ts'
+import { usePermissions } from '../api/use-session.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
-import { folderHref } from './paths.ts'
+import { folderHref } from './addresses.ts'
 import './files.css'
+import { Icon } from '../ui/icons.tsx'
 import { PageTitle } from '../ui/page-title.tsx'
-import { Icon } from './icons.tsx'
-import { type Provider, providers } from './operations.ts'
-
-export const providersKey = ['providers', 'files'] as const
-
-/** Those that the person reaches; none for who may not read. */
-export function useProviders() {
-  const mayRead = useSession().viewer.scopes.includes('read')
-  return useQuery({
-    queryKey: [...providersKey, mayRead],
-    queryFn: ({ signal }) => (mayRead ? providers(signal) : []),
-    staleTime: 30_000,
-  })
-}
-
-const statuses: Record<Provider['status'], { label: string; tone: string; advice: string }> = {
-  CONNECTED: { label: 'Connected', tone: 'good', advice: '' },
-  NEEDS_AUTHORIZATION: { label: 'Needs consent', tone: 'warn', advice: 'Somebody has yet to give consent to it.' },
-  NEEDS_RECONNECT: { label: 'Needs to be reconnected', tone: 'warn', advice: 'Its consent is gone.' },
-  UNAVAILABLE: { label: 'Unavailable', tone: 'bad', advice: 'It did not work when it was last tried.' },
-}
+import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
+import type { Provider } from './operations.ts'
+import { useProviders } from './use-providers.ts'
 
 export function FilesHome() {
   const { data, error, refetch } = useProviders()
-  const { isAdmin, reachesAll } = useScopes()
+  const { isAdmin, canConnect } = usePermissions()
   return (
     <main className="page">
       <PageTitle>Files</PageTitle>
       <div className="page-head">
         <h1>Files</h1>
-        {isAdmin && reachesAll && data && data.length > 0 && (
+        {canConnect && data && data.length > 0 && (
           <Link className="button" to="/connect">
-            Connect storage
+            Connect a storage
           </Link>
         )}
       </div>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!data && !error && <Loading label="Reading your storage" />}
-      {data?.length === 0 && <NoStorage mayConnect={isAdmin && reachesAll} />}
+      {!data && !error && <Loading label="Loading your storages" />}
+      {data?.length === 0 && <NoStorage canConnect={canConnect} />}
       {data && data.length > 0 && (
         <ul className="provider-list">
           {data.map(provider => (
-            <ProviderCard key={provider.id} provider={provider} isAdmin={isAdmin} />
+            <StorageCard key={provider.id} provider={provider} isAdmin={isAdmin} />
           ))}
         </ul>
       )}
@@ -56,9 +38,9 @@ export function FilesHome() {
   )
 }
 
-function ProviderCard({ provider, isAdmin }: { provider: Provider; isAdmin: boolean }) {
-  const { id, name, status, statusReason, type, root } = provider
-  const { label, tone, advice } = statuses[status]
+function StorageCard({ provider, isAdmin }: { provider: Provider; isAdmin: boolean }) {
+  const { id, name, status, type, root } = provider
+  const { title, badge } = providerStatuses[status]
   return (
     <li className="provider-card">
       <Icon name="drive" />
@@ -67,7 +49,7 @@ function ProviderCard({ provider, isAdmin }: { provider: Provider; isAdmin: bool
           <h2>
             <Link to={folderHref(id, root.path)}>{name}</Link>
           </h2>
-          <span className={`badge ${tone}`}>{label}</span>
+          <span className={`badge ${badge}`}>{title}</span>
         </div>
         <p>
           {type.title}
@@ -80,12 +62,8 @@ function ProviderCard({ provider, isAdmin }: { provider: Provider; isAdmin: bool
         </p>
         {status !== 'CONNECTED' && (
           <p className="provider-trouble">
-            {(status === 'NEEDS_AUTHORIZATION' ? null : statusReason) ?? advice}{' '}
-            {isAdmin ? (
-              <Link to="/settings/providers">Go to providers</Link>
-            ) : (
-              'Ask an administrator of this workspace.'
-            )}
+            {statusHelp(provider)}{' '}
+            {isAdmin ? <Link to="/settings/storages">Manage storages</Link> : 'Ask an administrator.'}
           </p>
         )}
       </div>
@@ -93,20 +71,20 @@ function ProviderCard({ provider, isAdmin }: { provider: Provider; isAdmin: bool
   )
 }
 
-function NoStorage({ mayConnect }: { mayConnect: boolean }) {
+function NoStorage({ canConnect }: { canConnect: boolean }) {
   return (
     <div className="empty">
-      {mayConnect ? (
+      {canConnect ? (
         <>
-          <p>No storage is connected yet: a folder on this server, an S3 bucket or a Google Drive.</p>
+          <p>No storage is connected yet. Connect a folder on this server, an S3 bucket or a Google Drive.</p>
           <Link className="button primary" to="/connect">
             Connect your first storage
           </Link>
         </>
       ) : (
         <p>
-          There are no files that you may see yet. Ask an owner or administrator of this workspace to give you a role
-          and access to its storage.
+          You do not have access to any files yet. Ask an owner or administrator of this workspace to give you a role
+          and access to a storage.
         </p>
       )}
     </div>

@@ -5,37 +5,37 @@ import {
   useQueryClient,
 } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { type Entry, listFolder, type Page, type Place } from './operations.ts'
-import { nameOfPath, parentPath } from './paths.ts'
+import { nameOfPath, parentPath, type StorageLocation } from '../api/paths.ts'
+import { type Entry, listFolder, type Page } from './operations.ts'
 
 interface Listing {
   pages: readonly (readonly Entry[])[]
   count: number
-  /** False while its first reading goes on, and where that was left. */
+  /** False until the whole folder has been read once. */
   isComplete: boolean
 }
 
 const empty: Listing = { pages: [], count: 0, isComplete: false }
-/** Beyond it a folder is read again only when somebody asks. */
+/** Larger folders are not reloaded automatically for five minutes. */
 const manyEntries = 2000
 const fiveMinutes = 300_000
 
-const keyOf = ({ providerId, path }: Place) => ['listing', providerId, path] as const
+const keyOf = ({ providerId, path }: StorageLocation) => ['listing', providerId, path] as const
 
-/** Two entries of one name are a file and a folder, which some back ends can hold side by side. */
+/** Returns a key for an entry. Some back ends allow a file and a folder with the same name, so a folder gets a prefix. */
 export function entryKey({ __typename, name }: Entry): string {
   return (__typename === 'Folder' ? '/' : '') + name
 }
 
-/** All of a folder, a thousand entries after the other; what is there already can be shown. */
-export function useListing(place: Place) {
-  const queryKey = keyOf(place)
+/** Reads a folder in pages of 1,000 entries. The entries read so far are available at once. */
+export function useListing(folder: StorageLocation) {
+  const queryKey = keyOf(folder)
   const query = useQuery({
     queryKey,
     queryFn: context =>
       streamedQuery<Page, Listing, typeof queryKey>({
-        streamFn: ({ signal }) => listFolder(place, signal),
-        // A whole listing stays in view until it has been read again.
+        streamFn: ({ signal }) => listFolder(folder, signal),
+        // A complete listing stays visible until it has been read again.
         refetchMode: context.client.getQueryData<Listing>(queryKey)?.isComplete ? 'replace' : 'reset',
         initialValue: empty,
         reducer: ({ pages, count }, { entries, isLast }) => ({
@@ -51,37 +51,46 @@ export function useListing(place: Place) {
   return { ...query, entries, isComplete: query.data?.isComplete ?? false }
 }
 
-/** Reads folders again that were changed from here. */
+/** Returns a function that reloads folders after a change. */
 export function useRefreshFolder() {
   const client = useQueryClient()
-  return async (...places: Place[]) => {
-    await Promise.all(places.map(place => client.invalidateQueries({ queryKey: keyOf(place) })))
+  return async (...folders: StorageLocation[]) => {
+    await Promise.all(folders.map(folder => client.invalidateQueries({ queryKey: keyOf(folder) })))
   }
 }
 
-/** Puts a stored file, or the folder that came with it, into the listings that are known. */
-export function noteStored(client: QueryClient, stored: Place, facts: { size: number; mimeType: string | null }): void {
+/** Adds an uploaded file, and the folders created for it, to the listings in the cache. */
+export function addToListings(
+  client: QueryClient,
+  stored: StorageLocation,
+  details: { size: number; mimeType: string | null },
+): void {
   const modifiedAt = new Date().toISOString()
-  let entry: Entry = { __typename: 'File', name: nameOfPath(stored.path), modifiedAt, ...facts }
+  let entry: Entry = { __typename: 'File', name: nameOfPath(stored.path), modifiedAt, ...details }
   for (let at = stored.path; at !== '/'; at = parentPath(at)) {
     const path = parentPath(at)
-    change(client, { ...stored, path }, [], [entry])
+    updateListing(client, { ...stored, path }, [], [entry])
     entry = { __typename: 'Folder', name: nameOfPath(path), modifiedAt: null }
   }
 }
 
-/** Takes entries out of a listing and puts others in, without reading it again. */
-export function change(client: QueryClient, folder: Place, gone: readonly Entry[], come: readonly Entry[]): void {
-  const isFolderThere = (page: readonly Entry[], { name }: Entry) =>
+/** Removes and adds entries in a cached listing, without reading the folder again. */
+export function updateListing(
+  client: QueryClient,
+  folder: StorageLocation,
+  removed: readonly Entry[],
+  added: readonly Entry[],
+): void {
+  const hasFolder = (page: readonly Entry[], { name }: Entry) =>
     page.some(entry => entry.__typename === 'Folder' && entry.name === name)
   client.setQueryData<Listing>(keyOf(folder), listing => {
     if (!listing?.isComplete) return listing
-    // A folder that is there keeps what is known of it.
-    const fresh = come.filter(
-      entry => entry.__typename === 'File' || !listing.pages.some(page => isFolderThere(page, entry)),
+    // A folder that is already listed keeps its details.
+    const fresh = added.filter(
+      entry => entry.__typename === 'File' || !listing.pages.some(page => hasFolder(page, entry)),
     )
-    if (fresh.length === 0 && gone.length === 0) return listing
-    const keys = new Set([...gone, ...fresh].map(entryKey))
+    if (fresh.length === 0 && removed.length === 0) return listing
+    const keys = new Set([...removed, ...fresh].map(entryKey))
     const pages = listing.pages.map(page =>
       page.some(entry => keys.has(entryKey(entry))) ? page.filter(entry => !keys.has(entryKey(entry))) : page,
     )

@@ -1,8 +1,9 @@
-/** What the pages of files ask of the server. */
+/** The GraphQL operations of the file pages. */
 import { graphql, type ResultOf } from '../api/graphql.ts'
+import type { StorageLocation } from '../api/paths.ts'
 import { ask } from '../api/request.ts'
 
-export const ProvidersQuery = graphql(`
+const ProvidersQuery = graphql(`
   query Providers {
     providers {
       id
@@ -25,17 +26,6 @@ const EntriesQuery = graphql(`
           modifiedAt
           ... on File { size mimeType }
         }
-        pageInfo { hasNextPage endCursor }
-      }
-    }
-  }
-`)
-
-const FoldersQuery = graphql(`
-  query Subfolders($providerId: ID!, $path: String!, $after: String) {
-    folder(providerId: $providerId, path: $path) {
-      entries(first: 1000, after: $after) {
-        nodes { __typename name }
         pageInfo { hasNextPage endCursor }
       }
     }
@@ -85,28 +75,24 @@ const DeleteMutation = graphql(`
 `)
 
 export type Provider = ResultOf<typeof ProvidersQuery>['providers'][number]
-/** A file or folder within the folder that was asked for. */
+/** A file or folder in the folder that was queried. */
 export type Entry = ResultOf<typeof EntriesQuery>['folder']['entries']['nodes'][number]
 export interface Page {
   entries: readonly Entry[]
   isLast: boolean
 }
 
-export interface Place {
-  providerId: string
-  path: string
-}
-
 export type Conflict = 'FAIL' | 'REPLACE' | 'RENAME'
 
-export async function providers(signal?: AbortSignal): Promise<readonly Provider[]> {
-  return (await ask(ProvidersQuery, {}, signal ? { signal } : {})).providers
+/** @throws ApiError */
+export async function listProviders(signal: AbortSignal): Promise<readonly Provider[]> {
+  return (await ask(ProvidersQuery, {}, { signal })).providers
 }
 
 /** The entries of a folder in pages, in the back end's order. @throws ApiError */
-export async function* listFolder(place: Place, signal: AbortSignal): AsyncGenerator<Page> {
+export async function* listFolder(folder: StorageLocation, signal: AbortSignal): AsyncGenerator<Page> {
   const pageAfter = async (after: string | null) =>
-    (await ask(EntriesQuery, { ...place, after }, { signal })).folder.entries
+    (await ask(EntriesQuery, { ...folder, after }, { signal })).folder.entries
   let page = await pageAfter(null)
   while (page.pageInfo.hasNextPage) {
     yield { entries: page.nodes, isLast: false }
@@ -115,54 +101,43 @@ export async function* listFolder(place: Place, signal: AbortSignal): AsyncGener
   yield { entries: page.nodes, isLast: true }
 }
 
-/** Names of the folders in a folder. @throws ApiError */
-export async function listSubfolders(place: Place, signal: AbortSignal): Promise<string[]> {
-  const pageAfter = async (after: string | null) =>
-    (await ask(FoldersQuery, { ...place, after }, { signal })).folder.entries
-  const names: string[] = []
-  for (let after: string | null = null, isLast = false; !isLast; ) {
-    const { nodes, pageInfo } = await pageAfter(after)
-    for (const { __typename, name } of nodes) if (__typename === 'Folder') names.push(name)
-    after = pageInfo.endCursor
-    isLast = !pageInfo.hasNextPage
-  }
-  return names
-}
-
-/** To its bytes, without a header; on this origin, however the server may be called elsewhere. @throws ApiError */
+/** Returns a link to the content of a file that needs no header. @throws ApiError */
 export async function fileLink(
-  place: Place,
+  file: StorageLocation,
   options: { inline?: boolean; expiresIn?: number } = {},
   signal?: AbortSignal,
 ): Promise<string> {
   const { inline = false, expiresIn = 300 } = options
-  const { file } = await ask(FileLinkQuery, { ...place, inline, expiresIn }, signal ? { signal } : {})
-  return onThisOrigin(file.downloadUrl)
+  const data = await ask(FileLinkQuery, { ...file, inline, expiresIn }, signal ? { signal } : {})
+  return onThisOrigin(data.file.downloadUrl)
 }
 
-/** To a ZIP file of all in it. @throws ApiError */
-export async function folderLink(place: Place): Promise<string> {
-  return onThisOrigin((await ask(FolderLinkQuery, { ...place })).folder.downloadUrl)
+/** Returns a link to a ZIP archive of a folder. @throws ApiError */
+export async function folderLink(folder: StorageLocation): Promise<string> {
+  return onThisOrigin((await ask(FolderLinkQuery, { ...folder })).folder.downloadUrl)
 }
 
+/** Links go to the origin of this page, because the server may have another public address. */
 function onThisOrigin(url: string): string {
   const { pathname, search } = new URL(url, location.href)
   return pathname + search
 }
 
-export async function createFolder(place: Place): Promise<void> {
-  await ask(CreateFolderMutation, { input: { ...place } })
+/** @throws ApiError */
+export async function createFolder(folder: StorageLocation): Promise<void> {
+  await ask(CreateFolderMutation, { input: { ...folder } })
 }
 
-/** @returns the name that it has now */
-export async function rename(place: Place, name: string): Promise<string> {
-  return (await ask(RenameMutation, { input: { ...place, name } })).rename.name
+/** Returns the new name as the back end stored it. @throws ApiError */
+export async function rename(entry: StorageLocation, name: string): Promise<string> {
+  return (await ask(RenameMutation, { input: { ...entry, name } })).rename.name
 }
 
+/** @throws ApiError */
 export async function transfer(
   kind: 'move' | 'copy',
-  from: Place,
-  to: Place,
+  from: StorageLocation,
+  to: StorageLocation,
   conflict: Conflict,
   signal: AbortSignal,
 ): Promise<void> {
@@ -171,6 +146,7 @@ export async function transfer(
   else await ask(CopyMutation, { input }, { signal })
 }
 
-export async function remove(place: Place, recursive: boolean, signal: AbortSignal): Promise<void> {
-  await ask(DeleteMutation, { input: { ...place, recursive } }, { signal })
+/** @throws ApiError */
+export async function remove(entry: StorageLocation, recursive: boolean, signal: AbortSignal): Promise<void> {
+  await ask(DeleteMutation, { input: { ...entry, recursive } }, { signal })
 }

@@ -11,7 +11,7 @@ type Compare = (a: Entry, b: Entry) => number
 
 const collator = new Intl.Collator(undefined, { numeric: true })
 const sizeOf = (entry: Entry) => (entry.__typename === 'File' ? (entry.size ?? -1) : -1)
-/** ISO 8601 of one length and zone: text compares as time. */
+/** All times are ISO 8601 in UTC with the same length, so comparing the texts compares the times. */
 const timeOf = (entry: Entry) => entry.modifiedAt ?? ''
 
 const byName: Compare = (a, b) => collator.compare(a.name, b.name) || (a.name < b.name ? -1 : 1)
@@ -21,7 +21,7 @@ const columns: Record<SortColumn, Compare> = {
   modified: (a, b) => (timeOf(a) < timeOf(b) ? -1 : timeOf(a) > timeOf(b) ? 1 : 0),
 }
 
-/** Folders come first whatever the direction; what is equal goes by name. */
+/** Puts folders first in both directions, and orders equal entries by name. */
 function compareBy({ column, descending }: SortOrder): Compare {
   const compare = columns[column]
   return (a, b) => {
@@ -30,11 +30,12 @@ function compareBy({ column, descending }: SortOrder): Compare {
   }
 }
 
+/** Larger folders are sorted in slices. */
 const fewEntries = 3000
-/** Milliseconds of work until the page may react. */
-const slice = 8
+/** Milliseconds of sorting before the page may react. */
+const sliceTime = 8
 
-/** In the order of arrival as long as it is not complete; then sorted, at no time keeping the page from reacting. */
+/** Returns the entries in sorted order once the listing is complete, and unsorted before. Sorting never blocks the page. */
 export function useSorted(entries: readonly Entry[], isComplete: boolean, order: SortOrder): readonly Entry[] {
   const isSmall = entries.length <= fewEntries
   const small = useMemo(
@@ -47,47 +48,47 @@ export function useSorted(entries: readonly Entry[], isComplete: boolean, order:
       setLarge(null)
       return
     }
-    const stop = new AbortController()
-    void sortInSlices(entries, compareBy(order), stop.signal).then(sorted => {
+    const controller = new AbortController()
+    void sortInSlices(entries, compareBy(order), controller.signal).then(sorted => {
       if (sorted) setLarge(sorted)
     })
-    return () => stop.abort()
+    return () => controller.abort()
   }, [entries, isSmall, isComplete, order])
   return small ?? (isComplete ? large : null) ?? entries
 }
 
-/** A merge sort from below that gives way every few milliseconds. Null where it was stopped. */
+/** A bottom-up merge sort that yields to the page every few milliseconds. Returns null if it was aborted. */
 async function sortInSlices(entries: readonly Entry[], compare: Compare, signal: AbortSignal): Promise<Entry[] | null> {
   let runs: Entry[][] = []
-  let end = performance.now() + slice
-  const mayGoOn = async () => {
+  let end = performance.now() + sliceTime
+  const canContinue = async () => {
     if (performance.now() < end) return true
     await new Promise(resolve => setTimeout(resolve))
-    end = performance.now() + slice
+    end = performance.now() + sliceTime
     return !signal.aborted
   }
   for (let at = 0; at < entries.length; at += 500) {
     runs.push(entries.slice(at, at + 500).sort(compare))
-    if (!(await mayGoOn())) return null
+    if (!(await canContinue())) return null
   }
   while (runs.length > 1) {
     const merged: Entry[][] = []
     for (let pair = 0; pair < runs.length; pair += 2) {
-      const target: Entry[] = []
+      const output: Entry[] = []
       const [left = [], right = []] = [runs[pair], runs[pair + 1]]
       for (let l = 0, r = 0; l < left.length || r < right.length; ) {
         const a = left[l]
         const b = right[r]
         if (a && (!b || compare(a, b) <= 0)) {
-          target.push(a)
+          output.push(a)
           l += 1
         } else if (b) {
-          target.push(b)
+          output.push(b)
           r += 1
         }
-        if (target.length % 256 === 0 && !(await mayGoOn())) return null
+        if (output.length % 256 === 0 && !(await canContinue())) return null
       }
-      merged.push(target)
+      merged.push(output)
     }
     runs = merged
   }

@@ -1,24 +1,24 @@
 import { useRef } from 'react'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/format.ts'
-import type { Action } from './actions.ts'
-import { Icon } from './icons.tsx'
-import { filesOfInput, type Given } from './upload/dropped-files.ts'
+import { Icon } from '../ui/icons.tsx'
+import type { EntryAction } from './actions.ts'
+import { type FileSelection, filesOfInput } from './upload/dropped-files.ts'
 
-/** What can be done with the folder, or with what is chosen in it. */
+/** The actions for the folder, or for the selected entries. */
 export function Toolbar(props: {
-  actions: readonly Action[]
+  actions: readonly EntryAction[]
   chosenCount: number
   canWrite: boolean
   filter: string
-  isReading: boolean
+  isLoading: boolean
   onFilter: (text: string) => void
-  onGiven: (given: Given) => void
+  onFiles: (files: FileSelection) => void
   onNewFolder: () => void
   onRefresh: () => void
   onClear: () => void
 }) {
-  const { actions, chosenCount, canWrite, filter, isReading, onFilter, onGiven, onNewFolder, onRefresh, onClear } =
+  const { actions, chosenCount, canWrite, filter, isLoading, onFilter, onFiles, onNewFolder, onRefresh, onClear } =
     props
   if (chosenCount > 0) {
     return (
@@ -39,7 +39,7 @@ export function Toolbar(props: {
   }
   return (
     <div className="toolbar" role="toolbar" aria-label="Folder">
-      {canWrite && <UploadButtons onGiven={onGiven} />}
+      {canWrite && <UploadButtons onFiles={onFiles} />}
       {canWrite && (
         <Button onPress={onNewFolder}>
           <Icon name="plus" />
@@ -54,19 +54,19 @@ export function Toolbar(props: {
         value={filter}
         onChange={event => onFilter(event.target.value)}
       />
-      <Button variant="quiet" className={isReading ? 'turning' : ''} aria-label="Read again" onPress={onRefresh}>
+      <Button variant="quiet" className={isLoading ? 'refreshing' : ''} aria-label="Refresh" onPress={onRefresh}>
         <Icon name="refresh" />
       </Button>
     </div>
   )
 }
 
-function UploadButtons({ onGiven }: { onGiven: (given: Given) => void }) {
+function UploadButtons({ onFiles }: { onFiles: (files: FileSelection) => void }) {
   const files = useRef<HTMLInputElement>(null)
   const folder = useRef<HTMLInputElement>(null)
   const take = (input: HTMLInputElement) => {
-    if (input.files) onGiven(filesOfInput(input.files))
-    // The same files may be chosen again.
+    if (input.files) onFiles(filesOfInput(input.files))
+    // The input is reset so that the same files can be chosen again.
     input.value = ''
   }
   return (

@@ -1,20 +1,21 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
+import { childPath, isWithin, type StorageLocation, validateName } from '../api/paths.ts'
 import { ApiError } from '../api/request.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { FolderPicker } from '../ui/folder-picker.tsx'
 import { formatCount } from '../ui/format.ts'
-import { tell } from '../ui/toasts.tsx'
+import { NameDialog } from '../ui/name-dialog.tsx'
+import { subfoldersKey } from '../ui/subfolders.ts'
+import { notify } from '../ui/toasts.tsx'
 import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
-import { FolderPicker } from './folder-picker.tsx'
-import { NameDialog } from './name-dialog.tsx'
-import { type Conflict, createFolder, type Entry, type Place, type Provider, transfer } from './operations.ts'
-import { childPath, isWithin } from './paths.ts'
+import { type Conflict, createFolder, type Entry, type Provider, transfer } from './operations.ts'
 
-const isTaken = ({ error }: Failure<Entry>) => error instanceof ApiError && error.reason === 'ALREADY_EXISTS'
+const isTaken = ({ error }: Failure) => error instanceof ApiError && error.reason === 'ALREADY_EXISTS'
 
-/** Moves or copies into a folder that is chosen here, perhaps of another provider. */
+/** Moves or copies entries into a chosen folder, which may be in another storage. */
 export function TransferDialog({
   kind,
   folder,
@@ -24,86 +25,87 @@ export function TransferDialog({
   onClose,
 }: {
   kind: 'move' | 'copy'
-  folder: Place
+  folder: StorageLocation
   entries: readonly Entry[]
   providers: readonly Provider[]
-  onDone: (target: Place) => void
+  onDone: (destination: StorageLocation) => void
   onClose: () => void
 }) {
   const client = useQueryClient()
-  const [target, setTarget] = useState<Place | null>(folder)
-  const [left, setLeft] = useState(entries)
-  const [failures, setFailures] = useState<readonly Failure<Entry>[]>([])
-  const [naming, setNaming] = useState(false)
-  const [conflict] = useState<{ is: Conflict }>({ is: 'FAIL' })
-  const batch = useBatch<Entry>(async ({ name }, signal) => {
-    if (!target) return
+  const [verb, pastVerb] = kind === 'move' ? ['Move', 'moved'] : ['Copy', 'copied']
+  const [destination, setDestination] = useState<StorageLocation | null>(folder)
+  const [remaining, setRemaining] = useState(entries)
+  const [failures, setFailures] = useState<readonly Failure[]>([])
+  const [isNaming, setNaming] = useState(false)
+  const conflict = useRef<Conflict>('FAIL')
+  const batch = useBatch(async ({ name }, signal) => {
+    if (!destination) return
     const from = { ...folder, path: childPath(folder.path, name) }
-    await transfer(kind, from, { ...target, path: childPath(target.path, name) }, conflict.is, signal)
+    await transfer(kind, from, { ...destination, path: childPath(destination.path, name) }, conflict.current, signal)
   })
-  const go = async (how: Conflict) => {
-    if (!target) return
-    conflict.is = how
+  const transferAll = async (resolution: Conflict) => {
+    if (!destination) return
+    conflict.current = resolution
     setFailures([])
-    const { done, failures } = await batch.run(left)
-    onDone(target)
-    if (done.length > 0) tell(`${formatCount(done.length, 'item')} ${kind === 'move' ? 'moved' : 'copied'}.`)
+    const { done, failures } = await batch.run(remaining)
+    onDone(destination)
+    if (done.length > 0) notify(`${formatCount(done.length, 'item')} ${pastVerb}`)
     if (failures.length === 0) return onClose()
     setFailures(failures)
-    setLeft(failures.map(({ item }) => item))
+    setRemaining(failures.map(({ entry }) => entry))
   }
 
-  const isHere = target?.providerId === folder.providerId && target.path === folder.path
-  const intoItself = left.find(
+  const isHere = destination?.providerId === folder.providerId && destination.path === folder.path
+  const intoItself = remaining.find(
     ({ __typename, name }) =>
       __typename === 'Folder' &&
-      target?.providerId === folder.providerId &&
-      isWithin(target.path, childPath(folder.path, name)),
+      destination?.providerId === folder.providerId &&
+      isWithin(destination.path, childPath(folder.path, name)),
   )
-  const why = !target
+  const obstacle = !destination
     ? 'Choose a storage.'
     : intoItself
-      ? `“${intoItself.name}” cannot go into itself.`
+      ? `“${intoItself.name}” cannot be ${pastVerb} into itself.`
       : isHere && kind === 'move'
-        ? `${left.length === 1 ? 'It is' : 'They are'} here already: choose another folder.`
+        ? `${remaining.length === 1 ? 'It is' : 'They are'} already in this folder. Choose another one.`
         : null
-  const verb = kind === 'move' ? 'Move' : 'Copy'
-  const what = left.length === 1 ? `“${left[0]?.name}”` : formatCount(left.length, 'item')
+  const subject = remaining.length === 1 ? `“${remaining[0]?.name}”` : formatCount(remaining.length, 'item')
   const allTaken = failures.length > 0 && failures.every(isTaken)
-  if (naming && target) {
+  if (isNaming && destination) {
     return (
       <NameDialog
         title="New folder"
-        label="Name"
         action="Create"
-        act={async name => {
-          const place = { ...target, path: childPath(target.path, name) }
-          await createFolder(place)
-          await client.invalidateQueries({ queryKey: ['subfolders', target.providerId, target.path] })
-          setTarget(place)
+        validate={validateName}
+        onSubmit={async name => {
+          const created = { ...destination, path: childPath(destination.path, name) }
+          await createFolder(created)
+          await client.invalidateQueries({ queryKey: subfoldersKey(destination) })
+          setDestination(created)
         }}
         onClose={() => setNaming(false)}
       />
     )
   }
   return (
-    <Dialog title={`${verb} ${what} to`} onClose={onClose} isBusy={batch.isRunning}>
+    <Dialog title={`${verb} ${subject} to`} onClose={onClose} isBusy={batch.isRunning}>
       {!batch.isRunning && failures.length === 0 && (
-        <FolderPicker providers={providers} value={target} onChange={setTarget} />
+        <FolderPicker providers={providers} value={destination} onChange={setDestination} />
       )}
       {batch.isRunning && (
-        <BatchProgress label={verb === 'Move' ? 'Moved' : 'Copied'} done={batch.done} total={batch.total} />
+        <BatchProgress label={kind === 'move' ? 'Moved' : 'Copied'} done={batch.doneCount} total={batch.total} />
       )}
       {allTaken && (
         <p>
-          {left.length === 1 ? 'Its name is taken there.' : 'Their names are taken there.'} Replace what is there, or
-          keep both?
+          {remaining.length === 1
+            ? 'The folder already contains this name. Replace it, or keep both?'
+            : 'The folder already contains these names. Replace them, or keep both?'}
         </p>
       )}
       {failures.length > 0 && <BatchFailures failures={failures} />}
-      {why && failures.length === 0 && <p className="aside-text">{why}</p>}
+      {obstacle && failures.length === 0 && <p className="aside-text">{obstacle}</p>}
       <div className="dialog-actions">
-        {target && !batch.isRunning && failures.length === 0 && (
+        {destination && !batch.isRunning && failures.length === 0 && (
           <Button variant="quiet" className="at-start" onPress={() => setNaming(true)}>
             New folder
           </Button>
@@ -111,17 +113,17 @@ export function TransferDialog({
         <Button onPress={batch.isRunning ? batch.stop : onClose}>{batch.isRunning ? 'Stop' : 'Cancel'}</Button>
         {allTaken ? (
           <>
-            <Button onPress={() => void go('RENAME')}>Keep both</Button>
-            <Button variant="danger" onPress={() => void go('REPLACE')}>
+            <Button onPress={() => void transferAll('RENAME')}>Keep both</Button>
+            <Button variant="danger" onPress={() => void transferAll('REPLACE')}>
               Replace
             </Button>
           </>
         ) : (
           <Button
             variant="primary"
-            onPress={() => void go(isHere ? 'RENAME' : 'FAIL')}
+            onPress={() => void transferAll(isHere ? 'RENAME' : 'FAIL')}
             isPending={batch.isRunning}
-            isDisabled={why !== null}
+            isDisabled={obstacle !== null}
           >
             {failures.length > 0 ? 'Try again' : `${verb} here`}
           </Button>

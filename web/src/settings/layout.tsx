@@ -1,18 +1,18 @@
 import { NavLink, Outlet } from 'react-router'
-import { useScopes } from '../app/use-session.ts'
+import { usePermissions } from '../api/use-session.ts'
 import '../ui/parts.css'
 import './settings.css'
 
 export function SettingsLayout() {
-  const { isAdmin } = useScopes()
+  const { isAdmin } = usePermissions()
   return (
     <div className="settings">
       <nav className="side-nav" aria-label="Settings">
         <NavLink to="/settings/profile">Profile</NavLink>
-        <NavLink to="/settings/api-keys">API Keys</NavLink>
+        <NavLink to="/settings/api-keys">API keys</NavLink>
         {isAdmin && (
           <>
-            <NavLink to="/settings/providers">Providers</NavLink>
+            <NavLink to="/settings/storages">Storages</NavLink>
             <NavLink to="/settings/members">Members</NavLink>
             <NavLink to="/settings/workspace">Workspace</NavLink>
           </>

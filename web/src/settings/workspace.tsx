@@ -3,13 +3,13 @@ import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { graphql } from '../api/graphql.ts'
 import { ask } from '../api/request.ts'
-import { sessionKey, useSession } from '../app/use-session.ts'
+import { sessionKey, useSession } from '../api/use-session.ts'
+import { AdminOnly } from '../ui/admin-only.tsx'
 import { Button } from '../ui/button.tsx'
 import { type Choice, Choices } from '../ui/choices.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
-import { tell } from '../ui/toasts.tsx'
-import { AdminOnly } from './admin-only.tsx'
+import { notify } from '../ui/toasts.tsx'
 
 const UpdateWorkspaceMutation = graphql(`
   mutation UpdateWorkspace($input: UpdateWorkspaceInput!) {
@@ -22,11 +22,15 @@ type Registration = 'OPEN' | 'INVITE' | 'CLOSED'
 const registrations: readonly Choice<Registration>[] = [
   {
     value: 'OPEN',
-    title: 'Anybody',
-    help: 'Whoever reaches this address can make an account; it gives no access before an administrator gives it a role.',
+    title: 'Anyone',
+    help: 'Anyone who can open this address can create an account. It has no access until an administrator gives it a role.',
   },
-  { value: 'INVITE', title: 'With an invite', help: 'Only whoever was sent a link: see Members.' },
-  { value: 'CLOSED', title: 'Nobody', help: 'Invites that were made do not work while this is chosen.' },
+  {
+    value: 'INVITE',
+    title: 'With an invite',
+    help: 'Only people with an invite link, which you create under Members.',
+  },
+  { value: 'CLOSED', title: 'No one', help: 'Existing invites do not work either.' },
 ]
 
 export function WorkspacePage() {
@@ -49,7 +53,7 @@ function WorkspaceForm() {
       await client.invalidateQueries({ queryKey: sessionKey })
       await client.invalidateQueries({ queryKey: ['installation'] })
     },
-    onSuccess: () => tell('Saved'),
+    onSuccess: () => notify('Saved'),
   })
   return (
     <Form

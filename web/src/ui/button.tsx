@@ -3,8 +3,8 @@ import { Button as AriaButton, type ButtonProps } from 'react-aria-components'
 type Variant = 'default' | 'primary' | 'danger' | 'quiet'
 
 /**
- * While `isPending` it keeps the focus and cannot be pressed again. The library's own way is not used: it announces by an
- * element that is left without a name where the button has gone meanwhile.
+ * A button that keeps the focus and cannot be pressed while `isPending`. The library's own `isPending` is not used: when
+ * the button disappears meanwhile, it leaves an element without a name behind.
  */
 export function Button({
   variant = 'default',

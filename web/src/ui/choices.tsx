@@ -9,7 +9,7 @@ export interface Choice<Value extends string> {
   help?: ReactNode
 }
 
-/** One of a few, each with a sentence of its own: as cards, or as short words in a row. */
+/** Radio buttons, as cards with an explanation each or as short labels in a row. */
 export function Choices<Value extends string>({
   label,
   description,

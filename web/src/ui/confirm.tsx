@@ -1,45 +1,34 @@
-import { type ReactNode, useState } from 'react'
+import { useMutation } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { ErrorBox } from './error-box.tsx'
 
-/** Asks before something that cannot be undone; `act` is waited for, and its failure shown here. */
+/** Asks before an action that cannot be undone. The dialog stays open until `onConfirm` succeeds, and shows its error. */
 export function Confirm({
   title,
   children,
   action,
-  act,
+  onConfirm,
   onClose,
 }: {
   title: string
   children: ReactNode
-  /** On the button: what it does. */
+  /** The label of the button that confirms. */
   action: string
-  act: () => Promise<unknown>
+  onConfirm: () => Promise<unknown>
   onClose: () => void
 }) {
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<unknown>(null)
-  const go = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      await act()
-      onClose()
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
+  const confirm = useMutation({ mutationFn: onConfirm, onSuccess: onClose })
   return (
-    <Dialog title={title} onClose={onClose} isBusy={busy} role="alertdialog">
+    <Dialog title={title} onClose={onClose} isBusy={confirm.isPending} role="alertdialog">
       {children}
-      {error !== null && <ErrorBox error={error} />}
+      {confirm.error && <ErrorBox error={confirm.error} />}
       <div className="dialog-actions">
-        <Button onPress={onClose} isDisabled={busy} autoFocus>
+        <Button onPress={onClose} isDisabled={confirm.isPending} autoFocus>
           Cancel
         </Button>
-        <Button variant="danger" onPress={go} isPending={busy}>
+        <Button variant="danger" onPress={() => confirm.mutate()} isPending={confirm.isPending}>
           {action}
         </Button>
       </div>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { Button } from './button.tsx'
 
-/** Copies a text, and says so for a moment. */
+/** Copies a text and confirms it for three seconds. */
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null)
   useEffect(() => {
@@ -18,14 +18,14 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
       </span>
       {outcome === 'failed' && (
         <span className="field-error" role="alert">
-          The browser did not allow it: select the text and copy it yourself.
+          The browser did not allow copying. Select the text and copy it yourself.
         </span>
       )}
     </>
   )
 }
 
-/** Without HTTPS, browsers give pages no clipboard (W3C Clipboard API); the older command still works there. */
+/** Browsers offer the Clipboard API (W3C) only over HTTPS. The older command works without it. */
 async function toClipboard(text: string): Promise<boolean> {
   if (navigator.clipboard) {
     return navigator.clipboard.writeText(text).then(
@@ -33,13 +33,13 @@ async function toClipboard(text: string): Promise<boolean> {
       () => false,
     )
   }
-  const catcher = (event: ClipboardEvent) => {
+  const onCopy = (event: ClipboardEvent) => {
     event.preventDefault()
     event.clipboardData?.setData('text/plain', text)
   }
-  // Before the focus trap of a dialog sees it.
-  document.addEventListener('copy', catcher, { capture: true, once: true })
-  const done = document.execCommand('copy')
-  document.removeEventListener('copy', catcher, { capture: true })
-  return done
+  // Capturing lets this listener run before the focus trap of a dialog.
+  document.addEventListener('copy', onCopy, { capture: true, once: true })
+  const isCopied = document.execCommand('copy')
+  document.removeEventListener('copy', onCopy, { capture: true })
+  return isCopied
 }

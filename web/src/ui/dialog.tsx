@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 
-/** Open as long as it is rendered. Escape and a press outside close it, unless work is under way. */
+/** A dialog that is open while it is rendered. Escape or a press outside closes it, except while `isBusy`. */
 export function Dialog({
   title,
   children,

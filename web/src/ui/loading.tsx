@@ -1,11 +1,11 @@
 import { ProgressBar } from 'react-aria-components'
 
-/** In place of what is being fetched; it appears only after a moment, so that quick answers do not flicker. */
+/** Shown while something loads. It appears after a short delay, so that fast responses do not flicker. */
 export function Loading({ label }: { label: string }) {
   return (
     <ProgressBar isIndeterminate className="loading" aria-label={label}>
       <span className="spinner" aria-hidden="true" />
-      <span>{label} …</span>
+      <span>{label}…</span>
     </ProgressBar>
   )
 }

@@ -7,7 +7,7 @@ export function RowTable({
   children,
 }: {
   label: string
-  /** Headings, without that of the actions. */
+  /** The headings of all columns except the actions. */
   columns: readonly string[]
   children: ReactNode
 }) {

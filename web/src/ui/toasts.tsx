@@ -6,36 +6,36 @@ import {
   UNSTABLE_ToastQueue as ToastQueue,
   UNSTABLE_ToastRegion as ToastRegion,
 } from 'react-aria-components'
-import { errorFacts } from './error-box.tsx'
+import { errorDetails } from './error-box.tsx'
 
 interface Message {
   text: string
-  /** What an administrator needs to find it in the log. */
-  facts: string | null
+  /** The details that an administrator needs to find an error in the log. */
+  details: string | null
 }
 
 const queue = new ToastQueue<Message>({ maxVisibleToasts: 3 })
 
-/** A word about something that was done; failures are shown where they happened. */
-export function tell(text: string): void {
-  queue.add({ text, facts: null }, { timeout: 5000 })
+/** Confirms that something was done. Errors belong beside the control that caused them. */
+export function notify(text: string): void {
+  queue.add({ text, details: null }, { timeout: 5000 })
 }
 
-/** A failure of something that has no place of its own on the page; it stays until it is dismissed. */
-export function tellError(error: unknown): void {
-  queue.add({ text: error instanceof Error ? error.message : String(error), facts: errorFacts(error) })
+/** Shows an error that has no control to stand beside. It stays until it is dismissed. */
+export function notifyError(error: unknown): void {
+  queue.add({ text: error instanceof Error ? error.message : String(error), details: errorDetails(error) })
 }
 
 export function Toasts() {
   return (
-    <ToastRegion queue={queue} className="toasts" aria-label="Messages">
+    <ToastRegion queue={queue} className="toasts" aria-label="Notifications">
       {({ toast }) => (
         <Toast toast={toast} className="toast">
           <ToastContent>
             <Text slot="title">{toast.content.text}</Text>
-            {toast.content.facts && (
-              <Text slot="description" className="error-facts">
-                {toast.content.facts}
+            {toast.content.details && (
+              <Text slot="description" className="error-details">
+                {toast.content.details}
               </Text>
             )}
           </ToastContent>

@@ -5,36 +5,39 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { formatBytes } from '../../ui/format.ts'
 import { Loading } from '../../ui/loading.tsx'
 
-/** Bytes: it is held whole, as the server's own answer may not be framed. */
-const most = 100 * 1024 * 1024
+/** Bytes. The file is loaded into memory, because the server forbids frames of its own responses. */
+const maxSize = 100 * 1024 * 1024
 
-async function whole(link: string, signal: AbortSignal): Promise<Blob> {
-  const answer = await send(link, { signal })
-  if (!answer.ok) throw toError(answer, await answer.json().catch(() => null))
-  return new Blob([await answer.arrayBuffer()], { type: 'application/pdf' })
+async function loadPdf(link: string, signal: AbortSignal): Promise<Blob> {
+  const response = await send(link, { signal })
+  if (!response.ok) throw toError(response, await response.json().catch(() => null))
+  return new Blob([await response.arrayBuffer()], { type: 'application/pdf' })
 }
 
-/** By the browser's own viewer. */
+/** Shows a PDF file with the viewer of the browser. */
 export function PdfView({ link, name, size }: { link: string; name: string; size: number | null }) {
-  const isTooLarge = size === null || size > most
+  const isTooLarge = size === null || size > maxSize
   const { data, error, refetch } = useQuery({
     queryKey: ['pdf', link],
-    queryFn: ({ signal }) => whole(link, signal),
+    queryFn: ({ signal }) => loadPdf(link, signal),
     enabled: !isTooLarge && navigator.pdfViewerEnabled,
     gcTime: 0,
   })
   const [url, setUrl] = useState<string | null>(null)
   useEffect(() => {
     if (!data) return
-    const made = URL.createObjectURL(data)
-    setUrl(made)
-    return () => URL.revokeObjectURL(made)
+    const objectUrl = URL.createObjectURL(data)
+    setUrl(objectUrl)
+    return () => URL.revokeObjectURL(objectUrl)
   }, [data])
   if (!navigator.pdfViewerEnabled) {
-    return <p className="preview-note">This browser shows no PDF files in a page: download it instead.</p>
+    return <p className="preview-note">This browser cannot show PDF files in a page. Download the file instead.</p>
   }
-  if (isTooLarge) return <p className="preview-note">Over {formatBytes(most)}: download it to read it.</p>
+  if (isTooLarge)
+    return (
+      <p className="preview-note">PDF files over {formatBytes(maxSize)} have no preview. Download the file instead.</p>
+    )
   if (error) return <ErrorBox error={error} retry={refetch} />
-  if (!url) return <Loading label="Reading" />
+  if (!url) return <Loading label="Loading" />
   return <iframe src={url} title={name} />
 }

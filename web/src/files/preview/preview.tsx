@@ -1,22 +1,23 @@
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useMemo } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
+import { childPath, type StorageLocation } from '../../api/paths.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { formatBytes } from '../../ui/format.ts'
+import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
-import { Icon } from '../icons.tsx'
-import { type Entry, fileLink, type Place } from '../operations.ts'
-import { childPath } from '../paths.ts'
+import { type Entry, fileLink } from '../operations.ts'
 import { previewKind } from './kinds.ts'
 import { Media } from './media.tsx'
 import { PdfView } from './pdf.tsx'
+import './preview.css'
 import { TextView } from './text.tsx'
 
-/** Seconds: long enough for a film that is stopped and gone on with. */
+/** Seconds. Long enough to pause a film and continue later. */
 const linkLifetime = 6 * 60 * 60
 
-/** A file over the whole page; the arrows go to the one before and the one after it. */
+/** Shows a file over the whole page. The arrow keys go to the previous and next file. */
 export function Preview({
   folder,
   entry,
@@ -25,7 +26,7 @@ export function Preview({
   onDownload,
   onClose,
 }: {
-  folder: Place
+  folder: StorageLocation
   entry: Entry
   entries: readonly Entry[]
   onShow: (name: string) => void
@@ -43,15 +44,15 @@ export function Preview({
     queryFn: ({ signal }) => fileLink({ providerId, path }, { inline: true, expiresIn: linkLifetime }, signal),
     staleTime: (linkLifetime * 1000) / 2,
   })
-  const shown = useMemo(() => entries.filter(entry => previewKind(entry) !== null), [entries])
-  const at = shown.findIndex(({ name }) => name === entry.name)
-  const before = shown[at - 1]
-  const after = at < 0 ? undefined : shown[at + 1]
+  const previewable = useMemo(() => entries.filter(entry => previewKind(entry) !== null), [entries])
+  const at = previewable.findIndex(({ name }) => name === entry.name)
+  const previous = previewable[at - 1]
+  const next = at < 0 ? undefined : previewable[at + 1]
   const onKeyDown = ({ key, target }: KeyboardEvent) => {
-    // Arrows in players seek, in texts they scroll sideways.
+    // Media players seek with the arrow keys, and texts scroll sideways.
     if (target instanceof HTMLMediaElement || (target instanceof HTMLElement && target.tagName === 'PRE')) return
-    if (key === 'ArrowLeft' && before) onShow(before.name)
-    if (key === 'ArrowRight' && after) onShow(after.name)
+    if (key === 'ArrowLeft' && previous) onShow(previous.name)
+    if (key === 'ArrowRight' && next) onShow(next.name)
   }
   return (
     <ModalOverlay
@@ -64,7 +65,7 @@ export function Preview({
     >
       <Modal className="preview">
         <Dialog className="preview-dialog">
-          {/* biome-ignore lint/a11y/noStaticElementInteractions: keys beside the buttons */}
+          {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys repeat what the buttons do */}
           <div className="preview-frame" onKeyDown={onKeyDown}>
             <div className="preview-head">
               <Heading slot="title">{entry.name}</Heading>
@@ -74,16 +75,16 @@ export function Preview({
               <Button
                 variant="quiet"
                 aria-label="Previous file"
-                isDisabled={!before}
-                onPress={() => before && onShow(before.name)}
+                isDisabled={!previous}
+                onPress={() => previous && onShow(previous.name)}
               >
                 <Icon name="left" />
               </Button>
               <Button
                 variant="quiet"
                 aria-label="Next file"
-                isDisabled={!after}
-                onPress={() => after && onShow(after.name)}
+                isDisabled={!next}
+                onPress={() => next && onShow(next.name)}
               >
                 <Icon name="right" />
               </Button>
@@ -96,7 +97,7 @@ export function Preview({
             </div>
             <div className="preview-body">
               {error && <ErrorBox error={error} retry={refetch} />}
-              {!link && !error && <Loading label="Opening" />}
+              {!link && !error && <Loading label="Loading" />}
               {link && <View key={link} entry={entry} link={link} />}
             </div>
           </div>
@@ -112,5 +113,5 @@ function View({ entry, link }: { entry: Entry; link: string }) {
   if (kind === 'text') return <TextView link={link} />
   if (kind === 'pdf') return <PdfView link={link} name={entry.name} size={size} />
   if (kind) return <Media kind={kind} link={link} name={entry.name} />
-  return <p>There is no preview of this kind of file: download it.</p>
+  return <p>This type of file has no preview. Download it instead.</p>
 }

@@ -1,16 +1,16 @@
 import { lazy, Suspense } from 'react'
-import { fetched } from '../../app/fetched.ts'
-import { useSession } from '../../app/use-session.ts'
+import { loadPart } from '../../api/load-part.ts'
+import { useSession } from '../../api/use-session.ts'
 import { hasUnfinished } from './memory.ts'
-import { useUploadsWanted } from './waiting-uploads.ts'
+import { useUploadRequested } from './waiting-uploads.ts'
 
-const UploadPanel = lazy(async () => ({ default: (await fetched(import('./panel.tsx'))).UploadPanel }))
+const UploadPanel = lazy(async () => ({ default: (await loadPart(import('./panel.tsx'))).UploadPanel }))
 
 /** Shows the upload panel on every page, because uploads continue while people navigate. */
 export function UploadDock() {
   const { user } = useSession().viewer
-  const isWanted = useUploadsWanted()
-  return isWanted || hasUnfinished() ? (
+  const wasRequested = useUploadRequested()
+  return wasRequested || hasUnfinished() ? (
     <Suspense>
       <UploadPanel key={user.id} userId={user.id} />
     </Suspense>

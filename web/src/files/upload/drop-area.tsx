@@ -1,22 +1,22 @@
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
-import { tell } from '../../ui/toasts.tsx'
-import { filesOfDrop, type Given } from './dropped-files.ts'
+import { notify } from '../../ui/toasts.tsx'
+import { type FileSelection, filesOfDrop } from './dropped-files.ts'
 
-const bringsFiles = (event: DragEvent) => event.dataTransfer.types.includes('Files')
+const hasFiles = (event: DragEvent) => event.dataTransfer.types.includes('Files')
 
-/** Files and folders may be dropped anywhere in it. Whoever has no pointer uses the buttons. */
+/** Accepts files and folders that are dropped anywhere inside. The upload buttons do the same without a pointer. */
 export function DropArea({
   isDisabled,
   folderName,
-  onGiven,
+  onFiles,
   children,
 }: {
   isDisabled: boolean
   folderName: string
-  onGiven: (given: Given) => void
+  onFiles: (files: FileSelection) => void
   children: ReactNode
 }) {
-  // Each element on the way is entered before the last one is left.
+  // Browsers report that the next element is entered before the previous one is left, so the depth is counted.
   const depth = useRef(0)
   const [isOver, setOver] = useState(false)
   if (isDisabled) return children
@@ -25,24 +25,26 @@ export function DropArea({
     if (depth.current === 0) setOver(false)
   }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the buttons do the same
+    // biome-ignore lint/a11y/noStaticElementInteractions: the upload buttons do the same
     <div
       className="drop-area"
       onDragEnter={event => {
-        if (!bringsFiles(event)) return
+        if (!hasFiles(event)) return
         depth.current += 1
         setOver(true)
       }}
       onDragOver={event => {
-        if (bringsFiles(event)) event.preventDefault()
+        if (hasFiles(event)) event.preventDefault()
       }}
       onDragLeave={leave}
       onDrop={event => {
-        if (!bringsFiles(event)) return
+        if (!hasFiles(event)) return
         event.preventDefault()
         depth.current = 0
         setOver(false)
-        filesOfDrop(event.dataTransfer).then(onGiven, () => tell('What was dropped could not be read.'))
+        filesOfDrop(event.dataTransfer).then(onFiles, () =>
+          notify('The dropped files could not be read. Use the Upload button instead.'),
+        )
       }}
     >
       {children}

@@ -1,47 +1,46 @@
-/** Files as people give them to a page, with where they stand below what was given. */
-
-export interface GivenFile {
+export interface SelectedFile {
   file: File
-  /** "photos/2026/a.jpg", or "a.jpg" alone. */
+  /** The path below the folder to upload to, such as "photos/2026/a.jpg". */
   relativePath: string
 }
 
-export interface Given {
-  files: GivenFile[]
-  /** Without anything in them; else files bring their folders along. */
+/** Files and folders that a person chose or dropped. */
+export interface FileSelection {
+  files: SelectedFile[]
+  /** Paths of folders without entries. All other folders are created by the files in them. */
   emptyFolders: string[]
 }
 
-/** Of an `<input type="file">`, with or without `webkitdirectory`. */
-export function filesOfInput(files: FileList): Given {
+/** Reads the files of an `<input type="file">`, with or without `webkitdirectory`. */
+export function filesOfInput(files: FileList): FileSelection {
   return {
     files: Array.from(files, file => ({ file, relativePath: file.webkitRelativePath || file.name })),
     emptyFolders: [],
   }
 }
 
-/** Folders with all that is in them. The entries have to be taken while the event is handled. */
-export function filesOfDrop(data: DataTransfer): Promise<Given> {
-  const given: Given = { files: [], emptyFolders: [] }
+/** Reads dropped files and folders. Call this while the drop event is handled: its data is not available later. */
+export function filesOfDrop(data: DataTransfer): Promise<FileSelection> {
+  const selection: FileSelection = { files: [], emptyFolders: [] }
   const entries = Array.from(data.items, item => item.webkitGetAsEntry()).filter(entry => entry !== null)
-  return Promise.all(entries.map(entry => gather(entry, '', given))).then(() => given)
+  return Promise.all(entries.map(entry => collect(entry, '', selection))).then(() => selection)
 }
 
-async function gather(entry: FileSystemEntry, parent: string, given: Given): Promise<void> {
+async function collect(entry: FileSystemEntry, parent: string, selection: FileSelection): Promise<void> {
   const relativePath = parent + entry.name
   if (entry.isFile) {
     const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject))
-    given.files.push({ file, relativePath })
+    selection.files.push({ file, relativePath })
     return
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader()
   let isEmpty = true
-  // Each call reads some hundred of them; none is the end.
+  // Each call returns about a hundred entries, and an empty array at the end.
   for (;;) {
-    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
-    if (some.length === 0) break
+    const batch = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
+    if (batch.length === 0) break
     isEmpty = false
-    for (const child of some) await gather(child, `${relativePath}/`, given)
+    for (const child of batch) await collect(child, `${relativePath}/`, selection)
   }
-  if (isEmpty) given.emptyFolders.push(relativePath)
+  if (isEmpty) selection.emptyFolders.push(relativePath)
 }

@@ -1,12 +1,12 @@
 import type { PreviousUpload, UrlStorage } from 'tus-js-client'
 
 /**
- * Where unfinished uploads are, so that they go on after a reload. An address opens nothing by itself: the server takes
- * bytes only from the session of whoever began.
+ * Remembers the addresses of unfinished uploads, so that they continue after a reload. An address alone grants nothing:
+ * the server accepts bytes only from the session that started the upload.
  */
 
 const prefix = 'stowage.upload.'
-/** The server keeps what is unfinished for a day. */
+/** Milliseconds. The server keeps unfinished uploads for a day. */
 const lifetime = 24 * 60 * 60 * 1000
 
 export interface Unfinished {
@@ -20,12 +20,12 @@ export function hasUnfinished(): boolean {
   return Object.keys(localStorage).some(key => key.startsWith(prefix))
 }
 
-/** Which file goes where, for whom. */
+/** Identifies a file, the path to upload it to, and the person. */
 export function fingerprintOf(userId: string, providerId: string, path: string, file: File): string {
   return `${prefix}${userId}.${providerId}.${file.size}.${file.lastModified}.${path}`
 }
 
-/** Of one person; what the server has forgotten is forgotten here, too. */
+/** Returns the unfinished uploads of one person, and deletes those that the server no longer keeps. */
 export function unfinishedOf(userId: string): Unfinished[] {
   const found: Unfinished[] = []
   for (const key of Object.keys(localStorage)) {
@@ -43,16 +43,16 @@ export function unfinishedOf(userId: string): Unfinished[] {
 }
 
 /**
- * Fingerprints that a tab is at work on. None where browsers let no tab know of the others, as without HTTPS (W3C Web
- * Locks API).
+ * Returns the fingerprints of the uploads that any tab is working on. Without HTTPS the result is empty, because browsers
+ * do not offer the Web Locks API (W3C) there.
  */
-export async function heldFingerprints(): Promise<ReadonlySet<string>> {
+export async function lockedFingerprints(): Promise<ReadonlySet<string>> {
   const { held = [] } = (await navigator.locks?.query()) ?? {}
   return new Set(held.flatMap(({ name }) => name ?? []))
 }
 
-/** Until the returned function is called, or the page goes. */
-export function hold(fingerprint: string): () => void {
+/** Locks a fingerprint until the returned function is called or the page closes. */
+export function lockFingerprint(fingerprint: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
   void navigator.locks?.request(fingerprint, { ifAvailable: true }, lock => (lock ? promise : undefined))
   return resolve
@@ -62,7 +62,7 @@ export function forgetUnfinished(key: string): void {
   localStorage.removeItem(key)
 }
 
-/** One entry for each fingerprint, which is its key. */
+/** Stores one upload for each fingerprint, with the fingerprint as the key. */
 export const urlStorage: UrlStorage = {
   findAllUploads: async () => [],
   findUploadsByFingerprint: async fingerprint => {
@@ -74,7 +74,7 @@ export const urlStorage: UrlStorage = {
     try {
       localStorage.setItem(fingerprint, JSON.stringify(upload))
     } catch {
-      // Full, or not allowed: then it does not outlive the page.
+      // Storage is full or not allowed. The upload continues, but cannot resume after a reload.
     }
     return fingerprint
   },

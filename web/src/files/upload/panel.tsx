@@ -2,19 +2,19 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Button } from '../../ui/button.tsx'
-import { tellError } from '../../ui/toasts.tsx'
-import '../files.css'
 import { formatBytes, formatCount, formatDuration } from '../../ui/format.ts'
-import { Icon } from '../icons.tsx'
-import { noteStored } from '../listing.ts'
-import { type Totals, type UploadItem, UploadQueue } from './queue.ts'
+import { Icon } from '../../ui/icons.tsx'
+import { notifyError } from '../../ui/toasts.tsx'
+import { addToListings } from '../listing.ts'
+import { type QueuedUpload, type Totals, UploadQueue } from './queue.ts'
+import './upload.css'
 import { UploadRow } from './row.tsx'
-import { registerQueue, type Upload, useWaitingUploads } from './waiting-uploads.ts'
+import { registerQueue, type UploadRequest, useWaitingUploads } from './waiting-uploads.ts'
 
-/** Pixels, as in files.css. */
+/** Pixels. upload.css sets the same height. */
 const rowHeight = 76
 
-/** All uploads, in a corner of every page. */
+/** Shows all uploads in a corner of every page. */
 export function UploadPanel({ userId }: { userId: string }) {
   const queue = useQueue(userId)
   return queue ? <OpenPanel queue={queue} /> : null
@@ -24,14 +24,14 @@ function useQueue(userId: string): UploadQueue | null {
   const client = useQueryClient()
   const [queue, setQueue] = useState<UploadQueue | null>(null)
   useEffect(() => {
-    const made = new UploadQueue(userId, (providerId, path, { size, file }) => {
-      noteStored(client, { providerId, path }, { size, mimeType: file?.type || null })
+    const newQueue = new UploadQueue(userId, (providerId, path, { size, file }) => {
+      addToListings(client, { providerId, path }, { size, mimeType: file?.type || null })
     })
-    setQueue(made)
-    const forget = registerQueue(made)
+    setQueue(newQueue)
+    const unregister = registerQueue(newQueue)
     return () => {
-      forget()
-      made.close()
+      unregister()
+      newQueue.close()
     }
   }, [client, userId])
   return queue
@@ -39,10 +39,10 @@ function useQueue(userId: string): UploadQueue | null {
 
 function OpenPanel({ queue }: { queue: UploadQueue }) {
   useSyncExternalStore(queue.subscribe, queue.version)
-  const [isFolded, setFolded] = useState(false)
+  const [isCollapsed, setCollapsed] = useState(false)
   const take = useCallback(
-    ({ given, providerId, folder }: Upload) => {
-      queue.add(given, providerId, folder).catch(tellError)
+    ({ files, providerId, folder }: UploadRequest) => {
+      queue.add(files, providerId, folder).catch(notifyError)
     },
     [queue],
   )
@@ -56,18 +56,18 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
         <button
           type="button"
           className="icon-button"
-          aria-expanded={!isFolded}
-          aria-label={isFolded ? 'Show the uploads' : 'Fold the uploads'}
-          onClick={() => setFolded(!isFolded)}
+          aria-expanded={!isCollapsed}
+          aria-label={isCollapsed ? 'Show the uploads' : 'Hide the uploads'}
+          onClick={() => setCollapsed(!isCollapsed)}
         >
-          <Icon name={isFolded ? 'up' : 'down'} />
+          <Icon name={isCollapsed ? 'up' : 'down'} />
         </button>
       </div>
       <Progress totals={totals} />
-      {!isFolded && (
+      {!isCollapsed && (
         <>
           <Rows queue={queue} />
-          <Actions queue={queue} totals={totals} />
+          <PanelActions queue={queue} totals={totals} />
         </>
       )}
     </section>
@@ -75,9 +75,9 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
 }
 
 function headline({ count, done, states }: Totals): string {
-  const trouble = states.failed + states.conflict
-  if (states.running + states.waiting + states.stalled > 0) return `Uploading ${done + 1} of ${count}`
-  if (trouble > 0) return `${formatCount(trouble, 'upload needs', 'uploads need')} you`
+  const decisions = states.failed + states.conflict
+  if (states.uploading + states.waiting + states.retrying > 0) return `Uploading ${done + 1} of ${count}`
+  if (decisions > 0) return `${formatCount(decisions, 'upload needs', 'uploads need')} your attention`
   if (states.paused > 0) return `${formatCount(states.paused, 'upload')} paused`
   if (states.interrupted > 0) return `${formatCount(states.interrupted, 'upload was', 'uploads were')} interrupted`
   return `${formatCount(done, 'upload')} complete`
@@ -85,9 +85,9 @@ function headline({ count, done, states }: Totals): string {
 
 function Progress({ totals: { sent, size, speed, states } }: { totals: Totals }) {
   const percent = size === 0 ? (states.interrupted > 0 ? 0 : 100) : Math.floor((sent * 100) / size)
-  const facts = [`${formatBytes(sent)} of ${formatBytes(size)}`]
-  if (states.stalled > 0) facts.push('interrupted for now')
-  else if (speed > 0) facts.push(`${formatBytes(Math.round(speed))}/s`, `${formatDuration((size - sent) / speed)} left`)
+  const parts = [`${formatBytes(sent)} of ${formatBytes(size)}`]
+  if (states.retrying > 0) parts.push('waiting to retry')
+  else if (speed > 0) parts.push(`${formatBytes(Math.round(speed))}/s`, `${formatDuration((size - sent) / speed)} left`)
   if (size === 0) return null
   return (
     <div className="upload-progress">
@@ -101,58 +101,59 @@ function Progress({ totals: { sent, size, speed, states } }: { totals: Totals })
       >
         <div className="progress-fill" style={{ width: `${percent}%` }} />
       </div>
-      <p>{facts.join(' · ')}</p>
+      <p>{parts.join(' · ')}</p>
     </div>
   )
 }
 
 function Rows({ queue }: { queue: UploadQueue }) {
   const scroller = useRef<HTMLDivElement>(null)
-  const items = needyFirst(queue.items)
+  const uploads = decisionsFirst(queue.uploads)
   const virtualizer = useVirtualizer({
-    count: items.length,
+    count: uploads.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: 4,
   })
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a list of which only a part is there
+    // biome-ignore lint/a11y/useSemanticElements: a virtual list renders only its visible rows
     <div
       ref={scroller}
       className="upload-list"
       style={{ height: virtualizer.getTotalSize() + 1 }}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls
       tabIndex={0}
       role="list"
       aria-label="Files"
     >
       <div style={{ height: virtualizer.getTotalSize() }} role="presentation">
         {virtualizer.getVirtualItems().map(({ index, start }) => {
-          const item = items[index]
-          return item && <UploadRow key={item.id} item={item} queue={queue} top={start} />
+          const upload = uploads[index]
+          return upload && <UploadRow key={upload.id} upload={upload} queue={queue} top={start} />
         })}
       </div>
     </div>
   )
 }
 
-/** Those that wait for an answer are in view, however many there are. */
-function needyFirst(items: readonly UploadItem[]): readonly UploadItem[] {
-  const isNeedy = ({ state }: UploadItem) => state === 'conflict' || state === 'failed' || state === 'interrupted'
-  const needy = items.filter(isNeedy)
-  return needy.length === 0 ? items : [...needy, ...items.filter(item => !isNeedy(item))]
+/** Puts the uploads that need a decision first, so that they are visible in a long list. */
+function decisionsFirst(uploads: readonly QueuedUpload[]): readonly QueuedUpload[] {
+  const needsDecision = ({ state }: QueuedUpload) =>
+    state === 'conflict' || state === 'failed' || state === 'interrupted'
+  const waiting = uploads.filter(needsDecision)
+  return waiting.length === 0 ? uploads : [...waiting, ...uploads.filter(upload => !needsDecision(upload))]
 }
 
-function Actions({ queue, totals: { states, count } }: { queue: UploadQueue; totals: Totals }) {
+function PanelActions({ queue, totals: { states, count } }: { queue: UploadQueue; totals: Totals }) {
   return (
     <div className="upload-actions">
-      {states.running + states.waiting + states.stalled > 0 && (
-        <Button variant="quiet" onPress={() => queue.pause(queue.items)}>
+      {states.uploading + states.waiting + states.retrying > 0 && (
+        <Button variant="quiet" onPress={() => queue.pause(queue.uploads)}>
           Pause all
         </Button>
       )}
       {states.paused + states.failed > 0 && (
-        <Button variant="quiet" onPress={() => queue.resume(queue.items)}>
+        <Button variant="quiet" onPress={() => queue.resume(queue.uploads)}>
           {states.paused > 0 ? 'Resume all' : 'Retry all'}
         </Button>
       )}

@@ -1,27 +1,27 @@
+import { childPath } from '../../api/paths.ts'
 import { ApiError } from '../../api/request.ts'
 import { type Conflict, createFolder } from '../operations.ts'
-import { childPath } from '../paths.ts'
-import type { Given } from './dropped-files.ts'
-import { forgetUnfinished, heldFingerprints, unfinishedOf } from './memory.ts'
+import type { FileSelection } from './dropped-files.ts'
+import { forgetUnfinished, lockedFingerprints, unfinishedOf } from './memory.ts'
 import { Speed } from './speed.ts'
 import { createTransfer, type Transfer } from './transfer.ts'
 
 export type UploadState =
   | 'waiting'
-  | 'running'
-  /** Until the server is there again. */
-  | 'stalled'
+  | 'uploading'
+  /** Waits before another attempt, after a temporary failure. */
+  | 'retrying'
   | 'paused'
   | 'conflict'
   | 'failed'
-  /** From before a reload: its file has to be given again. */
+  /** Started before a reload. The person has to choose the file again. */
   | 'interrupted'
   | 'done'
 
-export interface UploadItem {
+export interface QueuedUpload {
   readonly id: number
   readonly providerId: string
-  /** Of the file; once it is stored, where it is. */
+  /** The path of the file to create; once it is stored, the path that the server chose. */
   path: string
   /** Bytes. */
   readonly size: number
@@ -31,11 +31,11 @@ export interface UploadItem {
   conflict: Conflict
   file: File | null
   transfer: Transfer | null
-  /** How often it has failed for a reason that may pass, since the server last had more of it. */
+  /** Temporary failures since the server last stored more bytes. */
   failures: number
-  /** Bytes that the server had when it was last asked. */
-  kept: number
-  /** Of what is remembered of it. */
+  /** Bytes that the server had stored when the upload last resumed. */
+  offset: number
+  /** The key of the upload in the local storage of the browser, if it was interrupted. */
   readonly unfinishedKey: string | null
 }
 
@@ -44,54 +44,55 @@ export interface Totals {
   done: number
   sent: number
   size: number
-  /** Bytes each second. */
+  /** Bytes per second. */
   speed: number
   states: Record<UploadState, number>
 }
 
-type Stored = (providerId: string, path: string, item: UploadItem) => void
+type StoredListener = (providerId: string, path: string, upload: QueuedUpload) => void
 
-const atOnce = 3
-const underWay: ReadonlySet<UploadState> = new Set(['waiting', 'running', 'stalled', 'paused', 'conflict'])
-/** Milliseconds between two looks of the page at what has become of it. */
-const pulse = 200
-const longestWait = 30_000
-/** Of faults of the server; for a network that is gone there is no end of patience. */
-const mostFailures = 6
+const concurrency = 3
+const activeStates: ReadonlySet<UploadState> = new Set(['waiting', 'uploading', 'retrying', 'paused', 'conflict'])
+/** Milliseconds between two updates of the page. */
+const updateInterval = 200
+/** Milliseconds. */
+const maxBackoff = 30_000
+/** Server errors after which an upload fails. A lost network is retried without a limit. */
+const maxFailures = 6
 
-/** Where a connection breaks, browsers send a request again by themselves; the server has part of it by then. */
-export const wasSentAgain = (error: ApiError): boolean => error.reason === 'OFFSET_MISMATCH'
+/** Browsers repeat a request after a broken connection. The server rejects it, because it has stored a part already. */
+export const isRepeatedRequest = (error: ApiError): boolean => error.reason === 'OFFSET_MISMATCH'
 
 export class UploadQueue {
-  items: UploadItem[] = []
+  uploads: QueuedUpload[] = []
   readonly #userId: string
-  readonly #onStored: Stored
+  readonly #onStored: StoredListener
   readonly #listeners = new Set<() => void>()
   readonly #speed = new Speed()
   #version = 0
   #timer: ReturnType<typeof setTimeout> | null = null
   #nextId = 1
   #isClosed = false
-  /** What was chosen for all conflicts to come. */
+  /** How later conflicts are resolved. */
   #conflict: Conflict = 'FAIL'
 
-  constructor(userId: string, onStored: Stored) {
+  constructor(userId: string, onStored: StoredListener) {
     this.#userId = userId
     this.#onStored = onStored
-    void this.#recall()
-    addEventListener('online', this.#wake)
+    void this.#restore()
+    addEventListener('online', this.#retryAll)
     addEventListener('beforeunload', this.#warn)
   }
 
-  /** Ends all of it; what the server has stays there. */
+  /** Stops all uploads. The server keeps the bytes that it has stored. */
   close(): void {
-    removeEventListener('online', this.#wake)
+    removeEventListener('online', this.#retryAll)
     removeEventListener('beforeunload', this.#warn)
-    for (const { transfer } of this.items) {
+    for (const { transfer } of this.uploads) {
       void transfer?.pause()
       transfer?.release()
     }
-    this.items = []
+    this.uploads = []
     this.#isClosed = true
   }
 
@@ -105,8 +106,8 @@ export class UploadQueue {
   totals(): Totals {
     const states: Totals['states'] = {
       waiting: 0,
-      running: 0,
-      stalled: 0,
+      uploading: 0,
+      retrying: 0,
       paused: 0,
       conflict: 0,
       failed: 0,
@@ -115,33 +116,33 @@ export class UploadQueue {
     }
     let sent = 0
     let size = 0
-    for (const item of this.items) {
-      states[item.state] += 1
-      if (item.state === 'interrupted') continue
-      sent += item.sent
-      size += item.size
+    for (const upload of this.uploads) {
+      states[upload.state] += 1
+      if (upload.state === 'interrupted') continue
+      sent += upload.sent
+      size += upload.size
     }
-    const speed = states.running > 0 ? this.#speed.perSecond() : 0
-    return { count: this.items.length, done: states.done, sent, size, speed, states }
+    const speed = states.uploading > 0 ? this.#speed.perSecond() : 0
+    return { count: this.uploads.length, done: states.done, sent, size, speed, states }
   }
 
-  /** Whether something would have to be given again if the page went now. */
-  isUnderWay(): boolean {
-    return this.items.some(({ state }) => underWay.has(state))
+  /** Returns whether closing the page would interrupt an upload. */
+  hasActive(): boolean {
+    return this.uploads.some(({ state }) => activeStates.has(state))
   }
 
-  /** @throws ApiError where an empty folder could not be made */
-  async add(given: Given, providerId: string, folder: string): Promise<void> {
-    // What is begun anew here takes the place of what was interrupted.
-    const paths = new Set(given.files.map(({ relativePath }) => childPath(folder, relativePath)))
-    this.items = this.items.filter(
-      item => item.state !== 'interrupted' || item.providerId !== providerId || !paths.has(item.path),
+  /** @throws ApiError if an empty folder cannot be created */
+  async add({ files, emptyFolders }: FileSelection, providerId: string, folder: string): Promise<void> {
+    // A file that is chosen again replaces its interrupted upload.
+    const paths = new Set(files.map(({ relativePath }) => childPath(folder, relativePath)))
+    this.uploads = this.uploads.filter(
+      upload => upload.state !== 'interrupted' || upload.providerId !== providerId || !paths.has(upload.path),
     )
-    for (const { file, relativePath } of given.files) {
-      this.items.push(this.#item(providerId, childPath(folder, relativePath), file.size, file))
+    for (const { file, relativePath } of files) {
+      this.uploads.push(this.#createUpload(providerId, childPath(folder, relativePath), file.size, file))
     }
-    this.#work()
-    for (const name of given.emptyFolders) {
+    this.#startNext()
+    for (const name of emptyFolders) {
       const path = childPath(folder, name)
       await createFolder({ providerId, path }).catch(error => {
         if (!(error instanceof ApiError) || error.reason !== 'ALREADY_EXISTS') throw error
@@ -149,159 +150,167 @@ export class UploadQueue {
     }
   }
 
-  pause(items: readonly UploadItem[]): void {
-    for (const item of items) {
-      if (item.state !== 'running' && item.state !== 'waiting' && item.state !== 'stalled') continue
-      void item.transfer?.pause()
-      item.state = 'paused'
+  pause(uploads: readonly QueuedUpload[]): void {
+    for (const upload of uploads) {
+      if (upload.state !== 'uploading' && upload.state !== 'waiting' && upload.state !== 'retrying') continue
+      void upload.transfer?.pause()
+      upload.state = 'paused'
     }
-    this.#work()
+    this.#startNext()
   }
 
-  /** Also what has failed. */
-  resume(items: readonly UploadItem[]): void {
-    for (const item of items) {
-      if (item.state !== 'paused' && item.state !== 'failed') continue
-      Object.assign(item, { state: 'waiting', error: null, failures: 0 })
+  /** Resumes paused uploads and retries failed ones. */
+  resume(uploads: readonly QueuedUpload[]): void {
+    for (const upload of uploads) {
+      if (upload.state !== 'paused' && upload.state !== 'failed') continue
+      Object.assign(upload, { state: 'waiting', error: null, failures: 0 })
     }
-    this.#work()
+    this.#startNext()
   }
 
-  cancel(item: UploadItem): void {
-    if (item.state !== 'done') {
-      void item.transfer?.cancel().catch(() => {
-        // The server forgets it by itself.
+  cancel(upload: QueuedUpload): void {
+    if (upload.state !== 'done') {
+      void upload.transfer?.cancel().catch(() => {
+        // The server deletes the upload when it expires.
       })
-      if (item.unfinishedKey) forgetUnfinished(item.unfinishedKey)
+      if (upload.unfinishedKey) forgetUnfinished(upload.unfinishedKey)
     }
-    this.items = this.items.filter(other => other !== item)
-    this.#work()
+    this.uploads = this.uploads.filter(other => other !== upload)
+    this.#startNext()
   }
 
-  /** For one whose name is taken, or for all such and those to come. */
-  resolve(item: UploadItem, conflict: Conflict, forAll: boolean): void {
+  /** Resolves a conflict; with `forAll` also all other and later ones. */
+  resolve(upload: QueuedUpload, conflict: Conflict, forAll: boolean): void {
     if (forAll) this.#conflict = conflict
-    for (const other of forAll ? this.items.filter(({ state }) => state === 'conflict') : [item]) {
+    for (const other of forAll ? this.uploads.filter(({ state }) => state === 'conflict') : [upload]) {
       Object.assign(other, { conflict, state: 'waiting', error: null, transfer: null, sent: 0 })
     }
-    this.#work()
+    this.#startNext()
   }
 
-  /** @returns false where it is another file */
-  giveAgain(item: UploadItem, file: File): boolean {
-    if (!item.unfinishedKey?.includes(`.${file.size}.${file.lastModified}.`)) return false
-    Object.assign(item, { file, state: 'waiting' })
-    this.#work()
+  /** Continues an interrupted upload with its file. Returns false if it is a different file. */
+  attachFile(upload: QueuedUpload, file: File): boolean {
+    if (!upload.unfinishedKey?.includes(`.${file.size}.${file.lastModified}.`)) return false
+    Object.assign(upload, { file, state: 'waiting' })
+    this.#startNext()
     return true
   }
 
   clearDone(): void {
-    this.items = this.items.filter(({ state }) => state !== 'done')
-    if (this.items.length === 0) this.#conflict = 'FAIL'
-    this.#work()
+    this.uploads = this.uploads.filter(({ state }) => state !== 'done')
+    if (this.uploads.length === 0) this.#conflict = 'FAIL'
+    this.#startNext()
   }
 
-  /** What was left, but for what other tabs are at, or what was given here meanwhile. */
-  async #recall(): Promise<void> {
-    const held = await heldFingerprints()
+  /** Lists interrupted uploads, except those that another tab works on or that were chosen again. */
+  async #restore(): Promise<void> {
+    const locked = await lockedFingerprints()
     if (this.#isClosed) return
     for (const { key, providerId, path, size } of unfinishedOf(this.#userId)) {
-      const isHere = this.items.some(item => item.providerId === providerId && item.path === path)
-      if (held.has(key) || isHere) continue
-      this.items.push({ ...this.#item(providerId, path, size, null), state: 'interrupted', unfinishedKey: key })
+      const isQueued = this.uploads.some(upload => upload.providerId === providerId && upload.path === path)
+      if (locked.has(key) || isQueued) continue
+      this.uploads.push({
+        ...this.#createUpload(providerId, path, size, null),
+        state: 'interrupted',
+        unfinishedKey: key,
+      })
     }
-    this.#changed()
+    this.#scheduleUpdate()
   }
 
-  #item(providerId: string, path: string, size: number, file: File | null): UploadItem {
+  #createUpload(providerId: string, path: string, size: number, file: File | null): QueuedUpload {
     const id = this.#nextId++
-    const fresh = { sent: 0, error: null, transfer: null, failures: 0, kept: 0, unfinishedKey: null }
+    const fresh = { sent: 0, error: null, transfer: null, failures: 0, offset: 0, unfinishedKey: null }
     return { id, providerId, path, size, file, state: 'waiting', conflict: this.#conflict, ...fresh }
   }
 
-  #work(): void {
-    let running = 0
-    for (const { state } of this.items) if (state === 'running') running += 1
-    for (const item of this.items) {
-      if (running >= atOnce) break
-      if (item.state !== 'waiting' || !item.file) continue
-      this.#start(item, item.file)
-      running += 1
+  #startNext(): void {
+    let activeCount = 0
+    for (const { state } of this.uploads) if (state === 'uploading') activeCount += 1
+    for (const upload of this.uploads) {
+      if (activeCount >= concurrency) break
+      if (upload.state !== 'waiting' || !upload.file) continue
+      this.#start(upload, upload.file)
+      activeCount += 1
     }
-    this.#changed()
+    this.#scheduleUpdate()
   }
 
-  #start(item: UploadItem, file: File): void {
-    item.state = 'running'
-    const isCurrent = () => item.state === 'running'
-    item.transfer ??= createTransfer({
+  #start(upload: QueuedUpload, file: File): void {
+    upload.state = 'uploading'
+    const isCurrent = () => upload.state === 'uploading'
+    upload.transfer ??= createTransfer({
       userId: this.#userId,
-      providerId: item.providerId,
-      path: item.path,
+      providerId: upload.providerId,
+      path: upload.path,
       file,
-      conflict: item.conflict,
+      conflict: upload.conflict,
       onProgress: sent => {
         if (!isCurrent()) return
-        // What the server has already was not sent now.
-        if (item.sent > 0 || sent < 4 * 1024 * 1024) this.#speed.add(sent - item.sent)
-        item.sent = sent
-        this.#changed()
+        // The first progress of a resumed upload includes bytes that were sent earlier.
+        if (upload.sent > 0 || sent < 4 * 1024 * 1024) this.#speed.add(sent - upload.sent)
+        upload.sent = sent
+        this.#scheduleUpdate()
       },
-      onKept: bytes => {
-        if (bytes > item.kept) Object.assign(item, { kept: bytes, failures: 0 })
+      onOffset: bytes => {
+        if (bytes > upload.offset) Object.assign(upload, { offset: bytes, failures: 0 })
       },
       onDone: storedPath => {
-        Object.assign(item, { state: 'done', sent: item.size, path: storedPath, transfer: null })
-        this.#onStored(item.providerId, storedPath, item)
-        this.#work()
+        Object.assign(upload, { state: 'done', sent: upload.size, path: storedPath, transfer: null })
+        this.#onStored(upload.providerId, storedPath, upload)
+        this.#startNext()
       },
       onError: error => {
         if (!isCurrent()) return
-        this.#failed(item, error)
-        this.#work()
+        this.#handleError(upload, error)
+        this.#startNext()
       },
     })
-    item.transfer.start()
+    upload.transfer.start()
   }
 
-  #failed(item: UploadItem, error: ApiError): void {
-    const mayPass =
-      error.status === 0 || error.status >= 502 || error.status === 429 || error.status === 423 || wasSentAgain(error)
-    item.failures += 1
-    if (mayPass && (error.status === 0 || item.failures < mostFailures)) {
-      Object.assign(item, { state: 'stalled', error })
-      setTimeout(() => this.#goOn(item), Math.min(longestWait, 1000 * 2 ** (item.failures - 1)))
-    } else if (error.reason === 'ALREADY_EXISTS' && this.#conflict !== 'FAIL' && item.conflict === 'FAIL') {
-      item.transfer?.release()
-      Object.assign(item, { state: 'waiting', conflict: this.#conflict, transfer: null, sent: 0 })
+  #handleError(upload: QueuedUpload, error: ApiError): void {
+    const isTemporary =
+      error.status === 0 ||
+      error.status >= 502 ||
+      error.status === 429 ||
+      error.status === 423 ||
+      isRepeatedRequest(error)
+    upload.failures += 1
+    if (isTemporary && (error.status === 0 || upload.failures < maxFailures)) {
+      Object.assign(upload, { state: 'retrying', error })
+      setTimeout(() => this.#retry(upload), Math.min(maxBackoff, 1000 * 2 ** (upload.failures - 1)))
+    } else if (error.reason === 'ALREADY_EXISTS' && this.#conflict !== 'FAIL' && upload.conflict === 'FAIL') {
+      upload.transfer?.release()
+      Object.assign(upload, { state: 'waiting', conflict: this.#conflict, transfer: null, sent: 0 })
     } else if (error.reason === 'ALREADY_EXISTS') {
-      item.transfer?.release()
-      Object.assign(item, { state: 'conflict', error, transfer: null })
+      upload.transfer?.release()
+      Object.assign(upload, { state: 'conflict', error, transfer: null })
     } else {
-      Object.assign(item, { state: 'failed', error })
+      Object.assign(upload, { state: 'failed', error })
     }
   }
 
-  #goOn(item: UploadItem): void {
-    if (item.state !== 'stalled') return
-    item.state = 'waiting'
-    this.#work()
+  #retry(upload: QueuedUpload): void {
+    if (upload.state !== 'retrying') return
+    upload.state = 'waiting'
+    this.#startNext()
   }
 
-  #wake = (): void => {
-    for (const item of this.items) this.#goOn(item)
+  #retryAll = (): void => {
+    for (const upload of this.uploads) this.#retry(upload)
   }
 
   #warn = (event: BeforeUnloadEvent): void => {
-    if (this.isUnderWay()) event.preventDefault()
+    if (this.hasActive()) event.preventDefault()
   }
 
-  #changed(): void {
+  #scheduleUpdate(): void {
     if (this.#timer !== null) return
     this.#timer = setTimeout(() => {
       this.#timer = null
       this.#version += 1
       for (const listener of this.#listeners) listener()
-    }, pulse)
+    }, updateInterval)
   }
 }

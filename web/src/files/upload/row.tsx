@@ -1,26 +1,27 @@
 import { useRef, useState } from 'react'
+import { nameOfPath } from '../../api/paths.ts'
 import type { ApiError } from '../../api/request.ts'
-import { errorFacts } from '../../ui/error-box.tsx'
+import { errorDetails } from '../../ui/error-box.tsx'
 import { formatBytes } from '../../ui/format.ts'
-import { Icon } from '../icons.tsx'
-import { nameOfPath } from '../paths.ts'
-import { type UploadItem, type UploadQueue, wasSentAgain } from './queue.ts'
+import { Icon } from '../../ui/icons.tsx'
+import { isRepeatedRequest, type QueuedUpload, type UploadQueue } from './queue.ts'
 
-/** One file: how far it is, and what can be done about it. */
-export function UploadRow({ item, queue, top }: { item: UploadItem; queue: UploadQueue; top: number }) {
-  const name = nameOfPath(item.path)
-  const percent = item.size === 0 ? (item.state === 'done' ? 100 : 0) : Math.floor((item.sent * 100) / item.size)
+/** One upload with its progress and the actions for it. */
+export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue: UploadQueue; top: number }) {
+  const name = nameOfPath(upload.path)
+  const percent =
+    upload.size === 0 ? (upload.state === 'done' ? 100 : 0) : Math.floor((upload.sent * 100) / upload.size)
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a list of which only a part is there
-    <div role="listitem" className={`upload-row ${item.state}`} style={{ transform: `translateY(${top}px)` }}>
+    // biome-ignore lint/a11y/useSemanticElements: a virtual list renders only its visible rows
+    <div role="listitem" className={`upload-row ${upload.state}`} style={{ transform: `translateY(${top}px)` }}>
       <div className="upload-name">
-        <span title={item.path}>{name}</span>
-        {item.state !== 'done' && (
+        <span title={upload.path}>{name}</span>
+        {upload.state !== 'done' && (
           <button
             type="button"
             className="icon-button"
             aria-label={`Cancel ${name}`}
-            onClick={() => queue.cancel(item)}
+            onClick={() => queue.cancel(upload)}
           >
             <Icon name="cross" />
           </button>
@@ -37,102 +38,102 @@ export function UploadRow({ item, queue, top }: { item: UploadItem; queue: Uploa
         <div className="progress-fill" style={{ width: `${percent}%` }} />
       </div>
       <div className="upload-state">
-        <State item={item} percent={percent} />
-        <Choices item={item} queue={queue} />
+        <UploadStatus upload={upload} percent={percent} />
+        <UploadActions upload={upload} queue={queue} />
       </div>
     </div>
   )
 }
 
-function State({ item, percent }: { item: UploadItem; percent: number }) {
-  const { state, error, sent, size } = item
+function UploadStatus({ upload, percent }: { upload: QueuedUpload; percent: number }) {
+  const { state, error, sent, size } = upload
   switch (state) {
     case 'waiting':
       return <span>Waiting</span>
-    case 'running':
+    case 'uploading':
       return (
         <span>
-          {percent} % · {formatBytes(sent)} of {formatBytes(size)}
+          {percent}% · {formatBytes(sent)} of {formatBytes(size)}
         </span>
       )
-    case 'stalled':
-      return <span>{error ? whyStalled(error) : 'Waiting'}</span>
+    case 'retrying':
+      return <span>{error ? retryReason(error) : 'Waiting'}</span>
     case 'paused':
-      return <span>Paused at {percent} %</span>
+      return <span>Paused at {percent}%</span>
     case 'conflict':
-      return <span className="upload-error">The name is taken</span>
+      return <span className="upload-error">This name is already taken</span>
     case 'failed':
       return (
         <span className="upload-error long">
-          {error?.message} {errorFacts(error)}
+          {error?.message} {errorDetails(error)}
         </span>
       )
     case 'interrupted':
-      return <span>Interrupted: choose the file again</span>
+      return <span>Interrupted. Choose the file again.</span>
     case 'done':
       return <span>Done · {formatBytes(size)}</span>
   }
 }
 
-function whyStalled(error: ApiError): string {
+function retryReason(error: ApiError): string {
   if (error.status === 0) return 'Waiting for the network'
-  return wasSentAgain(error) ? 'The connection broke; going on' : 'The server is busy; trying again'
+  return isRepeatedRequest(error) ? 'The connection was lost. Continuing…' : 'The server is busy. Retrying…'
 }
 
-function Choices({ item, queue }: { item: UploadItem; queue: UploadQueue }) {
-  const name = nameOfPath(item.path)
-  const choice = (label: string, act: () => void) => (
+function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
+  const name = nameOfPath(upload.path)
+  const action = (label: string, act: () => void) => (
     <button type="button" className="link-button" aria-label={`${label}: ${name}`} onClick={act}>
       {label}
     </button>
   )
-  switch (item.state) {
+  switch (upload.state) {
     case 'waiting':
-    case 'running':
-    case 'stalled':
-      return choice('Pause', () => queue.pause([item]))
+    case 'uploading':
+    case 'retrying':
+      return action('Pause', () => queue.pause([upload]))
     case 'paused':
-      return choice('Resume', () => queue.resume([item]))
+      return action('Resume', () => queue.resume([upload]))
     case 'failed':
-      return choice('Retry', () => queue.resume([item]))
+      return action('Retry', () => queue.resume([upload]))
     case 'conflict':
-      return <ConflictChoices item={item} queue={queue} />
+      return <ConflictChoices upload={upload} queue={queue} />
     case 'interrupted':
-      return <FileAgain item={item} queue={queue} />
+      return <FileChooser upload={upload} queue={queue} />
     case 'done':
       return null
   }
 }
 
-function ConflictChoices({ item, queue }: { item: UploadItem; queue: UploadQueue }) {
+function ConflictChoices({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
   const [forAll, setForAll] = useState(false)
-  const others = queue.items.some(other => other !== item && other.state !== 'done')
+  const others = queue.uploads.some(other => other !== upload && other.state !== 'done')
   return (
     <span className="upload-choices">
-      <button type="button" className="link-button" onClick={() => queue.resolve(item, 'REPLACE', forAll)}>
+      <button type="button" className="link-button" onClick={() => queue.resolve(upload, 'REPLACE', forAll)}>
         Replace
       </button>
-      <button type="button" className="link-button" onClick={() => queue.resolve(item, 'RENAME', forAll)}>
+      <button type="button" className="link-button" onClick={() => queue.resolve(upload, 'RENAME', forAll)}>
         Keep both
       </button>
-      <button type="button" className="link-button" onClick={() => queue.cancel(item)}>
+      <button type="button" className="link-button" onClick={() => queue.cancel(upload)}>
         Skip
       </button>
       {others && (
         <label>
-          <input type="checkbox" checked={forAll} onChange={event => setForAll(event.target.checked)} /> all
+          <input type="checkbox" checked={forAll} onChange={event => setForAll(event.target.checked)} /> Apply to all
         </label>
       )}
     </span>
   )
 }
 
-function FileAgain({ item, queue }: { item: UploadItem; queue: UploadQueue }) {
+function FileChooser({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
   const input = useRef<HTMLInputElement>(null)
-  const [isOther, setOther] = useState(false)
+  const [isDifferent, setDifferent] = useState(false)
   return (
     <span>
-      {isOther && <span className="upload-error">That is another file. </span>}
+      {isDifferent && <span className="upload-error">This is a different file. </span>}
       <button type="button" className="link-button" onClick={() => input.current?.click()}>
         Choose file
       </button>
@@ -140,10 +141,10 @@ function FileAgain({ item, queue }: { item: UploadItem; queue: UploadQueue }) {
         ref={input}
         type="file"
         hidden
-        aria-label={`File of ${nameOfPath(item.path)}`}
+        aria-label={`File for ${nameOfPath(upload.path)}`}
         onChange={event => {
           const file = event.target.files?.[0]
-          if (file) setOther(!queue.giveAgain(item, file))
+          if (file) setDifferent(!queue.attachFile(upload, file))
         }}
       />
     </span>

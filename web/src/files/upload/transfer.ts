@@ -1,42 +1,42 @@
-/** One file on its way to the server, by tus (https://tus.io/protocols/resumable-upload). */
+/** Uploads one file with tus (https://tus.io/protocols/resumable-upload). */
 import { DetailedError, Upload } from 'tus-js-client'
 import { ApiError, consoleHeaders, toError } from '../../api/request.ts'
 import type { Conflict } from '../operations.ts'
-import { fingerprintOf, hold, urlStorage } from './memory.ts'
+import { fingerprintOf, lockFingerprint, urlStorage } from './memory.ts'
 
-/** Bytes: with so few the first request brings them along. */
+/** Bytes. Smaller files are sent with the first request. */
 const smallFile = 512 * 1024
 
 export interface TransferInput {
   userId: string
   providerId: string
-  /** Of the file. */
+  /** The path of the file to create. */
   path: string
   file: File
   conflict: Conflict
   onProgress: (sent: number) => void
-  /** With how many bytes the server has, where that is asked before it goes on. */
-  onKept: (bytes: number) => void
-  /** With the path that it was stored at. */
+  /** Called before an upload resumes, with the number of bytes that the server has stored. */
+  onOffset: (bytes: number) => void
+  /** Called with the path at which the file was stored. */
   onDone: (storedPath: string) => void
   onError: (error: ApiError) => void
 }
 
 export interface Transfer {
-  /** Also goes on, from what the server has. */
+  /** Starts or resumes the upload, from the last byte that the server stored. */
   start(): void
   pause(): Promise<void>
-  /** The server forgets what it has. */
+  /** Stops the upload and deletes it on the server. */
   cancel(): Promise<void>
-  /** Leaves it to other tabs. */
+  /** Unlocks the upload for other tabs. */
   release(): void
 }
 
 export function createTransfer(input: TransferInput): Transfer {
-  const { userId, providerId, path, file, conflict, onProgress, onKept, onDone, onError } = input
-  let hasLooked = false
+  const { userId, providerId, path, file, conflict, onProgress, onOffset, onDone, onError } = input
+  let hasSearched = false
   const fingerprint = fingerprintOf(userId, providerId, path, file)
-  const release = file.size > smallFile ? hold(fingerprint) : () => {}
+  const release = file.size > smallFile ? lockFingerprint(fingerprint) : () => {}
   const upload = new Upload(file, {
     endpoint: '/api/upload/resumable',
     headers: consoleHeaders,
@@ -46,15 +46,15 @@ export function createTransfer(input: TransferInput): Transfer {
     removeFingerprintOnSuccess: true,
     uploadDataDuringCreation: file.size > 0 && file.size <= smallFile,
     storeFingerprintForResuming: file.size > smallFile,
-    // The queue knows when it is worth to try again.
+    // The queue decides when to retry.
     retryDelays: [],
     onAfterResponse(request, response) {
       const status = response.getStatus()
-      // The library would begin anew, whatever kept the server from telling how far it is.
+      // The library would restart the upload from zero after any failed request for the offset.
       if (request.getMethod() === 'HEAD' && status >= 400 && status !== 404 && status !== 410) {
         throw toError({ status }, null)
       }
-      if (request.getMethod() === 'HEAD') onKept(Number(response.getHeader('Upload-Offset') ?? 0))
+      if (request.getMethod() === 'HEAD') onOffset(Number(response.getHeader('Upload-Offset') ?? 0))
     },
     onProgress: sent => onProgress(sent),
     onSuccess({ lastResponse }) {
@@ -65,8 +65,8 @@ export function createTransfer(input: TransferInput): Transfer {
   })
   return {
     start() {
-      if (hasLooked) return upload.start()
-      hasLooked = true
+      if (hasSearched) return upload.start()
+      hasSearched = true
       void upload.findPreviousUploads().then(([previous]) => {
         if (previous) upload.resumeFromPreviousUpload(previous)
         upload.start()
@@ -86,13 +86,17 @@ function asApiError(error: Error | DetailedError): ApiError {
   const response = error instanceof DetailedError ? error.originalResponse : null
   const status = response?.getStatus() ?? 0
   if (!response || status === 0) {
-    return new ApiError('The server cannot be reached.', { status: 0, reason: 'NETWORK', cause: error })
+    return new ApiError('The server cannot be reached. Check your connection, then try again.', {
+      status: 0,
+      reason: 'NETWORK',
+      cause: error,
+    })
   }
   let body: unknown = null
   try {
     body = JSON.parse(response.getBody())
   } catch {
-    // Something between here and the server has answered in its own words.
+    // A proxy responded with something other than JSON.
   }
   return toError({ status }, body)
 }

@@ -2,12 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { ask } from '../../api/request.ts'
-import type { PickableProvider } from '../../files/folder-picker.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox } from '../../ui/checkbox.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
+import type { PickableProvider } from '../../ui/folder-picker.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import type { AccessDraft } from './draft.ts'
 import { FolderDialog } from './folder-dialog.tsx'
@@ -19,7 +19,7 @@ const AccessibleProvidersQuery = graphql(`
   }
 `)
 
-/** All providers, or chosen ones, each with the folder that it begins at. */
+/** Chooses all providers, or some of them with a folder in each. */
 export function AccessEditor({
   access,
   onChange,
@@ -32,34 +32,34 @@ export function AccessEditor({
   return (
     <>
       <Choices
-        label="Which storage"
+        label="Storages"
         value={access.all ? 'all' : 'chosen'}
         onChange={picked => onChange({ ...access, all: picked === 'all' })}
         choices={[
-          { value: 'all', title: 'All providers', help: allHelp },
+          { value: 'all', title: 'All storages', help: allHelp },
           {
             value: 'chosen',
-            title: 'Only chosen providers',
-            help: 'Each as a whole, or one folder with all below it.',
+            title: 'Only selected storages',
+            help: 'Each with all its files, or with one folder and everything in it.',
           },
         ]}
       />
-      {!access.all && <Chosen access={access} onChange={onChange} />}
+      {!access.all && <ProviderList access={access} onChange={onChange} />}
     </>
   )
 }
 
-function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: AccessDraft) => void }) {
+function ProviderList({ access, onChange }: { access: AccessDraft; onChange: (access: AccessDraft) => void }) {
   const { data, error, refetch } = useQuery({
     queryKey: ['providers', 'accessible'],
     queryFn: ({ signal }) => ask(AccessibleProvidersQuery, {}, { signal }),
   })
   const [browsing, setBrowsing] = useState<PickableProvider | null>(null)
   if (error && !data) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label="Loading the providers" />
+  if (!data) return <Loading label="Loading the storages" />
   if (data.providers.length === 0) return <p className="notice">No storage is connected yet.</p>
 
-  const ownBase = new Map(
+  const ownBasePaths = new Map(
     data.viewer.providerAccess.restrictions.map(({ provider, basePath }) => [provider.id, basePath]),
   )
   const set = (id: string, basePath: string | null) => {
@@ -67,8 +67,8 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
     onChange({ ...access, chosen: basePath === null ? others : { ...others, [id]: basePath } })
   }
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset has a border and a legend of its own
-    <div role="group" aria-label="Chosen providers" className="access-list">
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
+    <div role="group" aria-label="Selected storages" className="access-list">
       {data.providers.map(provider => {
         const { id, name } = provider
         const basePath = access.chosen[id]
@@ -76,7 +76,7 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
           <div key={id} className="access-item">
             <Checkbox
               isSelected={basePath !== undefined}
-              onChange={isChosen => set(id, isChosen ? (ownBase.get(id) ?? '/') : null)}
+              onChange={isChosen => set(id, isChosen ? (ownBasePaths.get(id) ?? '/') : null)}
             >
               {name}
             </Checkbox>
@@ -84,7 +84,7 @@ function Chosen({ access, onChange }: { access: AccessDraft; onChange: (access: 
               <div className="access-path">
                 <TextField label={`Folder in ${name}`} value={basePath} onChange={path => set(id, path)} isRequired />
                 <Button onPress={() => setBrowsing(provider)} aria-label={`Browse ${name}`}>
-                  Browse …
+                  Browse…
                 </Button>
               </div>
             )}

@@ -1,11 +1,11 @@
-/** In few words: what may be used. */
+/** Lists which providers may be used. */
 export function AccessSummary({
   access,
 }: {
   access: { all: boolean; restrictions: readonly { basePath: string; provider: { id: string; name: string } }[] }
 }) {
-  if (access.all) return <>All providers</>
-  if (access.restrictions.length === 0) return <>No provider that still exists</>
+  if (access.all) return <>All storages</>
+  if (access.restrictions.length === 0) return <>No connected storage</>
   return (
     <ul>
       {access.restrictions.map(({ provider, basePath }) => (

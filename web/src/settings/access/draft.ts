@@ -1,13 +1,13 @@
 import type { Choice } from '../../ui/choices.tsx'
 
-/** Which providers may be used, while somebody edits it. */
+/** The state of a form that edits which providers may be used. */
 export interface AccessDraft {
   all: boolean
   /** Base paths by the id of their provider. */
   chosen: Readonly<Record<string, string>>
 }
 
-export const everything: AccessDraft = { all: true, chosen: {} }
+export const fullAccess: AccessDraft = { all: true, chosen: {} }
 
 export function draftOf(access: {
   all: boolean
@@ -22,15 +22,14 @@ export function toAccessInput({ all, chosen }: AccessDraft) {
   return { restrictions: Object.entries(chosen).map(([providerId, basePath]) => ({ providerId, basePath })) }
 }
 
-export const nothingChosen = ({ all, chosen }: AccessDraft) => !all && Object.keys(chosen).length === 0
+export const isNothingChosen = ({ all, chosen }: AccessDraft) => !all && Object.keys(chosen).length === 0
 
 export type Scope = 'read' | 'write' | 'admin'
-export const scopes: readonly Scope[] = ['read', 'write', 'admin']
 
 export const scopeChoices: readonly Choice<Scope>[] = [
-  { value: 'read', title: 'Read', help: 'List folders, browse and download files, list providers. Changes nothing.' },
-  { value: 'write', title: 'Write', help: 'Adds: upload, delete, move, rename and copy files, and make folders.' },
-  { value: 'admin', title: 'Admin', help: 'Adds: workspace settings, members and providers. Full access.' },
+  { value: 'read', title: 'Read', help: 'Browse and download files, and list storages. Changes nothing.' },
+  { value: 'write', title: 'Write', help: 'Also upload, move, copy, rename and delete files, and create folders.' },
+  { value: 'admin', title: 'Admin', help: 'Also manage storages, members and the workspace.' },
 ]
 
 export type Role = 'OWNER' | 'ADMIN' | 'EDITOR' | 'VIEWER' | 'NONE'
@@ -44,17 +43,17 @@ export const roleTitles: Readonly<Record<Role, string>> = {
 }
 
 const roleHelp: Readonly<Record<Role, string>> = {
-  NONE: 'Can sign in, and sees nothing but the own profile.',
-  VIEWER: 'Browses and downloads.',
+  NONE: 'Can sign in, but sees only their own profile.',
+  VIEWER: 'Browses and downloads files.',
   EDITOR: 'Also uploads, changes and deletes files.',
-  ADMIN: 'Also manages providers, members and the workspace.',
-  OWNER: 'As an admin, and can make other owners.',
+  ADMIN: 'Also manages storages, members and the workspace.',
+  OWNER: 'Also manages other owners.',
 }
 
-/** Only owners make owners. */
-export function roleChoices(own: Role): readonly Choice<Role>[] {
+/** Returns the roles that a member may give. Only owners may give the role of an owner. */
+export function roleChoices(ownRole: Role): readonly Choice<Role>[] {
   const roles: readonly Role[] = ['NONE', 'VIEWER', 'EDITOR', 'ADMIN', 'OWNER']
   return roles
-    .filter(role => role !== 'OWNER' || own === 'OWNER')
+    .filter(role => role !== 'OWNER' || ownRole === 'OWNER')
     .map(role => ({ value: role, title: roleTitles[role], help: roleHelp[role] }))
 }

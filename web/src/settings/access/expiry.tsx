@@ -1,22 +1,23 @@
 import { useState } from 'react'
 import { TextField } from '../../ui/field.tsx'
+import { formatDay } from '../../ui/format.ts'
 import { Select } from '../../ui/select.tsx'
 
 const presets = [
   { value: '7', title: '7 days' },
   { value: '30', title: '30 days' },
   { value: '90', title: '90 days' },
-  { value: '365', title: 'A year' },
-  { value: 'custom', title: 'A date of your own …' },
+  { value: '365', title: '1 year' },
+  { value: 'custom', title: 'Custom date…' },
   { value: 'never', title: 'Never' },
 ] as const
 
 type Preset = (typeof presets)[number]['value']
 
+/** Milliseconds. */
 const day = 24 * 60 * 60 * 1000
-const when = new Intl.DateTimeFormat(undefined, { dateStyle: 'long' })
 
-/** When something ends: a choice of usual times, or the end of any day. */
+/** The state of an expiry field: a preset, or the end of a custom day. */
 export function useExpiry(start: Preset) {
   const [preset, setPreset] = useState<Preset>(start)
   const [date, setDate] = useState('')
@@ -25,10 +26,10 @@ export function useExpiry(start: Preset) {
     setPreset,
     date,
     setDate,
-    /** As of now; null is never. */
+    /** Returns an ISO 8601 time counted from now; null means never. */
     expiresAt(): string | null {
       if (preset === 'never') return null
-      // The whole day still counts, where the person is.
+      // The last day counts in full, in the browser's time zone.
       return (preset === 'custom' ? new Date(`${date}T23:59:59`) : inDays(Number(preset))).toISOString()
     },
   }
@@ -52,7 +53,9 @@ export function ExpiryField({ expiry, allowNever }: { expiry: ReturnType<typeof 
           value={date}
           onChange={expiry.setDate}
           isRequired
-          validate={value => (value && new Date(`${value}T23:59:59`) <= new Date() ? 'Choose a day to come.' : null)}
+          validate={value =>
+            value && new Date(`${value}T23:59:59`) <= new Date() ? 'Choose a date in the future.' : null
+          }
         />
       )}
     </>
@@ -61,8 +64,8 @@ export function ExpiryField({ expiry, allowNever }: { expiry: ReturnType<typeof 
 
 function describe(preset: Preset): string {
   if (preset === 'custom') return 'At the end of that day.'
-  if (preset === 'never') return 'It is good until somebody revokes it. A date is safer.'
-  return `On ${when.format(inDays(Number(preset)))}.`
+  if (preset === 'never') return 'It stays valid until it is revoked. An expiry date is safer.'
+  return `On ${formatDay(inDays(Number(preset)).toISOString())}.`
 }
 
 function inDays(days: number): Date {

@@ -1,9 +1,9 @@
 import { useState } from 'react'
-import { FolderPicker, type PickableProvider } from '../../files/folder-picker.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
 
-/** Chooses a folder of one provider. */
+/** Chooses a folder in one provider. */
 export function FolderDialog({
   provider,
   onPick,
@@ -19,7 +19,7 @@ export function FolderDialog({
       <FolderPicker
         providers={[provider]}
         value={{ providerId: provider.id, path }}
-        onChange={place => setPath(place?.path ?? provider.root.path)}
+        onChange={folder => setPath(folder?.path ?? provider.root.path)}
       />
       <div className="dialog-actions">
         <Button onPress={onClose}>Cancel</Button>

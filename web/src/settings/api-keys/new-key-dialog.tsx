@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { ask } from '../../api/request.ts'
-import { useSession } from '../../app/use-session.ts'
+import { useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -10,43 +10,43 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { AccessEditor } from '../access/access-editor.tsx'
-import { everything, nothingChosen, type Scope, scopeChoices, toAccessInput } from '../access/draft.ts'
+import { fullAccess, isNothingChosen, type Scope, scopeChoices, toAccessInput } from '../access/draft.ts'
 import { ExpiryField, useExpiry } from '../access/expiry.tsx'
 import { CreateKeyMutation } from './operations.ts'
 
-/** Asks for a key, and then shows it, this once. */
-export function NewKeyDialog({ onMade, onClose }: { onMade: () => void; onClose: () => void }) {
-  const [made, setMade] = useState<string | null>(null)
-  if (made !== null) return <NewKey value={made} onClose={onClose} />
+/** Creates a key and shows it once. */
+export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
+  const [newKey, setNewKey] = useState<string | null>(null)
+  if (newKey !== null) return <NewKey value={newKey} onClose={onClose} />
   return (
     <KeyForm
-      onMade={key => {
-        setMade(key)
-        onMade()
+      onCreated={key => {
+        setNewKey(key)
+        onCreated()
       }}
       onClose={onClose}
     />
   )
 }
 
-function KeyForm({ onMade, onClose }: { onMade: (key: string) => void; onClose: () => void }) {
-  const own = useSession().viewer.scopes
+function KeyForm({ onCreated, onClose }: { onCreated: (key: string) => void; onClose: () => void }) {
+  const ownScopes = useSession().viewer.scopes
   const [name, setName] = useState('')
   const [scope, setScope] = useState<Scope>('read')
-  const [access, setAccess] = useState(everything)
+  const [access, setAccess] = useState(fullAccess)
   const expiry = useExpiry('90')
   const create = useMutation({
     mutationFn: () => {
-      if (nothingChosen(access)) throw new Error('Choose at least one provider, or all of them.')
+      if (isNothingChosen(access)) throw new Error('Select at least one storage, or choose all storages.')
       const input = { name, scopes: [scope], providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
       return ask(CreateKeyMutation, { input })
     },
-    onSuccess: ({ createApiKey }) => onMade(createApiKey.key),
+    onSuccess: ({ createApiKey }) => onCreated(createApiKey.key),
   })
-  if (own.length === 0) {
+  if (ownScopes.length === 0) {
     return (
       <Dialog title="New key" onClose={onClose}>
-        <p>You have no access to any files yet, so a key of yours could do nothing: ask an administrator for a role.</p>
+        <p>You do not have access to any files yet, so a key could do nothing. Ask an administrator for a role.</p>
         <div className="dialog-actions">
           <Button onPress={onClose}>Close</Button>
         </div>
@@ -63,7 +63,7 @@ function KeyForm({ onMade, onClose }: { onMade: (key: string) => void; onClose: 
       >
         <TextField
           label="Name"
-          description="What it is for, such as “nightly backup”."
+          description="What the key is for, such as “nightly backup”."
           value={name}
           onChange={setName}
           isRequired
@@ -72,12 +72,16 @@ function KeyForm({ onMade, onClose }: { onMade: (key: string) => void; onClose: 
           autoComplete="off"
         />
         <Choices
-          label="What it may do"
-          choices={scopeChoices.filter(({ value }) => own.includes(value))}
+          label="Permissions"
+          choices={scopeChoices.filter(({ value }) => ownScopes.includes(value))}
           value={scope}
           onChange={setScope}
         />
-        <AccessEditor access={access} onChange={setAccess} allHelp="All that you reach, also those connected later." />
+        <AccessEditor
+          access={access}
+          onChange={setAccess}
+          allHelp="Every storage that you can access, including those connected later."
+        />
         <ExpiryField expiry={expiry} allowNever />
         {create.error && <ErrorBox error={create.error} />}
         <div className="dialog-actions">
@@ -93,7 +97,7 @@ function KeyForm({ onMade, onClose }: { onMade: (key: string) => void; onClose: 
   )
 }
 
-/** Only its button closes it: there is no second look. */
+/** Only its button closes this dialog, because the key cannot be shown again. */
 function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
   const example = [
     `curl ${location.origin}/graphql \\`,
@@ -103,7 +107,7 @@ function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
   ].join('\n')
   return (
     <Dialog title="Copy the key now" onClose={onClose} isBusy size="large">
-      <p>It is not shown again: put it where the script reads it, and nowhere else.</p>
+      <p>It is shown only once. Store it where your script reads it, and nowhere else.</p>
       <code className="secret" data-testid="new-api-key">
         {value}
       </code>

@@ -7,16 +7,16 @@ import { Choices } from '../../ui/choices.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
+import { NameDialog } from '../../ui/name-dialog.tsx'
 import { PageTitle } from '../../ui/page-title.tsx'
-import { RenameDialog } from '../rename-dialog.tsx'
 import { KeyTable } from './key-table.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
 import { type ApiKey, ApiKeysQuery, apiKeysKey, RenameKeyMutation, RevokeKeyMutation } from './operations.ts'
 
-type Shown = 'all' | ApiKey['state']
-type Open = { kind: 'new' } | { kind: 'rename' | 'revoke'; key: ApiKey }
+type StateFilter = 'all' | ApiKey['state']
+type KeyDialog = { kind: 'new' } | { kind: 'rename' | 'revoke'; key: ApiKey }
 
-/** One's own keys, or with `?user=` those of a member. */
+/** Lists the viewer's own keys, or with `?user=` the keys of a member. */
 export function ApiKeysPage() {
   const [search] = useSearchParams()
   const ofUser = search.get('user')
@@ -28,16 +28,16 @@ export function ApiKeysPage() {
     getNextPageParam: ({ apiKeys }) => (apiKeys.pageInfo.hasNextPage ? apiKeys.pageInfo.endCursor : null),
   })
   const keys = data?.pages.flatMap(({ apiKeys }) => apiKeys.nodes)
-  const [shown, setShown] = useState<Shown>('all')
-  const [open, setOpen] = useState<Open | null>(null)
+  const [shown, setShown] = useState<StateFilter>('all')
+  const [open, setOpen] = useState<KeyDialog | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: apiKeysKey })
   const owner = keys?.[0]?.owner
   return (
     <>
-      <PageTitle>API Keys</PageTitle>
+      <PageTitle>API keys</PageTitle>
       <div className="page-head">
-        <h1>API Keys{ofUser !== null && owner ? ` of ${owner.name ?? owner.email}` : ''}</h1>
+        <h1>API keys{ofUser !== null && owner ? ` of ${owner.name ?? owner.email}` : ''}</h1>
         {ofUser === null && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
             New key
@@ -45,15 +45,15 @@ export function ApiKeysPage() {
         )}
       </div>
       <p className="help">
-        For scripts and other programs. A key never reaches further than its owner, and stops at once when it is
-        revoked.
+        API keys let scripts and other programs use Stowage. A key can never do more than its owner, and it stops
+        working as soon as it is revoked.
       </p>
       {error && <ErrorBox error={error} retry={refetch} />}
       {!error && !data && <Loading label="Loading the keys" />}
       {keys?.length === 0 && (
         <div className="empty">
           <p>No keys yet.</p>
-          {ofUser === null && <p>Make one with “New key”; it can be limited to one folder.</p>}
+          {ofUser === null && <p>Create one with “New key”. You can limit it to one folder.</p>}
         </div>
       )}
       {keys && keys.length > 0 && (
@@ -71,12 +71,14 @@ export function ApiKeysPage() {
           Show more
         </Button>
       )}
-      {open?.kind === 'new' && <NewKeyDialog onMade={() => void reload()} onClose={close} />}
+      {open?.kind === 'new' && <NewKeyDialog onCreated={() => void reload()} onClose={close} />}
       {open?.kind === 'rename' && (
-        <RenameDialog
-          title="Rename the key"
-          name={open.key.name}
-          act={async name => {
+        <NameDialog
+          title={`Rename “${open.key.name}”`}
+          action="Rename"
+          initial={open.key.name}
+          maxLength={200}
+          onSubmit={async name => {
             await ask(RenameKeyMutation, { id: open.key.id, name })
             await reload()
           }}
@@ -87,14 +89,14 @@ export function ApiKeysPage() {
         <Confirm
           title={`Revoke “${open.key.name}”?`}
           action="Revoke"
-          act={async () => {
+          onConfirm={async () => {
             await ask(RevokeKeyMutation, { id: open.key.id })
             await reload()
           }}
           onClose={close}
         >
           <p>
-            Whatever uses <code>{open.key.displayPrefix}…</code> is refused from then on. This cannot be taken back.
+            Programs that use <code>{open.key.displayPrefix}…</code> lose access immediately. This cannot be undone.
           </p>
         </Confirm>
       )}
@@ -111,11 +113,11 @@ function Filter({
   keys: readonly ApiKey[]
   /** Whether there are keys that are not loaded. */
   hasMore: boolean
-  shown: Shown
-  onChange: (shown: Shown) => void
+  shown: StateFilter
+  onChange: (shown: StateFilter) => void
 }) {
-  const count = (state: Shown) => keys.filter(key => state === 'all' || key.state === state).length
-  const states: [Shown, string][] = [
+  const count = (state: StateFilter) => keys.filter(key => state === 'all' || key.state === state).length
+  const states: [StateFilter, string][] = [
     ['all', 'All'],
     ['active', 'Active'],
     ['expired', 'Expired'],
@@ -124,7 +126,7 @@ function Filter({
   return (
     <div className="filters">
       <Choices
-        label="Which keys are shown"
+        label="Filter by state"
         layout="row"
         value={shown}
         onChange={onChange}

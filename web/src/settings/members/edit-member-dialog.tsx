@@ -2,13 +2,13 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { ask } from '../../api/request.ts'
-import { useSession } from '../../app/use-session.ts'
+import { useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { AccessEditor } from '../access/access-editor.tsx'
-import { draftOf, nothingChosen, type Role, roleChoices, toAccessInput } from '../access/draft.ts'
+import { draftOf, isNothingChosen, type Role, roleChoices, toAccessInput } from '../access/draft.ts'
 import { type Member, UpdateMemberMutation } from './operations.ts'
 
 export function EditMemberDialog({
@@ -25,14 +25,19 @@ export function EditMemberDialog({
   const [access, setAccess] = useState(() => draftOf(member.providerAccess))
   const save = useMutation({
     mutationFn: async () => {
-      if (nothingChosen(access)) throw new Error('Choose at least one provider, or the role “No access”.')
+      if (isNothingChosen(access)) throw new Error('Select at least one storage, or choose the role “No access”.')
       await ask(UpdateMemberMutation, { input: { userId: member.id, role, providerAccess: toAccessInput(access) } })
       await onSaved()
     },
     onSuccess: onClose,
   })
   return (
-    <Dialog title={`Access of ${member.name ?? member.email}`} onClose={onClose} isBusy={save.isPending} size="large">
+    <Dialog
+      title={`Edit access for ${member.name ?? member.email}`}
+      onClose={onClose}
+      isBusy={save.isPending}
+      size="large"
+    >
       <Form
         onSubmit={event => {
           event.preventDefault()
@@ -44,10 +49,10 @@ export function EditMemberDialog({
           <AccessEditor
             access={access}
             onChange={setAccess}
-            allHelp="All of the workspace, also those connected later."
+            allHelp="Every storage in the workspace, including those connected later."
           />
         )}
-        <p className="help">Their API keys shrink with them, at once.</p>
+        <p className="help">Changes apply to the member’s API keys immediately, too.</p>
         {save.error && <ErrorBox error={save.error} />}
         <div className="dialog-actions">
           <Button onPress={onClose} isDisabled={save.isPending}>

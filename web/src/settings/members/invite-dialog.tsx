@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { ask } from '../../api/request.ts'
-import { useScopes, useSession } from '../../app/use-session.ts'
+import { usePermissions, useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -10,28 +10,28 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessEditor } from '../access/access-editor.tsx'
-import { type AccessDraft, nothingChosen, type Role, roleChoices, toAccessInput } from '../access/draft.ts'
+import { type AccessDraft, isNothingChosen, type Role, roleChoices, toAccessInput } from '../access/draft.ts'
 import { ExpiryField, useExpiry } from '../access/expiry.tsx'
 import { CreateInviteMutation } from './operations.ts'
 
-/** Makes a link for one person; the server sends no mail, so whoever made it passes it on. */
-export function InviteDialog({ onMade, onClose }: { onMade: () => void; onClose: () => void }) {
+/** Creates a registration link for one person. The server sends no mail, so the administrator passes the link on. */
+export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const { role: ownRole } = useSession().viewer.user
-  const { reachesAll } = useScopes()
+  const { canAccessAll } = usePermissions()
   const [role, setRole] = useState<Role>('VIEWER')
-  const [access, setAccess] = useState<AccessDraft>({ all: reachesAll, chosen: {} })
+  const [access, setAccess] = useState<AccessDraft>({ all: canAccessAll, chosen: {} })
   const expiry = useExpiry('7')
   const invite = useMutation({
     mutationFn: () => {
-      if (nothingChosen(access)) throw new Error('Choose at least one provider.')
+      if (isNothingChosen(access)) throw new Error('Select at least one storage.')
       const input = { role, providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
       return ask(CreateInviteMutation, { input })
     },
-    onSuccess: onMade,
+    onSuccess: onCreated,
   })
   if (invite.data) return <InviteLink {...invite.data.createInvite} onClose={onClose} />
   return (
-    <Dialog title="Invite somebody" onClose={onClose} isBusy={invite.isPending} size="large">
+    <Dialog title="Invite a member" onClose={onClose} isBusy={invite.isPending} size="large">
       <Form
         onSubmit={event => {
           event.preventDefault()
@@ -47,7 +47,7 @@ export function InviteDialog({ onMade, onClose }: { onMade: () => void; onClose:
         <AccessEditor
           access={access}
           onChange={setAccess}
-          allHelp="All of the workspace, also those connected later."
+          allHelp="Every storage in the workspace, including those connected later."
         />
         <ExpiryField expiry={expiry} allowNever={false} />
         {invite.error && <ErrorBox error={invite.error} />}
@@ -69,7 +69,7 @@ function InviteLink({ invite, expiresAt, onClose }: { invite: string; expiresAt:
   return (
     <Dialog title="Send this link" onClose={onClose} isBusy>
       <p>
-        One person can register with it, until <Time at={expiresAt} />. It is not shown again.
+        One person can register with it until <Time at={expiresAt} />. It is shown only once.
       </p>
       <code className="secret" data-testid="invite-link">
         {link}

@@ -11,7 +11,7 @@ import { AccessSummary } from '../access/access-summary.tsx'
 import { roleTitles } from '../access/draft.ts'
 import { type Invite, InvitesQuery, invitesKey, membersKey, RevokeInviteMutation } from './operations.ts'
 
-/** Those that somebody could still register with. */
+/** Lists the invites that can still be used. */
 export function Invites() {
   const client = useQueryClient()
   const { data, error, refetch } = useQuery({
@@ -24,17 +24,17 @@ export function Invites() {
       <h2>Open invites</h2>
       {error && <ErrorBox error={error} retry={refetch} />}
       {!error && !data && <Loading label="Loading the invites" />}
-      {data?.invites.length === 0 && <p className="help">None: nobody can register with an invite.</p>}
+      {data?.invites.length === 0 && <p className="help">There are no open invites.</p>}
       {data && data.invites.length > 0 && <InviteTable invites={data.invites} onRevoke={setRevoking} />}
       {revoking && (
         <Confirm
           title="Revoke this invite?"
           action="Revoke"
-          act={async () => {
+          onConfirm={async () => {
             try {
               await ask(RevokeInviteMutation, { id: revoking.id })
             } finally {
-              // Where it fails somebody may have come with it meanwhile.
+              // If revoking fails, somebody may have registered with the invite meanwhile.
               const reload = [invitesKey, membersKey].map(queryKey => client.invalidateQueries({ queryKey }))
               await Promise.all(reload)
             }
@@ -42,8 +42,8 @@ export function Invites() {
           onClose={() => setRevoking(null)}
         >
           <p>
-            Nobody becomes {roleTitles[revoking.role]} with its link from then on. This cannot be taken back; another
-            invite can be made.
+            Its link will no longer let anyone join as {roleTitles[revoking.role]}. This cannot be undone, but you can
+            create another invite.
           </p>
         </Confirm>
       )}
@@ -53,7 +53,7 @@ export function Invites() {
 
 function InviteTable({ invites, onRevoke }: { invites: readonly Invite[]; onRevoke: (invite: Invite) => void }) {
   return (
-    <RowTable label="Open invites" columns={['Role', 'Reaches', 'Made', 'Expires']}>
+    <RowTable label="Open invites" columns={['Role', 'Access', 'Created', 'Expires']}>
       {invites.map(invite => (
         <Row key={invite.id} invite={invite} onRevoke={onRevoke} />
       ))}
@@ -63,17 +63,17 @@ function InviteTable({ invites, onRevoke }: { invites: readonly Invite[]; onRevo
 
 function Row({ invite, onRevoke }: { invite: Invite; onRevoke: (invite: Invite) => void }) {
   const { id, role, providerAccess, createdAt, createdBy, expiresAt } = invite
-  const [roleId, madeId] = [`invite-${id}`, `invite-${id}-made`]
+  const [roleId, createdId] = [`invite-${id}`, `invite-${id}-created`]
   return (
     <tr>
       <td id={roleId}>
         <span className="badge">{roleTitles[role]}</span>
       </td>
-      <td data-label="Reaches">{role === 'NONE' ? 'nothing yet' : <AccessSummary access={providerAccess} />}</td>
-      <td data-label="Made" id={madeId}>
+      <td data-label="Access">{role === 'NONE' ? 'None' : <AccessSummary access={providerAccess} />}</td>
+      <td data-label="Created" id={createdId}>
         <Time at={createdAt} as="distance" />
         <div className="help">
-          by {createdBy ? (createdBy.name ?? createdBy.email) : 'somebody who left; it works no more'}
+          by {createdBy ? (createdBy.name ?? createdBy.email) : 'a former member, so it no longer works'}
         </div>
       </td>
       <td data-label="Expires">
@@ -81,7 +81,7 @@ function Row({ invite, onRevoke }: { invite: Invite; onRevoke: (invite: Invite) 
       </td>
       <td className="actions-cell">
         <div className="actions">
-          <Button variant="danger" onPress={() => onRevoke(invite)} aria-describedby={`${roleId} ${madeId}`}>
+          <Button variant="danger" onPress={() => onRevoke(invite)} aria-describedby={`${roleId} ${createdId}`}>
             Revoke
           </Button>
         </div>

@@ -1,5 +1,5 @@
 import { Link } from 'react-router'
-import { useSession } from '../../app/use-session.ts'
+import { useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -7,14 +7,14 @@ import { AccessSummary } from '../access/access-summary.tsx'
 import { roleTitles } from '../access/draft.ts'
 import type { Member } from './operations.ts'
 
-interface Actions {
+interface MemberActions {
   onEdit: (member: Member) => void
   onRemove: (member: Member) => void
 }
 
-export function MemberTable({ members, ...actions }: Actions & { members: readonly Member[] }) {
+export function MemberTable({ members, ...actions }: MemberActions & { members: readonly Member[] }) {
   return (
-    <RowTable label="Members" columns={['Member', 'Role', 'Reaches', 'Joined']}>
+    <RowTable label="Members" columns={['Member', 'Role', 'Access', 'Joined']}>
       {members.map(member => (
         <Row key={member.id} member={member} {...actions} />
       ))}
@@ -22,12 +22,12 @@ export function MemberTable({ members, ...actions }: Actions & { members: readon
   )
 }
 
-function Row({ member, onEdit, onRemove }: Actions & { member: Member }) {
+function Row({ member, onEdit, onRemove }: MemberActions & { member: Member }) {
   const { user: self } = useSession().viewer
   const { id, name, email, role, createdAt, providerAccess } = member
   const nameId = `member-${id}`
   const isSelf = id === self.id
-  // Only owners change owners.
+  // Only owners may change owners.
   const mayChange = !isSelf && (role !== 'OWNER' || self.role === 'OWNER')
   return (
     <tr>
@@ -41,7 +41,7 @@ function Row({ member, onEdit, onRemove }: Actions & { member: Member }) {
       <td>
         <span className={`badge ${role === 'NONE' ? 'warn' : ''}`}>{roleTitles[role]}</span>
       </td>
-      <td data-label="Reaches">{role === 'NONE' ? 'nothing yet' : <AccessSummary access={providerAccess} />}</td>
+      <td data-label="Access">{role === 'NONE' ? 'None' : <AccessSummary access={providerAccess} />}</td>
       <td data-label="Joined">
         <Time at={createdAt} />
       </td>

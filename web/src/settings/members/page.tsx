@@ -1,19 +1,19 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../api/request.ts'
-import { useSession } from '../../app/use-session.ts'
+import { useSession } from '../../api/use-session.ts'
+import { AdminOnly } from '../../ui/admin-only.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
-import { AdminOnly } from '../admin-only.tsx'
 import { EditMemberDialog } from './edit-member-dialog.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { Invites } from './invites.tsx'
 import { MemberTable } from './member-table.tsx'
 import { invitesKey, type Member, MembersQuery, membersKey, RemoveMemberMutation } from './operations.ts'
 
-type Open = { kind: 'invite' } | { kind: 'edit' | 'remove'; member: Member }
+type MemberDialog = { kind: 'invite' } | { kind: 'edit' | 'remove'; member: Member }
 
 export function MembersPage() {
   return (
@@ -32,7 +32,7 @@ function Members() {
     initialPageParam: null as string | null,
     getNextPageParam: ({ users }) => (users.pageInfo.hasNextPage ? users.pageInfo.endCursor : null),
   })
-  const [open, setOpen] = useState<Open | null>(null)
+  const [open, setOpen] = useState<MemberDialog | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: membersKey })
   const reloadInvites = () => client.invalidateQueries({ queryKey: invitesKey })
@@ -62,19 +62,22 @@ function Members() {
         </Button>
       )}
       <Invites />
-      {open?.kind === 'invite' && <InviteDialog onMade={() => void reloadInvites()} onClose={close} />}
+      {open?.kind === 'invite' && <InviteDialog onCreated={() => void reloadInvites()} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
       {open?.kind === 'remove' && (
         <Confirm
           title={`Remove ${open.member.name ?? open.member.email}?`}
           action="Remove"
-          act={async () => {
+          onConfirm={async () => {
             await ask(RemoveMemberMutation, { userId: open.member.id })
             await Promise.all([reload(), reloadInvites()])
           }}
           onClose={close}
         >
-          <p>The account of {open.member.email}, its sessions and its API keys end at once. Files stay as they are.</p>
+          <p>
+            The account {open.member.email}, its sessions and its API keys are removed immediately. Files are not
+            affected.
+          </p>
         </Confirm>
       )}
     </>
@@ -82,7 +85,7 @@ function Members() {
 }
 
 const about = {
-  OPEN: 'Anybody can register, and has no access before somebody here gives it; an invite gives it at once.',
+  OPEN: 'Anyone can register, but has no access until an administrator grants it. An invite grants access at once.',
   INVITE: 'New members need an invite.',
-  CLOSED: 'The workspace takes no new members: see Workspace to change that.',
+  CLOSED: 'The workspace does not accept new members. You can change this under Workspace.',
 } as const

@@ -6,9 +6,9 @@ import { ask } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { notify } from '../../ui/toasts.tsx'
 
-/** The session of this browser goes on, so its cookie stays as it is. */
+/** The session of this browser continues, so its cookie stays valid. */
 const ChangePasswordMutation = graphql(`
   mutation ChangePassword($input: ChangePasswordInput!) {
     changePassword(input: $input) { expiresAt }
@@ -24,7 +24,7 @@ export function PasswordForm({ email }: { email: string }) {
     onSuccess: () => {
       setCurrentPassword('')
       setNewPassword('')
-      tell('The password is changed')
+      notify('Your password was changed')
       return client.invalidateQueries({ queryKey: ['sessions'] })
     },
   })
@@ -36,7 +36,7 @@ export function PasswordForm({ email }: { email: string }) {
         change.mutate()
       }}
     >
-      {/* Password managers find out by it whose password changes. */}
+      {/* Password managers read from this field whose password changes. */}
       <input type="email" autoComplete="username" value={email} readOnly hidden />
       <TextField
         label="Current password"
@@ -55,7 +55,7 @@ export function PasswordForm({ email }: { email: string }) {
         minLength={12}
         maxLength={256}
         isRequired
-        description="At least 12 characters. All other sessions of yours end; API keys stay."
+        description="At least 12 characters. Your other sessions end. Your API keys keep working."
       />
       {change.error && <ErrorBox error={change.error} />}
       <div className="row-of">

@@ -36,7 +36,7 @@ export function Sessions() {
       {error && <ErrorBox error={error} retry={refetch} />}
       {!error && !data && <Loading label="Loading the sessions" />}
       {data && (
-        <RowTable label="Sessions" columns={['Signed in', 'Ends by itself']}>
+        <RowTable label="Sessions" columns={['Signed in', 'Expires']}>
           {data.sessions.map(session => (
             <Row key={session.id} session={session} onEnd={() => setEnding(session)} />
           ))}
@@ -46,13 +46,16 @@ export function Sessions() {
         <Confirm
           title="End this session?"
           action="End session"
-          act={async () => {
+          onConfirm={async () => {
             await ask(RevokeSessionMutation, { id: ending.id })
             await client.invalidateQueries({ queryKey: ['sessions'] })
           }}
           onClose={() => setEnding(null)}
         >
-          <p>Whoever signed in on {formatMinute(ending.createdAt)} has to sign in again. API keys are not touched.</p>
+          <p>
+            The browser that signed in on {formatMinute(ending.createdAt)} has to sign in again. API keys are not
+            affected.
+          </p>
         </Confirm>
       )}
     </>
@@ -67,13 +70,13 @@ function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
       <td className="main-cell">
         <span id={timeId}>{formatMinute(createdAt)}</span>
       </td>
-      <td data-label="Ends by itself">
+      <td data-label="Expires">
         <Time at={expiresAt} as="distance" />
       </td>
       <td className="actions-cell">
         <div className="actions">
           {current ? (
-            <span className="badge good">this browser</span>
+            <span className="badge good">This browser</span>
           ) : (
             <Button variant="danger" onPress={onEnd} aria-describedby={timeId}>
               End session

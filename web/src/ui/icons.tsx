@@ -1,4 +1,6 @@
-/** Drawn on a grid of 24; names are said in words beside them. */
+import './parts.css'
+
+/** SVG paths on a 24 × 24 grid. Icons are decorative: the text or label beside each one names it. */
 const shapes = {
   folder: 'M3 7a2 2 0 0 1 2-2h4l2 2h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2z',
   file: 'M6 3h8l4 4v14H6zM14 3v4h4',

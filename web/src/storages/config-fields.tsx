@@ -3,17 +3,17 @@ import { Button, Disclosure, DisclosurePanel, Heading } from 'react-aria-compone
 import { Switch } from '../ui/checkbox.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
-import type { ConfigField, Value } from './config-schema.ts'
-import './connect.css'
+import type { ConfigField, FieldValue } from './config-schema.ts'
+import './storages.css'
 
-/** The fields of a configuration; what most people leave as it is lies folded below. */
+/** The fields of a configuration. Fields that few people change are folded away under “Advanced”. */
 export function ConfigFields(props: {
   fields: readonly ConfigField[]
-  values: Record<string, Value>
-  onChange: (name: string, value: Value) => void
-  /** The server's words, by the name of a field. */
+  values: Record<string, FieldValue>
+  onChange: (name: string, value: FieldValue) => void
+  /** Error messages from the server, by the name of the field. */
   problems: Record<string, string>
-  /** Of a form that changes what is stored: whether secrets may stay empty. */
+  /** Whether secrets are entered for the first time, may stay empty to keep the stored ones, or are required again. */
   secrets?: 'new' | 'kept' | 'again'
 }) {
   const { fields, problems } = props
@@ -25,7 +25,7 @@ export function ConfigFields(props: {
       {fields
         .filter(field => !field.isAdvanced)
         .map(field => (
-          <OneField key={field.name} {...props} field={field} />
+          <Field key={field.name} {...props} field={field} />
         ))}
       {advanced.length > 0 && (
         <Disclosure key={String(needsAttention)} className="advanced" defaultExpanded={needsAttention}>
@@ -40,7 +40,7 @@ export function ConfigFields(props: {
           </p>
           <DisclosurePanel className="advanced-panel">
             {advanced.map(field => (
-              <OneField key={field.name} {...props} field={field} />
+              <Field key={field.name} {...props} field={field} />
             ))}
           </DisclosurePanel>
         </Disclosure>
@@ -49,19 +49,19 @@ export function ConfigFields(props: {
   )
 }
 
-function OneField({
+function Field({
   field,
   values,
   onChange,
   secrets = 'new',
 }: {
   field: ConfigField
-  values: Record<string, Value>
-  onChange: (name: string, value: Value) => void
+  values: Record<string, FieldValue>
+  onChange: (name: string, value: FieldValue) => void
   secrets?: 'new' | 'kept' | 'again'
 }) {
   const value = values[field.name] ?? ''
-  const set = (next: Value) => onChange(field.name, next)
+  const set = (next: FieldValue) => onChange(field.name, next)
   if (field.kind === 'switch') {
     return (
       <Switch isSelected={value === true} onChange={set}>
@@ -77,20 +77,20 @@ function OneField({
     )
   }
   const isKept = field.isSecret && secrets === 'kept'
-  // What has a default may be emptied: then the server takes it.
-  const mustBeGiven = field.isRequired && field.preset === undefined && !isKept
+  // A field with a default may be empty: the server fills in the default.
+  const isInputRequired = field.isRequired && field.defaultValue === undefined && !isKept
   return (
     <TextField
       name={field.name}
       label={field.isRequired || field.isAdvanced ? field.title : `${field.title} (optional)`}
-      description={isKept ? `${field.help ?? ''} Stays as it is while this is empty.`.trim() : field.help}
+      description={isKept ? `${field.help ?? ''} Leave this empty to keep the stored value.`.trim() : field.help}
       value={String(value)}
       onChange={set}
-      isRequired={mustBeGiven}
+      isRequired={isInputRequired}
       autoComplete="off"
       type={field.isSecret ? 'password' : 'text'}
       {...(field.kind === 'number' && { inputMode: 'decimal' as const })}
-      {...(typeof field.preset === 'string' && field.preset && { placeholder: field.preset })}
+      {...(typeof field.defaultValue === 'string' && field.defaultValue && { placeholder: field.defaultValue })}
     />
   )
 }

@@ -8,11 +8,17 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
 import { ConfigFields } from './config-fields.tsx'
 import { toConfig } from './config-schema.ts'
-import { type Connected, ConnectMutation, type ProviderType } from './operations.ts'
+import { type ConnectedProvider, ConnectMutation, type ProviderType } from './operations.ts'
 import { problemsOf, useConfigForm } from './use-config-form.ts'
 
-/** The server tries the storage before it keeps anything. */
-export function ConnectForm({ type, onConnected }: { type: ProviderType; onConnected: (provider: Connected) => void }) {
+/** Connects a storage. The server tests it first, and stores nothing if the test fails. */
+export function ConnectForm({
+  type,
+  onConnected,
+}: {
+  type: ProviderType
+  onConnected: (provider: ConnectedProvider) => void
+}) {
   const { fields, values, change } = useConfigForm(type.configSchema)
   const [name, setName] = useState(type.title.split(' (', 1)[0] ?? '')
   const connect = useMutation({
@@ -32,7 +38,7 @@ export function ConnectForm({ type, onConnected }: { type: ProviderType; onConne
     >
       <TextField
         label="Name"
-        description="As people see it."
+        description="Shown to everyone who can use the storage."
         value={name}
         onChange={setName}
         isRequired
@@ -44,10 +50,10 @@ export function ConnectForm({ type, onConnected }: { type: ProviderType; onConne
       {connect.error && <ErrorBox error={connect.error} />}
       <div className="row-of">
         <Button type="submit" variant="primary" isPending={connect.isPending}>
-          {connect.isPending ? 'Testing …' : 'Connect'}
+          {connect.isPending ? 'Testing…' : 'Connect'}
         </Button>
         <span className="help" role="status">
-          {connect.isPending && 'Trying to reach the storage; nothing is saved before it works.'}
+          {connect.isPending && 'Testing the storage. Nothing is saved until it works.'}
         </span>
       </div>
     </Form>
@@ -58,7 +64,7 @@ function RedirectAddress() {
   const address = `${location.origin}/webhook/callback`
   return (
     <div className="notice">
-      <p>With an OAuth client, add this address to its redirect addresses first:</p>
+      <p>If you use an OAuth client, first add this address to its authorized redirect URIs:</p>
       <div className="row-of">
         <code className="address">{address}</code>
         <CopyButton text={address} />

@@ -6,12 +6,12 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { AuthorizeMutation, ProviderStatusQuery } from './operations.ts'
 
-/** Milliseconds between looks whether the consent has come back. */
-const interval = 2000
+/** Milliseconds between checks whether consent was given. */
+const pollInterval = 2000
 
 /**
- * The person gives consent in another tab, opened by a link of their own press, which no browser blocks; this one waits.
- * `startUrl` is null where the consent has yet to be begun.
+ * Waits while a person gives consent in another tab. They open that tab with a link, because browsers block tabs that a
+ * script opens. `startUrl` is null if the consent has not been requested yet.
  */
 export function Consent({
   providerId,
@@ -26,7 +26,7 @@ export function Consent({
 }) {
   const [url, setUrl] = useState(startUrl)
   const [isOpened, setOpened] = useState(false)
-  const begin = useMutation({
+  const start = useMutation({
     mutationFn: () => ask(AuthorizeMutation, { id: providerId }),
     onSuccess: ({ authorizeProvider }) => {
       setUrl(authorizeProvider.authorizationUrl)
@@ -36,7 +36,7 @@ export function Consent({
   const status = useQuery({
     queryKey: ['providers', providerId, 'consent'],
     queryFn: ({ signal }) => ask(ProviderStatusQuery, { id: providerId }, { signal }),
-    refetchInterval: interval,
+    refetchInterval: pollInterval,
     refetchIntervalInBackground: true,
     staleTime: 0,
   })
@@ -48,12 +48,13 @@ export function Consent({
   return (
     <div className="stack">
       <p>
-        A new tab shows who asks for which files, and then {vendor} asks you to agree. This page continues by itself
-        once you have agreed. You have ten minutes. To use the files of somebody else, send them the address.
+        A new tab shows who requests access to which files, and then {vendor} asks for your consent. This page continues
+        by itself once you agree. The link expires after ten minutes. To connect the files of somebody else, send them
+        the link.
       </p>
       {url === null ? (
-        <Button variant="primary" onPress={() => begin.mutate()} isPending={begin.isPending}>
-          Begin
+        <Button variant="primary" onPress={() => start.mutate()} isPending={start.isPending}>
+          Start
         </Button>
       ) : (
         <div className="row-of">
@@ -66,24 +67,24 @@ export function Consent({
           >
             Continue to {vendor}
           </a>
-          <CopyButton text={url} label="Copy the address" />
+          <CopyButton text={url} label="Copy link" />
         </div>
       )}
       {isOpened && (
         <div className="notice" role="status">
           <p>
-            <span className="spinner inline" aria-hidden="true" /> Waiting for your consent …
+            <span className="spinner inline" aria-hidden="true" /> Waiting for consent…
           </p>
           <p className="help">
-            No tab was opened, or it was closed? Press the link again, or copy the address into a new tab. If it says
-            that the request has expired or was refused, start again.
+            If no tab opened, or you closed it, open the link again or copy it into a new tab. If the tab says that the
+            request expired or was refused, start again.
           </p>
-          <Button onPress={() => begin.mutate()} isPending={begin.isPending}>
+          <Button onPress={() => start.mutate()} isPending={start.isPending}>
             Start again
           </Button>
         </div>
       )}
-      {begin.error && <ErrorBox error={begin.error} />}
+      {start.error && <ErrorBox error={start.error} />}
       {status.error && <ErrorBox error={status.error} retry={status.refetch} />}
     </div>
   )

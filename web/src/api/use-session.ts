@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, use } from 'react'
-import { currentSession, type Session } from '../api/session.ts'
+import { currentSession, type Session } from './session.ts'
 
 export const sessionKey = ['session'] as const
 
@@ -9,9 +9,9 @@ export function useSessionQuery() {
     queryKey: sessionKey,
     queryFn: async ({ client }) => {
       const session = await currentSession()
-      const before = client.getQueryData<Session | null>(sessionKey)
-      // What one person has fetched is not for the next one.
-      if (before && before.viewer.user.id !== session?.viewer.user.id) {
+      const previous = client.getQueryData<Session | null>(sessionKey)
+      // Data that one person has fetched must not be shown to the next one.
+      if (previous && previous.viewer.user.id !== session?.viewer.user.id) {
         client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
       }
       return session
@@ -20,27 +20,30 @@ export function useSessionQuery() {
   })
 }
 
-/** Of whoever is signed in; inside of `Shell` somebody is. */
+/** The session of the person who is signed in. `Shell` provides it to the pages inside. */
 export const SessionContext = createContext<Session | null>(null)
 
 export function useSession(): Session {
   const session = use(SessionContext)
-  if (!session) throw new Error('This page stands outside of the shell')
+  if (!session) throw new Error('useSession needs a Shell around the page')
   return session
 }
 
-/** Which of the three scopes the person has; what they may not do is not shown. */
-export function useScopes() {
+/** Returns what the person may do, so that pages can hide everything else. */
+export function usePermissions() {
   const { scopes, providerAccess } = useSession().viewer
+  const isAdmin = scopes.includes('admin')
   return {
+    canRead: scopes.includes('read'),
     canWrite: scopes.includes('write'),
-    isAdmin: scopes.includes('admin'),
-    reachesAll: providerAccess.all,
+    isAdmin,
+    canAccessAll: providerAccess.all,
+    canConnect: isAdmin && providerAccess.all,
   }
 }
 
-/** Forgets all that was fetched for somebody else. */
-export function useForgetAll() {
+/** Returns a function that drops everything that was fetched for the previous session. */
+export function useClearCache() {
   const client = useQueryClient()
   return async () => {
     client.clear()

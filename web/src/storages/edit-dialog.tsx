@@ -1,36 +1,36 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
-import { ask } from '../../api/request.ts'
-import { ConfigFields } from '../../connect/config-fields.tsx'
-import { type Config, movedFields, toChanges } from '../../connect/config-schema.ts'
-import { problemsOf, useConfigForm } from '../../connect/use-config-form.ts'
-import { Button } from '../../ui/button.tsx'
-import { Checkbox } from '../../ui/checkbox.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { type Provider, UpdateMutation } from './operations.ts'
+import { ask } from '../api/request.ts'
+import { Button } from '../ui/button.tsx'
+import { Checkbox } from '../ui/checkbox.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { ErrorBox } from '../ui/error-box.tsx'
+import { TextField } from '../ui/field.tsx'
+import { ConfigFields } from './config-fields.tsx'
+import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
+import { type ManagedProvider, UpdateMutation } from './operations.ts'
+import { problemsOf, useConfigForm } from './use-config-form.ts'
 
-/** Sends only what was changed; the server tries it before it keeps it. */
+/** Edits a storage. Only changed fields are sent, and the server tests them before it stores them. */
 export function EditDialog({
   provider,
   onSaved,
   onClose,
 }: {
-  provider: Provider
+  provider: ManagedProvider
   onSaved: () => Promise<void>
   onClose: () => void
 }) {
   const stored = provider.config as Config
   const { fields, values, change } = useConfigForm(provider.type.configSchema, stored)
   const [name, setName] = useState(provider.name)
-  const [forgotten, setForgotten] = useState<readonly string[]>([])
+  const [cleared, setCleared] = useState<readonly string[]>([])
   const save = useMutation({
     mutationFn: async () => {
       const config = {
         ...toChanges(fields, values, stored),
-        ...Object.fromEntries(forgotten.map(secret => [secret, null])),
+        ...Object.fromEntries(cleared.map(secret => [secret, null])),
       }
       const input = {
         id: provider.id,
@@ -43,7 +43,7 @@ export function EditDialog({
     onSuccess: onClose,
   })
   const problems = problemsOf(save.error)
-  const moved = movedFields(fields, values, stored).map(({ title }) => title)
+  const changedTitles = fieldsThatResetSecrets(fields, values, stored).map(({ title }) => title)
   const hasSecrets = fields.some(({ isSecret }) => isSecret)
   const optionalSecrets = fields.filter(({ isSecret, isRequired }) => isSecret && !isRequired)
   return (
@@ -56,10 +56,10 @@ export function EditDialog({
         }}
       >
         <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
-        {moved.length > 0 && (hasSecrets || provider.type.needsAuthorization) && (
+        {changedTitles.length > 0 && (hasSecrets || provider.type.needsAuthorization) && (
           <p className="notice" role="status">
-            {hasSecrets && `Enter the secrets again, as you changed: ${moved.join(', ')}. `}
-            {provider.type.needsAuthorization && 'If the storage needed consent, somebody has to give it again.'}
+            {hasSecrets && `Enter the secrets again, because you changed: ${changedTitles.join(', ')}. `}
+            {provider.type.needsAuthorization && 'If the storage uses consent, give it again afterwards.'}
           </p>
         )}
         <ConfigFields
@@ -67,17 +67,15 @@ export function EditDialog({
           values={values}
           onChange={change}
           problems={problems}
-          secrets={moved.length > 0 ? 'again' : 'kept'}
+          secrets={changedTitles.length > 0 ? 'again' : 'kept'}
         />
         {optionalSecrets.map(({ name, title }) => (
           <Checkbox
             key={name}
-            isSelected={forgotten.includes(name)}
-            onChange={isForgotten =>
-              setForgotten(isForgotten ? [...forgotten, name] : forgotten.filter(other => other !== name))
-            }
+            isSelected={cleared.includes(name)}
+            onChange={isCleared => setCleared(isCleared ? [...cleared, name] : cleared.filter(other => other !== name))}
           >
-            Forget what is stored: {title}
+            Delete the stored value of “{title}”
           </Checkbox>
         ))}
         {save.error && <ErrorBox error={save.error} />}
@@ -86,7 +84,7 @@ export function EditDialog({
             Cancel
           </Button>
           <Button type="submit" variant="primary" isPending={save.isPending}>
-            {save.isPending ? 'Testing …' : 'Save'}
+            {save.isPending ? 'Testing…' : 'Save'}
           </Button>
         </div>
       </Form>

@@ -1,14 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Button } from '../ui/button.tsx'
-import { ErrorBox } from '../ui/error-box.tsx'
-import { Loading } from '../ui/loading.tsx'
-import './files.css'
+import { ancestors, childPath, type StorageLocation } from '../api/paths.ts'
+import { Button } from './button.tsx'
+import { ErrorBox } from './error-box.tsx'
+import './folder-picker.css'
 import { Icon } from './icons.tsx'
-import { listSubfolders, type Place } from './operations.ts'
-import { ancestors, childPath, folderHref } from './paths.ts'
+import { Loading } from './loading.tsx'
+import { listSubfolders, subfoldersKey } from './subfolders.ts'
 
-const shown = 500
+const maxShown = 500
+/** Folders with more subfolders than this show a filter. */
+const filterThreshold = 15
 const collator = new Intl.Collator(undefined, { numeric: true })
 
 export interface PickableProvider {
@@ -25,8 +27,8 @@ export function FolderPicker({
   onChange,
 }: {
   providers: readonly PickableProvider[]
-  value: Place | null
-  onChange: (place: Place | null) => void
+  value: StorageLocation | null
+  onChange: (folder: StorageLocation | null) => void
 }) {
   const provider = providers.find(({ id }) => id === value?.providerId)
   return (
@@ -35,7 +37,7 @@ export function FolderPicker({
         <ol>
           {providers.length > 1 && (
             <li>
-              <Step label="Storage" isCurrent={!provider} onPress={() => onChange(null)} />
+              <Step label="Storages" isCurrent={!provider} onPress={() => onChange(null)} />
             </li>
           )}
           {provider &&
@@ -54,9 +56,9 @@ export function FolderPicker({
         </ol>
       </nav>
       {provider && value ? (
-        <Subfolders key={folderHref(value.providerId, value.path)} place={value} onChange={onChange} />
+        <Subfolders key={`${value.providerId}${value.path}`} folder={value} onOpen={onChange} />
       ) : (
-        <ul className="picker-list">
+        <ul className="picker-list" aria-label="Storages">
           {providers.map(({ id, name, root }) => (
             <li key={id}>
               <button type="button" onClick={() => onChange({ providerId: id, path: root.path })}>
@@ -81,37 +83,43 @@ function Step({ label, isCurrent, onPress }: { label: string; isCurrent: boolean
   )
 }
 
-function Subfolders({ place, onChange }: { place: Place; onChange: (place: Place) => void }) {
+function Subfolders({ folder, onOpen }: { folder: StorageLocation; onOpen: (folder: StorageLocation) => void }) {
   const [filter, setFilter] = useState('')
   const { data, error, refetch } = useQuery({
-    queryKey: ['subfolders', place.providerId, place.path],
-    queryFn: async ({ signal }) => (await listSubfolders(place, signal)).sort(collator.compare),
+    queryKey: subfoldersKey(folder),
+    queryFn: async ({ signal }) => (await listSubfolders(folder, signal)).sort(collator.compare),
   })
   if (error && !data) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label="Reading folders" />
-  const found = filter === '' ? data : data.filter(name => name.toLowerCase().includes(filter.toLowerCase()))
+  if (!data) return <Loading label="Loading the folders" />
+  const matches = filter === '' ? data : data.filter(name => name.toLowerCase().includes(filter.toLowerCase()))
   return (
     <>
-      {data.length > 15 && (
+      {data.length > filterThreshold && (
         <input
           type="search"
-          aria-label="Filter folders"
-          placeholder="Filter"
+          aria-label="Filter by name"
+          placeholder="Filter by name"
           value={filter}
           onChange={event => setFilter(event.target.value)}
         />
       )}
       <ul className="picker-list" aria-label="Folders">
-        {found.slice(0, shown).map(name => (
+        {matches.slice(0, maxShown).map(name => (
           <li key={name}>
-            <button type="button" onClick={() => onChange({ ...place, path: childPath(place.path, name) })}>
+            <button type="button" onClick={() => onOpen({ ...folder, path: childPath(folder.path, name) })}>
               <Icon name="folder" />
               {name}
             </button>
           </li>
         ))}
-        {found.length === 0 && <li className="aside-text">No folders in here.</li>}
-        {found.length > shown && <li className="aside-text">… and {found.length - shown} more: filter by name.</li>}
+        {matches.length === 0 && (
+          <li className="aside-text">
+            {filter === '' ? 'This folder has no subfolders.' : 'No folders match the filter.'}
+          </li>
+        )}
+        {matches.length > maxShown && (
+          <li className="aside-text">and {matches.length - maxShown} more. Filter by name to find them.</li>
+        )}
       </ul>
     </>
   )

@@ -1,7 +1,7 @@
-/** The part of JSON Schema (draft-07) that forms are drawn from; the server checks all of it. */
+/** Reads the part of JSON Schema (draft-07) that forms are built from. The server validates the complete schema. */
 
 export type Config = Record<string, unknown>
-export type Value = string | boolean
+export type FieldValue = string | boolean
 
 export interface ConfigField {
   name: string
@@ -10,12 +10,12 @@ export interface ConfigField {
   help: string | null
   isRequired: boolean
   isSecret: boolean
-  /** Whether stored secrets stay good when it changes. */
+  /** Whether the stored secrets stay valid when this field changes. */
   keepsSecrets: boolean
-  /** What the server fills in where nothing is given. */
-  preset: unknown
+  /** The value that the server fills in for an empty field. */
+  defaultValue: unknown
   choices: readonly string[]
-  /** Whether most people leave it as it is. */
+  /** Whether the form hides this field under “Advanced”. */
   isAdvanced: boolean
 }
 
@@ -28,12 +28,12 @@ export function readSchema(schema: unknown): ConfigField[] {
   const fields = Object.entries(properties).map(([name, property]) =>
     readField(name, isObject(property) ? property : {}, requiredNames.has(name)),
   )
-  // Texts that say it themselves know best; where nothing is required, something optional is what matters.
-  const saysItself = fields.some(field => advancedMark.test(field.help ?? ''))
+  // If no description says "Advanced", all optional fields count as advanced, unless every field is optional.
+  const isMarked = fields.some(field => advancedMark.test(field.help ?? ''))
   return fields.map(field => ({
     ...field,
-    help: field.help && capitalise(field.help.replace(advancedMark, '')),
-    isAdvanced: saysItself ? advancedMark.test(field.help ?? '') : requiredNames.size > 0 && !field.isRequired,
+    help: field.help && capitalize(field.help.replace(advancedMark, '')),
+    isAdvanced: isMarked ? advancedMark.test(field.help ?? '') : requiredNames.size > 0 && !field.isRequired,
   }))
 }
 
@@ -47,7 +47,7 @@ function readField(name: string, property: Record<string, unknown>, isRequired: 
     isRequired,
     isSecret: property.writeOnly === true,
     keepsSecrets: property.keepsSecrets === true,
-    preset: property.default,
+    defaultValue: property.default,
     choices,
     isAdvanced: false,
   }
@@ -59,42 +59,42 @@ function kindOf(type: unknown): ConfigField['kind'] {
   return type === 'string' || type === undefined ? 'text' : 'json'
 }
 
-/** What the form begins with: what is stored, or else the defaults. */
-export function startValues(fields: readonly ConfigField[], stored: Config = {}): Record<string, Value> {
-  return Object.fromEntries(fields.map(field => [field.name, shown(field, stored[field.name] ?? field.preset)]))
+/** Returns the initial values of a form: what is stored, or else the defaults. */
+export function initialValues(fields: readonly ConfigField[], stored: Config = {}): Record<string, FieldValue> {
+  return Object.fromEntries(fields.map(field => [field.name, format(field, stored[field.name] ?? field.defaultValue)]))
 }
 
-function shown(field: ConfigField, value: unknown): Value {
+function format(field: ConfigField, value: unknown): FieldValue {
   if (field.kind === 'switch') return value === true
   if (value === undefined || value === null) return ''
   return field.kind === 'json' ? JSON.stringify(value) : String(value)
 }
 
-/** A new configuration: what stays empty is left out. */
-export function toConfig(fields: readonly ConfigField[], values: Record<string, Value>): Config {
-  const given = fields.map(field => [field.name, meant(field, values[field.name] ?? '')] as const)
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
+/** Returns a new configuration, without the fields that are empty. */
+export function toConfig(fields: readonly ConfigField[], values: Record<string, FieldValue>): Config {
+  const entries = fields.map(field => [field.name, parse(field, values[field.name] ?? '')] as const)
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }
 
-/** What differs from what is stored: null takes something away, secrets that stay empty stay as they are. */
-export function toChanges(fields: readonly ConfigField[], values: Record<string, Value>, stored: Config): Config {
-  const start = startValues(fields, stored)
-  const changed = fields.filter(({ name }) => values[name] !== start[name])
-  return Object.fromEntries(changed.map(field => [field.name, meant(field, values[field.name] ?? '') ?? null]))
+/** Returns the changed fields. Null removes a stored value; an empty secret keeps its stored value. */
+export function toChanges(fields: readonly ConfigField[], values: Record<string, FieldValue>, stored: Config): Config {
+  const initial = initialValues(fields, stored)
+  const changed = fields.filter(({ name }) => values[name] !== initial[name])
+  return Object.fromEntries(changed.map(field => [field.name, parse(field, values[field.name] ?? '') ?? null]))
 }
 
-/** What was changed, apart from secrets, so that the server asks for all secrets again. */
-export function movedFields(
+/** Returns the changed fields because of which the server requires all secrets again. */
+export function fieldsThatResetSecrets(
   fields: readonly ConfigField[],
-  values: Record<string, Value>,
+  values: Record<string, FieldValue>,
   stored: Config,
 ): readonly ConfigField[] {
   const changes = toChanges(fields, values, stored)
   return fields.filter(({ name, isSecret, keepsSecrets }) => !isSecret && !keepsSecrets && Object.hasOwn(changes, name))
 }
 
-/** What cannot be read as its kind goes to the server as it is, which says what does not fit. */
-function meant(field: ConfigField, value: Value): unknown {
+/** Parses a value by the kind of its field. A value that cannot be parsed is sent unchanged, so that the server rejects it. */
+function parse(field: ConfigField, value: FieldValue): unknown {
   if (typeof value === 'boolean') return value
   if (value === '') return undefined
   if (field.kind === 'number') return Number.isNaN(Number(value)) ? value : Number(value)
@@ -106,7 +106,7 @@ function meant(field: ConfigField, value: Value): unknown {
   }
 }
 
-function capitalise(text: string): string {
+function capitalize(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1)
 }
 

@@ -1,36 +1,31 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from 'react-router'
-import { ask } from '../../api/request.ts'
-import { Button } from '../../ui/button.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Time } from '../../ui/time.tsx'
-import { tell } from '../../ui/toasts.tsx'
-import { type Provider, TestMutation } from './operations.ts'
+import { ask } from '../api/request.ts'
+import { Button } from '../ui/button.tsx'
+import { ErrorBox } from '../ui/error-box.tsx'
+import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
+import { Time } from '../ui/time.tsx'
+import { notify } from '../ui/toasts.tsx'
+import { type ManagedProvider, TestMutation } from './operations.ts'
 import { QuotaBar } from './quota-bar.tsx'
 
-const statuses = {
-  CONNECTED: { title: 'Connected', badge: 'good', consent: null },
-  NEEDS_AUTHORIZATION: { title: 'Needs consent', badge: 'warn', consent: 'Give consent' },
-  NEEDS_RECONNECT: { title: 'Consent is gone', badge: 'bad', consent: 'Reconnect' },
-  UNAVAILABLE: { title: 'Unavailable', badge: 'bad', consent: null },
-} as const
+export type StorageAction = 'edit' | 'authorize' | 'disconnect'
 
-export type ProviderAction = 'edit' | 'authorize' | 'disconnect'
-
-export function ProviderCard({
+export function StorageCard({
   provider,
   onAction,
 }: {
-  provider: Provider
-  onAction: (action: ProviderAction) => void
+  provider: ManagedProvider
+  onAction: (action: StorageAction) => void
 }) {
   const client = useQueryClient()
-  const { id, name, type, status, statusReason, createdAt } = provider
-  const { title, badge, consent } = statuses[status]
+  const { id, name, type, status, createdAt } = provider
+  const { title, badge, consentLabel } = providerStatuses[status]
+  const help = statusHelp(provider)
   const test = useMutation({
     mutationFn: () => ask(TestMutation, { id }),
     onSuccess: ({ testProvider }) => {
-      if (testProvider.status === 'CONNECTED') tell(`“${name}” works`)
+      if (testProvider.status === 'CONNECTED') notify(`“${name}” works`)
     },
     onSettled: () => client.invalidateQueries({ queryKey: ['providers'] }),
   })
@@ -46,21 +41,17 @@ export function ProviderCard({
           {type.title}, connected <Time at={createdAt} as="distance" />
         </span>
       </div>
-      {status === 'NEEDS_AUTHORIZATION' ? (
-        <p>Somebody has to give consent before it can be used.</p>
-      ) : (
-        statusReason && <p>{statusReason}</p>
-      )}
+      {help && <p>{help}</p>}
       {status === 'CONNECTED' && <QuotaBar providerId={id} />}
       {test.error && <ErrorBox error={test.error} />}
       <div className="provider-actions">
-        {consent !== null && (
+        {consentLabel !== null && (
           <Button variant="primary" onPress={() => onAction('authorize')} aria-describedby={nameId}>
-            {consent}
+            {consentLabel}
           </Button>
         )}
         <Button onPress={() => test.mutate()} isPending={test.isPending} aria-describedby={nameId}>
-          {test.isPending ? 'Testing …' : 'Test'}
+          {test.isPending ? 'Testing…' : 'Test'}
         </Button>
         <Button onPress={() => onAction('edit')} aria-describedby={nameId}>
           Edit

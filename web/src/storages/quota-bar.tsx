@@ -1,20 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
 import { Label, Meter } from 'react-aria-components'
-import { ask } from '../../api/request.ts'
-import { formatBytes } from '../../ui/format.ts'
+import { ask } from '../api/request.ts'
+import { formatBytes } from '../ui/format.ts'
 import { QuotaQuery } from './operations.ts'
 
-/** Of 100. */
+/** Percent. */
 const nearlyFull = 90
 
-/** Nothing where the back end cannot say. */
+/** Shows how much space is used; nothing if the back end does not report it. */
 export function QuotaBar({ providerId }: { providerId: string }) {
   const { data, error } = useQuery({
     queryKey: ['providers', providerId, 'quota'],
     queryFn: ({ signal }) => ask(QuotaQuery, { id: providerId }, { signal }),
     staleTime: 60_000,
   })
-  if (error) return <p className="help">How full it is could not be found out: {error.message}</p>
+  if (error) return <p className="help">The used space could not be read: {error.message}</p>
   const quota = data?.provider.quota
   if (quota?.used == null) return null
   const used = formatBytes(quota.used)
@@ -23,7 +23,7 @@ export function QuotaBar({ providerId }: { providerId: string }) {
   const text = `${used} of ${formatBytes(quota.total)} used`
   return (
     <Meter value={percent} valueLabel={text} className="quota">
-      <Label className="visually-hidden">Room</Label>
+      <Label className="visually-hidden">Used space</Label>
       <div className="quota-track">
         <div className={`quota-fill ${percent >= nearlyFull ? 'nearly-full' : ''}`} style={{ width: `${percent}%` }} />
       </div>

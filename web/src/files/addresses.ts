@@ -1,0 +1,37 @@
+/** The addresses of folder pages. */
+
+/** The router ends a path at a line break, so each is encoded as a NUL, which names cannot contain, and a letter. */
+const lineBreaks = ['\n', '\r', '\u2028', '\u2029']
+const lineBreakLetters = 'nrls'
+
+function encodeSegment(name: string): string {
+  return encodeURIComponent(
+    name.replace(/[\n\r\u2028\u2029]/g, lineBreak => `\0${lineBreakLetters[lineBreaks.indexOf(lineBreak)]}`),
+  )
+}
+
+function decodeSegment(segment: string): string {
+  const parts = decodeURIComponent(segment).split('\0')
+  return parts
+    .map((part, index) =>
+      index > 0 ? (lineBreaks[lineBreakLetters.indexOf(part.charAt(0))] ?? '') + part.slice(1) : part,
+    )
+    .join('')
+}
+
+/** Returns the address of a folder's page. */
+export function folderHref(providerId: string, path: string): string {
+  const rest = path === '/' ? '' : path.split('/').map(encodeSegment).join('/')
+  return `/files/${encodeURIComponent(providerId)}${rest}`
+}
+
+/** Returns null if the address contains no path or a malformed one. */
+export function pathOfHref(pathname: string): string | null {
+  const segments = pathname.split('/').slice(3).filter(Boolean)
+  if (segments.length === 0) return null
+  try {
+    return `/${segments.map(decodeSegment).join('/')}`
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,13 @@
+import { useQuery } from '@tanstack/react-query'
+import { usePermissions } from '../api/use-session.ts'
+import { listProviders } from './operations.ts'
+
+/** Returns the providers that the viewer may use; none if the viewer may not read. */
+export function useProviders() {
+  const { canRead } = usePermissions()
+  return useQuery({
+    queryKey: ['providers', 'files', canRead],
+    queryFn: ({ signal }) => (canRead ? listProviders(signal) : []),
+    staleTime: 30_000,
+  })
+}

@@ -1,0 +1,73 @@
+import { graphql, type ResultOf } from '../api/graphql.ts'
+
+export const ProviderTypesQuery = graphql(`
+  query ProviderTypes {
+    providerTypes { type title builtIn needsAuthorization configSchema }
+    providers { id }
+  }
+`)
+
+export const ConnectMutation = graphql(`
+  mutation ConnectProvider($input: ConnectProviderInput!) {
+    connectProvider(input: $input) {
+      authorizationUrl
+      provider { id name }
+    }
+  }
+`)
+
+export const AuthorizeMutation = graphql(`
+  mutation AuthorizeProvider($id: ID!) {
+    authorizeProvider(id: $id) { authorizationUrl }
+  }
+`)
+
+export const ProviderStatusQuery = graphql(`
+  query ProviderStatus($id: ID!) {
+    provider(id: $id) { status statusReason }
+  }
+`)
+
+export type ProviderType = ResultOf<typeof ProviderTypesQuery>['providerTypes'][number]
+
+export interface ConnectedProvider {
+  id: string
+  name: string
+  authorizationUrl: string | null
+}
+
+export const ManagedProvidersQuery = graphql(`
+  query ManagedProviders {
+    providers {
+      id name status statusReason config createdAt
+      type { type title needsAuthorization configSchema }
+    }
+  }
+`)
+
+export type ManagedProvider = ResultOf<typeof ManagedProvidersQuery>['providers'][number]
+
+/** Queried for each provider separately, so that a slow back end does not delay the page. */
+export const QuotaQuery = graphql(`
+  query ProviderQuota($id: ID!) {
+    provider(id: $id) { quota { used total } }
+  }
+`)
+
+export const TestMutation = graphql(`
+  mutation TestProvider($id: ID!) {
+    testProvider(id: $id) { id status }
+  }
+`)
+
+export const UpdateMutation = graphql(`
+  mutation UpdateProvider($input: UpdateProviderInput!) {
+    updateProvider(input: $input) { id }
+  }
+`)
+
+export const DisconnectMutation = graphql(`
+  mutation DisconnectProvider($id: ID!) {
+    disconnectProvider(id: $id)
+  }
+`)

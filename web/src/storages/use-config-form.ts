@@ -1,0 +1,19 @@
+import { useMemo, useState } from 'react'
+import { ApiError } from '../api/request.ts'
+import { type Config, type FieldValue, initialValues, readSchema } from './config-schema.ts'
+
+/** The state of a configuration form. Give the form a `key`, so that each type starts with fresh state. */
+export function useConfigForm(schema: unknown, stored?: Config) {
+  const fields = useMemo(() => readSchema(schema), [schema])
+  const [values, setValues] = useState<Record<string, FieldValue>>(() => initialValues(fields, stored))
+  const change = (name: string, value: FieldValue) => setValues(previous => ({ ...previous, [name]: value }))
+  return { fields, values, change }
+}
+
+/** Returns the server's message for each invalid field, by the name of the field. */
+export function problemsOf(error: unknown): Record<string, string> {
+  if (!(error instanceof ApiError)) return {}
+  const sentences = error.message.replace(/\.$/, '').split(/: |; /)
+  const sentenceFor = (name: string) => sentences.find(sentence => sentence.startsWith(`"${name}" `)) ?? error.message
+  return Object.fromEntries(error.properties.map(name => [name, sentenceFor(name).replace(/^"[^"]*" /, 'This ')]))
+}

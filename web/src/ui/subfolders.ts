@@ -1,0 +1,30 @@
+import { graphql } from '../api/graphql.ts'
+import type { StorageLocation } from '../api/paths.ts'
+import { ask } from '../api/request.ts'
+
+const SubfoldersQuery = graphql(`
+  query Subfolders($providerId: ID!, $path: String!, $after: String) {
+    folder(providerId: $providerId, path: $path) {
+      entries(first: 1000, after: $after) {
+        nodes { __typename name }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+`)
+
+export const subfoldersKey = ({ providerId, path }: StorageLocation) => ['subfolders', providerId, path] as const
+
+/** Returns the names of the folders in a folder. @throws ApiError */
+export async function listSubfolders(folder: StorageLocation, signal: AbortSignal): Promise<string[]> {
+  const pageAfter = async (after: string | null) =>
+    (await ask(SubfoldersQuery, { ...folder, after }, { signal })).folder.entries
+  const names: string[] = []
+  for (let after: string | null = null, isLast = false; !isLast; ) {
+    const { nodes, pageInfo } = await pageAfter(after)
+    for (const { __typename, name } of nodes) if (__typename === 'Folder') names.push(name)
+    after = pageInfo.endCursor
+    isLast = !pageInfo.hasNextPage
+  }
+  return names
+}
