@@ -1,23 +1,20 @@
-/** Opens each provider once per version of its configuration, and returns locations in it. */
-import type { Call, Host, Network, StorageProvider } from '../../adapters/contract.ts'
-import { StorageError } from '../../adapters/contract.ts'
+/** The storage: turns grants into locations, and tests configurations that are not stored yet. */
+import type { Call, Network, StorageProvider } from '../../adapters/contract.ts'
 import type { Grant } from '../auth/policy.ts'
 import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
-import { type ProviderRecord, setProviderStatus } from '../db/providers.ts'
-import { AppError, toAppError } from '../errors.ts'
+import type { ProviderRecord } from '../db/providers.ts'
+import { AppError } from '../errors.ts'
 import type { ActiveGrants } from './active-grants.ts'
-import { callAdapter } from './adapter-call.ts'
 import type { Config } from './config.ts'
-import { isStorageError } from './errors.ts'
-import { createLocks } from './locks.ts'
 import { isClosedAddress } from './network/index.ts'
+import { createProviderOpener } from './open-provider.ts'
+import { createProviderCache } from './provider-cache.ts'
 import { type ProviderContext, ReadLocation } from './read-location.ts'
 import type { FindRecord } from './records.ts'
 import { RedactedSecrets, type Redactor } from './redacted-secrets.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
-import { checkProvider } from './validate-provider.ts'
 import { WriteLocation } from './write-location.ts'
 import { createWriteTracker } from './write-tracker.ts'
 
@@ -73,16 +70,6 @@ export interface StorageOptions {
   transferTimeout?: number | undefined
 }
 
-interface CachedProvider {
-  version: number
-  provider: Promise<ProviderContext>
-  /** Redacts the secrets that the provider was opened with. */
-  secrets: DisposableStack
-}
-
-/** Milliseconds for which running transfers may use a configuration after it was changed or disconnected. */
-const closeDelay = 60 * 60 * 1000
-
 /** A step whose progress is invisible may take longer by this factor: an hour by default, for a copy of terabytes. */
 const stepsPerTransfer = 12
 
@@ -90,12 +77,22 @@ export function createStorage(options: StorageOptions): Storage {
   const { db, secrets, adapters, network, record, activeGrants, redaction, warn } = options
   const { metadataTimeout = 60_000, transferTimeout = 300_000 } = options
   const timeouts = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
-  const cache = new Map<string, CachedProvider>()
   const tokens = createTokenStore({ db, secrets, redaction })
   /** The secrets of each provider as last read, for services too. */
   const redacted = new RedactedSecrets(redaction)
   const writeTracker = createWriteTracker({ db, secrets })
-  const { exclusively } = createLocks(db)
+  const opener = createProviderOpener({ db, network, tokens, warn, metadataTimeout })
+  const cache = createProviderCache<ProviderContext>({
+    async open(record, resources) {
+      const [adapter, settings] = [adapterOf(record), config(record)]
+      resources.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret)))
+      const opened = await opener.open(adapter, settings, record).catch(cause => {
+        throw withoutDetails(cause)
+      })
+      return { id: record.id, ...opened, metadataTimeout, timeouts, activeGrants, writeTracker }
+    },
+    close: ({ provider }) => opener.close(provider),
+  })
 
   function adapterOf(record: ProviderRecord): Adapter {
     const adapter = adapters.find(record.type)
@@ -121,136 +118,47 @@ export function createStorage(options: StorageOptions): Storage {
     }
   }
 
-  function ask<T>(
-    signal: AbortSignal | null,
-    call: (call: Call) => Promise<T>,
-    discard?: (late: T) => unknown,
-  ): Promise<T> {
-    const timeout = AbortSignal.timeout(metadataTimeout)
-    const bounded = signal ? AbortSignal.any([signal, timeout]) : timeout
-    return callAdapter(bounded, () => call({ signal: bounded }), discard)
-  }
-
-  function openAdapter({ definition }: Adapter, settings: Config, host: Host): Promise<StorageProvider> {
-    const open = async () => checkProvider(await definition.open(settings, host))
-    return ask(null, open, late => late.close?.())
-  }
-
-  /** @param record undefined for a provider that is not stored yet, so has no tokens */
-  function hostFor({ definition }: Adapter, settings: Config, record?: ProviderRecord): Host {
-    const { oauth, type } = definition
-    return {
-      network,
-      exclusively,
-      async accessToken(options) {
-        if (!oauth || !record) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider.')
-        try {
-          return await tokens.accessToken(record, token => oauth.refresh(settings, token, network), options)
-        } catch (error) {
-          // Otherwise a failure of the database would count as a fault of the adapter.
-          if (!isStorageError(error)) throw toAppError(error)
-          if (error.code === 'NEEDS_RECONNECT') await noteNeedsReconnect(record, error.message)
-          throw error
-        }
-      },
-      warn: (message, more) => warn(message, { ...more, type, providerId: record?.id }),
-    }
-  }
-
-  async function noteNeedsReconnect(record: ProviderRecord, statusReason: string): Promise<void> {
-    const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : 'NEEDS_RECONNECT'
-    await setProviderStatus(db, record, { status, statusReason })
-  }
-
-  function open(record: ProviderRecord): Promise<ProviderContext> {
-    const current = cache.get(record.id)
-    if (current?.version === record.version) return current.provider
-    const secrets = new DisposableStack()
-    const provider = Promise.resolve().then(async () => {
-      const [adapter, settings] = [adapterOf(record), config(record)]
-      secrets.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret)))
-      const host = hostFor(adapter, settings, record)
-      const provider = await openAdapter(adapter, settings, host).catch(cause => {
-        throw withoutDetails(cause)
-      })
-      return { id: record.id, provider, warn: host.warn, metadataTimeout, timeouts, activeGrants, writeTracker }
-    })
-    cache.set(record.id, { version: record.version, provider, secrets })
-    // A failure is not cached: the next call tries again.
-    provider.catch(() => {
-      secrets.dispose()
-      if (cache.get(record.id)?.provider === provider) cache.delete(record.id)
-    })
-    if (current) closeLater(current)
-    return provider
-  }
-
-  function closeLater(removed: CachedProvider): void {
-    setTimeout(() => void closeOne(removed), closeDelay).unref()
-  }
-
-  async function closeProvider(provider: StorageProvider): Promise<void> {
-    try {
-      await ask(null, async () => provider.close?.())
-    } catch (error) {
-      warn('A provider could not be closed.', { err: error })
-    }
-  }
-
-  async function closeOne({ provider, secrets }: CachedProvider): Promise<void> {
-    // A provider that failed to open needs no closing.
-    const opened = await provider.catch(() => null)
-    if (opened) await closeProvider(opened.provider)
-    secrets.dispose()
-  }
-
   return {
     adapters,
     activeGrants,
     network,
     record,
     config,
+    tokens,
     async readAt(grant) {
       await activeGrants.confirm([grant])
-      return new ReadLocation(await open(await record(grant)), grant)
+      return new ReadLocation(await cache.get(await record(grant)), grant)
     },
     async writeAt(grant) {
       await activeGrants.confirm([grant])
-      return new WriteLocation(await open(await record(grant)), grant)
+      return new WriteLocation(await cache.get(await record(grant)), grant)
     },
-    provider: async record => (await open(record)).provider,
-    ask: (signal, call) => ask(signal, call),
-    tokens,
+    provider: async record => (await cache.get(record)).provider,
+    ask: (signal, call) => opener.ask(signal, call),
     async tryOut(adapter, settings, use, record) {
-      using _held = redaction.hold(...Object.values(adapter.rules.split(settings).secret))
+      using _redaction = redaction.hold(...Object.values(adapter.rules.split(settings).secret))
       try {
-        const provider = await openAdapter(adapter, settings, hostFor(adapter, settings, record))
+        const { provider } = await opener.open(adapter, settings, record ?? null)
         try {
           return await use(provider)
         } finally {
-          await closeProvider(provider)
+          await opener.close(provider)
         }
       } catch (error) {
-        throw isClosedAddress(error) ? leadsToClosedAddress(error) : error
+        throw isClosedAddress(error) ? closedAddress(error) : error
       }
     },
     forget(providerId) {
-      const removed = cache.get(providerId)
-      cache.delete(providerId)
+      cache.forget(providerId)
       redacted.release(providerId)
       tokens.forget(providerId)
-      if (removed) closeLater(removed)
     },
-    async close() {
-      const all = [...cache.values()]
-      cache.clear()
-      await Promise.all(all.map(closeOne))
-    },
+    close: () => cache.close(),
   }
 }
 
 /** The message for administrators, who can fix the configuration. `fromAdapter` has the one for others. */
-function leadsToClosedAddress(cause: unknown): AppError {
+function closedAddress(cause: unknown): AppError {
   const message =
     'The configuration uses an address that is closed to providers, such as a link-local address, the metadata service of a cloud, a multicast address or 0.0.0.0: change it, or ask the operator of the server to allow it with STOWAGE_ALLOW_NETWORKS.'
   return new AppError('INVALID_CONFIG', message, { cause })

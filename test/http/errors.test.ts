@@ -148,7 +148,7 @@ t.test('the callback page of an unknown consent shows no text from the query', a
   t.ok(page.length < 2000)
   t.match(
     await (await fetch(`${server.url}/webhook/callback?code=a&state=b`)).text(),
-    'unknown, expired or was completed already',
+    'unknown, expired or already completed',
   )
 })
 

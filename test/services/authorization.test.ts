@@ -76,7 +76,7 @@ t.test('a provider is connected by consent in the browser', async t => {
   await t.test('a state works once, before it expires, and only while its creator may still connect', async t => {
     const unknown = await fetch(`${app.url}/webhook/callback?code=x&state=made-up`)
     t.equal(unknown.status, 400)
-    t.match(await unknown.text(), /unknown, expired or was completed already/)
+    t.match(await unknown.text(), /unknown, expired or already completed/)
     const forged = await fetch(`${app.url}/webhook/callback?error=x&error_description=Call+us+now&state=made-up`)
     t.notMatch(await forged.text(), /Call us/, 'the page shows nothing from the query')
 

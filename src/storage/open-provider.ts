@@ -1,0 +1,91 @@
+/** Opens a back end through its adapter, and gives the adapter its tokens, its locks and its network. */
+import type { Call, Host, Network, StorageProvider } from '../../adapters/contract.ts'
+import { StorageError } from '../../adapters/contract.ts'
+import type { Database } from '../db/client.ts'
+import { type ProviderRecord, setProviderStatus } from '../db/providers.ts'
+import { toAppError } from '../errors.ts'
+import { callAdapter } from './adapter-call.ts'
+import type { Config } from './config.ts'
+import { isStorageError } from './errors.ts'
+import { createLocks } from './locks.ts'
+import type { Adapter } from './registry.ts'
+import type { TokenStore } from './tokens.ts'
+import { checkProvider } from './validate-provider.ts'
+
+export interface OpenedProvider {
+  provider: StorageProvider
+  /** Logs a warning with the type and the id of the provider. */
+  warn: Host['warn']
+}
+
+export interface ProviderOpener {
+  /** @param record null for a provider that is not stored yet, so has no tokens */
+  open(adapter: Adapter, config: Config, record: ProviderRecord | null): Promise<OpenedProvider>
+  /** Closes a provider. Logs a failure instead of throwing it. */
+  close(provider: StorageProvider): Promise<void>
+  /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
+  ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>, discard?: (late: T) => unknown): Promise<T>
+}
+
+export function createProviderOpener(options: {
+  db: Database
+  network: Network
+  tokens: TokenStore
+  warn: (message: string, details?: Record<string, unknown>) => void
+  /** Milliseconds. */
+  metadataTimeout: number
+}): ProviderOpener {
+  const { db, network, tokens, warn, metadataTimeout } = options
+  const { exclusively } = createLocks(db)
+
+  function ask<T>(
+    signal: AbortSignal | null,
+    call: (call: Call) => Promise<T>,
+    discard?: (late: T) => unknown,
+  ): Promise<T> {
+    const timeout = AbortSignal.timeout(metadataTimeout)
+    const bounded = signal ? AbortSignal.any([signal, timeout]) : timeout
+    return callAdapter(bounded, () => call({ signal: bounded }), discard)
+  }
+
+  function hostFor({ definition }: Adapter, config: Config, record: ProviderRecord | null): Host {
+    const { oauth, type } = definition
+    return {
+      network,
+      exclusively,
+      async accessToken(options) {
+        if (!oauth || !record) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider.')
+        try {
+          return await tokens.accessToken(record, token => oauth.refresh(config, token, network), options)
+        } catch (error) {
+          // Otherwise a failure of the database would count as a fault of the adapter.
+          if (!isStorageError(error)) throw toAppError(error)
+          if (error.code === 'NEEDS_RECONNECT') await storeNeedsReconnect(record, error.message)
+          throw error
+        }
+      },
+      warn: (message, more) => warn(message, { ...more, type, providerId: record?.id }),
+    }
+  }
+
+  async function storeNeedsReconnect(record: ProviderRecord, statusReason: string): Promise<void> {
+    const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : 'NEEDS_RECONNECT'
+    await setProviderStatus(db, record, { status, statusReason })
+  }
+
+  return {
+    ask,
+    async open(adapter, config, record) {
+      const host = hostFor(adapter, config, record)
+      const open = async () => checkProvider(await adapter.definition.open(config, host))
+      return { provider: await ask(null, open, late => late.close?.()), warn: host.warn }
+    },
+    async close(provider) {
+      try {
+        await ask(null, async () => provider.close?.())
+      } catch (error) {
+        warn('A provider could not be closed.', { err: error })
+      }
+    },
+  }
+}
