@@ -10,7 +10,7 @@ const reason = new Error('the client went away')
 
 export const abortCases: Case[] = [
   {
-    name: 'every call with a signal that is aborted already rejects with its reason and changes nothing',
+    name: 'every call with an aborted signal rejects with its reason and changes nothing',
     async run(provider) {
       await put(provider, 'file', 'kept')
       const options = { signal: AbortSignal.abort(reason) }
@@ -33,21 +33,21 @@ export const abortCases: Case[] = [
     },
   },
   {
-    name: 'a body that has failed before it is read rejects the write with its error',
+    name: 'a body that failed before it is read rejects the write with its error',
     async run(provider) {
       for (const path of ['new', 'made/up/new']) {
-        const gone = new Error('the client has gone')
+        const disconnected = new Error('the client disconnected')
         const body = new Readable({ read() {} }).on('error', () => {})
-        body.destroy(gone)
+        body.destroy(disconnected)
         await settle()
         const options = { signal: new AbortController().signal, overwrite: false }
-        await assert.rejects(provider.write(at(path), body, options), error => error === gone)
+        await assert.rejects(provider.write(at(path), body, options), error => error === disconnected)
       }
       assert.deepEqual(await namesIn(provider, ''), [])
     },
   },
   {
-    name: 'a write that is aborted half way leaves nothing, not even the parents it would have made',
+    name: 'a write that is aborted half way leaves nothing, not even new parents',
     async run(provider) {
       await put(provider, 'file', 'kept')
       for (const path of ['new', 'made/up/new', 'file']) {
@@ -85,17 +85,17 @@ export const abortCases: Case[] = [
     },
   },
   {
-    name: 'a body that fails after its last byte, as one with a wrong digest does, stores nothing',
+    name: 'a body that fails after its last byte, as for a wrong digest, stores nothing',
     async run(provider) {
       await put(provider, 'file', 'kept')
       const bytes = pattern(200_000)
       for (const path of ['new', 'file']) {
-        const mismatch = new Error('these are not the bytes that were announced')
+        const mismatch = new Error('the digest of the bytes is wrong')
         function* pieces() {
           yield bytes
           throw mismatch
         }
-        // The hint must not make the adapter stop before the end.
+        // The adapter must read past the size hint, to the end of the body.
         const options = { ...call(), size: bytes.length, overwrite: true }
         const write = provider.write(at(path), Readable.from(pieces()), options)
         await assert.rejects(write, error => error === mismatch)
@@ -105,7 +105,7 @@ export const abortCases: Case[] = [
     },
   },
   {
-    name: 'a body that is destroyed without an error does not pass for a whole one',
+    name: 'a body that is destroyed without an error is not stored',
     async run(provider) {
       const body = stalledBody(pattern(mib))
       const write = provider.write(at('cut'), body, { signal: new AbortController().signal, overwrite: false })
@@ -147,7 +147,7 @@ export const abortCases: Case[] = [
     },
   },
   {
-    name: 'a slow reader of 48 MiB holds little of it in memory, and one that leaves holds nothing',
+    name: 'a slow reader of 48 MiB buffers little of it in memory',
     async run(provider) {
       const piece = pattern(mib)
       function* pieces() {
@@ -180,7 +180,7 @@ function optionalCalls(provider: StorageProvider, options: { signal: AbortSignal
   ].filter(promise => promise !== undefined)
 }
 
-/** Long enough for sent bytes to reach a disk or a local server. */
+/** Waits until sent bytes have reached a disk or a local server. */
 function settle(): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, 60))
 }

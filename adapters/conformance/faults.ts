@@ -6,7 +6,7 @@ import { at, bodyOf, type Case, call, get, has, listAll, makeFolder, namesIn, pu
 const needs =
   (fault: keyof Faults): NonNullable<Case['needs']> =>
   (_provider, { faults }) =>
-    faults?.[fault] ? undefined : `faults.${fault} of the harness`
+    faults?.[fault] ? undefined : `faults.${fault} in the harness`
 
 /** Milliseconds. */
 const retryAfterMs = 2000
@@ -14,7 +14,7 @@ const second = 1000
 
 export const faultCases: Case[] = [
   {
-    name: 'faults: expired credentials are renewed unseen, or told as UNAUTHORIZED or NEEDS_RECONNECT',
+    name: 'faults: expired credentials are renewed, or reject with UNAUTHORIZED or NEEDS_RECONNECT',
     needs: needs('expireCredentials'),
     async run(provider, { faults }) {
       await put(provider, 'folder/file', 'content')
@@ -26,23 +26,23 @@ export const faultCases: Case[] = [
     },
   },
   {
-    name: 'faults: a rate limit is told as RATE_LIMITED, with the time to wait, and nothing is changed',
+    name: 'faults: a rate limit rejects with RATE_LIMITED and retryAfterMs, and changes nothing',
     needs: needs('rateLimit'),
     async run(provider, { faults }) {
       await put(provider, 'folder/file', 'content')
       const results = await during(faults?.rateLimit?.(provider, { retryAfterMs }), () => everyCall(provider))
       for (const { what, error } of results) {
         assertCode(what, error, ['RATE_LIMITED'])
-        const { retryAfterMs: told } = error as { retryAfterMs?: unknown }
+        const { retryAfterMs: actual } = error as { retryAfterMs?: unknown }
         // Retry-After is in whole seconds, and part of that time may have passed.
-        const isClose = typeof told === 'number' && told > 0 && told <= retryAfterMs + second
-        assert.ok(isClose, `${what}: retryAfterMs is ${told}, the back end said ${retryAfterMs}`)
+        const isClose = typeof actual === 'number' && actual > 0 && actual <= retryAfterMs + second
+        assert.ok(isClose, `${what}: retryAfterMs is ${actual}, but the back end sent ${retryAfterMs}`)
       }
       await worksAgain(provider, false)
     },
   },
   {
-    name: 'faults: a back end that is down is told as UNAVAILABLE, and nothing is changed',
+    name: 'faults: a back end that is down rejects with UNAVAILABLE, and changes nothing',
     needs: needs('unavailable'),
     async run(provider, { faults }) {
       await put(provider, 'folder/file', 'content')
@@ -52,7 +52,7 @@ export const faultCases: Case[] = [
     },
   },
   {
-    name: 'faults: whoever waits to try again stops when the caller does',
+    name: 'faults: an abort ends the wait between retries',
     needs: (provider, harness) => {
       const lacking = (['rateLimit', 'unavailable'] as const).map(fault => needs(fault)(provider, harness))
       return lacking.includes(undefined) ? undefined : lacking[0]
@@ -92,12 +92,12 @@ async function everyCall(provider: StorageProvider): Promise<Outcome[]> {
   const body = bodyOf('new')
   const calls: Record<string, Promise<unknown> | undefined> = {
     stat: provider.stat(at('folder/file'), call()),
-    'stat of what is missing': isNotFound(provider.stat(at('missing'), call())),
+    'stat of a missing path': isNotFound(provider.stat(at('missing'), call())),
     list: listAll(provider, 'folder'),
     read: get(provider, 'folder/file'),
     write: provider.write(at('new'), body, { ...call(), overwrite: true }),
     mkdir: makeFolder(provider, 'made'),
-    'delete of what is missing': provider.delete(at('missing'), call()),
+    'delete of a missing path': provider.delete(at('missing'), call()),
     quota: provider.quota?.(call()),
   }
   const begun = Object.entries(calls).filter(([, promise]) => promise !== undefined)
@@ -109,7 +109,7 @@ async function everyCall(provider: StorageProvider): Promise<Outcome[]> {
   })
 }
 
-/** A NOT_FOUND shows that the back end works. */
+/** Resolves for NOT_FOUND, which shows that the back end works. */
 async function isNotFound(stat: Promise<unknown>): Promise<void> {
   try {
     await stat
@@ -140,7 +140,7 @@ function assertCode(what: string, error: unknown, codes: readonly string[]): voi
 async function worksAgain(provider: StorageProvider, written: boolean): Promise<void> {
   await has(provider, 'folder/file', 'content')
   const made = (await namesIn(provider, '')).filter(name => name !== 'made')
-  assert.deepEqual(made, written ? ['folder', 'new'] : ['folder'], 'a call that failed has changed something')
+  assert.deepEqual(made, written ? ['folder', 'new'] : ['folder'], 'a failed call changed something')
   await put(provider, 'later', 'works')
   await has(provider, 'later', 'works')
 }

@@ -4,7 +4,7 @@ import { at, type Case, call, Lacking, listAll, makeFolder, put } from './kit.ts
 
 const maxLength = 2048
 
-/** @throws Lacking */
+/** Returns the id of an entry. @throws Lacking where it has none */
 function idOf({ fileId, name }: Entry): string {
   if (fileId === undefined) throw new Lacking('Entry.fileId')
   assert.equal(typeof fileId, 'string', `the fileId of "${name}" is a ${typeof fileId}`)
@@ -22,7 +22,7 @@ async function statId(provider: StorageProvider, path: string): Promise<string> 
 
 const paths = ['', 'folder', 'folder/file', 'folder/other', 'folder/deep', 'folder/deep/file', 'file']
 
-/** Two of the files have the same name, two the same content. */
+/** Creates files, of which some have the same name and some the same content. Returns the id of each path. */
 async function fill(provider: StorageProvider): Promise<Map<string, string>> {
   idOf(await put(provider, 'folder/file', 'content'))
   await put(provider, 'folder/other', 'content')
@@ -33,38 +33,38 @@ async function fill(provider: StorageProvider): Promise<Map<string, string>> {
 
 export const fileIdCases: Case[] = [
   {
-    name: 'fileId: different for every file and folder, and the same in every answer',
+    name: 'fileId: differs for every file and folder, and is the same in every result',
     async run(provider) {
       const ids = await fill(provider)
       assert.equal(new Set(ids.values()).size, paths.length, `some ids are the same: ${[...ids.values()].join(', ')}`)
       for (const folder of ['', 'folder', 'folder/deep']) {
         for (const entry of await listAll(provider, folder)) {
           const path = folder === '' ? entry.name : `${folder}/${entry.name}`
-          assert.equal(idOf(entry), ids.get(path), `a listing gives "${path}" another fileId than stat`)
+          assert.equal(idOf(entry), ids.get(path), `list and stat return different fileIds for "${path}"`)
         }
       }
       const { body, entry } = await provider.read(at('file'), call())
       body.destroy()
-      assert.equal(idOf(entry), ids.get('file'), 'read gives another fileId than stat')
+      assert.equal(idOf(entry), ids.get('file'), 'read and stat return different fileIds')
       const written = await put(provider, 'new', 'content')
-      assert.equal(idOf(written), await statId(provider, 'new'), 'write gives another fileId than stat')
+      assert.equal(idOf(written), await statId(provider, 'new'), 'write and stat return different fileIds')
       for (const [path, id] of ids)
         assert.equal(await statId(provider, path), id, `the fileId of "${path}" has changed`)
     },
   },
   {
-    name: 'fileId: an empty folder has one, which stays while files come and go',
+    name: 'fileId: an empty folder keeps its id while files are added and removed',
     async run(provider) {
       await makeFolder(provider, 'folder')
       if (!provider.traits.emptyDirectories) await put(provider, 'folder/first', 'content')
       const id = await statId(provider, 'folder')
       await put(provider, 'folder/file', 'content')
-      assert.equal(await statId(provider, 'folder'), id, 'the fileId of a folder has changed with what is in it')
+      assert.equal(await statId(provider, 'folder'), id, 'the fileId of a folder changed with its content')
     },
   },
   {
-    name: 'fileId: the same through another provider on the same back end',
-    needs: (_, harness) => (harness.reopen ? undefined : 'reopen of the harness'),
+    name: 'fileId: is the same through another provider on the same back end',
+    needs: (_, harness) => (harness.reopen ? undefined : 'reopen in the harness'),
     async run(provider, harness) {
       const ids = await fill(provider)
       const other = await harness.reopen?.(provider)
@@ -77,8 +77,8 @@ export const fileIdCases: Case[] = [
     },
   },
   {
-    name: 'fileId: the same through a provider that begins in a folder of this one',
-    needs: (_, harness) => (harness.openFolder ? undefined : 'openFolder of the harness'),
+    name: 'fileId: is the same through a provider that opens a folder of this one',
+    needs: (_, harness) => (harness.openFolder ? undefined : 'openFolder in the harness'),
     async run(provider, harness) {
       const ids = await fill(provider)
       const inner = await harness.openFolder?.(provider, 'folder')

@@ -5,7 +5,7 @@ export interface Harness {
   /** Opens a new, empty provider. Each case opens its own. */
   open(): Promise<StorageProvider>
 
-  /** Removes what `open` made. Runs after `provider.close`, whether or not the case passed. */
+  /** Removes what `open` created. Runs after `provider.close`, even if the case failed. */
   cleanUp?(provider: StorageProvider): Promise<void>
 
   /**
@@ -26,25 +26,25 @@ export interface Harness {
    */
   refuses?(name: string): boolean
 
-  /** True where the back end takes upper and lower case for the same. The case about such names is skipped then. */
+  /** True where names are not case-sensitive. The kit then skips the case about such names. */
   foldsCase?: boolean
 
   /**
-   * True where two writers with `overwrite: false` may both succeed, as the adapter checks and then writes. The kit then
-   * asks only that the file of one of them is there, whole.
+   * True where two writers with `overwrite: false` may both succeed, because the adapter checks and then writes. The kit then
+   * only requires that the whole file of one of them is stored.
    */
   hasCreateRaces?: boolean
 
   /** Bytes of one part of an upload: the kit tests sizes around it. Default: `resumable.partSize`, if any. */
   partSize?: number
 
-  /** Entries of the long listing, at least 100. Lower it where each write is slow. Default 10,000. */
+  /** The number of entries of the long listing, at least 100. Lower it where each write is slow. Default: 10,000. */
   manyEntries?: number
 
-  /** Bytes of the large file, at least 80,000,000. Default 100,000,000. */
+  /** Bytes of the large file, at least 80,000,000. Default: 100,000,000. */
   largeFileSize?: number
 
-  /** True where the back end keeps its content in this process's memory: the memory bound of writes is then higher. */
+  /** True where the back end keeps its content in the memory of this process, which raises the memory bound of writes. */
   inMemory?: boolean
 
   /** Faults that the test server can simulate. Each one adds a case. */

@@ -20,9 +20,9 @@ export { commonNames, oddNames } from './names.ts'
 export { type TestHost, testHost } from './test-host.ts'
 
 export interface ConformanceCase {
-  /** Unique. States the behavior that the case checks. */
+  /** The behavior that the case checks, unique among the cases. */
   name: string
-  /** Rejects where the adapter breaks the contract. `skipped` names what it lacks for the case. */
+  /** Rejects if the adapter breaks the contract. `skipped` names what the adapter or the harness lacks for the case. */
   run(): Promise<{ skipped?: string }>
 }
 
@@ -58,7 +58,7 @@ async function runCase(entry: Case, harness: Harness): Promise<{ skipped?: strin
   const [result] = await Promise.allSettled([runWith(entry, provider, harness)])
   const [closed] = await Promise.allSettled([provider.close?.()])
   await harness.cleanUp?.(provider)
-  // The error of the case says more than the one of `close` that may follow from it.
+  // An error of `close` may be a consequence of the error of the case.
   if (result.status === 'rejected') throw result.reason
   if (closed.status === 'rejected') throw closed.reason
   return result.value

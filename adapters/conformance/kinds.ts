@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { at, type Case, call, get, has, isMissing, makeFolder, namesIn, put, rejectsWith } from './kit.ts'
 
 const emptyDirectories: NonNullable<Case['needs']> = ({ traits }) =>
-  traits.emptyDirectories ? undefined : 'directories that can be empty'
+  traits.emptyDirectories ? undefined : 'traits.emptyDirectories'
 
 export const kindCases: Case[] = [
   {
-    name: 'what is not there is NOT_FOUND, also below a file, and deleting it is no error',
+    name: 'a missing path is NOT_FOUND, also below a file, and deleting it succeeds',
     async run(provider) {
       await put(provider, 'file', 'content')
       for (const path of ['missing', 'missing/below', 'file/below']) {
@@ -34,7 +34,7 @@ export const kindCases: Case[] = [
     },
   },
   {
-    name: 'mkdir makes missing parents, and an existing directory is no error',
+    name: 'mkdir makes missing parents and accepts an existing directory',
     needs: emptyDirectories,
     async run(provider) {
       await makeFolder(provider, 'a/b/c')
@@ -47,7 +47,7 @@ export const kindCases: Case[] = [
     },
   },
   {
-    name: 'mkdir with exclusive: true is refused where anything is, and makes parents',
+    name: 'mkdir with exclusive: true makes parents and refuses every existing path',
     needs: emptyDirectories,
     async run(provider) {
       await put(provider, 'file', '')
@@ -59,7 +59,7 @@ export const kindCases: Case[] = [
     },
   },
   {
-    name: 'of 20 that race to make a directory with exclusive: true, one wins, and only one where creating is atomic',
+    name: 'of 20 concurrent mkdir with exclusive: true, exactly one succeeds where create is atomic',
     needs: emptyDirectories,
     async run(provider, { hasCreateRaces }) {
       const races = Array.from({ length: 20 }, () => makeFolder(provider, 'new/folder', true))
@@ -68,13 +68,13 @@ export const kindCases: Case[] = [
         if (result.status === 'rejected') assert.equal(result.reason.code, 'ALREADY_EXISTS', String(result.reason))
       }
       const winners = results.filter(result => result.status === 'fulfilled').length
-      if (!hasCreateRaces) assert.equal(winners, 1, `${winners} have won`)
-      assert.ok(winners > 0, 'nobody won')
+      if (!hasCreateRaces) assert.equal(winners, 1, `${winners} calls succeeded`)
+      assert.ok(winners > 0, 'no call succeeded')
       assert.equal((await provider.stat(at('new/folder'), call())).kind, 'directory')
     },
   },
   {
-    name: 'of 20 that race to make a directory without exclusive, all succeed, and writers below it too',
+    name: 'of 20 concurrent mkdir without exclusive, all succeed, as do writes below',
     needs: emptyDirectories,
     async run(provider) {
       await Promise.all(Array.from({ length: 20 }, () => makeFolder(provider, 'new/folder')))
@@ -85,7 +85,7 @@ export const kindCases: Case[] = [
     },
   },
   {
-    name: 'mkdir over a file is ALREADY_EXISTS, below one NOT_A_DIRECTORY',
+    name: 'mkdir over a file is ALREADY_EXISTS, below a file NOT_A_DIRECTORY',
     async run(provider) {
       await put(provider, 'file', 'kept')
       await rejectsWith('ALREADY_EXISTS', makeFolder(provider, 'file'))
@@ -95,7 +95,7 @@ export const kindCases: Case[] = [
     },
   },
   {
-    name: 'an empty directory is deleted, its parents stay',
+    name: 'deleting an empty directory keeps its parents',
     needs: emptyDirectories,
     async run(provider) {
       await makeFolder(provider, 'a/b')

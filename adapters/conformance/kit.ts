@@ -7,9 +7,9 @@ import type { Harness } from './harness.ts'
 
 export interface Case {
   name: string
-  /** Names what the adapter or the harness lacks for this case; undefined where it lacks nothing. */
+  /** Returns what the adapter or the harness lacks for this case; undefined where it lacks nothing. */
   needs?(provider: StorageProvider, harness: Harness): string | undefined
-  /** Rejects with `Lacking` where only the run shows that something is missing. */
+  /** Rejects if the case fails, or with `Lacking` where only the run shows that something is missing. */
   run(provider: StorageProvider, harness: Harness): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export function call(): Call {
   return { signal: new AbortController().signal }
 }
 
-/** Returns bytes that depend on their position, so that a shifted or repeated piece shows. */
+/** Returns bytes that depend on their position, so that a test detects shifted or repeated parts. */
 export function pattern(size: number, seed = 0): Buffer {
   const bytes = Buffer.allocUnsafe(size)
   for (let i = 0; i < size; i += 1) bytes[i] = (i * 31 + (i >>> 8) * 17 + (i >>> 16) * 7 + seed) & 0xff
@@ -70,7 +70,7 @@ export async function get(provider: StorageProvider, path: string, range?: ByteR
   return await buffer(body)
 }
 
-/** Returns every entry, page by page, and fails where the pages do not end. */
+/** Returns every entry, page by page. Rejects where the pages do not end. */
 export async function listAll(provider: StorageProvider, path: string, limit = 1000): Promise<Entry[]> {
   const entries: Entry[] = []
   let cursor: string | undefined
@@ -78,13 +78,13 @@ export async function listAll(provider: StorageProvider, path: string, limit = 1
     const page = await provider.list(at(path), { ...call(), limit, ...(cursor === undefined ? {} : { cursor }) })
     assert.ok(
       page.entries.length <= limit,
-      `a page has ${page.entries.length} entries where at most ${limit} were asked for`,
+      `a page has ${page.entries.length} entries, more than its limit of ${limit}`,
     )
     entries.push(...page.entries)
     if (page.cursor === undefined) return entries
-    assert.equal(typeof page.cursor, 'string', `a cursor is ${page.cursor}: leave it out at the end`)
+    assert.equal(typeof page.cursor, 'string', `a cursor is ${page.cursor}: leave it out on the last page`)
     assert.ok(page.cursor.length > 0 && page.cursor.length <= 1024, `a cursor has ${page.cursor.length} characters`)
-    assert.notEqual(page.cursor, cursor, 'a cursor is the one that was given: the listing would not end')
+    assert.notEqual(page.cursor, cursor, 'list returned the cursor that was passed in, so the listing would not end')
     cursor = page.cursor
   }
   throw new assert.AssertionError({ message: 'the listing does not end' })
@@ -97,18 +97,18 @@ export async function namesIn(provider: StorageProvider, path: string): Promise<
 export async function rejectsWith(code: StorageErrorCode, promise: Promise<unknown>): Promise<void> {
   await assert.rejects(promise, (error: Error & { code?: unknown }) => {
     assert.equal(error.code, code, `rejected with ${String(error.code)} (${error.message}) instead of ${code}`)
-    assert.equal(error.name, 'StorageError', `the name of the ${code} is ${error.name}: the host takes it for a fault`)
-    assert.ok(error.message.length > 0, `the ${code} has no sentence for the person who asked`)
+    assert.equal(error.name, 'StorageError', `an error ${code} is a ${error.name}, not a StorageError`)
+    assert.ok(error.message.length > 0, `an error ${code} has no message for the user`)
     return true
   })
 }
 
 /** Runs `work` on each item, 16 at a time. */
 export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-  const rest = items.values()
+  const queue = items.values()
   const worker = async () => {
     // All workers share one iterator, so each item is taken once.
-    for (const item of rest) await work(item)
+    for (const item of queue) await work(item)
   }
   await Promise.all(Array.from({ length: 16 }, worker))
 }
@@ -121,7 +121,7 @@ export async function has(provider: StorageProvider, path: string, bytes: Buffer
   assertSameBytes(await get(provider, path), Buffer.from(bytes), path)
 }
 
-/** `assert.deepEqual` of large buffers takes minutes to say where they differ. */
+/** Compares buffers. `assert.deepEqual` would take minutes to report where large ones differ. */
 export function assertSameBytes(actual: Buffer, expected: Buffer, what: string): void {
   assert.equal(actual.length, expected.length, `${what}: length`)
   assert.ok(actual.equals(expected), `${what}: the bytes differ (${sha256(actual)} instead of ${sha256(expected)})`)

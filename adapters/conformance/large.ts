@@ -7,15 +7,15 @@ import { watchBuffers } from './memory.ts'
 
 const mib = 1024 * 1024
 
-/** Bytes that a transfer may hold in memory: several parts of an upload, and the buffers of sockets and streams. */
-const ceiling = 64 * mib
+/** The bytes that a transfer may buffer: several parts of an upload, and the buffers of sockets and streams. */
+const memoryLimit = 64 * mib
 
 /** An odd size, so that no part ends where a chunk does. */
 const piece = pattern(mib - 13)
 
 export const largeCases: Case[] = [
   {
-    name: 'a large file, 100 MB by default, goes in and out byte by byte, in bounded memory',
+    name: 'a large file (default 100 MB) is written and read unchanged in bounded memory',
     async run(provider, { largeFileSize = 100_000_000, inMemory = false }) {
       const [sent, received] = [createHash('sha256'), createHash('sha256')]
       const writing = await watchBuffers()
@@ -24,32 +24,32 @@ export const largeCases: Case[] = [
         for (const bytes of piecesOf(largeFileSize)) {
           sent.update(bytes)
           yield bytes
-          if (++count % 8 === 0) await writing.look()
+          if (++count % 8 === 0) await writing.measure()
         }
       }
       const options = { ...call(), size: largeFileSize, overwrite: false }
       const written = await provider.write(at('large'), Readable.from(pieces()), options)
       assert.equal(written.size, largeFileSize)
-      assertBounded('writing', writing.highest(), inMemory ? ceiling + largeFileSize : ceiling)
+      assertBounded('writing', writing.highest(), inMemory ? memoryLimit + largeFileSize : memoryLimit)
 
       const reading = await watchBuffers()
       const { body } = await provider.read(at('large'), call())
-      let [length, seen] = [0, 0]
+      let [length, measured] = [0, 0]
       for await (const bytes of body) {
         received.update(bytes)
         length += bytes.length
-        if (length - seen < 8 * mib) continue
-        seen = length
-        await reading.look()
+        if (length - measured < 8 * mib) continue
+        measured = length
+        await reading.measure()
       }
       assert.equal(length, largeFileSize)
-      assert.equal(received.digest('hex'), sent.digest('hex'), 'other bytes come out than went in')
-      assertBounded('reading', reading.highest(), ceiling)
+      assert.equal(received.digest('hex'), sent.digest('hex'), 'the bytes read differ from the bytes written')
+      assertBounded('reading', reading.highest(), memoryLimit)
     },
   },
   {
-    name: 'sizes around those of parts, with a size hint and without',
-    needs: (provider, harness) => (partSizeOf(provider, harness) ? undefined : 'a part size (partSize of the harness)'),
+    name: 'sizes around the part size are stored, with and without a size hint',
+    needs: (provider, harness) => (partSizeOf(provider, harness) ? undefined : 'partSize in the harness'),
     async run(provider, harness) {
       const part = partSizeOf(provider, harness) ?? 0
       for (const size of [part - 1, part, part + 1, 2 * part, 2 * part + 1]) {
@@ -64,7 +64,7 @@ export const largeCases: Case[] = [
   },
 ]
 
-/** Each chunk is a new buffer that starts with its number, so that buffers kept in memory show. */
+/** Yields new buffers that start with their number, so that the measurement finds buffers kept in memory. */
 function* piecesOf(size: number): Generator<Buffer> {
   for (let [sent, number] = [0, 0]; sent < size; number += 1) {
     const bytes = Buffer.from(piece.subarray(0, size - sent))
@@ -84,5 +84,5 @@ function partSizeOf(provider: StorageProvider, { partSize }: { partSize?: number
 
 function assertBounded(what: string, bytes: number, limit: number): void {
   const inMib = (value: number) => `${(value / mib).toFixed(0)} MiB`
-  assert.ok(bytes < limit, `${what} held ${inMib(bytes)} in memory, where ${inMib(limit)} are enough`)
+  assert.ok(bytes < limit, `${what} used ${inMib(bytes)} of memory, more than ${inMib(limit)}`)
 }

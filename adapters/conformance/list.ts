@@ -7,7 +7,7 @@ const stable = Array.from({ length: 2000 }, (_, i) => `entry ${String((i * 7919)
 
 export const listCases: Case[] = [
   {
-    name: 'a fresh provider is an empty directory',
+    name: 'a new provider is an empty directory',
     async run(provider) {
       assert.deepEqual(await listAll(provider, ''), [])
       const root = await provider.stat(at(''), call())
@@ -16,7 +16,7 @@ export const listCases: Case[] = [
     },
   },
   {
-    name: 'entries of a listing are those of stat, but perhaps without media type and checksums',
+    name: 'listed entries equal those of stat, but may lack media type and checksums',
     async run(provider) {
       await put(provider, 'folder/file', 'content')
       await put(provider, 'folder/sub/file', 'deeper')
@@ -35,7 +35,7 @@ export const listCases: Case[] = [
     },
   },
   {
-    name: 'two entries in pages of one',
+    name: 'two entries are listed in pages of one',
     async run(provider) {
       await put(provider, 'b', '')
       await put(provider, 'a', '')
@@ -43,16 +43,16 @@ export const listCases: Case[] = [
     },
   },
   {
-    name: 'what is there during the whole walk of 2,000 entries is met exactly once, while others come and go',
+    name: 'a walk of 2,000 entries returns each exactly once while others are added and removed',
     async run(provider) {
       await inParallel(stable, name => put(provider, `folder/${name}`, ''))
       await inParallel(passing(0), name => put(provider, `folder/${name}`, ''))
-      const met: string[] = []
+      const listed: string[] = []
       let cursor: string | undefined
       let pages = 0
       do {
         const page = await provider.list(at('folder'), { ...call(), limit: 90, ...(cursor ? { cursor } : {}) })
-        met.push(...page.entries.map(entry => entry.name))
+        listed.push(...page.entries.map(entry => entry.name))
         cursor = page.cursor
         // Names before the cursor, after it and next to it.
         await inParallel(passing(pages), name => provider.delete(at(`folder/${name}`), call()))
@@ -61,48 +61,48 @@ export const listCases: Case[] = [
         assert.ok(pages < 2000, 'the listing does not end')
       } while (cursor !== undefined)
       const times = new Map<string, number>()
-      for (const name of met) times.set(name, (times.get(name) ?? 0) + 1)
+      for (const name of listed) times.set(name, (times.get(name) ?? 0) + 1)
       const wrong = stable.filter(name => times.get(name) !== 1).map(name => `${name}: ${times.get(name) ?? 0} times`)
-      assert.equal(wrong.length, 0, `not met exactly once: ${wrong.slice(0, 5).join(', ')}`)
+      assert.equal(wrong.length, 0, `not listed exactly once: ${wrong.slice(0, 5).join(', ')}`)
     },
   },
   {
-    name: 'a folder of many entries, 10,000 by default: none is lost and none comes twice, in pages of any size',
+    name: 'a folder of many entries (default 10,000) is listed without loss or repetition in pages of any size',
     async run(provider, { manyEntries = 10_000 }) {
       const names = Array.from({ length: manyEntries }, (_, i) => `${(i * 7919) % manyEntries} of ${manyEntries}`)
       await inParallel(names, name => put(provider, `folder/${name}`, ''))
       // One whole walk in the largest pages, one in pages that do not divide the number, one of a later page's size.
       for (const limit of [1000, Math.ceil(manyEntries / 13), 997]) {
-        const met = (await listAll(provider, 'folder', Math.min(limit, 1000))).map(entry => entry.name)
-        const known = new Set(met)
+        const listed = (await listAll(provider, 'folder', Math.min(limit, 1000))).map(entry => entry.name)
+        const known = new Set(listed)
         const lost = names.filter(name => !known.has(name))
         assert.equal(
           lost.length,
           0,
-          `${lost.length} of ${names.length} are lost with pages of ${limit}: ${lost[0]}, ...`,
+          `pages of ${limit} leave out ${lost.length} of ${names.length} entries: ${lost[0]}, ...`,
         )
-        assert.equal(met.length, names.length, `${met.length - names.length} come again with pages of ${limit}`)
+        assert.equal(listed.length, names.length, `pages of ${limit} repeat ${listed.length - names.length} entries`)
       }
     },
   },
   {
-    name: 'a walk that begins on one replica and goes on at another meets what was there when it began',
-    needs: (_provider, { reopen }) => (reopen ? undefined : 'reopen of the harness'),
+    name: 'a walk that moves to another replica returns every entry that existed at its start',
+    needs: (_provider, { reopen }) => (reopen ? undefined : 'reopen in the harness'),
     async run(provider, harness) {
       const other = await harness.reopen?.(provider)
       assert.ok(other)
       try {
         for (const name of ['a', 'b', 'c', 'd']) await put(provider, `folder/${name}`, '')
         for (let round = 0; round < 5; round += 1) {
-          // The replica that goes on has listed the directory before the file came.
+          // The replica that continues the walk listed the directory before the file was added.
           await provider.list(at('folder'), { ...call(), limit: 2 })
           await put(other, `folder/e ${round}`, '')
           const first: ListPage = await other.list(at('folder'), { ...call(), limit: 2 })
           assert.ok(first.cursor !== undefined)
           const rest = await provider.list(at('folder'), { ...call(), limit: 1000, cursor: first.cursor })
-          const met = [...first.entries, ...rest.entries].map(entry => entry.name).sort()
+          const listed = [...first.entries, ...rest.entries].map(entry => entry.name).sort()
           const passing = Array.from({ length: round + 1 }, (_, i) => `e ${i}`)
-          assert.deepEqual(met, ['a', 'b', 'c', 'd', ...passing])
+          assert.deepEqual(listed, ['a', 'b', 'c', 'd', ...passing])
         }
       } finally {
         await other.close?.()
@@ -110,7 +110,7 @@ export const listCases: Case[] = [
     },
   },
   {
-    name: 'a cursor stays good when its own entry is deleted',
+    name: 'a cursor stays valid when its own entry is deleted',
     async run(provider) {
       for (const name of ['a', 'b', 'c', 'd']) await put(provider, name, '')
       const first = await provider.list(at(''), { ...call(), limit: 2 })
@@ -122,7 +122,7 @@ export const listCases: Case[] = [
     },
   },
   {
-    name: 'a listing shows a write at once, and a delete',
+    name: 'a listing shows a write and a delete at once',
     async run(provider) {
       await put(provider, 'file', '')
       assert.deepEqual(await namesIn(provider, ''), ['file'])
@@ -139,8 +139,8 @@ export const listCases: Case[] = [
     },
   },
   {
-    name: 'listing what is not there is NOT_FOUND',
-    needs: ({ traits }) => (traits.emptyDirectories ? undefined : 'a back end whose directories exist by themselves'),
+    name: 'listing a missing directory is NOT_FOUND',
+    needs: ({ traits }) => (traits.emptyDirectories ? undefined : 'traits.emptyDirectories'),
     run: provider => rejectsWith('NOT_FOUND', provider.list(at('missing'), { ...call(), limit: 10 })),
   },
 ]

@@ -3,7 +3,7 @@ import type { StorageProvider } from '../contract.ts'
 import type { Harness } from './harness.ts'
 import { at, type Case, call, has, namesIn, put } from './kit.ts'
 
-/** Names that people use. Where a back end cannot store one of them, its harness says so in `refuses`. */
+/** Names that people use. A harness lists those that its back end cannot store in `refuses`. */
 export const commonNames = [
   'with spaces in it.txt',
   ' leading',
@@ -55,38 +55,38 @@ export const oddNames = [
 
 export const nameCases: Case[] = [
   {
-    name: 'names that people give to files are kept exactly, but those that the harness says cannot be',
+    name: 'common file names are stored exactly, except those that the harness refuses',
     async run(provider, harness) {
       await refusesAsStated(provider, harness, name => name)
-      await keepsNames(provider, heldBy(harness), '')
+      await keepsNames(provider, storable(harness), '')
     },
   },
   {
-    name: 'names that people give to folders are kept exactly, but those that the harness says cannot be',
+    name: 'common folder names are stored exactly, except those that the harness refuses',
     async run(provider, harness) {
       await refusesAsStated(provider, harness, name => `${name}/file`)
-      await keepsFolders(provider, heldBy(harness))
+      await keepsFolders(provider, storable(harness))
     },
   },
   {
-    name: 'odd names of files are kept exactly, or refused as INVALID_PATH',
+    name: 'odd file names are stored exactly or refused with INVALID_PATH',
     run: provider => keepsNames(provider, oddNames, ''),
   },
   {
-    name: 'odd names of folders are kept exactly, or refused as INVALID_PATH',
+    name: 'odd folder names are stored exactly or refused with INVALID_PATH',
     run: provider => keepsFolders(provider, oddNames),
   },
   {
-    name: 'names longer than 255 bytes are kept, or refused as INVALID_PATH',
+    name: 'names longer than 255 bytes are stored exactly or refused with INVALID_PATH',
     run: provider => keepsNames(provider, ['short', 'b'.repeat(256), '𝒳'.repeat(64), 'c'.repeat(1000)], 'folder/'),
   },
   {
-    name: 'names that differ only by case are two names',
-    needs: (_provider, { foldsCase }) => (foldsCase ? 'a back end that tells upper from lower case' : undefined),
+    name: 'names that differ only in case are different names',
+    needs: (_provider, { foldsCase }) => (foldsCase ? 'case-sensitive names' : undefined),
     run: provider => keepsNames(provider, ['Readme', 'README', 'readme'], ''),
   },
   {
-    name: 'a path of 60 folders',
+    name: 'a path of 60 folders is stored or refused with INVALID_PATH',
     async run(provider) {
       const path = Array.from({ length: 60 }, (_, depth) => `level ${depth}`).join('/')
       if (await refused(put(provider, `${path}/file`, 'deep'))) return
@@ -96,7 +96,7 @@ export const nameCases: Case[] = [
   },
 ]
 
-function heldBy({ refuses }: Harness): string[] {
+function storable({ refuses }: Harness): string[] {
   return commonNames.filter(name => !refuses?.(name))
 }
 
@@ -107,8 +107,8 @@ async function refusesAsStated(
 ): Promise<void> {
   for (const name of commonNames) {
     const [expected, actual] = [refuses?.(name) ?? false, await refused(put(provider, pathOf(name), name))]
-    const found = actual ? 'refused' : 'taken'
-    const hint = 'the harness tells with `refuses` what the back end cannot hold'
+    const found = actual ? 'refused' : 'stored'
+    const hint = 'it must be refused exactly if `refuses` of the harness says so'
     assert.equal(actual, expected, `${JSON.stringify(name)} is ${found}: ${hint}`)
     if (!actual) await provider.delete(at(pathOf(name)), call())
     if (!actual && pathOf(name) !== name) await provider.delete(at(name), call())

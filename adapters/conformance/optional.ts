@@ -19,20 +19,20 @@ async function inOneStep<T>(step: Promise<T> | undefined): Promise<T | null | un
   }
 }
 
-/** Where two codes apply, the adapter may use either. */
+/** Checks that a step rejects with `code` or with NOT_IN_ONE_STEP. */
 async function refuses(code: StorageErrorCode, step: Promise<unknown> | undefined): Promise<void> {
   await rejectsWith(
     code,
-    Promise.resolve(inOneStep(step)).then(answer => {
-      if (answer === null) throw new StorageError(code, 'Not in one step.')
+    Promise.resolve(inOneStep(step)).then(result => {
+      if (result === null) throw new StorageError(code, 'Not in one step.')
     }),
   )
 }
 
-/** @throws Lacking */
+/** Checks that NOT_IN_ONE_STEP changed nothing. @throws Lacking always, to skip the rest of the case */
 async function isUnchanged(provider: StorageProvider, names: string[]): Promise<never> {
-  assert.deepEqual(await namesIn(provider, ''), names, 'NOT_IN_ONE_STEP has changed something')
-  throw new Lacking('one step for these two (NOT_IN_ONE_STEP)')
+  assert.deepEqual(await namesIn(provider, ''), names, 'a call that rejected with NOT_IN_ONE_STEP changed something')
+  throw new Lacking('this operation in one step (NOT_IN_ONE_STEP)')
 }
 
 const keep = { ...call(), overwrite: false }
@@ -44,7 +44,7 @@ const eitherCases = (['copy', 'move'] as const).flatMap((method): Case[] => {
     method === 'copy' ? has(provider, 'file', bytes) : isMissing(provider, 'file')
   return [
     {
-      name: `${method}: a file, with missing parents`,
+      name: `${method}: stores the file and makes missing parents`,
       needs: needs(method),
       async run(provider) {
         const bytes = pattern(2_500_000)
@@ -57,7 +57,7 @@ const eitherCases = (['copy', 'move'] as const).flatMap((method): Case[] => {
       },
     },
     {
-      name: `${method}: a file that is there is kept or replaced as asked`,
+      name: `${method}: keeps or replaces an existing file, as overwrite says`,
       needs: needs(method),
       async run(provider) {
         await put(provider, 'file', 'content')
@@ -81,7 +81,7 @@ const eitherCases = (['copy', 'move'] as const).flatMap((method): Case[] => {
 export const optionalCases: Case[] = [
   ...eitherCases,
   {
-    name: 'copy: missing files, folders, and targets that are folders',
+    name: 'copy: refuses missing files, folders, and destinations that are folders',
     needs: needs('copy'),
     async run(provider) {
       await put(provider, 'folder/file', 'kept')
@@ -94,7 +94,7 @@ export const optionalCases: Case[] = [
     },
   },
   {
-    name: 'move: a directory with all beneath it, and never over one that is not empty',
+    name: 'move: moves a directory with its content, but never over one that is not empty',
     needs: needs('move'),
     async run(provider) {
       await put(provider, 'from/deep/file', 'content')
@@ -111,7 +111,7 @@ export const optionalCases: Case[] = [
     },
   },
   {
-    name: 'move: never one kind over the other, never what is not there',
+    name: 'move: refuses a file over a directory, a directory over a file, and a missing source',
     needs: needs('move'),
     async run(provider) {
       await put(provider, 'file', 'content')
@@ -127,7 +127,7 @@ export const optionalCases: Case[] = [
     },
   },
   {
-    name: 'move: of 10 racing moves of one file, exactly one succeeds, and the file is in one place',
+    name: 'move: of 10 concurrent moves of one file, exactly one succeeds, and the file has one path',
     needs: needs('move'),
     async run(provider) {
       await put(provider, 'file', 'content')
@@ -140,7 +140,7 @@ export const optionalCases: Case[] = [
     },
   },
   {
-    name: 'deleteTree: a directory with all beneath it, a file, and what is not there',
+    name: 'deleteTree: deletes a directory with its content, or a file, and accepts a missing path',
     needs: needs('deleteTree'),
     async run(provider) {
       await Promise.all([1, 2, 3].map(i => put(provider, `tree/${i}/deep/file`, '')))
@@ -156,7 +156,7 @@ export const optionalCases: Case[] = [
     },
   },
   {
-    name: 'openFile: a handle on the bytes that its entry describes',
+    name: 'openFile: returns a handle on the bytes that its entry describes',
     needs: needs('openFile'),
     async run(provider) {
       const bytes = pattern(100_000)
@@ -182,7 +182,7 @@ export const optionalCases: Case[] = [
     },
   },
   {
-    name: 'quota: bytes, or null',
+    name: 'quota: returns bytes or null',
     needs: needs('quota'),
     async run(provider) {
       await put(provider, 'file', pattern(100_000))

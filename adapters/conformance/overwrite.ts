@@ -5,7 +5,7 @@ import { at, bodyOf, type Case, call, get, has, isMissing, namesIn, put, rejects
 
 export const overwriteCases: Case[] = [
   {
-    name: 'overwrite: false keeps what is there, overwrite: true replaces it',
+    name: 'overwrite: false keeps an existing file, overwrite: true replaces it',
     async run(provider) {
       await put(provider, 'file', 'first')
       await rejectsWith('ALREADY_EXISTS', put(provider, 'file', 'second'))
@@ -25,7 +25,7 @@ export const overwriteCases: Case[] = [
     },
   },
   {
-    name: 'a write makes missing parents, and never under a file',
+    name: 'a write makes missing parents, but never below a file',
     async run(provider) {
       await put(provider, 'a/b/c/file', 'deep')
       await has(provider, 'a/b/c/file', 'deep')
@@ -35,7 +35,7 @@ export const overwriteCases: Case[] = [
     },
   },
   {
-    name: 'of 40 writers that race with overwrite: false, exactly one wins, and its bytes are there',
+    name: 'of 40 concurrent writers with overwrite: false, exactly one succeeds, and its bytes are stored',
     needs: (_provider, { hasCreateRaces }) => (hasCreateRaces ? 'an atomic create' : undefined),
     async run(provider) {
       const winners = await raceToCreate(provider)
@@ -44,15 +44,15 @@ export const overwriteCases: Case[] = [
     },
   },
   {
-    name: 'without an atomic create, racing writers still leave the whole file of one who was told so',
-    needs: (_provider, { hasCreateRaces }) => (hasCreateRaces ? undefined : 'a create that is check-then-write'),
+    name: 'without an atomic create, concurrent writers leave the whole file of one that succeeded',
+    needs: (_provider, { hasCreateRaces }) => (hasCreateRaces ? undefined : 'hasCreateRaces in the harness'),
     async run(provider) {
       const winners = await raceToCreate(provider)
       assert.ok(winners.length > 0, 'nobody won')
     },
   },
   {
-    name: 'of 20 writers that race with overwrite: true, every one succeeds, and a reader meets only whole files',
+    name: 'of 20 concurrent writers with overwrite: true, all succeed, and readers see only whole files',
     async run(provider) {
       await put(provider, 'file', Buffer.alloc(200_000, 255))
       const writes = Array.from({ length: 20 }, (_, i) => put(provider, 'file', Buffer.alloc(200_000, i), true))
@@ -61,7 +61,7 @@ export const overwriteCases: Case[] = [
         assert.equal(bytes.length, 200_000)
         assert.ok(
           bytes.every(byte => byte === bytes[0]),
-          'a reader met the bytes of two writers',
+          'a reader got the bytes of two writers',
         )
       }
       await Promise.all(writes)
@@ -69,7 +69,7 @@ export const overwriteCases: Case[] = [
     },
   },
   {
-    name: 'a write that is refused destroys its body',
+    name: 'a refused write destroys its body',
     async run(provider) {
       await put(provider, 'file', 'first')
       const body = bodyOf('second')
@@ -99,7 +99,7 @@ async function raceToCreate(provider: StorageProvider): Promise<number[]> {
   const winners = results.flatMap((result, i) => (result.status === 'fulfilled' ? [i] : []))
   const bytes = await get(provider, 'new/folder/file')
   const [, writer] = bytes.subarray(0, 20).toString('latin1').split(' ')
-  assert.ok(winners.includes(Number(writer)), `the file is that of writer ${writer}, who was told that it failed`)
+  assert.ok(winners.includes(Number(writer)), `the file is that of writer ${writer}, whose call failed`)
   assert.equal(bytes.length, `writer ${writer} `.length + 70_000)
   assert.ok(
     bytes.subarray(-70_000).every(byte => byte === Number(writer)),

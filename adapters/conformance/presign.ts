@@ -5,14 +5,14 @@ import { at, type Case, call, has, Lacking, pattern, put } from './kit.ts'
 
 const needs: NonNullable<Case['needs']> = ({ presign }) => (presign ? undefined : 'the method presign')
 
-/** Milliseconds after its expiry within which a link must stop working, as clocks differ. */
+/** The maximum time in milliseconds that a link may work after its expiry, because clocks differ. */
 const grace = 20_000
 
 const paths = ['file', 'a folder/100% of #1, a+b & "c"?.txt', 'café/日本語 🗄️']
 
 export const presignCases: Case[] = [
   {
-    name: 'presign: a link to read gives the bytes to anybody, whatever the name',
+    name: 'presign: a read link returns the bytes without credentials, for any name',
     needs,
     async run(provider) {
       for (const [seed, path] of paths.entries()) {
@@ -26,7 +26,7 @@ export const presignCases: Case[] = [
     },
   },
   {
-    name: 'presign: a link to read is answered as it is asked to be',
+    name: 'presign: a read link responds with the requested headers',
     needs,
     async run(provider) {
       await put(provider, 'page.html', '<script>alert(1)</script>')
@@ -41,7 +41,7 @@ export const presignCases: Case[] = [
     },
   },
   {
-    name: 'presign: a link to write stores the bytes, whatever the name',
+    name: 'presign: a write link stores the bytes, for any name',
     needs,
     async run(provider) {
       for (const [seed, path] of paths.entries()) {
@@ -54,7 +54,7 @@ export const presignCases: Case[] = [
     },
   },
   {
-    name: 'presign: a link to read does not write',
+    name: 'presign: a read link cannot write',
     needs,
     async run(provider) {
       await put(provider, 'file', 'kept')
@@ -65,7 +65,7 @@ export const presignCases: Case[] = [
     },
   },
   {
-    name: 'presign: a link ends when it was said to',
+    name: 'presign: a link expires on time',
     needs,
     async run(provider) {
       await put(provider, 'file', 'content')
@@ -76,7 +76,7 @@ export const presignCases: Case[] = [
         const response = await fetch(url, { headers })
         await response.arrayBuffer()
         if (!response.ok) return
-        assert.ok(Date.now() < until, 'it works long after its end')
+        assert.ok(Date.now() < until, 'the link works long after its expiry')
       }
     },
   },
@@ -84,7 +84,7 @@ export const presignCases: Case[] = [
 
 async function presigned(provider: StorageProvider, path: string, method: 'GET' | 'PUT', expiresIn: number) {
   const answer = await provider.presign?.(at(path), { ...call(), method, expiresIn })
-  if (answer === null) throw new Lacking(`a link to ${method} that nothing can be added to`)
+  if (answer === null) throw new Lacking(`a ${method} link, but presign returned null`)
   assert.ok(answer)
   assert.ok(answer.url instanceof URL, 'url is not a URL')
   return answer

@@ -8,7 +8,7 @@ const lengths = [undefined, 1, 2, 65_536, size, size + 10, Number.MAX_SAFE_INTEG
 
 export const rangeCases: Case[] = [
   {
-    name: 'ranges around every edge give exactly those bytes',
+    name: 'ranges around every edge return exactly their bytes',
     async run(provider) {
       const bytes = pattern(size)
       const whole = await put(provider, 'file', bytes)
@@ -18,13 +18,13 @@ export const rangeCases: Case[] = [
           const { body, entry } = await provider.read(at('file'), { ...call(), range })
           const expected = bytes.subarray(offset, length === undefined ? size : offset + length)
           assertSameBytes(await buffer(body), expected, `offset ${offset}, length ${length}`)
-          assert.deepEqual(entry, whole, 'the entry does not describe the whole file')
+          assert.deepEqual(entry, whole, 'the entry must describe the whole file')
         }
       }
     },
   },
   {
-    name: 'a range that begins at or past the end cannot be satisfied',
+    name: 'a range that begins at or past the end is RANGE_NOT_SATISFIABLE',
     async run(provider) {
       await put(provider, 'file', pattern(10))
       await put(provider, 'empty', '')
@@ -34,7 +34,7 @@ export const rangeCases: Case[] = [
     },
   },
   {
-    name: 'ifMatch reads the file it names and no other',
+    name: 'ifMatch reads only the version that it names',
     async run(provider) {
       const { etag } = await put(provider, 'file', 'first')
       if (etag === null) return

@@ -10,7 +10,7 @@ const maxStateBytes = 8 * 1024
 
 export const resumableCases: Case[] = [
   {
-    name: 'resumable: parts make a file that shows when it is complete, and not before',
+    name: 'resumable: a file becomes visible when it is complete, not before',
     needs,
     async run(provider) {
       const resumable = resumableOf(provider)
@@ -18,7 +18,7 @@ export const resumableCases: Case[] = [
       const upload = await begin(resumable, 'made/up/file', bytes)
       await upload.appendNext()
       await upload.appendNext()
-      assert.deepEqual(await namesIn(provider, ''), [], 'an unfinished upload shows')
+      assert.deepEqual(await namesIn(provider, ''), [], 'an unfinished upload is visible')
       await isMissing(provider, 'made/up/file')
       const entry = await upload.complete()
       assert.equal(entry.size, bytes.length)
@@ -27,7 +27,7 @@ export const resumableCases: Case[] = [
     },
   },
   {
-    name: 'resumable: sizes from nothing to whole parts, with the size announced and not',
+    name: 'resumable: sizes from zero to whole parts are stored, with and without a known size',
     needs,
     async run(provider) {
       const resumable = resumableOf(provider)
@@ -36,9 +36,9 @@ export const resumableCases: Case[] = [
           const bytes = pattern(size, size)
           const path = `${size} ${announced}`
           const upload = await begin(resumable, path, bytes, announced)
-          // With a known size, `complete` gets the last part; otherwise it may get no bytes.
-          while (upload.left() > stepOf(resumable)) await upload.appendNext()
-          if (!announced && upload.left() === stepOf(resumable)) await upload.appendNext()
+          // With a known size, `complete` gets the last part. Otherwise it may get no bytes.
+          while (upload.remaining() > stepOf(resumable)) await upload.appendNext()
+          if (!announced && upload.remaining() === stepOf(resumable)) await upload.appendNext()
           await upload.complete()
           await has(provider, path, bytes)
         }
@@ -46,7 +46,7 @@ export const resumableCases: Case[] = [
     },
   },
   {
-    name: 'resumable: an end that comes without bytes, after whole parts of a size that nobody knew',
+    name: 'resumable: complete without bytes ends an upload of unknown size',
     needs,
     async run(provider) {
       const resumable = resumableOf(provider)
@@ -60,7 +60,7 @@ export const resumableCases: Case[] = [
     },
   },
   {
-    name: 'resumable: an append whose answer was lost is sent again, each one of them',
+    name: 'resumable: each call can be repeated after a lost response',
     needs,
     async run(provider) {
       const resumable = resumableOf(provider)
@@ -73,13 +73,13 @@ export const resumableCases: Case[] = [
       await upload.complete()
       await has(provider, 'file', bytes)
       await upload.complete().catch(error => {
-        assert.ok(['NOT_FOUND', 'ALREADY_EXISTS'].includes(error.code), `the end sent again: ${error}`)
+        assert.ok(['NOT_FOUND', 'ALREADY_EXISTS'].includes(error.code), `complete, repeated: ${error}`)
       })
       await has(provider, 'file', bytes)
     },
   },
   {
-    name: 'resumable: an append, or the end, that broke off half way is sent again whole',
+    name: 'resumable: append and complete can be repeated after the body broke off',
     needs,
     async run(provider) {
       const resumable = resumableOf(provider)
@@ -113,7 +113,7 @@ export const resumableCases: Case[] = [
     },
   },
   {
-    name: 'resumable: a call with a signal that is aborted already rejects with its reason and changes nothing',
+    name: 'resumable: a call with an aborted signal rejects with its reason and changes nothing',
     needs,
     async run(provider) {
       const resumable = resumableOf(provider)
@@ -144,20 +144,20 @@ export const resumableCases: Case[] = [
     },
   },
   {
-    name: 'resumable: another replica goes on where the first one stood, with nothing but the state',
-    needs: (provider, harness) => needs(provider, harness) ?? (harness.reopen ? undefined : 'reopen of the harness'),
+    name: 'resumable: another replica continues with nothing but the state',
+    needs: (provider, harness) => needs(provider, harness) ?? (harness.reopen ? undefined : 'reopen in the harness'),
     async run(provider, harness) {
       const bytes = pattern(2 * stepOf(resumableOf(provider)) + 1000)
       const first = await begin(resumableOf(provider), 'file', bytes)
       const other = await harness.reopen?.(provider)
       assert.ok(other)
       try {
-        const upload = goOn(resumableOf(other), bytes, structuredClone(first.state()), first.offset())
+        const upload = continueUpload(resumableOf(other), bytes, structuredClone(first.state()), first.offset())
         await upload.appendNext()
         // The first replica continues with the state of the other one.
-        const again = goOn(resumableOf(provider), bytes, upload.state(), upload.offset())
+        const again = continueUpload(resumableOf(provider), bytes, upload.state(), upload.offset())
         await again.appendNext()
-        await goOn(resumableOf(other), bytes, again.state(), again.offset()).complete()
+        await continueUpload(resumableOf(other), bytes, again.state(), again.offset()).complete()
         await has(provider, 'file', bytes)
         await has(other, 'file', bytes)
       } finally {
@@ -166,7 +166,7 @@ export const resumableCases: Case[] = [
     },
   },
   {
-    name: 'resumable: what is given up leaves nothing, and giving up again, or after the end, changes nothing',
+    name: 'resumable: abort leaves nothing, and changes nothing when repeated or called after complete',
     needs,
     async run(provider) {
       const resumable = resumableOf(provider)
@@ -190,7 +190,7 @@ export const resumableCases: Case[] = [
     },
   },
   {
-    name: 'resumable: a file that is there is kept or replaced as asked',
+    name: 'resumable: complete keeps or replaces an existing file, as overwrite says',
     needs,
     async run(provider) {
       const resumable = resumableOf(provider)
@@ -209,7 +209,7 @@ export const resumableCases: Case[] = [
     },
   },
   {
-    name: 'resumable: two uploads to one path know nothing of one another, and one of them wins',
+    name: 'resumable: two uploads to one path are independent, and one of them succeeds',
     needs,
     async run(provider, { hasCreateRaces }) {
       const resumable = resumableOf(provider)
@@ -218,14 +218,14 @@ export const resumableCases: Case[] = [
       await Promise.all(uploads.map(upload => upload.appendNext()))
       const results = await Promise.allSettled(uploads.map(upload => upload.complete()))
       const winners = results.flatMap((result, i) => (result.status === 'fulfilled' ? [i] : []))
-      assert.ok(winners.length > 0, 'nobody won')
-      if (!hasCreateRaces) assert.equal(winners.length, 1, 'both won')
+      assert.ok(winners.length > 0, 'no call succeeded')
+      if (!hasCreateRaces) assert.equal(winners.length, 1, 'both calls succeeded')
       for (const result of results)
         if (result.status === 'rejected') assert.equal(result.reason.code, 'ALREADY_EXISTS', String(result.reason))
       const won = await Promise.allSettled(winners.map(i => has(provider, 'file', contents[i] ?? '')))
       assert.ok(
         won.some(({ status }) => status === 'fulfilled'),
-        'the file is neither of those that won',
+        'the file has the content of no upload that succeeded',
       )
     },
   },
@@ -237,16 +237,16 @@ function resumableOf({ resumable }: StorageProvider): ResumableWrites {
   return resumable
 }
 
-/** Bytes of an append: several parts where parts are tiny, so that an append takes some time. */
+/** Returns the bytes of an append: several parts where parts are tiny, so that an append takes some time. */
 function stepOf({ partSize }: ResumableWrites): number {
   return partSize * Math.ceil((64 * 1024) / partSize)
 }
 
-interface Sending {
+interface UploadInProgress {
   state(): string
   offset(): number
-  /** Bytes. */
-  left(): number
+  /** The number of bytes that are not sent yet. */
+  remaining(): number
   /** Sends the next part and discards the returned state, as if the response were lost. */
   sendNext(): Promise<string>
   appendNext(): Promise<void>
@@ -254,13 +254,18 @@ interface Sending {
   complete(overwrite?: boolean): Promise<Entry>
 }
 
-async function begin(resumable: ResumableWrites, path: string, bytes: Buffer, announced = true): Promise<Sending> {
+async function begin(
+  resumable: ResumableWrites,
+  path: string,
+  bytes: Buffer,
+  announced = true,
+): Promise<UploadInProgress> {
   const size = announced ? { size: bytes.length } : {}
-  return goOn(resumable, bytes, checked(await resumable.begin(at(path), { ...call(), ...size })), 0)
+  return continueUpload(resumable, bytes, checked(await resumable.begin(at(path), { ...call(), ...size })), 0)
 }
 
-function goOn(resumable: ResumableWrites, bytes: Buffer, given: string, from: number): Sending {
-  let [state, offset] = [given, from]
+function continueUpload(resumable: ResumableWrites, bytes: Buffer, start: string, from: number): UploadInProgress {
+  let [state, offset] = [start, from]
   const size = stepOf(resumable)
   const sendNext = () => {
     const part = bytes.subarray(offset, offset + size)
@@ -270,7 +275,7 @@ function goOn(resumable: ResumableWrites, bytes: Buffer, given: string, from: nu
   return {
     state: () => state,
     offset: () => offset,
-    left: () => bytes.length - offset,
+    remaining: () => bytes.length - offset,
     sendNext,
     async appendNext() {
       state = checked(await sendNext())
@@ -284,8 +289,8 @@ function goOn(resumable: ResumableWrites, bytes: Buffer, given: string, from: nu
 }
 
 function checked(state: string): string {
-  assert.equal(typeof state, 'string', 'the state is not text')
+  assert.equal(typeof state, 'string', 'the state is not a string')
   const length = Buffer.byteLength(state)
-  assert.ok(length <= maxStateBytes, `the state has ${length} bytes; the host stores ${maxStateBytes} at most`)
+  assert.ok(length <= maxStateBytes, `the state has ${length} bytes; the host stores at most ${maxStateBytes}`)
   return state
 }

@@ -18,12 +18,12 @@ export const roundTripCases: Case[] = [
       assertEntry(written, 'file.bin', size)
       await has(provider, 'file.bin', bytes)
       const seen = await provider.stat(at('file.bin'), call())
-      assert.deepEqual(seen, written, 'stat and write answer differently')
+      assert.deepEqual(seen, written, 'stat and write return different entries')
       assertChecksums(seen, bytes)
     },
   })),
   {
-    name: 'round trip of 20 MB in pieces of odd sizes, without a size hint',
+    name: 'round trip of 20 MB in chunks of odd sizes, without a size hint',
     async run(provider) {
       const piece = pattern(99_991)
       const sent = createHash('sha256')
@@ -42,7 +42,7 @@ export const roundTripCases: Case[] = [
     },
   },
   {
-    name: 'traits are facts: a boolean, and a largest size in bytes if any',
+    name: 'traits have the right types',
     async run({ traits }) {
       const { emptyDirectories, maxFileSize } = traits
       assert.equal(typeof emptyDirectories, 'boolean', 'traits.emptyDirectories')
@@ -50,7 +50,7 @@ export const roundTripCases: Case[] = [
     },
   },
   {
-    name: 'a media type is kept as it was given, or not at all',
+    name: 'a media type is stored unchanged or not at all',
     async run(provider) {
       const options = { ...call(), mimeType: 'application/x-of-its-own', overwrite: false }
       await provider.write(at('typed'), bodyOf('content'), options)
@@ -59,7 +59,7 @@ export const roundTripCases: Case[] = [
     },
   },
   {
-    name: 'a body in 5,000 pieces of one byte',
+    name: 'a body of 5,000 one-byte chunks is stored whole',
     async run(provider) {
       const bytes = pattern(5000)
       await provider.write(at('drops'), bodyOf(bytes, 1), { ...call(), size: 5000, overwrite: false })
@@ -67,7 +67,7 @@ export const roundTripCases: Case[] = [
     },
   },
   {
-    name: 'a shorter file over a longer one leaves nothing of it, and the etag changes',
+    name: 'a shorter file replaces a longer one completely, and the etag changes',
     async run(provider) {
       const before = await put(provider, 'file', pattern(100_000))
       const after = await put(provider, 'file', 'short', true)
@@ -77,14 +77,14 @@ export const roundTripCases: Case[] = [
     },
   },
   {
-    name: 'no two contents of one path ever share an etag, however fast they replace each other',
+    name: 'no two contents of a path share an etag, even after fast replacements',
     async run(provider) {
       const contents = new Map<string, string>()
       for (let i = 0; i < 60; i += 1) {
         const content = String(i % 10)
         const { etag } = await put(provider, 'file', content, true)
         if (etag === null) continue
-        assert.equal(contents.get(etag) ?? content, content, 'an etag came again, for other bytes')
+        assert.equal(contents.get(etag) ?? content, content, 'other bytes have the same etag')
         contents.set(etag, content)
       }
     },
@@ -107,7 +107,7 @@ function assertEntry(entry: Entry, name: string, size: number): void {
   }
 }
 
-/** The algorithms that Node can compute. Of others, the kit checks only the format. */
+/** Checks the checksums that Node can compute, and the format of all. */
 function assertChecksums({ checksums = {} }: Entry, bytes: Buffer): void {
   for (const [algorithm, hex] of Object.entries(checksums)) {
     assert.match(hex, /^[0-9a-f]{8,128}$/, `${algorithm} is not lowercase hex`)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 
 /** What cases need of a harness that cannot make its back end fail. */
-export const faults = ['expireCredentials', 'rateLimit', 'unavailable'].map(name => `faults.${name} of the harness`)
+export const faults = ['expireCredentials', 'rateLimit', 'unavailable'].map(name => `faults.${name} in the harness`)
 
 /** @param lacks all that cases need and the adapter lacks: a case is skipped for nothing else */
 export function runConformance(harness: Harness, lacks: readonly string[] = []): void {

@@ -54,7 +54,7 @@ const harness: Harness = {
 }
 runConformance(harness, [
   'an atomic create',
-  'one step for these two (NOT_IN_ONE_STEP)',
+  'this operation in one step (NOT_IN_ONE_STEP)',
   'the method openFile',
   'the method presign',
 ])

@@ -46,7 +46,7 @@ const harness: Harness = {
   reopen: provider => openRoot(roots.get(provider) ?? ''),
   openFolder: (provider, path) => openRoot(join(roots.get(provider) ?? '', path)),
 }
-runConformance(harness, ['a create that is check-then-write', 'the method presign', ...faults])
+runConformance(harness, ['hasCreateRaces in the harness', 'the method presign', ...faults])
 
 t.test('no odd name is refused, and each is the name on the disk', async t => {
   const { provider, root } = await openTemporary(t)

@@ -18,10 +18,10 @@ const collect: () => void = runInNewContext('gc')
 const open = (maxBytes = 256 * 1024 * 1024) => memoryAdapter.open({ maxBytes }, silentHost)
 
 runConformance({ open, inMemory: true }, [
-  'a part size (partSize of the harness)',
-  'reopen of the harness',
-  'openFolder of the harness',
-  'a create that is check-then-write',
+  'partSize in the harness',
+  'reopen in the harness',
+  'openFolder in the harness',
+  'hasCreateRaces in the harness',
   'resumable writes',
   ...['copy', 'move', 'deleteTree', 'openFile', 'presign'].map(name => `the method ${name}`),
   ...faults,

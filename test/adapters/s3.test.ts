@@ -29,9 +29,9 @@ const harness: Harness = {
   manyEntries: 1_100,
 }
 runConformance(harness, [
-  'a create that is check-then-write',
+  'hasCreateRaces in the harness',
   // Ceph accepts headers that the signature does not cover: see s3-links.test.ts.
-  'a link to PUT that nothing can be added to',
+  'a PUT link, but presign returned null',
   ...['move', 'openFile', 'quota'].map(name => `the method ${name}`),
   // Those are tried below.
   ...faults,
