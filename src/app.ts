@@ -30,8 +30,9 @@ export interface App {
   close(): Promise<void>
 }
 
-/** Milliseconds. With `closeTimeout` and the rest, a stop takes less than ten seconds. */
+/** Milliseconds for running transfers to finish. A whole stop takes less than ten seconds. */
 const drainTimeout = 7000
+/** Milliseconds for the back ends to close. */
 const closeTimeout = 1000
 
 export async function buildApp(options: {

@@ -1,3 +1,3 @@
-/** What the package `stowage` offers to programs: the server, started with settings of their own. */
+/** The exports of the package `stowage`, with which a program starts the server with its own settings. */
 export { readSettings, type Settings, SettingsError } from './settings.ts'
 export { start } from './start.ts'

@@ -1,9 +1,9 @@
 import { AppError } from '../errors.ts'
 
-/** A slot in the queue, held from the arrival of a request until its response. */
+/** A slot in the queue, which a request has from its arrival until its response. */
 export interface QueueSlot extends Disposable {
   /**
-   * Runs the work in its turn. A slot runs one piece of work at a time.
+   * Runs the work when the slot gets its turn. A slot runs one piece of work at a time.
    * @throws RATE_LIMITED if another network took the slot, the signal's reason, and what `work` throws
    */
   run<T>(work: () => Promise<T>): Promise<T>
@@ -32,7 +32,7 @@ interface Holder {
 export class FairQueue {
   readonly #bounds: QueueBounds
   readonly #holders = new Map<string, Set<Holder>>()
-  /** By network, in the order of their turns. */
+  /** The holders that wait for a turn, by network. The next network is first. */
   readonly #waiting = new Map<string, Holder[]>()
   #slots = 0
   #running = 0

@@ -12,14 +12,14 @@ export interface Member {
   createdAt: Date
 }
 
-/** What a member or a credential may access. */
+/** The access of a member or a credential. */
 export interface Permissions {
   /** The highest scope; null is none. */
   scope: Scope | null
   access: ProviderAccess
 }
 
-/** Where a request came from. */
+/** The source of a request. */
 export interface Origin {
   /** The client's IP address, as reported by a trusted proxy if there is one. */
   address: string

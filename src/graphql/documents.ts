@@ -70,7 +70,7 @@ function parseBounded(source: string): DocumentNode {
   }
 }
 
-/** Removes string literals, which may hold a password. */
+/** Removes string literals, which may contain a password. */
 function withoutStrings(error: GraphQLError): GraphQLError {
   const message = error.message.replace(/\b((?:Block)?String) ".*"/s, '$1')
   return new GraphQLError(message, { source: error.source, positions: error.positions })

@@ -34,7 +34,7 @@ function actionOf(schema: GraphQLSchema, mutation: string): AuditAction | undefi
   return (options as { audit?: AuditAction } | undefined)?.audit
 }
 
-/** Returns only the facts named here, because other arguments can hold secrets. */
+/** Returns only the facts named here, because other arguments can contain secrets. */
 function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: AuditAction): AuditFacts {
   const given: Record<string, unknown> = {}
   for (const { name, value } of node.arguments ?? []) {

@@ -1,6 +1,6 @@
 /**
  * The console's session cookie, which no script can read. The server accepts it only together with a header that pages of
- * other sites cannot send, because the server answers no CORS preflight. Forms, links and images of other sites therefore
+ * other sites cannot send, because the server permits no CORS preflight. Forms, links and images of other sites therefore
  * cannot act with it.
  */
 import cookie from '@fastify/cookie'

@@ -1,5 +1,5 @@
 /**
- * Finds any of many short texts in one pass over a longer one (Rabin and Karp, 1987). A rolling hash, as long as the shortest
+ * Finds any of many short texts in one pass over a longer text (Rabin and Karp, 1987). A rolling hash, as long as the shortest
  * needle, shows where a match is possible. Adding or removing a needle takes time in proportion to its length.
  */
 
@@ -14,10 +14,10 @@ const filterBits = 17
 
 interface Needle {
   text: string
-  /** Where the hashed window begins in the text. */
+  /** The index in the text at which the hashed window begins. */
   offset: number
   hash: number
-  /** How many times it was added. */
+  /** The number of times that the text was added. */
   count: number
 }
 
@@ -30,7 +30,7 @@ export interface Match {
 export class Needles {
   readonly #needles = new Map<string, Needle>()
   readonly #byHash = new Map<number, Needle[]>()
-  /** How many needles share some bits of the hash. Most windows are rejected by this filter. */
+  /** The number of needles that share some bits of the hash. This filter rejects most windows. */
   readonly #filter = new Uint32Array(2 ** filterBits)
 
   get size(): number {

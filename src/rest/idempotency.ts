@@ -46,8 +46,8 @@ export interface RepeatableResponse {
 }
 
 /**
- * Runs `work` once per `Idempotency-Key`; without the header, always.
- * @param upload `authorize` throws if the credential may not upload (any more), before a key is looked up
+ * Runs `work` once per `Idempotency-Key`, or each time if the request has none.
+ * @param upload `authorize` runs before the key is looked up, and throws if the credential may not upload
  */
 export async function onlyOnce(
   idempotency: Services['idempotency'],

@@ -10,7 +10,7 @@ const concurrency = 8
 /**
  * Returns the ids of the folders that enclose `path`, without those that are missing or have no id.
  *
- * @param known a path of the same provider whose own enclosing folders are left out
+ * @param known a path of the same provider whose own enclosing folders are omitted
  * @throws INVALID_INPUT if the path is too deep
  */
 export async function enclosingIds(

@@ -9,7 +9,7 @@ import { fault } from './validate-entry.ts'
 export function exactBody(body: Readable, size: number | null): Readable {
   let received = 0
   const check = new Transform({
-    // In object mode, so that `transform` reports values that are not bytes. A stream of bytes would throw uncaught.
+    // In object mode, `transform` can report values that are not bytes. A stream of bytes would throw an uncaught error.
     writableObjectMode: true,
     writableHighWaterMark: 1,
     transform(chunk: unknown, _encoding, done) {

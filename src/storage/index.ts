@@ -22,7 +22,7 @@ export interface Storage {
   readonly adapters: AdapterRegistry
   /** The work that runs in locations. */
   readonly activeGrants: ActiveGrants
-  /** For OAuth flows, which run before a provider is opened. */
+  /** The network for OAuth flows, which run before a provider is opened. */
   readonly network: Network
   /** The record behind a grant. @throws NOT_FOUND */
   readonly record: FindRecord
@@ -47,7 +47,7 @@ export interface Storage {
   readonly tokens: TokenStore
   /** Returns the configuration with its secrets. @throws UNAVAILABLE if they were encrypted with another server secret */
   config(record: ProviderRecord): Config
-  /** Closes a disconnected provider, an hour later: transfers may still use it. */
+  /** Closes a disconnected provider after an hour, because transfers may still use it. */
   forget(providerId: string): void
   /** Closes all providers. The storage cannot be used afterwards. */
   close(): Promise<void>

@@ -30,7 +30,7 @@ export interface ProviderContext {
   warn(message: string): void
   /** Milliseconds for a call that moves no file content; a slower back end counts as unavailable. */
   metadataTimeout: number
-  /** For calls that move content. */
+  /** The timeouts of calls that move content. */
   timeouts: TransferTimeouts
   activeGrants: ActiveGrants
   writeTracker: WriteTracker
@@ -75,7 +75,7 @@ export class ReadLocation {
 
   /**
    * Returns the ids of the stored folders that the path lies in. Looks above the grant, but reveals only ids.
-   * @param except a location whose own enclosing folders are left out if it has the same provider
+   * @param except a location whose own enclosing folders are omitted if it has the same provider
    */
   enclosingIds(signal: AbortSignal, except: ReadLocation): Promise<ReadonlySet<string>> {
     const known = except.providerId === this.providerId ? except.path : null

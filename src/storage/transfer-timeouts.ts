@@ -14,7 +14,7 @@ export interface TransferTimeouts {
   step: number
 }
 
-/** How many times within a timeout the progress is checked. */
+/** The number of progress checks within one timeout. */
 const checksPerTimeout = 4
 
 /** Runs `work` under a signal that also aborts after `time` milliseconds. @throws UNAVAILABLE after the timeout */

@@ -46,7 +46,7 @@ export class WriteLocation extends ReadLocation {
     )
   }
 
-  /** As `presignRead`, for a link that creates or replaces the file. */
+  /** Works like `presignRead`, for a link that creates or replaces the file. */
   presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
     return this.presigned(signal, { method: 'PUT', expiresIn })
   }

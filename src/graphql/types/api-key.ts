@@ -27,11 +27,11 @@ ApiKeyRef.implement({
     displayPrefix: t.exposeString('displayPrefix', { description: 'The first 12 characters of the key value.' }),
     scopes: t.expose('scopes', {
       type: [ScopeEnum],
-      description: 'What the key was created with. The owner may have less access today.',
+      description: 'The scopes that the key was created with. The owner may have less access today.',
     }),
     providerAccess: t.field({
       type: ProviderAccessRef,
-      description: 'What the key was created with. The owner may have less access today.',
+      description: 'The provider access that the key was created with. The owner may have less access today.',
       authScopes: { credential: true },
       resolve: (key, _args, { viewer }) => ({ access: key.access, seenBy: viewer }),
     }),

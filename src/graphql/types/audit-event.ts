@@ -160,7 +160,7 @@ builder.queryField('auditEvents', t =>
     args: {
       first: t.arg.int({ defaultValue: 50, description: `The maximum number of events, 1 to ${maxPage}.` }),
       after: t.arg.string({ description: 'The cursor after which the page starts.' }),
-      filter: t.arg({ type: AuditEventFilter, description: 'Which events to return. The default is all.' }),
+      filter: t.arg({ type: AuditEventFilter, description: 'The events to return. The default is all.' }),
     },
     complexity: ({ first }) => connectionCost(first, maxPage),
     resolve: async (_root, { first, after, filter }, { services, viewer }) => {

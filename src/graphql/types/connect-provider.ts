@@ -84,7 +84,7 @@ builder.mutationFields(t => ({
     audit: 'PROVIDER_UPDATE',
     authScopes: at(needs.manageProvider),
     complexity: backEndCost,
-    args: { input: t.arg({ type: UpdateProviderInput, required: true, description: 'What to change.' }) },
+    args: { input: t.arg({ type: UpdateProviderInput, required: true, description: 'The changes.' }) },
     resolve: async (_root, { input }, context) => {
       const provider = await context.services.providers.update(context.viewer, input)
       context.forgetProviders()

@@ -3,7 +3,7 @@ import { builder } from '../builder.ts'
 import { RegistrationEnum } from './workspace.ts'
 
 const InstallationRef = builder.objectRef<Installation>('Installation').implement({
-  description: 'What a visitor needs to know before signing in.',
+  description: 'Facts that a visitor needs before signing in.',
   fields: t => ({
     hasOwner: t.exposeBoolean('hasOwner', {
       description: 'False until the first person registers. That person owns the workspace.',
@@ -24,7 +24,7 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
 builder.queryField('installation', t =>
   t.field({
     type: InstallationRef,
-    description: 'What a visitor needs to know before signing in.',
+    description: 'Facts that a visitor needs before signing in.',
     authScopes: { public: true },
     resolve: (_root, _args, { services }) => services.workspaces.installation(),
   }),

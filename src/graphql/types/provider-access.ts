@@ -23,7 +23,7 @@ const ProviderRestriction = builder
 
 ProviderAccessRef.implement({
   description:
-    'Which providers can be used: all in the workspace, including those connected later, or only those listed.',
+    'The providers that can be used: all in the workspace, including those connected later, or only those listed.',
   fields: t => ({
     all: t.boolean({ description: 'Whether every provider can be used.', resolve: ({ access }) => access.all }),
     restrictions: t.field({

@@ -19,7 +19,7 @@ const ProviderStatusEnum = builder.enumType('ProviderStatus', {
 
 const ProviderCapabilities = builder.objectRef<Capabilities>('ProviderCapabilities').implement({
   description:
-    'What a back end supports. Other copies and moves are streamed through the server. All values are false if the back end cannot be opened.',
+    'The operations that a back end supports. Other copies and moves are streamed through the server. All values are false if the back end cannot be opened.',
   fields: t => ({
     serverSideCopy: t.exposeBoolean('serverSideCopy', { description: 'Whether the back end copies files by itself.' }),
     serverSideMove: t.exposeBoolean('serverSideMove', {
@@ -76,7 +76,7 @@ StorageProviderRef.implement({
     }),
     capabilities: t.field({
       type: ProviderCapabilities,
-      description: 'What the back end supports.',
+      description: 'The operations that the back end supports.',
       authScopes: { scope: 'read' },
       complexity: backEndCost,
       resolve: (record, _args, { services }) => services.providers.capabilities(record),

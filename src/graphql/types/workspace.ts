@@ -49,7 +49,7 @@ builder.mutationField('updateWorkspace', t =>
     description: 'Changes the settings of the workspace.',
     audit: 'WORKSPACE_UPDATE',
     authScopes: { scope: 'admin' },
-    args: { input: t.arg({ type: UpdateWorkspaceInput, required: true, description: 'What to change.' }) },
+    args: { input: t.arg({ type: UpdateWorkspaceInput, required: true, description: 'The changes.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.workspaces.update(viewer, input),
   }),
 )

@@ -33,7 +33,7 @@ type LookedUp = (error: Error | null, address: string | LookupAddress[], family?
 export interface Guard {
   /** Returns the error for a host that is a closed address; null for open ones, and for names, which `lookup` checks. */
   refusal(host: string): ClosedAddress | null
-  /** For sockets, which then connect to exactly the addresses that were checked. */
+  /** Resolves a name for a socket, which then connects to exactly the addresses that were checked. */
   lookup(hostname: string, options: LookupOptions, callback: LookedUp): void
 }
 
