@@ -3,7 +3,7 @@ import { defineConfig } from 'vite'
 
 export default defineConfig({
   plugins: [react()],
-  // The tests bring another React along, which must not come into the page beside ours.
+  // The test tools install another version of React. Only one may be bundled.
   resolve: { dedupe: ['react', 'react-dom'] },
   build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
   server: { proxy: { '^/(graphql|api|console|healthz|oauth|webhook)(/|$|\\?)': 'http://127.0.0.1:3000' } },

@@ -21,7 +21,7 @@ export function SignIn() {
       await navigate(safeAddress(search.get('next')), { replace: true })
     },
   })
-  // The form appears only after this answer: a redirect to the registration must not discard what was typed.
+  // The form waits for the response, because a redirect to the registration would discard what was typed.
   if (isPending) return <Loading label="Loading" />
   if (data && !data.hasOwner) return <Navigate to="/register" replace />
   return (

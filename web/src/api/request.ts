@@ -61,21 +61,22 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
     return await fetch(path, { ...init, headers: { ...consoleHeaders, ...init.headers } })
   } catch (cause) {
     if (init.signal?.aborted) throw cause
-    throw new ApiError('The server cannot be reached. Check your connection, then try again.', {
-      status: 0,
-      reason: 'NETWORK',
-      cause,
-    })
+    throw networkError(cause)
   }
 }
 
+export function networkError(cause: unknown): ApiError {
+  const message = 'The server cannot be reached. Check your connection, then try again.'
+  return new ApiError(message, { status: 0, reason: 'NETWORK', cause })
+}
+
+/** Reads an error from a response of the server or of a proxy. `body` is the parsed JSON, or null. */
 export function toError(response: { status: number }, body: unknown): ApiError {
   const error = isObject(body) ? firstError(body) : null
-  if (!error)
-    return new ApiError(`The server, or a proxy in front of it, returned status ${response.status}. Try again later.`, {
-      status: response.status,
-      reason: 'UNKNOWN',
-    })
+  if (!error) {
+    const message = `The server, or a proxy in front of it, returned status ${response.status}. Try again later.`
+    return new ApiError(message, { status: response.status, reason: 'UNKNOWN' })
+  }
   const { reason, requestId, properties } = isObject(error.extensions) ? error.extensions : {}
   return new ApiError(String(error.message), {
     status: response.status,

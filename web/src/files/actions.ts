@@ -12,15 +12,15 @@ export interface EntryAction {
 
 type Handlers = Record<Exclude<EntryAction['id'], 'open' | 'preview'>, () => void> & { open: (entry: Entry) => void }
 
-/** Returns what the viewer may do with the chosen entries. */
-export function actionsFor(chosen: readonly Entry[], canWrite: boolean, on: Handlers): EntryAction[] {
-  const [first] = chosen
+/** Returns what the viewer may do with the selected entries. */
+export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Handlers): EntryAction[] {
+  const [first] = selected
   if (!first) return []
-  const single = chosen.length === 1 ? first : null
+  const single = selected.length === 1 ? first : null
   const actions: EntryAction[] = []
   if (single?.__typename === 'Folder') actions.push({ id: 'open', label: 'Open', run: () => on.open(single) })
   if (single && previewKind(single)) actions.push({ id: 'preview', label: 'Preview', run: () => on.open(single) })
-  const asZip = chosen.every(entry => entry.__typename === 'Folder')
+  const asZip = selected.every(entry => entry.__typename === 'Folder')
   actions.push({ id: 'download', label: asZip ? 'Download as ZIP' : 'Download', icon: 'download', run: on.download })
   if (!canWrite) return actions
   if (single) actions.push({ id: 'rename', label: 'Rename', run: on.rename })

@@ -2,7 +2,7 @@ import { useRef } from 'react'
 import { Menu, MenuItem, Popover } from 'react-aria-components'
 import type { EntryAction } from './actions.ts'
 
-/** A context menu with the actions for the chosen entries, at the position of the pointer. */
+/** A context menu with the actions for the selected entries, at the position of the pointer. */
 export function EntryMenu({
   at,
   actions,

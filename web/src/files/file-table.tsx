@@ -63,7 +63,7 @@ export function FileTable({
   const scroller = useRef<HTMLDivElement>(null)
   useFocusReturn(isCovered, scroller)
   const typed = useRef({ text: '', at: 0 })
-  const { selected, focusedIndex, pick, all, none } = selection
+  const { selectedKeys, focusedIndex, pick, selectAll, clear } = selection
   const virtualizer = useVirtualizer({
     count: entries.length,
     getScrollElement: () => scroller.current,
@@ -105,9 +105,9 @@ export function FileTable({
     else if (step !== undefined) moveTo(focusedIndex + step, shiftKey)
     else if (key === 'Home') moveTo(0, shiftKey)
     else if (key === 'End') moveTo(entries.length - 1, shiftKey)
-    else if (key === 'a' && command) all()
+    else if (key === 'a' && command) selectAll()
     else if (command || altKey) return
-    else if (key === 'Escape') none()
+    else if (key === 'Escape') clear()
     else if (key === ' ') pick(Math.max(0, focusedIndex), 'toggle')
     else if (key === 'Enter' && focused) keys.onOpen(focused)
     else if (key === 'Backspace') keys.onUp()
@@ -177,11 +177,11 @@ export function FileTable({
               <input
                 type="checkbox"
                 aria-label="Select all"
-                checked={entries.length > 0 && selected.size === entries.length}
+                checked={entries.length > 0 && selectedKeys.size === entries.length}
                 ref={box => {
-                  if (box) box.indeterminate = selected.size > 0 && selected.size < entries.length
+                  if (box) box.indeterminate = selectedKeys.size > 0 && selectedKeys.size < entries.length
                 }}
-                onChange={() => (selected.size === entries.length ? none() : all())}
+                onChange={() => (selectedKeys.size === entries.length ? clear() : selectAll())}
               />
             </label>
           </div>
@@ -219,7 +219,7 @@ export function FileTable({
               index={index}
               top={start}
               href={hrefOf(entry)}
-              isSelected={selected.has(key)}
+              isSelected={selectedKeys.has(key)}
               isFocused={index === focusedIndex}
               onPick={onPick}
               onOpen={keys.onOpen}

@@ -31,7 +31,7 @@ import { uploadFiles } from './upload/waiting-uploads.ts'
 
 const Preview = lazy(async () => ({ default: (await loadPart(import('./preview/preview.tsx'))).Preview }))
 
-type DialogKind = 'folder' | 'rename' | 'move' | 'copy' | 'delete'
+type DialogKind = 'new-folder' | 'rename' | 'move' | 'copy' | 'delete'
 
 const byName: SortOrder = { column: 'name', descending: false }
 
@@ -64,7 +64,7 @@ export function Folder({
     return lowerCase === '' ? sorted : sorted.filter(({ name }) => name.toLowerCase().includes(lowerCase))
   }, [sorted, filter])
   const selection = useSelection(shown)
-  const { chosen, selected, pick, choose, none } = selection
+  const { selectedEntries, selectedKeys, pick, selectOnly, clear } = selection
 
   const hrefOf = useCallback(
     ({ __typename, name }: Entry) =>
@@ -92,30 +92,31 @@ export function Folder({
     else void navigate(folderHref(providerId, parentPath(path)), { state: arrival })
   }, [navigate, path, provider.root.path, providerId])
   const openIfAllowed = (kind: DialogKind) => {
-    if (canWrite && chosen.length > 0 && (kind !== 'rename' || chosen.length === 1)) setOpenDialog(kind)
+    if (canWrite && selectedEntries.length > 0 && (kind !== 'rename' || selectedEntries.length === 1))
+      setOpenDialog(kind)
   }
   const onMenu = useCallback(
     (index: number, at: { x: number; y: number }) => {
       const entry = shown[index]
       if (!entry) return
-      if (!selected.has(entryKey(entry))) pick(index, 'only')
+      if (!selectedKeys.has(entryKey(entry))) pick(index, 'only')
       setMenu(at)
     },
-    [shown, selected, pick],
+    [shown, selectedKeys, pick],
   )
   const onSort = (column: SortColumn) =>
     setOrder(previous => ({ column, descending: previous.column === column && !previous.descending }))
-  const upload = (files: FileSelection) => uploadFiles({ files, providerId, folder: path })
+  const upload = (selection: FileSelection) => uploadFiles({ selection, providerId, folder: path })
 
-  const actions = actionsFor(chosen, canWrite, {
+  const actions = actionsFor(selectedEntries, canWrite, {
     open,
-    download: () => download(chosen),
+    download: () => download(selectedEntries),
     rename: () => openIfAllowed('rename'),
     move: () => openIfAllowed('move'),
     copy: () => openIfAllowed('copy'),
     delete: () => openIfAllowed('delete'),
   })
-  const [first] = chosen
+  const [first] = selectedEntries
   const previewName = search.get('file')
   const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === previewName)
   const closeDialog = () => setOpenDialog(null)
@@ -128,15 +129,15 @@ export function Folder({
         {!isMissing && (
           <Toolbar
             actions={actions}
-            chosenCount={chosen.length}
+            selectedCount={selectedEntries.length}
             canWrite={canWrite}
             filter={filter}
             isLoading={isFetching}
             onFilter={setFilter}
             onFiles={upload}
-            onNewFolder={() => setOpenDialog('folder')}
+            onNewFolder={() => setOpenDialog('new-folder')}
             onRefresh={() => void refetch()}
-            onClear={none}
+            onClear={clear}
           />
         )}
         {error && <ErrorBox error={error} retry={refetch} />}
@@ -178,11 +179,11 @@ export function Folder({
           {isPending || (error && !isComplete) ? '' : formatCount(entries.length, 'item')}
           {!isComplete && isFetching && !isPending && ' so far, loading more…'}
           {filter !== '' && ` · ${formatCount(shown.length, 'match', 'matches')}`}
-          {chosen.length > 0 && ` · ${formatCount(chosen.length, 'selected', 'selected')}`}
+          {selectedEntries.length > 0 && ` · ${formatCount(selectedEntries.length, 'selected', 'selected')}`}
         </p>
       </main>
       {menu && <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />}
-      {openDialog === 'folder' && (
+      {openDialog === 'new-folder' && (
         <NameDialog
           title="New folder"
           action="Create"
@@ -191,7 +192,7 @@ export function Folder({
             await createFolder({ ...folder, path: childPath(path, name) })
             const created: Entry = { __typename: 'Folder', name, modifiedAt: null }
             updateListing(client, folder, [], [created])
-            choose(created)
+            selectOnly(created)
             await client.invalidateQueries({ queryKey: subfoldersKey(folder) })
           }}
           onClose={closeDialog}
@@ -208,7 +209,7 @@ export function Folder({
             const newName = await rename({ ...folder, path: childPath(path, first.name) }, name)
             const renamed = { ...first, name: newName }
             updateListing(client, folder, [first], [renamed])
-            choose(renamed)
+            selectOnly(renamed)
           }}
           onClose={closeDialog}
         />
@@ -217,7 +218,7 @@ export function Folder({
         <TransferDialog
           kind={openDialog}
           folder={folder}
-          entries={chosen}
+          entries={selectedEntries}
           providers={providers}
           onDone={destination => void refresh(folder, destination)}
           onClose={closeDialog}
@@ -226,7 +227,7 @@ export function Folder({
       {openDialog === 'delete' && (
         <DeleteDialog
           folder={folder}
-          entries={chosen}
+          entries={selectedEntries}
           onDeleted={deleted => updateListing(client, folder, deleted, [])}
           // The folder may have changed meanwhile.
           onFailed={() => void refresh(folder)}

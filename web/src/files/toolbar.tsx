@@ -8,7 +8,7 @@ import { type FileSelection, filesOfInput } from './upload/dropped-files.ts'
 /** The actions for the folder, or for the selected entries. */
 export function Toolbar(props: {
   actions: readonly EntryAction[]
-  chosenCount: number
+  selectedCount: number
   canWrite: boolean
   filter: string
   isLoading: boolean
@@ -18,15 +18,15 @@ export function Toolbar(props: {
   onRefresh: () => void
   onClear: () => void
 }) {
-  const { actions, chosenCount, canWrite, filter, isLoading, onFilter, onFiles, onNewFolder, onRefresh, onClear } =
+  const { actions, selectedCount, canWrite, filter, isLoading, onFilter, onFiles, onNewFolder, onRefresh, onClear } =
     props
-  if (chosenCount > 0) {
+  if (selectedCount > 0) {
     return (
       <div className="toolbar selection" role="toolbar" aria-label="Selection">
         <button type="button" className="icon-button" aria-label="Clear the selection" onClick={onClear}>
           <Icon name="cross" />
         </button>
-        <strong>{formatCount(chosenCount, 'selected', 'selected')}</strong>
+        <strong>{formatCount(selectedCount, 'selected', 'selected')}</strong>
         {actions
           .filter(({ id }) => id !== 'open' && id !== 'preview')
           .map(({ id, label, isDanger, run }) => (

@@ -1,12 +1,9 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Form } from 'react-aria-components'
 import { ask } from '../api/request.ts'
-import { Button } from '../ui/button.tsx'
 import { Checkbox } from '../ui/checkbox.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { ConfigFields } from './config-fields.tsx'
 import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
 import { type ManagedProvider, UpdateMutation } from './operations.ts'
@@ -47,47 +44,37 @@ export function EditDialog({
   const hasSecrets = fields.some(({ isSecret }) => isSecret)
   const optionalSecrets = fields.filter(({ isSecret, isRequired }) => isSecret && !isRequired)
   return (
-    <Dialog title={`Edit “${provider.name}”`} onClose={onClose} isBusy={save.isPending}>
-      <Form
-        validationErrors={problems}
-        onSubmit={event => {
-          event.preventDefault()
-          save.mutate()
-        }}
-      >
-        <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
-        {changedTitles.length > 0 && (hasSecrets || provider.type.needsAuthorization) && (
-          <p className="notice" role="status">
-            {hasSecrets && `Enter the secrets again, because you changed: ${changedTitles.join(', ')}. `}
-            {provider.type.needsAuthorization && 'If the storage uses consent, give it again afterwards.'}
-          </p>
-        )}
-        <ConfigFields
-          fields={fields}
-          values={values}
-          onChange={change}
-          problems={problems}
-          secrets={changedTitles.length > 0 ? 'again' : 'kept'}
-        />
-        {optionalSecrets.map(({ name, title }) => (
-          <Checkbox
-            key={name}
-            isSelected={cleared.includes(name)}
-            onChange={isCleared => setCleared(isCleared ? [...cleared, name] : cleared.filter(other => other !== name))}
-          >
-            Delete the stored value of “{title}”
-          </Checkbox>
-        ))}
-        {save.error && <ErrorBox error={save.error} />}
-        <div className="dialog-actions">
-          <Button onPress={onClose} isDisabled={save.isPending}>
-            Cancel
-          </Button>
-          <Button type="submit" variant="primary" isPending={save.isPending}>
-            {save.isPending ? 'Testing…' : 'Save'}
-          </Button>
-        </div>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={`Edit “${provider.name}”`}
+      action="Save"
+      pendingAction="Testing…"
+      submit={save}
+      problems={problems}
+      onClose={onClose}
+    >
+      <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
+      {changedTitles.length > 0 && (hasSecrets || provider.type.needsAuthorization) && (
+        <p className="notice" role="status">
+          {hasSecrets && `Enter the secrets again, because you changed: ${changedTitles.join(', ')}. `}
+          {provider.type.needsAuthorization && 'If the storage uses consent, give it again afterwards.'}
+        </p>
+      )}
+      <ConfigFields
+        fields={fields}
+        values={values}
+        onChange={change}
+        problems={problems}
+        secrets={changedTitles.length > 0 ? 'again' : 'kept'}
+      />
+      {optionalSecrets.map(({ name, title }) => (
+        <Checkbox
+          key={name}
+          isSelected={cleared.includes(name)}
+          onChange={isCleared => setCleared(isCleared ? [...cleared, name] : cleared.filter(other => other !== name))}
+        >
+          Delete the stored value of “{title}”
+        </Checkbox>
+      ))}
+    </FormDialog>
   )
 }

@@ -1,10 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import { Form } from 'react-aria-components'
-import { Button } from './button.tsx'
-import { Dialog } from './dialog.tsx'
-import { ErrorBox } from './error-box.tsx'
 import { TextField } from './field.tsx'
+import { FormDialog } from './form-dialog.tsx'
 
 /** Asks for a name. The dialog stays open until `onSubmit` succeeds, and shows its error. */
 export function NameDialog({
@@ -29,7 +26,12 @@ export function NameDialog({
   onClose: () => void
 }) {
   const [name, setName] = useState(initial)
-  const submit = useMutation({ mutationFn: () => onSubmit(name), onSuccess: onClose })
+  const submit = useMutation({
+    mutationFn: async () => {
+      if (name !== initial) await onSubmit(name)
+    },
+    onSuccess: onClose,
+  })
   const container = useRef<HTMLDivElement>(null)
   useEffect(() => {
     // People usually keep the extension, so the selection ends before it.
@@ -37,43 +39,27 @@ export function NameDialog({
     container.current?.querySelector('input')?.setSelectionRange(0, dot > 0 ? dot : initial.length)
   }, [initial])
   return (
-    <Dialog title={title} onClose={onClose} isBusy={submit.isPending}>
+    <FormDialog
+      title={title}
+      action={action}
+      submit={submit}
+      isValid={name !== '' && validate(name) === null}
+      onClose={onClose}
+    >
       <div ref={container}>
-        <Form
-          onSubmit={event => {
-            event.preventDefault()
-            if (name === initial) onClose()
-            else submit.mutate()
-          }}
-        >
-          <TextField
-            label={label}
-            value={name}
-            onChange={setName}
-            validate={validate}
-            validationBehavior="aria"
-            {...(maxLength !== undefined && { maxLength })}
-            isRequired
-            autoFocus
-            autoComplete="off"
-            spellCheck="false"
-          />
-          {submit.error && <ErrorBox error={submit.error} />}
-          <div className="dialog-actions">
-            <Button onPress={onClose} isDisabled={submit.isPending}>
-              Cancel
-            </Button>
-            <Button
-              type="submit"
-              variant="primary"
-              isPending={submit.isPending}
-              isDisabled={name === '' || validate(name) !== null}
-            >
-              {action}
-            </Button>
-          </div>
-        </Form>
+        <TextField
+          label={label}
+          value={name}
+          onChange={setName}
+          validate={validate}
+          validationBehavior="aria"
+          {...(maxLength !== undefined && { maxLength })}
+          isRequired
+          autoFocus
+          autoComplete="off"
+          spellCheck="false"
+        />
       </div>
-    </Dialog>
+    </FormDialog>
   )
 }

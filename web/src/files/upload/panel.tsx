@@ -41,8 +41,8 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
   useSyncExternalStore(queue.subscribe, queue.version)
   const [isCollapsed, setCollapsed] = useState(false)
   const take = useCallback(
-    ({ files, providerId, folder }: UploadRequest) => {
-      queue.add(files, providerId, folder).catch(notifyError)
+    ({ selection, providerId, folder }: UploadRequest) => {
+      queue.add(selection, providerId, folder).catch(notifyError)
     },
     [queue],
   )

@@ -55,6 +55,8 @@ const concurrency = 3
 const activeStates: ReadonlySet<UploadState> = new Set(['waiting', 'uploading', 'retrying', 'paused', 'conflict'])
 /** Milliseconds between two updates of the page. */
 const updateInterval = 200
+/** Bytes. A first progress beyond this does not count for the speed. */
+const maxFirstProgress = 4 * 1024 * 1024
 /** Milliseconds. */
 const maxBackoff = 30_000
 /** Server errors after which an upload fails. A lost network is retried without a limit. */
@@ -248,7 +250,7 @@ export class UploadQueue {
       onProgress: sent => {
         if (!isCurrent()) return
         // The first progress of a resumed upload includes bytes that were sent earlier.
-        if (upload.sent > 0 || sent < 4 * 1024 * 1024) this.#speed.add(sent - upload.sent)
+        if (upload.sent > 0 || sent < maxFirstProgress) this.#speed.add(sent - upload.sent)
         upload.sent = sent
         this.#scheduleUpdate()
       },

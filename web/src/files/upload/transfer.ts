@@ -1,6 +1,6 @@
 /** Uploads one file with tus (https://tus.io/protocols/resumable-upload). */
 import { DetailedError, Upload } from 'tus-js-client'
-import { ApiError, consoleHeaders, toError } from '../../api/request.ts'
+import { ApiError, consoleHeaders, networkError, toError } from '../../api/request.ts'
 import type { Conflict } from '../operations.ts'
 import { fingerprintOf, lockFingerprint, urlStorage } from './memory.ts'
 
@@ -85,13 +85,7 @@ function asApiError(error: Error | DetailedError): ApiError {
   if (error instanceof DetailedError && error.causingError instanceof ApiError) return error.causingError
   const response = error instanceof DetailedError ? error.originalResponse : null
   const status = response?.getStatus() ?? 0
-  if (!response || status === 0) {
-    return new ApiError('The server cannot be reached. Check your connection, then try again.', {
-      status: 0,
-      reason: 'NETWORK',
-      cause: error,
-    })
-  }
+  if (!response || status === 0) return networkError(error)
   let body: unknown = null
   try {
     body = JSON.parse(response.getBody())

@@ -3,7 +3,7 @@ import type { FileSelection } from './dropped-files.ts'
 
 /** Files that a person chose to upload. They wait here until the upload queue, which loads on first use, takes them. */
 export interface UploadRequest {
-  files: FileSelection
+  selection: FileSelection
   providerId: string
   folder: string
 }
@@ -17,7 +17,8 @@ const subscribe = (listener: () => void) => {
 }
 
 export function uploadFiles(request: UploadRequest): void {
-  if (request.files.files.length === 0 && request.files.emptyFolders.length === 0) return
+  const { files, emptyFolders } = request.selection
+  if (files.length === 0 && emptyFolders.length === 0) return
   waiting = [...waiting, request]
   wasRequested = true
   for (const listener of listeners) listener()
@@ -42,7 +43,7 @@ export function registerQueue(queue: { hasActive(): boolean }): () => void {
   return () => queues.delete(queue)
 }
 
-/** Whether an upload was requested since the page was loaded. */
+/** Returns whether an upload was requested since the page was loaded. */
 export function useUploadRequested(): boolean {
   return useSyncExternalStore(subscribe, () => wasRequested)
 }

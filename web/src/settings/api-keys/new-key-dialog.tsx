@@ -1,14 +1,13 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Form } from 'react-aria-components'
 import { ask } from '../../api/request.ts'
 import { useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
 import { AccessEditor } from '../access/access-editor.tsx'
 import { fullAccess, isNothingChosen, type Scope, scopeChoices, toAccessInput } from '../access/draft.ts'
 import { ExpiryField, useExpiry } from '../access/expiry.tsx'
@@ -54,46 +53,30 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: string) => void; onC
     )
   }
   return (
-    <Dialog title="New key" onClose={onClose} isBusy={create.isPending} size="large">
-      <Form
-        onSubmit={event => {
-          event.preventDefault()
-          create.mutate()
-        }}
-      >
-        <TextField
-          label="Name"
-          description="What the key is for, such as “nightly backup”."
-          value={name}
-          onChange={setName}
-          isRequired
-          maxLength={200}
-          autoFocus
-          autoComplete="off"
-        />
-        <Choices
-          label="Permissions"
-          choices={scopeChoices.filter(({ value }) => ownScopes.includes(value))}
-          value={scope}
-          onChange={setScope}
-        />
-        <AccessEditor
-          access={access}
-          onChange={setAccess}
-          allHelp="Every storage that you can access, including those connected later."
-        />
-        <ExpiryField expiry={expiry} allowNever />
-        {create.error && <ErrorBox error={create.error} />}
-        <div className="dialog-actions">
-          <Button onPress={onClose} isDisabled={create.isPending}>
-            Cancel
-          </Button>
-          <Button type="submit" variant="primary" isPending={create.isPending}>
-            Create key
-          </Button>
-        </div>
-      </Form>
-    </Dialog>
+    <FormDialog title="New key" size="large" action="Create key" submit={create} onClose={onClose}>
+      <TextField
+        label="Name"
+        description="What the key is for, such as “nightly backup”."
+        value={name}
+        onChange={setName}
+        isRequired
+        maxLength={200}
+        autoFocus
+        autoComplete="off"
+      />
+      <Choices
+        label="Permissions"
+        choices={scopeChoices.filter(({ value }) => ownScopes.includes(value))}
+        value={scope}
+        onChange={setScope}
+      />
+      <AccessEditor
+        access={access}
+        onChange={setAccess}
+        allHelp="Every storage that you can access, including those connected later."
+      />
+      <ExpiryField expiry={expiry} allowNever />
+    </FormDialog>
   )
 }
 

@@ -1,12 +1,9 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Form } from 'react-aria-components'
 import { ask } from '../../api/request.ts'
 import { useSession } from '../../api/use-session.ts'
-import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
 import { AccessEditor } from '../access/access-editor.tsx'
 import { draftOf, isNothingChosen, type Role, roleChoices, toAccessInput } from '../access/draft.ts'
 import { type Member, UpdateMemberMutation } from './operations.ts'
@@ -32,37 +29,22 @@ export function EditMemberDialog({
     onSuccess: onClose,
   })
   return (
-    <Dialog
+    <FormDialog
       title={`Edit access for ${member.name ?? member.email}`}
-      onClose={onClose}
-      isBusy={save.isPending}
       size="large"
+      action="Save"
+      submit={save}
+      onClose={onClose}
     >
-      <Form
-        onSubmit={event => {
-          event.preventDefault()
-          save.mutate()
-        }}
-      >
-        <Choices label="Role" choices={roleChoices(ownRole)} value={role} onChange={setRole} />
-        {role !== 'NONE' && (
-          <AccessEditor
-            access={access}
-            onChange={setAccess}
-            allHelp="Every storage in the workspace, including those connected later."
-          />
-        )}
-        <p className="help">Changes apply to the member’s API keys immediately, too.</p>
-        {save.error && <ErrorBox error={save.error} />}
-        <div className="dialog-actions">
-          <Button onPress={onClose} isDisabled={save.isPending}>
-            Cancel
-          </Button>
-          <Button type="submit" variant="primary" isPending={save.isPending}>
-            Save
-          </Button>
-        </div>
-      </Form>
-    </Dialog>
+      <Choices label="Role" choices={roleChoices(ownRole)} value={role} onChange={setRole} />
+      {role !== 'NONE' && (
+        <AccessEditor
+          access={access}
+          onChange={setAccess}
+          allHelp="Every storage in the workspace, including those connected later."
+        />
+      )}
+      <p className="help">Changes apply to the member’s API keys immediately, too.</p>
+    </FormDialog>
   )
 }

@@ -1,13 +1,12 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Form } from 'react-aria-components'
 import { ask } from '../../api/request.ts'
 import { usePermissions, useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessEditor } from '../access/access-editor.tsx'
 import { type AccessDraft, isNothingChosen, type Role, roleChoices, toAccessInput } from '../access/draft.ts'
@@ -31,36 +30,20 @@ export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; on
   })
   if (invite.data) return <InviteLink {...invite.data.createInvite} onClose={onClose} />
   return (
-    <Dialog title="Invite a member" onClose={onClose} isBusy={invite.isPending} size="large">
-      <Form
-        onSubmit={event => {
-          event.preventDefault()
-          invite.mutate()
-        }}
-      >
-        <Choices
-          label="Role"
-          choices={roleChoices(ownRole).filter(({ value }) => value !== 'NONE')}
-          value={role}
-          onChange={setRole}
-        />
-        <AccessEditor
-          access={access}
-          onChange={setAccess}
-          allHelp="Every storage in the workspace, including those connected later."
-        />
-        <ExpiryField expiry={expiry} allowNever={false} />
-        {invite.error && <ErrorBox error={invite.error} />}
-        <div className="dialog-actions">
-          <Button onPress={onClose} isDisabled={invite.isPending}>
-            Cancel
-          </Button>
-          <Button type="submit" variant="primary" isPending={invite.isPending}>
-            Create invite
-          </Button>
-        </div>
-      </Form>
-    </Dialog>
+    <FormDialog title="Invite a member" size="large" action="Create invite" submit={invite} onClose={onClose}>
+      <Choices
+        label="Role"
+        choices={roleChoices(ownRole).filter(({ value }) => value !== 'NONE')}
+        value={role}
+        onChange={setRole}
+      />
+      <AccessEditor
+        access={access}
+        onChange={setAccess}
+        allHelp="Every storage in the workspace, including those connected later."
+      />
+      <ExpiryField expiry={expiry} allowNever={false} />
+    </FormDialog>
   )
 }
 
