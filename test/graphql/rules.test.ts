@@ -34,12 +34,12 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
 }
 
 /** Resolves with the reason of the error and, in `asked`, the properties of the context that a resolver used. */
-async function run(row: string, by: Viewer | null, places: Target['places']) {
+async function run(row: string, by: Viewer | null, locations: Target['locations']) {
   const { data } = await graphql({ schema, source: getIntrospectionQuery() })
   const { types } = (data as unknown as { __schema: { types: { name: string }[] } }).__schema
   const introspected = { types: new Map(types.map(type => [type.name, type])) } as unknown as Schema
   const ids = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' }
-  const call = operation(introspected, row, fields[row]?.args?.({ places, n: 1, ids }) ?? {})
+  const call = operation(introspected, row, fields[row]?.args?.({ locations, n: 1, ids }) ?? {})
   const { query, variables } = JSON.parse(String(call.body))
   const asked: string[] = []
   const contextValue = new Proxy(
@@ -73,11 +73,11 @@ t.test('a refusal at any of the locations comes before the resolver', async t =>
       continue
     }
     for (const [index, purpose] of takes.entries()) {
-      const at = (place: Target['places'][number]) => good.with(index, place)
+      const at = (location: Target['locations'][number]) => good.with(index, location)
       const by = viewer(scope, '/team')
       if (purpose === 'same folder') {
-        const places = [{ provider: mine, path: '/team' }, outside]
-        t.same(await run(row, viewer(scope, '/team'), places), { reason: 'OUTSIDE_BASE_PATH', asked: [] }, row)
+        const locations = [{ provider: mine, path: '/team' }, outside]
+        t.same(await run(row, viewer(scope, '/team'), locations), { reason: 'OUTSIDE_BASE_PATH', asked: [] }, row)
         t.same(await run(row, by, at({ ...inside, path: '/team/%2f' })), { reason: 'INVALID_PATH', asked: [] }, row)
         continue
       }

@@ -42,7 +42,7 @@ export const secret = 'canary-content'
 const top = 'provider'
 const segments = (path: string) => path.split('/').filter(name => name !== '')
 /** Around the base path, and around the provider. */
-const places = [
+const outsideBase = [
   ['canary-documents', 'seed.txt'],
   ['team', 'seed.txt'],
   ['team', 'backups-old', 'seed.txt'],
@@ -50,12 +50,17 @@ const places = [
   ['team', 'canary-beside', 'seed.txt'],
   ['seed.txt'],
 ]
-const outside = [...places.map(place => [`${top}-old`, ...place]), ...places, ['etc', 'passwd'], ['seed.txt']]
+const outsideProvider = [
+  ...outsideBase.map(at => [`${top}-old`, ...at]),
+  ...outsideBase,
+  ['etc', 'passwd'],
+  ['seed.txt'],
+]
 
 /** With what every test finds there. */
 export async function seed({ make, spelled }: BackEnd): Promise<void> {
-  for (const place of places) await make([...spelled(''), ...place], `${secret} ${place.join('/')}`)
-  if (spelled('').length > 0) for (const place of outside) await make(place, `${secret} outside ${place.join('/')}`)
+  for (const at of outsideBase) await make([...spelled(''), ...at], `${secret} ${at.join('/')}`)
+  if (spelled('').length > 0) for (const at of outsideProvider) await make(at, `${secret} outside ${at.join('/')}`)
   for (const name of ['seed.txt', 'deep/seed.txt']) await make(spelled(`${base}/${name}`), 'inside')
 }
 

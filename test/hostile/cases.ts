@@ -10,9 +10,9 @@ import fc from 'fast-check'
 import type { Test } from 'tap'
 import { readWithPython } from '../http/archive-tools.ts'
 import { tusPath } from '../http/tus.ts'
+import { hostilePaths } from '../matrix/areas.ts'
 import { runAll } from '../matrix/cells.ts'
 import { isSpelled } from '../matrix/model.ts'
-import { hostilePaths } from '../matrix/spots.ts'
 import { base } from '../matrix/world.ts'
 import type { Item } from './back-ends.ts'
 import { anyName, anyPath, names, rawPaths } from './corpus.ts'
@@ -221,10 +221,10 @@ function checkDisposition(on: Attack, answer: Answer, name: string): void {
 /** What an archive of a folder holds stays in one folder, wherever it is unpacked. @returns how many files */
 export async function checkArchive(on: Attack, folder: string): Promise<number> {
   const answer = await download(on, folder)
-  const place = await mkdtemp(join(tmpdir(), 'stowage-hostile-'))
+  const folderOnDisk = await mkdtemp(join(tmpdir(), 'stowage-hostile-'))
   try {
-    await writeFile(join(place, 'a.zip'), answer.body)
-    const members = await readWithPython(join(place, 'a.zip'))
+    await writeFile(join(folderOnDisk, 'a.zip'), answer.body)
+    const members = await readWithPython(join(folderOnDisk, 'a.zip'))
     const top = folder.slice(folder.lastIndexOf('/') + 1)
     for (const { name } of members) {
       const [first, ...rest] = name.replace(/\/$/, '').split('/')
@@ -234,7 +234,7 @@ export async function checkArchive(on: Attack, folder: string): Promise<number> 
     if (new Set(members.map(({ name }) => name)).size !== members.length) on.wrong.push(`twins in ${folder}`)
     return members.filter(({ name }) => !name.endsWith('/')).length
   } finally {
-    await rm(place, { recursive: true })
+    await rm(folderOnDisk, { recursive: true })
   }
 }
 

@@ -1,4 +1,4 @@
-/** Names and addresses that are to be taken for something they are not. Paths that lead out are in `test/matrix/spots.ts`. */
+/** Names and addresses that are to be taken for something they are not. Paths that lead out are in `test/matrix/areas.ts`. */
 import fc from 'fast-check'
 
 const long = (bytes: number) => 'n'.repeat(bytes)

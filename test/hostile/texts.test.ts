@@ -29,13 +29,13 @@ const textTypes = new Set(['String', 'ID', 'JSON'])
 type Input = Pick<GraphQLArgument | GraphQLInputField, 'name' | 'type'>
 
 /** The names that lead to a text, such as `input`, `providerAccess`, `restrictions`, `basePath`. */
-type Spot = readonly string[]
+type InputPath = readonly string[]
 
-function spotsIn({ name, type }: Input, depth = 4): Spot[] {
+function pathsTo({ name, type }: Input, depth = 4): InputPath[] {
   const inner = getNamedType(type)
   if (textTypes.has(inner.name)) return [[name]]
   if (!isInputObjectType(inner) || depth === 0) return []
-  return Object.values(inner.getFields()).flatMap(field => spotsIn(field, depth - 1).map(spot => [name, ...spot]))
+  return Object.values(inner.getFields()).flatMap(field => pathsTo(field, depth - 1).map(path => [name, ...path]))
 }
 
 interface World {
@@ -67,19 +67,19 @@ function goodValue({ ids }: World, root: string, name: string): unknown {
   return values[name]
 }
 
-/** The argument with a hostile text at `spot`, and all that it needs beside. */
-function filled(world: World, root: string, { name, type }: Input, spot: Spot | null, text: string): unknown {
+/** The argument with a hostile text at `path`, and all that it needs beside. */
+function filled(world: World, root: string, { name, type }: Input, path: InputPath | null, text: string): unknown {
   const wrap = (value: unknown) => (isList(type) && !Array.isArray(value) ? [value] : value)
   const inner = getNamedType(type)
   if (isInputObjectType(inner)) {
     const own = Object.values(inner.getFields()).flatMap(field => {
-      const isHere = spot?.[1] === field.name
+      const isHere = path?.[1] === field.name
       if (!isHere && !isNonNullType(field.type) && goodValue(world, root, field.name) === undefined) return []
-      return [[field.name, filled(world, root, field, isHere ? (spot?.slice(1) ?? null) : null, text)] as const]
+      return [[field.name, filled(world, root, field, isHere ? (path?.slice(1) ?? null) : null, text)] as const]
     })
     return wrap(Object.fromEntries(own))
   }
-  if (spot) return wrap(inner.name === 'JSON' ? { [text]: text, root: text } : text)
+  if (path) return wrap(inner.name === 'JSON' ? { [text]: text, root: text } : text)
   const good = goodValue(world, root, name)
   if (good !== undefined) return wrap(good)
   if (isEnumType(inner)) return wrap(inner.getValues()[0]?.name)
@@ -100,17 +100,17 @@ function cases(world: World): Case[] {
   return [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
     Object.values(type?.getFields() ?? {}).flatMap(field =>
       field.args.flatMap(arg =>
-        spotsIn(arg).flatMap(spot =>
+        pathsTo(arg).flatMap(path =>
           texts.map(text => {
             const given = field.args.filter(each => each === arg || isNonNullType(each.type))
             const variables = Object.fromEntries(
-              given.map(each => [each.name, filled(world, field.name, each, each === arg ? spot : null, text)]),
+              given.map(each => [each.name, filled(world, field.name, each, each === arg ? path : null, text)]),
             )
             const declared = given.map(({ name, type }) => `$${name}: ${type}`).join(', ')
             const passed = given.map(({ name }) => `${name}: $${name}`).join(', ')
             const leaf = isLeafField(field.name, String(type?.name)) ? '' : '{ __typename }'
             const query = `${type === schema.getMutationType() ? 'mutation' : 'query'} (${declared}) { ${field.name}(${passed}) ${leaf} }`
-            return { what: `${type?.name}.${[field.name, ...spot].join('.')} ${describe(text)}`, query, variables }
+            return { what: `${type?.name}.${[field.name, ...path].join('.')} ${describe(text)}`, query, variables }
           }),
         ),
       ),

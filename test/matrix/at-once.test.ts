@@ -5,7 +5,7 @@ import { accessInput, base, contentOf, createWorld, folders, type Holder, seedFi
 
 t.setTimeout(120_000)
 
-/** Writes, then reads, at one place after the other; told as the reason of the refusal, or "yes". */
+/** Writes, then reads, at one location after the other; told as the reason of the refusal, or "yes". */
 async function tries(world: World, schema: Schema, holder: Holder, url = world.url): Promise<string> {
   const told: string[] = []
   for (const path of [folders.inside, folders.outside]) {
@@ -248,11 +248,11 @@ t.test('cursors serve the credential that they were given to, for the folder the
   const list = async (
     holder: Holder,
     after: string | null,
-    place = { providerId: providers.main, path: base as string },
+    location = { providerId: providers.main, path: base as string },
   ) => {
     const query = `query ($providerId: ID!, $path: String!, $after: String) {
       folder(providerId: $providerId, path: $path) { entries(first: 1, after: $after) { nodes { path } pageInfo { endCursor } } } }`
-    const answer = await send(world.url, holder.header, post(query, { ...place, after }))
+    const answer = await send(world.url, holder.header, post(query, { ...location, after }))
     // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
     return { reason: reasonOf(answer), cursor: (answer.body as any).data?.folder?.entries.pageInfo.endCursor as string }
   }
@@ -274,7 +274,7 @@ t.test('cursors serve the credential that they were given to, for the folder the
     { providerId: providers.main, path: '/' },
     { providerId: providers.hidden, path: base },
   ]
-  for (const place of elsewhere) t.equal((await list(key, cursor, place)).reason, 'INVALID_CURSOR', place.path)
+  for (const location of elsewhere) t.equal((await list(key, cursor, location)).reason, 'INVALID_CURSOR', location.path)
   for (const wrong of [cursor.slice(1), `${cursor}A`, cursor.toUpperCase(), '', ' ', btoa('0'), person.userId ?? '']) {
     t.equal((await list(key, wrong)).reason, 'INVALID_CURSOR', wrong)
   }

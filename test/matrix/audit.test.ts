@@ -4,11 +4,11 @@ import t from 'tap'
 import { schema as built } from '../../src/graphql/schema.ts'
 import { password } from '../support/client.ts'
 import { operation, readSchema, type Schema, send } from './api.ts'
+import { areas, hostileAreas } from './areas.ts'
 import { type Cell, makeCell, prepare } from './cells.ts'
 import { fields } from './fields.ts'
-import { isSpelled, type Place } from './model.ts'
+import { isSpelled, type Location } from './model.ts'
 import { routes } from './routes.ts'
-import { hostileSpots, spots } from './spots.ts'
 import { createWorld, type Holder, type World } from './world.ts'
 
 interface Event {
@@ -50,14 +50,14 @@ function credentialOf({ kind, keyId, header }: Holder): string | null {
 }
 
 /** What is no path is told in the details only. */
-const told = (place: Place) => (isSpelled({ ...place, makes: false }) ? place.path : null)
+const told = (location: Location) => (isSpelled({ ...location, makes: false }) ? location.path : null)
 
 /** Resolves with what is wrong, and which action was told to be OK. */
 async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wrong: string | null; done?: string }> {
   const row = fields[cell.row] ?? routes[cell.row]
   if (!row) throw new Error(`There is no row ${cell.row}`)
   const { holder, ids } = await prepare(world, cell)
-  const target = { places: cell.aims, n: cell.n, ids }
+  const target = { locations: cell.locations, n: cell.n, ids }
   const args = 'args' in row ? (row.args?.(target) ?? {}) : {}
   const call = 'call' in row ? row.call(target) : operation(schema, cell.row, args)
   const requestId = `audit-test-${cell.n}`
@@ -78,7 +78,7 @@ async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wron
   if (!isTold || !isKnown) return report(events.length === 0 ? null : 'an event of what is not told')
   const [event] = events
   if (!event || events.length !== 1) return report(`${events.length} events instead of one`)
-  const [at, to] = cell.aims
+  const [at, to] = cell.locations
   const takesProvider = row.takes?.[0] === 'provider'
   const signedIn = signsIn(cell.row)
   const isReading = cell.row.startsWith('Query.')
@@ -136,12 +136,12 @@ t.test('every mutation and every route with an effect leaves an event', async t 
   // What the rule of a field refuses before a service hears of it is told as well, and once.
   const refusing = holders[2] as Holder
   const elsewhere = [
-    ...spots.filter(({ name }) => name === 'outside'),
-    ...hostileSpots.filter(({ path }) => path.startsWith('/')),
+    ...areas.filter(({ name }) => name === 'outside'),
+    ...hostileAreas.filter(({ path }) => path.startsWith('/')),
   ]
   for (const row of rows.filter(row => isMutation(row) && row in fields && fields[row]?.needs.where === 'paths')) {
-    for (const spot of elsewhere) {
-      const cell = makeCell(world, row, refusing, [spot])
+    for (const area of elsewhere) {
+      const cell = makeCell(world, row, refusing, [area])
       if (cell.verdict.may) continue
       const found = await tryCell(world, schema, cell)
       count += 1
@@ -152,7 +152,7 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     for (const holder of holders.toReversed()) {
       if (row === 'Mutation.revokeApiKey') await refresh()
       // Who may disconnect does it once.
-      const cell = makeCell(world, row, holder, [spots[0] as (typeof spots)[number]])
+      const cell = makeCell(world, row, holder, [areas[0] as (typeof areas)[number]])
       if (row === last && done.has(last) && cell.verdict.may) continue
       const found = await tryCell(world, schema, cell)
       count += 1

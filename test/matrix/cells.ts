@@ -1,22 +1,22 @@
-/** One call of one row with one credential at one place: what is expected, what came, and whether it is true. */
+/** One call of one row with one credential at one location: what is expected, what came, and whether it is true. */
 import { randomUUID } from 'node:crypto'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { password } from '../support/client.ts'
 import { type Answer, type Call, operation, type Schema, sendAs } from './api.ts'
+import { type Area, beside, type CellLocation, defaultArea, locate } from './areas.ts'
 import { fields } from './fields.ts'
 import { isBelow, isSpelled, judge, judgeGift, judgeNewKey, type Verdict } from './model.ts'
 import { routes, uploaded } from './routes.ts'
 import type { FieldRow, Purpose, RouteRow, Target } from './row.ts'
-import { type Aim, aim, beside, defaultSpot, type Spot } from './spots.ts'
 import { contentOf, type Holder, putFile, seedFile, seedFolder, type World } from './world.ts'
 
 export interface Cell {
   row: string
   holder: Holder
-  spots: readonly Spot[]
+  areas: readonly Area[]
   verdict: Verdict
-  aims: readonly Aim[]
+  locations: readonly CellLocation[]
   n: number
 }
 
@@ -26,27 +26,27 @@ const rowOf = (name: string): FieldRow | RouteRow => {
   return row
 }
 
-/** @param given one for each place of the row; what is left out is inside */
-export function makeCell(world: World, row: string, holder: Holder, given: readonly Spot[] = []): Cell {
+/** @param given one for each location of the row; what is left out is inside */
+export function makeCell(world: World, row: string, holder: Holder, given: readonly Area[] = []): Cell {
   const n = world.next()
   const { takes = [], needs, gives } = rowOf(row)
-  const spots = takes.map((_, index) => given[index] ?? defaultSpot)
-  const aims: Aim[] = []
+  const areas = takes.map((_, index) => given[index] ?? defaultArea)
+  const locations: CellLocation[] = []
   for (const [index, purpose] of takes.entries()) {
-    const first = aims[0]
-    const spot = spots[index] ?? defaultSpot
-    aims.push(purpose === 'same folder' && first ? beside(first, n) : aim(world, spot, purpose, n))
+    const first = locations[0]
+    const area = areas[index] ?? defaultArea
+    locations.push(purpose === 'same folder' && first ? beside(first, n) : locate(world, area, purpose, n))
   }
-  let verdict = judge(holder, needs, aims)
+  let verdict = judge(holder, needs, locations)
   if (verdict.may && gives === 'a key that reads') verdict = judgeNewKey(holder, { scopes: ['read'], access: 'all' })
   if (verdict.may && gives === 'what the bystander has') verdict = judgeGift(holder, world.bystander)
-  const settled = verdict.may ? aims : aims.map((at, index) => seeded(at, takes[index], spots[index]))
-  return { row, holder, spots, verdict, aims: settled, n }
+  const settled = verdict.may ? locations : locations.map((at, index) => seeded(at, takes[index], areas[index]))
+  return { row, holder, areas, verdict, locations: settled, n }
 }
 
 /** What is refused is tried on what is there for good: nothing of it may change. */
-function seeded(at: Aim, purpose: Purpose | undefined, spot: Spot | undefined): Aim {
-  return isTaken(purpose) && spot?.kind === 'folder' ? { ...at, path: `${spot.path}/${seedFile}` } : at
+function seeded(at: CellLocation, purpose: Purpose | undefined, area: Area | undefined): CellLocation {
+  return isTaken(purpose) && area?.kind === 'folder' ? { ...at, path: `${area.path}/${seedFile}` } : at
 }
 
 function isTaken(purpose: Purpose | undefined): boolean {
@@ -54,37 +54,37 @@ function isTaken(purpose: Purpose | undefined): boolean {
 }
 
 /** True where a success would take away what other cells stand on. */
-export function isDestructive({ row, verdict, spots, aims }: Cell): boolean {
-  const [spot, targetSpot] = spots
-  const [from, to] = aims
-  if (!verdict.may || !spot || !from) return false
-  if (row === 'Mutation.disconnectProvider') return spot.kind !== 'missing'
+export function isDestructive({ row, verdict, areas, locations }: Cell): boolean {
+  const [area, targetArea] = areas
+  const [from, to] = locations
+  if (!verdict.may || !area || !from) return false
+  if (row === 'Mutation.disconnectProvider') return area.kind !== 'missing'
   // A folder of all cells goes nowhere: into itself, or where something is already, it cannot.
-  const stays = targetSpot?.kind === 'exact' || !to || (from.provider === to.provider && isBelow(to.path, from.path))
-  return spot.kind === 'exact' && rowOf(row).takes?.[1] === 'new' && !stays
+  const stays = targetArea?.kind === 'exact' || !to || (from.provider === to.provider && isBelow(to.path, from.path))
+  return area.kind === 'exact' && rowOf(row).takes?.[1] === 'new' && !stays
 }
 
 /** Resolves with what is wrong; null where all is as expected. */
 export async function runCell(world: World, schema: Schema, cell: Cell): Promise<string | null> {
   const row = rowOf(cell.row)
   const { holder, ids } = await prepare(world, cell)
-  const target: Target = { places: cell.aims, n: cell.n, ids }
+  const target: Target = { locations: cell.locations, n: cell.n, ids }
   const call = 'call' in row ? row.call(target) : operation(schema, cell.row, row.args?.(target) ?? {})
   const answer = await sendAs(world.url, holder, call)
   const wrong = cell.verdict.may ? await checkPermitted(world, cell, answer) : checkRefused(cell, call, answer)
   return (
     wrong &&
-    `${cell.row} with ${holder.label} at ${cell.aims.map(({ path }, i) => `${cell.spots[i]?.name} (${path.slice(0, 80)})`).join(' -> ') || 'no place'}: ${wrong}`
+    `${cell.row} with ${holder.label} at ${cell.locations.map(({ path }, i) => `${cell.areas[i]?.name} (${path.slice(0, 80)})`).join(' -> ') || 'no location'}: ${wrong}`
   )
 }
 
 export function argumentsFor(cell: Cell, ids: Target['ids']): Record<string, unknown> {
-  return fields[cell.row]?.args?.({ places: cell.aims, n: cell.n, ids }) ?? {}
+  return fields[cell.row]?.args?.({ locations: cell.locations, n: cell.n, ids }) ?? {}
 }
 
 export async function prepare(
   world: World,
-  { row, holder, verdict, aims }: Cell,
+  { row, holder, verdict, locations }: Cell,
 ): Promise<{ holder: Holder; ids: Target['ids'] }> {
   const { takes, spends } = rowOf(row)
   const ids = {
@@ -96,7 +96,7 @@ export async function prepare(
     invite: world.invites.keys().next().value ?? '',
   }
   if (!verdict.may) return { holder, ids }
-  for (const [index, { provider, path, sure }] of aims.entries()) {
+  for (const [index, { provider, path, sure }] of locations.entries()) {
     const root = world.roots.get(provider)
     if (isTaken(takes?.[index]) && sure && root) await putFile(root, path)
   }
@@ -115,13 +115,13 @@ export async function prepare(
 
 const statuses: Record<string, number> = { UNAUTHENTICATED: 401, FORBIDDEN: 403, BAD_USER_INPUT: 400, NOT_FOUND: 404 }
 
-function checkRefused({ row, holder, verdict, aims }: Cell, call: Call, answer: Answer): string | null {
+function checkRefused({ row, holder, verdict, locations }: Cell, call: Call, answer: Answer): string | null {
   if (verdict.may) return null
   const { takes = [] } = rowOf(row)
   const { code = '', reason = '' } = answer.errors[0]?.extensions ?? {}
   const came = `${answer.status} ${code} ${reason}`
   // That a root stays where it is may be said to everybody, before or after where the root is.
-  const isFixed = aims.some(
+  const isFixed = locations.some(
     ({ path, makes }, index) => path === '/' && (makes || isTaken(takes[index]) || takes[index] === 'source'),
   )
   const saysFixed = isFixed && reason === 'ROOT_IS_FIXED' && code === 'BAD_USER_INPUT'
@@ -139,7 +139,7 @@ function checkRefused({ row, holder, verdict, aims }: Cell, call: Call, answer: 
   return null
 }
 
-async function checkPermitted(world: World, { row, aims, n }: Cell, answer: Answer): Promise<string | null> {
+async function checkPermitted(world: World, { row, locations, n }: Cell, answer: Answer): Promise<string | null> {
   const { bounces, takes = [], effect } = rowOf(row)
   const { code, reason } = answer.errors[0]?.extensions ?? {}
   const came = `${answer.status} ${code} ${reason} ${answer.errors[0]?.message}`
@@ -148,34 +148,35 @@ async function checkPermitted(world: World, { row, aims, n }: Cell, answer: Answ
   }
   if (answer.status >= 500 || (code !== undefined && code !== 'BAD_USER_INPUT' && code !== 'NOT_FOUND'))
     return `came ${came}`
-  if (bounces || !aims.every(({ sure }) => sure)) {
+  if (bounces || !locations.every(({ sure }) => sure)) {
     const isRead = answer.errors.length === 0 && answer.text.includes('canary-content')
-    const [at] = aims
+    const [at] = locations
     // What an archive holds may have been copied to where it is from anywhere.
     if (!isRead || !at || isArchive(answer)) return null
     return answer.text.includes(contentOf(at.path)) ? null : 'content of another file'
   }
   if (answer.errors.length > 0 || answer.status >= 300) return `expected success, came ${came}`
-  return effect ? checkEffect(world, effect, aims, takes, answer, n) : null
+  return effect ? checkEffect(world, effect, locations, takes, answer, n) : null
 }
 
 async function checkEffect(
   world: World,
   effect: NonNullable<FieldRow['effect']>,
-  aims: readonly Aim[],
+  locations: readonly CellLocation[],
   takes: readonly Purpose[],
   answer: Answer,
   n: number,
 ): Promise<string | null> {
-  const [from, to = from] = aims
-  if (!from || !to) return 'no place'
-  const onDisk = ({ provider, path }: Aim) => join(world.roots.get(provider) ?? '', path)
-  const exists = (at: Aim) =>
+  const [from, to = from] = locations
+  if (!from || !to) return 'no location'
+  const onDisk = ({ provider, path }: CellLocation) => join(world.roots.get(provider) ?? '', path)
+  const exists = (at: CellLocation) =>
     access(onDisk(at)).then(
       () => true,
       () => false,
     )
-  const holds = async (at: Aim, text: string) => (await readFile(onDisk(at), 'utf8').catch(() => null)) === text
+  const holds = async (at: CellLocation, text: string) =>
+    (await readFile(onDisk(at), 'utf8').catch(() => null)) === text
   const said = (yes: boolean, what: string) => (yes ? null : `${what}: ${answer.text.slice(0, 200)}`)
   switch (effect) {
     case 'names its path':
@@ -219,12 +220,12 @@ export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<s
 }
 
 /** True for paths that a form or an address can carry as they are: a form names a folder and a file in it. */
-export function canCarry(row: string, spot: Spot): boolean {
-  if (!spot.path.isWellFormed()) return row in fields
-  if (row !== 'POST /api/upload/proxy as a form') return spot.path !== '' || row in fields
-  const name = spot.path.slice(spot.path.lastIndexOf('/') + 1)
+export function canCarry(row: string, area: Area): boolean {
+  if (!area.path.isWellFormed()) return row in fields
+  if (row !== 'POST /api/upload/proxy as a form') return area.path !== '' || row in fields
+  const name = area.path.slice(area.path.lastIndexOf('/') + 1)
   const isPlain = name !== '' && !/["\\\p{Cc}]/u.test(name)
-  return isPlain && isSpelled({ provider: '', path: `${spot.path.slice(0, -name.length)}x` })
+  return isPlain && isSpelled({ provider: '', path: `${area.path.slice(0, -name.length)}x` })
 }
 
 /** Drawn at random, but the same ones in every run with the same seed; all of them with MATRIX=all. */

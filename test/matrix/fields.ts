@@ -14,11 +14,11 @@ const read: Need = { who: 'anybody signed in', scope: 'read' }
 const readPaths: Need = { ...read, where: 'paths' }
 const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
 
-const at = ({ places: [place] }: Target) => ({ providerId: place?.provider ?? '', path: place?.path ?? '' })
+const at = ({ locations: [location] }: Target) => ({ providerId: location?.provider ?? '', path: location?.path ?? '' })
 const ends = (target: Target) => ({
   ...at(target),
-  toProviderId: target.places[1]?.provider ?? '',
-  toPath: target.places[1]?.path ?? '',
+  toProviderId: target.locations[1]?.provider ?? '',
+  toPath: target.locations[1]?.path ?? '',
   conflict: 'FAIL',
 })
 const password = 'a password of this test'

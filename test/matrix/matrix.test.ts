@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import { argumentsOf, fieldsOf, operation, outputTypes, parseRoutes, readSchema, type Schema, sendAs } from './api.ts'
+import { type Area, areas, hostileAreas, providerAreas } from './areas.ts'
 import { balance, type Cell, canCarry, isDestructive, makeCell, runAll, runCell, sample } from './cells.ts'
 import { fields, nestedFields } from './fields.ts'
 import { baseIn, isBelow } from './model.ts'
 import { routes } from './routes.ts'
-import { hostileSpots, providerSpots, type Spot, spots } from './spots.ts'
 import { compareTrees, readTree } from './tree.ts'
 import { createWorld, type Holder, type World } from './world.ts'
 
@@ -41,7 +41,7 @@ t.test('everybody everywhere', async t => {
       if (!field) continue
       const cell = makeCell(world, name, world.founder)
       const ids = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' }
-      const args = row.args?.({ places: cell.aims, n: 0, ids }) ?? {}
+      const args = row.args?.({ locations: cell.locations, n: 0, ids }) ?? {}
       const given = Object.entries(args).flatMap(([key, value]) =>
         typeof value === 'object' && value !== null ? Object.keys(value).map(inner => `${key}.${inner}`) : [key],
       )
@@ -56,7 +56,7 @@ t.test('everybody everywhere', async t => {
   t.test('a credential that is no good, and none at all', async t => {
     const cells = rowNames.flatMap(row => world.dead.map(holder => makeCell(world, row, holder)))
     const hostile = onPaths.flatMap(row =>
-      hostileSpots.filter(spot => canCarry(row, spot)).map(spot => makeCell(world, row, world.none, [spot])),
+      hostileAreas.filter(area => canCarry(row, area)).map(area => makeCell(world, row, world.none, [area])),
     )
     await runGroups(t, world, schema, [...cells, ...hostile])
     const lost = world.dead.filter(({ faults }) => faults)
@@ -76,7 +76,7 @@ t.test('everybody everywhere', async t => {
 
   t.test('every role, access, scope and restriction, inside and at other providers', async t => {
     const cells = rowNames.flatMap(row => {
-      const where: (readonly Spot[])[] = allRows[row]?.takes ? providerSpots.map(spot => [spot]) : [[]]
+      const where: (readonly Area[])[] = allRows[row]?.takes ? providerAreas.map(area => [area]) : [[]]
       return where.flatMap(given => world.good.map(holder => makeCell(world, row, holder, given)))
     })
     await runGroups(
@@ -91,9 +91,9 @@ t.test('everybody everywhere', async t => {
     const { inCookies } = world
     const everywhere = rowNames.flatMap(row => inCookies.map(holder => makeCell(world, row, holder)))
     const paths = onPaths.flatMap(row =>
-      spots
-        .filter(spot => spot.path !== '/' || canCarry(row, spot))
-        .flatMap(spot => inCookies.map(holder => makeCell(world, row, holder, [spot]))),
+      areas
+        .filter(area => area.path !== '/' || canCarry(row, area))
+        .flatMap(area => inCookies.map(holder => makeCell(world, row, holder, [area]))),
     )
     await runGroups(
       t,
@@ -106,9 +106,9 @@ t.test('everybody everywhere', async t => {
   t.test('every path', async t => {
     const holders = world.good.filter(({ owner, key }) => owner.role === 'OWNER' && (owner.access === 'all' || !key))
     const cells = onPaths.flatMap(row =>
-      spots
-        .filter(spot => spot.path !== '/' || canCarry(row, spot))
-        .flatMap(spot => holders.map(holder => makeCell(world, row, holder, [spot]))),
+      areas
+        .filter(area => area.path !== '/' || canCarry(row, area))
+        .flatMap(area => holders.map(holder => makeCell(world, row, holder, [area]))),
     )
     await runGroups(
       t,
@@ -126,12 +126,12 @@ t.test('everybody everywhere', async t => {
         owner.role === 'OWNER' && owner.access === 'all' && key?.scopes[0] === 'write' && limits.includes(key.access),
     )
     const cells = onPaths.flatMap(row =>
-      hostileSpots
-        .filter(spot => canCarry(row, spot))
-        .flatMap(spot => holders.map(holder => makeCell(world, row, holder, [spot]))),
+      hostileAreas
+        .filter(area => canCarry(row, area))
+        .flatMap(area => holders.map(holder => makeCell(world, row, holder, [area]))),
     )
     const targets = twoEnded.flatMap(row =>
-      hostileSpots.flatMap(spot => holders.map(holder => makeCell(world, row, holder, [spots[0] as Spot, spot]))),
+      hostileAreas.flatMap(area => holders.map(holder => makeCell(world, row, holder, [areas[0] as Area, area]))),
     )
     await runGroups(t, world, schema, cells)
     await runGroups(t, world, schema, targets)
@@ -140,7 +140,7 @@ t.test('everybody everywhere', async t => {
   t.test('both ends of move and copy', async t => {
     const holders = sample(world.good, 60)
     const cells = twoEnded.flatMap(row =>
-      spots.flatMap(from => spots.flatMap(to => holders.map(holder => makeCell(world, row, holder, [from, to])))),
+      areas.flatMap(from => areas.flatMap(to => holders.map(holder => makeCell(world, row, holder, [from, to])))),
     )
     await runGroups(
       t,
@@ -161,7 +161,7 @@ t.test('everybody everywhere', async t => {
       ['hidden provider', 'garbage for a provider'],
       ['outside', 'missing outside'],
     ] as const
-    const at = (name: string) => spots.find(spot => spot.name === name) as Spot
+    const at = (name: string) => areas.find(area => area.name === name) as Area
     const cases = placed.flatMap(row => pairs.flatMap(pair => restricted.map(holder => ({ row, pair, holder }))))
     const wrong = await runAll(cases, async ({ row, pair, holder }) => {
       const [there, missing] = await Promise.all(
@@ -170,7 +170,7 @@ t.test('everybody everywhere', async t => {
           if (cell.verdict.may) return 'permitted'
           const found = allRows[row]
           const target = {
-            places: cell.aims,
+            locations: cell.locations,
             n: 0,
             ids: { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' },
           }

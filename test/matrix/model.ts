@@ -28,8 +28,8 @@ export interface Credential {
   carrier?: 'cookie'
 }
 
-/** A place that an operation touches. `makes` is a name that is about to be made there. */
-export interface Place {
+/** A location that an operation touches. `makes` is a name that is about to be made there. */
+export interface Location {
   provider: string
   path: string
   makes?: boolean
@@ -41,7 +41,7 @@ export interface Need {
   ignoresCookie?: true
   scope?: Scope
   /**
-   * Beside the places that a request names: `reach` is something in the provider, `whole` all of it, `every` also the
+   * Beside the locations that a request names: `reach` is something in the provider, `whole` all of it, `every` also the
    * providers that do not exist yet.
    */
   where?: 'paths' | 'reach' | 'whole' | 'every'
@@ -52,7 +52,7 @@ export type Verdict = { may: true } | { may: false; code: string; reasons: reado
 const granted: Verdict = { may: true }
 const refuse = (code: string, ...reasons: string[]): Verdict => ({ may: false, code, reasons })
 
-export function judge(by: Credential, need: Need, places: readonly Place[] = []): Verdict {
+export function judge(by: Credential, need: Need, locations: readonly Location[] = []): Verdict {
   if (need.ignoresCookie && by.carrier === 'cookie') return granted
   if (by.faults) return refuse('UNAUTHENTICATED', ...by.faults)
   if (need.who === 'anyone') return granted
@@ -65,11 +65,11 @@ export function judge(by: Credential, need: Need, places: readonly Place[] = [])
   }
   if (need.scope && !hasScope(by, need.scope)) return refuse('FORBIDDEN', 'SCOPE_REQUIRED')
   if (need.where === 'every' && !reachesAll(by)) return refuse('FORBIDDEN', 'PROVIDER_NOT_ALLOWED')
-  if (need.where === 'paths' && !places.every(isSpelled)) return refuse('BAD_USER_INPUT', 'INVALID_PATH')
-  for (const place of places) {
-    const base = baseIn(by, place.provider)
+  if (need.where === 'paths' && !locations.every(isSpelled)) return refuse('BAD_USER_INPUT', 'INVALID_PATH')
+  for (const location of locations) {
+    const base = baseIn(by, location.provider)
     if (base === null) return refuse('FORBIDDEN', 'PROVIDER_NOT_ALLOWED')
-    if (need.where !== 'reach' && !isBelow(need.where === 'whole' ? '/' : place.path, base)) {
+    if (need.where !== 'reach' && !isBelow(need.where === 'whole' ? '/' : location.path, base)) {
       return refuse('FORBIDDEN', 'OUTSIDE_BASE_PATH')
     }
   }
@@ -117,7 +117,7 @@ export function isBelow(path: string, base: string): boolean {
 }
 
 /** Absolute, no empty, `.` or `..` segment, no NUL, well-formed, 4096 bytes at most; nothing is decoded. */
-export function isSpelled({ path, makes }: Place): boolean {
+export function isSpelled({ path, makes }: Location): boolean {
   if (path === '/') return true
   const [first, ...segments] = path.split('/')
   const isName = (name: string) => name !== '' && name !== '.' && name !== '..' && !name.includes('\0')

@@ -12,13 +12,13 @@ const writeSomewhere: Need = { who: 'anybody signed in', scope: 'write' }
 const boundary = 'a-boundary-of-this-test'
 export const uploaded = ({ n }: { n: number }) => `uploaded by ${n}`
 
-function query(path: string, { places: [place] }: Target, more = ''): string {
-  return `${path}?providerId=${encodeURIComponent(place?.provider ?? '')}&path=${encodeURIComponent(place?.path ?? '')}${more}`
+function query(path: string, { locations: [location] }: Target, more = ''): string {
+  return `${path}?providerId=${encodeURIComponent(location?.provider ?? '')}&path=${encodeURIComponent(location?.path ?? '')}${more}`
 }
 
 /** Splits at the last `/`: the form names the folder, and the file has its own name. */
 function form(target: Target): { headers: Record<string, string>; body: string } {
-  const { provider = '', path = '' } = target.places[0] ?? {}
+  const { provider = '', path = '' } = target.locations[0] ?? {}
   const slash = path.lastIndexOf('/')
   const field = (name: string, value: string) =>
     `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
@@ -28,7 +28,7 @@ function form(target: Target): { headers: Record<string, string>; body: string }
 
 /** A file that comes with its announcement. */
 function announced(target: Target, conflict: string): { headers: Record<string, string>; body: string } {
-  const { provider = '', path = '' } = target.places[0] ?? {}
+  const { provider = '', path = '' } = target.locations[0] ?? {}
   const body = uploaded(target)
   const metadata = Object.entries({ providerId: provider, path, conflict })
     .map(([name, value]) => `${name} ${Buffer.from(value).toString('base64')}`)

@@ -1,11 +1,11 @@
 /** What a row of the matrix says. */
 import type { Call } from './api.ts'
-import type { Need, Place } from './model.ts'
+import type { Location, Need } from './model.ts'
 
 /**
- * What stands at a place before the call: `new` nothing yet, `doomed` something that the call takes away, `replaced` a file
- * that another one takes the place of, `source` something that may be copied, `same folder` a free name beside the first
- * place, `provider` any path of it.
+ * What stands at a location before the call: `new` nothing yet, `doomed` something that the call takes away, `replaced` a file
+ * that another one takes the location of, `source` something that may be copied, `same folder` a free name beside the first
+ * location, `provider` any path of it.
  */
 export type Purpose =
   | 'provider'
@@ -21,7 +21,7 @@ export type Purpose =
 export type Effect = 'names its path' | 'folder made' | 'moved' | 'copied' | 'gone' | 'stored' | 'sent' | 'archived'
 
 export interface Target {
-  places: readonly Place[]
+  locations: readonly Location[]
   /** Never the same twice. */
   n: number
   ids: {
@@ -40,7 +40,7 @@ export interface Target {
 
 export interface Row {
   needs: Need
-  /** One for each place that it touches, in the order of the arguments. */
+  /** One for each location that it touches, in the order of the arguments. */
   takes?: readonly Purpose[]
   /** What it gives away, which is never more than the giver has. */
   gives?: 'what the bystander has' | 'a key that reads'

@@ -1,5 +1,5 @@
 /** Where calls are pointed at. */
-import type { Place } from './model.ts'
+import type { Location } from './model.ts'
 import type { Purpose } from './row.ts'
 import { base, folders, type ProviderName, seedFile, seedFolder, type World } from './world.ts'
 
@@ -7,16 +7,16 @@ import { base, folders, type ProviderName, seedFile, seedFolder, type World } fr
  * `folder`: something in it, made or seeded for the purpose. `exact`: the path itself. `missing`: a name that is not
  * there. `hostile`: text that is to be taken for something it is not.
  */
-export interface Spot {
+export interface Area {
   name: string
   provider: ProviderName
   kind: 'folder' | 'exact' | 'missing' | 'hostile'
   path: string
 }
 
-const inside: Spot = { name: 'inside', provider: 'main', kind: 'folder', path: folders.inside }
+const inside: Area = { name: 'inside', provider: 'main', kind: 'folder', path: folders.inside }
 
-export const spots: readonly Spot[] = [
+export const areas: readonly Area[] = [
   inside,
   { name: 'deep inside', provider: 'main', kind: 'folder', path: folders.deep },
   { name: 'base', provider: 'main', kind: 'exact', path: base },
@@ -111,7 +111,7 @@ export const hostilePaths: readonly string[] = [
   `${base}/${'\u00e9'.repeat(126)}`,
 ]
 
-export const hostileSpots: readonly Spot[] = hostilePaths.map(path => ({
+export const hostileAreas: readonly Area[] = hostilePaths.map(path => ({
   name: `hostile ${JSON.stringify(path.length > 60 ? `${path.slice(0, 60)}...` : path)}`,
   provider: 'main',
   kind: 'hostile',
@@ -119,27 +119,27 @@ export const hostileSpots: readonly Spot[] = hostilePaths.map(path => ({
 }))
 
 /** Several rights lie in one provider: for those, which path does not matter. */
-export const providerSpots: readonly Spot[] = spots.filter(({ name }) =>
+export const providerAreas: readonly Area[] = areas.filter(({ name }) =>
   ['inside', 'hidden provider', 'missing provider', 'garbage for a provider'].includes(name),
 )
 
-export const defaultSpot = inside
+export const defaultArea = inside
 
-export interface Aim extends Place {
+export interface CellLocation extends Location {
   /** Whether a call that may go there finds what it needs. */
   sure: boolean
 }
 
 /** @param n makes new names unique */
-export function aim(world: World, spot: Spot, purpose: Purpose, n: number): Aim {
-  const provider = world.providers[spot.provider]
+export function locate(world: World, area: Area, purpose: Purpose, n: number): CellLocation {
+  const provider = world.providers[area.provider]
   const makes = purpose === 'new' || purpose === 'replaced'
-  if (purpose === 'provider') return { provider, path: '/', sure: spot.kind !== 'missing' }
-  if (spot.kind === 'exact')
-    return { provider, path: spot.path, makes, sure: purpose === 'folder' || purpose === 'entry' }
-  if (spot.kind === 'hostile') return { provider, path: spot.path, makes, sure: false }
-  if (spot.kind === 'missing')
-    return { provider, path: `${spot.path}/not-here-${n}`, makes, sure: purpose === 'new' && spot.provider === 'main' }
+  if (purpose === 'provider') return { provider, path: '/', sure: area.kind !== 'missing' }
+  if (area.kind === 'exact')
+    return { provider, path: area.path, makes, sure: purpose === 'folder' || purpose === 'entry' }
+  if (area.kind === 'hostile') return { provider, path: area.path, makes, sure: false }
+  if (area.kind === 'missing')
+    return { provider, path: `${area.path}/not-here-${n}`, makes, sure: purpose === 'new' && area.provider === 'main' }
   const names = {
     file: seedFile,
     entry: seedFile,
@@ -150,12 +150,12 @@ export function aim(world: World, spot: Spot, purpose: Purpose, n: number): Aim 
     replaced: `doomed-${n}`,
     'same folder': '',
   }
-  return { provider, path: `${spot.path}/${names[purpose]}`, makes, sure: true }
+  return { provider, path: `${area.path}/${names[purpose]}`, makes, sure: true }
 }
 
-/** A free name beside a place; beside what cannot move, one that is taken, so that nothing moves. */
-export function beside(place: Aim, n: number): Aim {
-  const parent = place.path.slice(0, Math.max(0, place.path.lastIndexOf('/')))
+/** A free name beside a location; beside what cannot move, one that is taken, so that nothing moves. */
+export function beside(location: CellLocation, n: number): CellLocation {
+  const parent = location.path.slice(0, Math.max(0, location.path.lastIndexOf('/')))
   const taken: Record<string, string> = { [base]: 'backups-old', '/team': 'canary-documents' }
-  return { ...place, path: `${parent}/${taken[place.path] ?? `renamed-${n}`}` }
+  return { ...location, path: `${parent}/${taken[location.path] ?? `renamed-${n}`}` }
 }
