@@ -1,4 +1,4 @@
-/** Speaks to the running server over keep-alive connections; reads its schema and its routes from itself. */
+/** Calls the running server over keep-alive connections, and reads its schema and routes. */
 import { Agent, request } from 'node:http'
 
 export interface Call {
@@ -10,7 +10,7 @@ export interface Call {
 
 export interface Answer {
   status: number
-  /** JSON, or the bytes as text. */
+  /** The parsed JSON, or the bytes as text. */
   body: unknown
   text: string
   errors: { message: string; path?: (string | number)[]; extensions?: { code?: string; reason?: string } }[]
@@ -18,7 +18,7 @@ export interface Answer {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 24 })
 
-/** @param authorization the whole header; null sends none */
+/** @param authorization the value of the header; null sends none */
 export function send(url: string, authorization: string | null, call: Call): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const headers = {
@@ -42,7 +42,7 @@ export function send(url: string, authorization: string | null, call: Call): Pro
   return promise
 }
 
-/** With all that the holder of a credential sends to be known by. */
+/** Sends a call with the header and cookies of a credential. */
 export function sendAs(
   url: string,
   { header, beside }: { header: string | null; beside?: Readonly<Record<string, string>> },
@@ -60,7 +60,7 @@ export function post(query: string, variables: Record<string, unknown> = {}): Ca
   return { method: 'POST', path: '/graphql', headers: { 'content-type': 'application/json' }, body }
 }
 
-/** As introspection tells it. */
+/** The schema as introspection returns it. */
 export interface TypeRef {
   kind: string
   name: string | null
@@ -105,12 +105,12 @@ export function fieldsOf(schema: Schema, type: string): Field[] {
   return schema.types.get(type)?.fields ?? []
 }
 
-/** Objects and interfaces that clients can be answered with, without those of introspection. */
+/** Lists the object and interface types that responses can contain, without those of introspection. */
 export function outputTypes(schema: Schema): Type[] {
   return [...schema.types.values()].filter(type => type.fields && !type.name.startsWith('__'))
 }
 
-/** All scalars of a type, and those of its objects where it has none itself; empty for a scalar. */
+/** Selects all scalars of a type, or those of its objects if it has none. Returns an empty string for a scalar. */
 export function selection(schema: Schema, type: string): string {
   const fields = fieldsOf(schema, type)
   if (fields.length === 0) return ''
@@ -126,11 +126,11 @@ export function isLeaf(schema: Schema, field: Field): boolean {
   return fieldsOf(schema, named(field.type)).length === 0
 }
 
-/** A call of one field of Query or Mutation, `name` reading "Query.file". */
+/** Builds a call of one field of Query or Mutation. `name` has the form "Query.file". */
 export function operation(schema: Schema, name: string, args: Record<string, unknown>, select?: string): Call {
   const [root = '', fieldName = ''] = name.split('.')
   const field = fieldsOf(schema, root).find(field => field.name === fieldName)
-  if (!field) throw new Error(`The schema has no ${name}`)
+  if (!field) throw new Error(`${name} is missing in the schema`)
   const given = field.args.filter(argument => argument.name in args)
   const list = (items: string[]) => (items.length > 0 ? `(${items.join(', ')})` : '')
   const variables = list(given.map(argument => `$${argument.name}: ${print(argument.type)}`))
@@ -140,7 +140,7 @@ export function operation(schema: Schema, name: string, args: Record<string, unk
 }
 
 /**
- * Selections that go as deep into a type as it goes, each along another way, meeting no field twice; all scalars on the way.
+ * Returns the deepest selections of a type, one per path of fields without a repeated field, with all scalars on the path.
  * @param depth of fields, at most
  */
 export function walks(schema: Schema, type: string, depth: number, met: ReadonlySet<string> = new Set()): string[] {
@@ -158,7 +158,7 @@ export function walks(schema: Schema, type: string, depth: number, met: Readonly
   return (deeper.length > 0 ? deeper : ['']).map(text => `{ __typename ${leaves.join(' ')} ${text} }`)
 }
 
-/** Every argument of a field, those of its input object too, as "input.path". */
+/** Lists every argument of a field and every field of its input object, as "input.path". */
 export function argumentsOf(schema: Schema, field: Field): string[] {
   return field.args.flatMap(argument => {
     const inner = schema.types.get(named(argument.type))?.inputFields
@@ -166,7 +166,7 @@ export function argumentsOf(schema: Schema, field: Field): string[] {
   })
 }
 
-/** "GET /healthz" and so on, from what Fastify prints of itself. */
+/** Parses Fastify's list of routes into strings such as "GET /healthz". */
 export function parseRoutes(printed: string): string[] {
   const routes: string[] = []
   const open: { indent: number; path: string }[] = []

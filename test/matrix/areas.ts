@@ -1,11 +1,11 @@
-/** Where calls are pointed at. */
+/** The areas of providers that calls are aimed at. */
 import type { Location } from './model.ts'
 import type { Purpose } from './row.ts'
 import { base, folders, type ProviderName, seedFile, seedFolder, type World } from './world.ts'
 
 /**
- * `folder`: something in it, made or seeded for the purpose. `exact`: the path itself. `missing`: a name that is not
- * there. `hostile`: text that is to be taken for something it is not.
+ * `folder`: an entry in this folder, created for the purpose. `exact`: the path itself. `missing`: a name that does not
+ * exist. `hostile`: text that tries to be read as another path.
  */
 export interface Area {
   name: string
@@ -118,7 +118,7 @@ export const hostileAreas: readonly Area[] = hostilePaths.map(path => ({
   path,
 }))
 
-/** Several rights lie in one provider: for those, which path does not matter. */
+/** One area of each provider, for operations whose rights do not depend on a path. */
 export const providerAreas: readonly Area[] = areas.filter(({ name }) =>
   ['inside', 'hidden provider', 'missing provider', 'garbage for a provider'].includes(name),
 )
@@ -126,7 +126,7 @@ export const providerAreas: readonly Area[] = areas.filter(({ name }) =>
 export const defaultArea = inside
 
 export interface CellLocation extends Location {
-  /** Whether a call that may go there finds what it needs. */
+  /** Whether a permitted call finds what it needs. */
   sure: boolean
 }
 
@@ -153,7 +153,7 @@ export function locate(world: World, area: Area, purpose: Purpose, n: number): C
   return { provider, path: `${area.path}/${names[purpose]}`, makes, sure: true }
 }
 
-/** A free name beside a location; beside what cannot move, one that is taken, so that nothing moves. */
+/** Returns a free name beside a location, or a taken one beside shared folders, so that these never move. */
 export function beside(location: CellLocation, n: number): CellLocation {
   const parent = location.path.slice(0, Math.max(0, location.path.lastIndexOf('/')))
   const taken: Record<string, string> = { [base]: 'backups-old', '/team': 'canary-documents' }

@@ -5,7 +5,7 @@ import { accessInput, base, contentOf, createWorld, folders, type Holder, seedFi
 
 t.setTimeout(120_000)
 
-/** Writes, then reads, at one location after the other; told as the reason of the refusal, or "yes". */
+/** Writes and reads at two locations. Resolves with the distinct reasons of refusals, or "yes" if all calls succeed. */
 async function tries(world: World, schema: Schema, holder: Holder, url = world.url): Promise<string> {
   const told: string[] = []
   for (const path of [folders.inside, folders.outside]) {
@@ -28,7 +28,7 @@ const reasonOf = (answer: Answer): string => answer.errors[0]?.extensions?.reaso
 async function change(world: World, schema: Schema, row: string, args: Record<string, unknown>, by = world.founder) {
   const answer = await send(world.url, by.header, operation(schema, row, args))
   if (answer.errors.length > 0) throw new Error(`${row}: ${answer.text}`)
-  // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape of its response
   return (answer.body as any).data
 }
 
@@ -52,7 +52,7 @@ async function setUp(t: Test) {
 
 const everything: { scopes: readonly Scope[]; access: Access } = { scopes: ['admin'], access: 'all' }
 
-t.test('what is taken away is gone with the next request, on every replica', async t => {
+t.test('a lost right is refused with the next request, on every replica', async t => {
   const { world, schema, everywhere, admin } = await setUp(t)
   const { founder, accesses } = world
 
@@ -78,18 +78,18 @@ t.test('what is taken away is gone with the next request, on every replica', asy
       if (asked >= expiresAt.getTime() ? told !== 'KEY_EXPIRED' : Date.now() < expiresAt.getTime() && told !== 'yes')
         late.push(told)
     }
-    t.same(late, [], 'good until the millisecond, and not after it')
+    t.same(late, [], 'the key works until its expiry, to the millisecond')
     t.equal(await everywhere(key), '401 KEY_EXPIRED')
   })
 
-  t.test('a session that was left', async t => {
+  t.test('a session after logout', async t => {
     const person = await admin()
     t.equal(await everywhere(person), 'yes')
     await change(world, schema, 'Mutation.logout', {}, person)
     t.equal(await everywhere(person), '401 SESSION_ENDED')
   })
 
-  t.test('a member who was removed, with all keys', async t => {
+  t.test('a removed member and all their keys', async t => {
     const person = await admin()
     const key = await world.key(person, everything)
     t.same([await everywhere(person), await everywhere(key)], ['yes', 'yes'])
@@ -97,7 +97,7 @@ t.test('what is taken away is gone with the next request, on every replica', asy
     for (const holder of [person, key]) t.match(await everywhere(holder), /^401 (INVALID_CREDENTIAL|SESSION_ENDED)$/)
   })
 
-  t.test('a role, and it comes back as far as the key goes', async t => {
+  t.test('a role; if it is restored, a key regains at most its own scopes', async t => {
     const person = await admin()
     const [full, reader] = [
       await world.key(person, everything),
@@ -119,7 +119,7 @@ t.test('what is taken away is gone with the next request, on every replica', asy
     }
   })
 
-  t.test('provider access, and it comes back as far as the key goes', async t => {
+  t.test('provider access; if it is restored, a key regains at most its own access', async t => {
     const person = await admin()
     const all = await world.key(person, everything)
     const narrow = await world.key(person, { scopes: ['write'], access: accesses.base })
@@ -140,7 +140,7 @@ t.test('what is taken away is gone with the next request, on every replica', asy
     }
   })
 
-  t.test('all providers includes those connected later, a list does not', async t => {
+  t.test('"all providers" includes those connected later, a list does not', async t => {
     const [all, listed] = [
       await world.key(founder, everything),
       await world.key(founder, { ...everything, access: accesses.listed }),
@@ -161,7 +161,7 @@ t.test('what is taken away is gone with the next request, on every replica', asy
   })
 })
 
-t.test('links end with what they were made with', async t => {
+t.test('links end with the credential that created them', async t => {
   const { world, schema, replica, admin } = await setUp(t)
   const { providers, accesses } = world
   const path = `${base}/${seedFile}`
@@ -170,7 +170,7 @@ t.test('links end with what they were made with', async t => {
     const select = `{ downloadUrl(expiresIn: ${expiresIn}) }`
     const call = operation(schema, 'Query.file', { providerId: providers.main, path }, select)
     const answer = await send(world.url, holder.header, call)
-    // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+    // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape of its response
     return new URL((answer.body as any).data.file.downloadUrl).href.slice(world.url.length)
   }
   async function follow(link: string, header: string | null = null): Promise<string> {
@@ -183,15 +183,19 @@ t.test('links end with what they were made with', async t => {
     return one.status === 200 ? one.text : `${one.status} ${reasonOf(one)}`
   }
 
-  t.test('of a key that is revoked, of one that is not', async t => {
+  t.test('revoking a key ends its links and no others', async t => {
     const person = await admin()
     const [key, other] = [await world.key(person, everything), await world.key(person, everything)]
     const [cut, kept] = [await linkOf(key), await linkOf(other)]
     t.same([await follow(cut), await follow(kept)], [contentOf(path), contentOf(path)])
     await change(world, schema, 'Mutation.revokeApiKey', { id: key.keyId }, person)
     t.same([await follow(cut), await follow(kept)], ['401 LINK_EXPIRED', contentOf(path)])
-    t.equal(await follow(cut, world.founder.header), '401 LINK_EXPIRED', "nobody else's credential makes it good")
-    t.equal(await follow(kept, key.header), '401 KEY_REVOKED', 'nor does a good link make a credential good')
+    t.equal(
+      await follow(cut, world.founder.header),
+      '401 LINK_EXPIRED',
+      'the credential of somebody else does not revive the link',
+    )
+    t.equal(await follow(kept, key.header), '401 KEY_REVOKED', 'a valid link does not revive a revoked credential')
     await update(world, schema, person, { role: 'EDITOR', access: accesses.apart })
     t.equal(await follow(kept), '403 OUTSIDE_BASE_PATH')
     await update(world, schema, person, { role: 'EDITOR', access: accesses.other })
@@ -204,7 +208,7 @@ t.test('links end with what they were made with', async t => {
     t.equal(await follow(kept), '401 LINK_EXPIRED')
   })
 
-  t.test('of a session that ends', async t => {
+  t.test('logout ends the links of the session', async t => {
     const person = await admin()
     const link = await linkOf(person)
     t.equal(await follow(link), contentOf(path))
@@ -212,7 +216,7 @@ t.test('links end with what they were made with', async t => {
     t.equal(await follow(link), '401 LINK_EXPIRED')
   })
 
-  t.test('by their own time, and no letter of them can be changed', async t => {
+  t.test('an expired or modified link is refused', async t => {
     const link = await linkOf(world.founder, 1)
     t.equal(await follow(link), contentOf(path))
     await new Promise(resolve => setTimeout(resolve, 2100))
@@ -220,7 +224,7 @@ t.test('links end with what they were made with', async t => {
     const good = new URL(await linkOf(world.founder), world.url)
     const ticket = good.searchParams.get('ticket') ?? ''
     const changed = [...ticket].flatMap((letter, index) => {
-      // The last letter of base64 may hold bits that mean nothing.
+      // The last character of base64 can have unused bits.
       const isPadding = index === ticket.length - 1 || ticket[index + 1] === '.'
       return isPadding ? [] : [ticket.slice(0, index) + (letter === 'A' ? 'B' : 'A') + ticket.slice(index + 1)]
     })
@@ -242,7 +246,7 @@ t.test('links end with what they were made with', async t => {
   })
 })
 
-t.test('cursors serve the credential that they were given to, for the folder they were given for', async t => {
+t.test('a cursor works only for its credential and its folder', async t => {
   const { world, admin } = await setUp(t)
   const { providers, founder, accesses } = world
   const list = async (
@@ -253,7 +257,7 @@ t.test('cursors serve the credential that they were given to, for the folder the
     const query = `query ($providerId: ID!, $path: String!, $after: String) {
       folder(providerId: $providerId, path: $path) { entries(first: 1, after: $after) { nodes { path } pageInfo { endCursor } } } }`
     const answer = await send(world.url, holder.header, post(query, { ...location, after }))
-    // biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+    // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape of its response
     return { reason: reasonOf(answer), cursor: (answer.body as any).data?.folder?.entries.pageInfo.endCursor as string }
   }
   const person = await admin()

@@ -1,4 +1,4 @@
-/** Generated from the schema and the routes: what changes or sends something leaves one event, which is true. */
+/** Generated from the schema and the routes: each call that changes or sends something leaves exactly one correct event. */
 import { sql } from 'kysely'
 import t from 'tap'
 import { schema as built } from '../../src/graphql/schema.ts'
@@ -43,19 +43,19 @@ async function eventsOf(world: World, requestId: string): Promise<Event[]> {
   return (await sql<Event>`select * from audit_events where request_id = ${requestId}`.execute(world.app.db)).rows
 }
 
-/** Of the credential: a key's own, a session's `sid`. */
+/** Returns the id of a credential: that of the key, or the `sid` of the session. */
 function credentialOf({ kind, keyId, header }: Holder): string | null {
   if (kind === 'none') return null
   return kind === 'key' ? keyId : JSON.parse(Buffer.from(header?.split('.')[1] ?? '', 'base64url').toString()).sid
 }
 
-/** What is no path is told in the details only. */
-const told = (location: Location) => (isSpelled({ ...location, makes: false }) ? location.path : null)
+/** Returns the path as events store it. A malformed path appears only in the details. */
+const storedPath = (location: Location) => (isSpelled({ ...location, makes: false }) ? location.path : null)
 
-/** Resolves with what is wrong, and which action was told to be OK. */
+/** Resolves with the error found, and with the row if its event has the result OK. */
 async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wrong: string | null; done?: string }> {
   const row = fields[cell.row] ?? routes[cell.row]
-  if (!row) throw new Error(`There is no row ${cell.row}`)
+  if (!row) throw new Error(`Unknown row ${cell.row}`)
   const { holder, ids } = await prepare(world, cell)
   const target = { locations: cell.locations, n: cell.n, ids }
   const args = 'args' in row ? (row.args?.(target) ?? {}) : {}
@@ -69,13 +69,13 @@ async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wron
   const isPermitted = cell.verdict.may
   const reason = answer.errors[0]?.extensions?.reason ?? (answer.status < 300 || call.method !== 'HEAD' ? 'OK' : '')
   const sends = cell.row.startsWith('GET /api/download')
-  const isTold = isMutation(cell.row) || sends || cell.row.includes('/api/upload/') || !isPermitted
+  const isRecorded = isMutation(cell.row) || sends || cell.row.includes('/api/upload/') || !isPermitted
   const isKnown = holder.kind !== 'none' || signsIn(cell.row)
   const report = (wrong: string | null) => ({
     wrong:
       wrong && `${cell.row} with ${holder.label}: ${wrong}: ${JSON.stringify(events)} ${answer.text.slice(0, 300)}`,
   })
-  if (!isTold || !isKnown) return report(events.length === 0 ? null : 'an event of what is not told')
+  if (!isRecorded || !isKnown) return report(events.length === 0 ? null : 'an event that should not exist')
   const [event] = events
   if (!event || events.length !== 1) return report(`${events.length} events instead of one`)
   const [at, to] = cell.locations
@@ -94,17 +94,19 @@ async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wron
         holder.kind === 'key' ? (holder.header?.slice('Bearer '.length, 'Bearer '.length + 12) ?? '') : null,
     }),
     address: '127.0.0.1',
-    ...(at && !(isReading && takesProvider) && { provider_id: at.provider, path: takesProvider ? null : told(at) }),
-    ...(to && { to_provider_id: to.provider, to_path: told(to) }),
+    ...(at &&
+      !(isReading && takesProvider) && { provider_id: at.provider, path: takesProvider ? null : storedPath(at) }),
+    ...(to && { to_provider_id: to.provider, to_path: storedPath(to) }),
   }
-  // A form is not read where the scope is missing.
+  // A form is not parsed if the scope is missing, so the event has no location.
   if (!isPermitted && cell.row.endsWith('as a form')) delete expected.path
   if (!isPermitted && cell.row.endsWith('as a form')) delete expected.provider_id
   const differing = Object.entries(expected).filter(([name, value]) => event[name as keyof Event] !== value)
   if (differing.length > 0) return report(`expected ${JSON.stringify(Object.fromEntries(differing))}`)
-  if (at && event.provider_id === at.provider && event.provider_name === null) return report('no name of the provider')
+  if (at && event.provider_id === at.provider && event.provider_name === null)
+    return report('the name of the provider is missing')
   if (row.effect === 'sent' && isPermitted && event.bytes !== String(answer.text.length))
-    return report('another number of bytes')
+    return report('wrong number of bytes')
   if (sends && isPermitted && !Number(event.bytes)) return report('no bytes')
   return event.result === 'OK' ? { wrong: null, done: cell.row } : { wrong: null }
 }
@@ -126,14 +128,14 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     none,
   ]
   const rows = [...Object.keys(fields), ...Object.keys(routes).filter(name => routes[name]?.takes)]
-  // It takes away what the others need.
+  // It disconnects the provider that the other rows need.
   const last = 'Mutation.disconnectProvider'
   const ordered = [...rows.filter(row => row !== last), last]
   t.ok(rows.filter(isMutation).length > 20)
   const done = new Set<string>()
   let count = 0
   const wrong: string[] = []
-  // What the rule of a field refuses before a service hears of it is told as well, and once.
+  // A refusal by the rule of a field, before a service is called, also leaves one event.
   const refusing = holders[2] as Holder
   const elsewhere = [
     ...areas.filter(({ name }) => name === 'outside'),
@@ -151,7 +153,7 @@ t.test('every mutation and every route with an effect leaves an event', async t 
   for (const row of ordered) {
     for (const holder of holders.toReversed()) {
       if (row === 'Mutation.revokeApiKey') await refresh()
-      // Who may disconnect does it once.
+      // Only one permitted credential can disconnect the provider.
       const cell = makeCell(world, row, holder, [areas[0] as (typeof areas)[number]])
       if (row === last && done.has(last) && cell.verdict.may) continue
       const found = await tryCell(world, schema, cell)
@@ -182,11 +184,11 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     t.equal(rows.length, 1, row)
     done.add(row)
   }
-  // That one needs somebody to give consent to: see test/services/authorization.test.ts.
+  // It needs a consent: see test/services/authorization.test.ts.
   const effects = rows.filter(row => isMutation(row) || (row in routes && !row.startsWith('HEAD')))
   t.same(
     effects.filter(row => !done.has(row)),
     ['Mutation.authorizeProvider'],
-    'all others were seen to succeed',
+    'all others succeeded at least once',
   )
 })

@@ -1,4 +1,4 @@
-/** One call of one row with one credential at one location: what is expected, what came, and whether it is true. */
+/** A cell calls one row with one credential at given locations and compares the response with the model. */
 import { randomUUID } from 'node:crypto'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,11 +22,11 @@ export interface Cell {
 
 const rowOf = (name: string): FieldRow | RouteRow => {
   const row = fields[name] ?? routes[name]
-  if (!row) throw new Error(`There is no row ${name}`)
+  if (!row) throw new Error(`Unknown row ${name}`)
   return row
 }
 
-/** @param given one for each location of the row; what is left out is inside */
+/** @param given one area for each location of the row; the default is inside the base path */
 export function makeCell(world: World, row: string, holder: Holder, given: readonly Area[] = []): Cell {
   const n = world.next()
   const { takes = [], needs, gives } = rowOf(row)
@@ -44,7 +44,7 @@ export function makeCell(world: World, row: string, holder: Holder, given: reado
   return { row, holder, areas, verdict, locations: settled, n }
 }
 
-/** What is refused is tried on what is there for good: nothing of it may change. */
+/** Aims a refused call at a permanent file, so that the test can see that nothing changes. */
 function seeded(at: CellLocation, purpose: Purpose | undefined, area: Area | undefined): CellLocation {
   return isTaken(purpose) && area?.kind === 'folder' ? { ...at, path: `${area.path}/${seedFile}` } : at
 }
@@ -53,18 +53,18 @@ function isTaken(purpose: Purpose | undefined): boolean {
   return purpose === 'doomed' || purpose === 'replaced'
 }
 
-/** True where a success would take away what other cells stand on. */
+/** Whether a success would remove files that other cells need. */
 export function isDestructive({ row, verdict, areas, locations }: Cell): boolean {
   const [area, targetArea] = areas
   const [from, to] = locations
   if (!verdict.may || !area || !from) return false
   if (row === 'Mutation.disconnectProvider') return area.kind !== 'missing'
-  // A folder of all cells goes nowhere: into itself, or where something is already, it cannot.
+  // A shared folder stays if it would be moved into itself or onto an existing entry.
   const stays = targetArea?.kind === 'exact' || !to || (from.provider === to.provider && isBelow(to.path, from.path))
   return area.kind === 'exact' && rowOf(row).takes?.[1] === 'new' && !stays
 }
 
-/** Resolves with what is wrong; null where all is as expected. */
+/** Resolves with a description of the error, or null if the response is as expected. */
 export async function runCell(world: World, schema: Schema, cell: Cell): Promise<string | null> {
   const row = rowOf(cell.row)
   const { holder, ids } = await prepare(world, cell)
@@ -120,7 +120,7 @@ function checkRefused({ row, holder, verdict, locations }: Cell, call: Call, ans
   const { takes = [] } = rowOf(row)
   const { code = '', reason = '' } = answer.errors[0]?.extensions ?? {}
   const came = `${answer.status} ${code} ${reason}`
-  // That a root stays where it is may be said to everybody, before or after where the root is.
+  // Everybody may learn that a root is fixed, before or after the check of access.
   const isFixed = locations.some(
     ({ path, makes }, index) => path === '/' && (makes || isTaken(takes[index]) || takes[index] === 'source'),
   )
@@ -129,7 +129,7 @@ function checkRefused({ row, holder, verdict, locations }: Cell, call: Call, ans
   const isGraphql = call.path.startsWith('/graphql')
   const status = isGraphql && !holder.faults ? 200 : statuses[saysFixed ? code : verdict.code]
   if (answer.status !== status) return `expected ${status} ${expected}, came ${came}`
-  if (call.method === 'HEAD') return answer.text === '' ? null : 'a body in the answer to HEAD'
+  if (call.method === 'HEAD') return answer.text === '' ? null : 'a body in the response to HEAD'
   if (!saysFixed && (code !== verdict.code || !verdict.reasons.includes(reason)))
     return `expected ${expected}, came ${came}`
   if (answer.errors.length !== 1) return `${answer.errors.length} errors instead of one`
@@ -144,14 +144,14 @@ async function checkPermitted(world: World, { row, locations, n }: Cell, answer:
   const { code, reason } = answer.errors[0]?.extensions ?? {}
   const came = `${answer.status} ${code} ${reason} ${answer.errors[0]?.message}`
   if ([401, 403].includes(answer.status) || code === 'UNAUTHENTICATED' || code === 'FORBIDDEN') {
-    return `expected to be let through, came ${came}`
+    return `expected permission, came ${came}`
   }
   if (answer.status >= 500 || (code !== undefined && code !== 'BAD_USER_INPUT' && code !== 'NOT_FOUND'))
     return `came ${came}`
   if (bounces || !locations.every(({ sure }) => sure)) {
     const isRead = answer.errors.length === 0 && answer.text.includes('canary-content')
     const [at] = locations
-    // What an archive holds may have been copied to where it is from anywhere.
+    // An archive may contain files that were copied from elsewhere.
     if (!isRead || !at || isArchive(answer)) return null
     return answer.text.includes(contentOf(at.path)) ? null : 'content of another file'
   }
@@ -180,17 +180,17 @@ async function checkEffect(
   const said = (yes: boolean, what: string) => (yes ? null : `${what}: ${answer.text.slice(0, 200)}`)
   switch (effect) {
     case 'names its path':
-      return said(answer.text.includes(`"path":${JSON.stringify(from.path)}`), 'another path')
+      return said(answer.text.includes(`"path":${JSON.stringify(from.path)}`), 'wrong path')
     case 'sent':
-      return said(answer.text === contentOf(from.path), 'other bytes')
+      return said(answer.text === contentOf(from.path), 'wrong bytes')
     case 'archived': {
       const isOther = from.path.endsWith(`/${seedFolder}`) && answer.text.includes('canary')
-      return said(isArchive(answer) && !isOther, 'no archive of the folder')
+      return said(isArchive(answer) && !isOther, 'not an archive of the folder')
     }
     case 'stored':
       return said(await holds(from, uploaded({ n })), 'not stored')
     case 'folder made':
-      return said(await exists(from), 'not made')
+      return said(await exists(from), 'not created')
     case 'gone':
       return said(!(await exists(from)), 'still there')
     case 'moved':
@@ -204,7 +204,7 @@ function isArchive({ text }: Answer): boolean {
   return text.startsWith('PK\x03\x04')
 }
 
-/** Runs many at once, in the order given as far as that goes. */
+/** Runs items concurrently and starts them in the given order. */
 export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<string | null>): Promise<string[]> {
   const wrong: string[] = []
   const iterator = items.values()
@@ -214,12 +214,12 @@ export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<s
       if (found) wrong.push(found)
     }
   }
-  // Fewer than the 20 sign-ins that one address may have under way.
+  // Stays below the 20 concurrent sign-ins that one address may have.
   await Promise.all(Array.from({ length: 16 }, worker))
   return wrong
 }
 
-/** True for paths that a form or an address can carry as they are: a form names a folder and a file in it. */
+/** Whether a form or an address can carry this path unchanged. A form has a folder and a file name. */
 export function canCarry(row: string, area: Area): boolean {
   if (!area.path.isWellFormed()) return row in fields
   if (row !== 'POST /api/upload/proxy as a form') return area.path !== '' || row in fields
@@ -228,7 +228,7 @@ export function canCarry(row: string, area: Area): boolean {
   return isPlain && isSpelled({ provider: '', path: `${area.path.slice(0, -name.length)}x` })
 }
 
-/** Drawn at random, but the same ones in every run with the same seed; all of them with MATRIX=all. */
+/** Draws a random sample that depends only on `seed`. Returns all items with MATRIX=all. */
 export function sample<T>(items: readonly T[], count: number, seed = 1): T[] {
   if (process.env.MATRIX === 'all') return [...items]
   const rest = [...items]
@@ -242,7 +242,7 @@ export function sample<T>(items: readonly T[], count: number, seed = 1): T[] {
   })
 }
 
-/** Mulberry32: from 0 to 1. */
+/** Generates numbers from 0 to 1 with Mulberry32. */
 function randomNumbers(seed: number): () => number {
   let state = seed
   return () => {
@@ -253,7 +253,7 @@ function randomNumbers(seed: number): () => number {
   }
 }
 
-/** As many that are let through as that are refused, as far as there are. */
+/** Samples up to `count` permitted and up to `count` refused items. */
 export function balance<T>(items: readonly T[], may: (item: T) => boolean, count: number): T[] {
   const groups = Map.groupBy(items, may)
   return [true, false].flatMap(is => sample(groups.get(is) ?? [], count))

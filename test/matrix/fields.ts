@@ -1,4 +1,4 @@
-/** One row for each field of the schema: what it needs, what it touches, how to call it. */
+/** One row for each root field of the schema: what it needs, which locations it takes, and how to call it. */
 import type { Need } from './model.ts'
 import type { FieldRow, Target } from './row.ts'
 
@@ -23,7 +23,7 @@ const ends = (target: Target) => ({
 })
 const password = 'a password of this test'
 
-/** `args` names every argument, also those that stay at their default: a new one is to be thought about. */
+/** `args` names every argument, even those with defaults, so that each new argument needs a decision here. */
 export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.installation': { needs: anyone },
   'Query.me': { needs: signedIn },
@@ -160,10 +160,10 @@ export const fields: Readonly<Record<string, FieldRow>> = {
 }
 
 /**
- * Fields of what those answer. `as its parent`: whoever was answered the object may read it. `what is reached`: only
- * providers that the credential reaches are named. `managed`: empty unless the credential may change the provider.
+ * Who may read nested fields. `as its parent`: everyone who receives the object. `accessible`: the field names only
+ * providers that the credential may use. `managed`: the field is empty unless the credential may change the provider.
  */
-export type NestedNeed = 'as its parent' | 'what is reached' | 'managed'
+export type NestedNeed = 'as its parent' | 'accessible' | 'managed'
 
 const own = 'as its parent' as const
 
@@ -201,34 +201,34 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   ApiKeyConnection: { nodes: own, edges: own, pageInfo: own },
   ApiKeyEdge: { node: own, cursor: own },
   AuditEvent: {
-    id: 'what is reached',
-    at: 'what is reached',
-    action: 'what is reached',
-    result: 'what is reached',
-    userId: 'what is reached',
-    userEmail: 'what is reached',
-    userName: 'what is reached',
-    credentialKind: 'what is reached',
-    credentialId: 'what is reached',
-    credentialPrefix: 'what is reached',
-    address: 'what is reached',
-    requestId: 'what is reached',
-    providerId: 'what is reached',
-    providerName: 'what is reached',
-    path: 'what is reached',
-    toProviderId: 'what is reached',
-    toProviderName: 'what is reached',
-    toPath: 'what is reached',
-    subjectKind: 'what is reached',
-    subjectId: 'what is reached',
-    bytes: 'what is reached',
-    count: 'what is reached',
-    details: 'what is reached',
+    id: 'accessible',
+    at: 'accessible',
+    action: 'accessible',
+    result: 'accessible',
+    userId: 'accessible',
+    userEmail: 'accessible',
+    userName: 'accessible',
+    credentialKind: 'accessible',
+    credentialId: 'accessible',
+    credentialPrefix: 'accessible',
+    address: 'accessible',
+    requestId: 'accessible',
+    providerId: 'accessible',
+    providerName: 'accessible',
+    path: 'accessible',
+    toProviderId: 'accessible',
+    toProviderName: 'accessible',
+    toPath: 'accessible',
+    subjectKind: 'accessible',
+    subjectId: 'accessible',
+    bytes: 'accessible',
+    count: 'accessible',
+    details: 'accessible',
   },
   AuditEventConnection: { nodes: own, edges: own, pageInfo: own },
   AuditEventEdge: { node: own, cursor: own },
-  ProviderAccess: { all: own, restrictions: 'what is reached' },
-  ProviderRestriction: { provider: 'what is reached', basePath: 'what is reached' },
+  ProviderAccess: { all: own, restrictions: 'accessible' },
+  ProviderRestriction: { provider: 'accessible', basePath: 'accessible' },
   ProviderType: { type: own, title: own, configSchema: own, needsAuthorization: own, builtIn: own },
   StorageProvider: {
     id: own,
@@ -239,7 +239,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     config: 'managed',
     capabilities: own,
     quota: own,
-    root: 'what is reached',
+    root: 'accessible',
     createdAt: own,
   },
   ProviderCapabilities: {

@@ -21,12 +21,12 @@ t.setTimeout(300_000)
 const viewerQuery =
   '{ viewer { kind scopes expiresAt providerAccess { all restrictions { basePath provider { id } } } } }'
 
-t.test('keys', async t => {
+t.test('API keys', async t => {
   const world = await createWorld(t, { people: true })
   const schema = await readSchema(world.url)
   const { founder, good, providers } = world
 
-  t.test('viewer tells exactly what the specification gives', async t => {
+  t.test('viewer returns exactly the rights of the specification', async t => {
     const wrong = await runAll(good, async holder => {
       const found = await reachOf(world, holder)
       const wanted = expectedReach(world, holder)
@@ -36,7 +36,7 @@ t.test('keys', async t => {
     t.same(wrong.slice(0, 20), [])
   })
 
-  t.test('what a credential makes never exceeds it', async t => {
+  t.test('a credential cannot create a key with more rights than it has', async t => {
     const accesses: Access[] = [
       ...Object.values(world.accesses),
       { [providers.missing]: '/' },
@@ -70,14 +70,14 @@ t.test('keys', async t => {
       const limit = await reachOf(world, maker)
       await forget(world, dataOf(answer)?.createApiKey?.apiKey.id)
       if (!same(found, expectedReach(world, holder))) return `${where} reaches ${JSON.stringify(found)}`
-      return isCovered(found, limit) ? null : `${where} exceeds its maker: ${JSON.stringify([found, limit])}`
+      return isCovered(found, limit) ? null : `${where} exceeds its creator: ${JSON.stringify([found, limit])}`
     })
     t.comment(`${cases.length} wishes, ${made} made`)
     t.ok(made > 50)
     t.same(wrong.slice(0, 20), [])
   })
 
-  t.test('nor does it outlive the key that made it', async t => {
+  t.test('a key cannot outlive the key that created it', async t => {
     const at = (ms: number) => new Date(Date.now() + ms).toISOString()
     const input = { name: 'maker', scopes: ['admin'], expiresAt: at(3600_000) }
     const { key } = await world.app.createKey(tokenOf(founder), input)
@@ -94,7 +94,7 @@ t.test('keys', async t => {
     ])
   })
 
-  t.test('keys of others', async t => {
+  t.test('only permitted members see and revoke keys of others', async t => {
     const people = good.filter(({ kind }) => kind === 'session')
     const managers = good.filter(({ kind, key }) => kind === 'session' || key?.scopes[0] === 'admin')
     const cases = sample(
@@ -131,19 +131,19 @@ t.test('keys', async t => {
   })
 })
 
-/** Scopes, and base paths by provider: what a request of this holder can do. */
-interface Reach {
+/** The rights of a request: scopes, and base paths by provider. */
+interface Rights {
   scopes: readonly string[]
   all: boolean
   bases: Readonly<Record<string, string>>
 }
 
-/** A member has a limit of active keys, and here some make hundreds. */
+/** Revokes the created keys, because a member can have a limited number of active keys. */
 async function forget({ app }: World, id: string | null | undefined): Promise<void> {
   if (id) await app.db.deleteFrom('api_keys').where('id', '=', id).execute()
 }
 
-async function reachOf(world: World, holder: Holder): Promise<Reach> {
+async function reachOf(world: World, holder: Holder): Promise<Rights> {
   const answer = await send(world.url, holder.header, post(viewerQuery))
   const { scopes, providerAccess } = dataOf(answer).viewer
   const listed: { basePath: string; provider: { id: string } }[] = providerAccess.restrictions
@@ -154,7 +154,7 @@ async function reachOf(world: World, holder: Holder): Promise<Reach> {
   }
 }
 
-function expectedReach({ providers }: World, holder: Holder): Reach {
+function expectedReach({ providers }: World, holder: Holder): Rights {
   const all = reachesAll(holder) && hasScope(holder, 'read')
   const known = [providers.main, providers.hidden].flatMap(id => {
     const base = all ? null : baseIn(holder, id)
@@ -163,18 +163,18 @@ function expectedReach({ providers }: World, holder: Holder): Reach {
   return { scopes: scopes.filter(scope => hasScope(holder, scope)), all, bases: Object.fromEntries(known) }
 }
 
-function isCovered(inner: Reach, outer: Reach): boolean {
+function isCovered(inner: Rights, outer: Rights): boolean {
   const isInside = ([id, path]: [string, string]) => outer.all || isBelow(path, outer.bases[id] ?? 'nowhere')
   const scopesCovered = inner.scopes.every(scope => outer.scopes.includes(scope))
   return scopesCovered && (outer.all || !inner.all) && Object.entries(inner.bases).every(isInside)
 }
 
-function same(a: Reach, b: Reach): boolean {
-  const text = ({ scopes, all, bases }: Reach) => JSON.stringify([scopes, all, Object.entries(bases).toSorted()])
+function same(a: Rights, b: Rights): boolean {
+  const text = ({ scopes, all, bases }: Rights) => JSON.stringify([scopes, all, Object.entries(bases).toSorted()])
   return text(a) === text(b)
 }
 
-/** @param instead what may come where it is let through */
+/** @param instead the accepted outcome if the model permits the call */
 function differs({ errors, text }: Answer, verdict: Verdict, instead: string | null): string | null {
   const { code, reason } = errors[0]?.extensions ?? {}
   const came = `came ${code} ${reason}`
@@ -183,7 +183,7 @@ function differs({ errors, text }: Answer, verdict: Verdict, instead: string | n
   return /"stw_[0-9a-f]{40}"/.test(text) ? 'a key in a refusal' : null
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+// biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape of its response
 function dataOf({ body }: Answer): any {
   return (body as { data?: unknown }).data
 }

@@ -10,13 +10,13 @@ import { createWorld, type Holder, type World } from './world.ts'
 
 const allRows = { ...fields, ...routes }
 const rowNames = Object.keys(allRows)
-const placed = rowNames.filter(name => allRows[name]?.takes)
-const onPaths = placed.filter(name => allRows[name]?.takes?.[0] !== 'provider')
+const withLocation = rowNames.filter(name => allRows[name]?.takes)
+const onPaths = withLocation.filter(name => allRows[name]?.takes?.[0] !== 'provider')
 const twoEnded = rowNames.filter(name => allRows[name]?.takes?.[1] === 'new')
 
 t.setTimeout(3600_000)
 
-t.test('everybody everywhere', async t => {
+t.test('every call gets the response that the model predicts', async t => {
   const world = await createWorld(t, { people: true })
   const schema = await readSchema(world.url)
   t.comment(
@@ -53,7 +53,7 @@ t.test('everybody everywhere', async t => {
     t.same([...known].toSorted(), liveRoutes.toSorted(), 'routes')
   })
 
-  t.test('a credential that is no good, and none at all', async t => {
+  t.test('invalid and missing credentials', async t => {
     const cells = rowNames.flatMap(row => world.dead.map(holder => makeCell(world, row, holder)))
     const hostile = onPaths.flatMap(row =>
       hostileAreas.filter(area => canCarry(row, area)).map(area => makeCell(world, row, world.none, [area])),
@@ -71,10 +71,10 @@ t.test('everybody everywhere', async t => {
       const codes = answers.map(({ status, errors }) => `${status} ${errors[0]?.extensions?.code}`)
       return codes.every(code => code === '401 UNAUTHENTICATED') ? null : `${holder.label}: ${codes}`
     })
-    t.same(wrong, [], 'whatever else is wrong with the request')
+    t.same(wrong, [], 'an invalid credential is refused before other errors')
   })
 
-  t.test('every role, access, scope and restriction, inside and at other providers', async t => {
+  t.test('every role, access, scope and restriction, in its own and in other providers', async t => {
     const cells = rowNames.flatMap(row => {
       const where: (readonly Area[])[] = allRows[row]?.takes ? providerAreas.map(area => [area]) : [[]]
       return where.flatMap(given => world.good.map(holder => makeCell(world, row, holder, given)))
@@ -87,7 +87,7 @@ t.test('everybody everywhere', async t => {
     )
   })
 
-  t.test('the cookie of the console: the same session, and nothing beside a credential in the header', async t => {
+  t.test("the console's cookie acts as its session and is ignored beside a header", async t => {
     const { inCookies } = world
     const everywhere = rowNames.flatMap(row => inCookies.map(holder => makeCell(world, row, holder)))
     const paths = onPaths.flatMap(row =>
@@ -103,7 +103,7 @@ t.test('everybody everywhere', async t => {
     )
   })
 
-  t.test('every path', async t => {
+  t.test('every area of a provider', async t => {
     const holders = world.good.filter(({ owner, key }) => owner.role === 'OWNER' && (owner.access === 'all' || !key))
     const cells = onPaths.flatMap(row =>
       areas
@@ -118,7 +118,7 @@ t.test('everybody everywhere', async t => {
     )
   })
 
-  t.test('hostile spellings', async t => {
+  t.test('hostile spellings of paths', async t => {
     const { accesses } = world
     const limits = [accesses.all, accesses.base, accesses.other, accesses.apart]
     const holders = world.good.filter(
@@ -137,7 +137,7 @@ t.test('everybody everywhere', async t => {
     await runGroups(t, world, schema, targets)
   })
 
-  t.test('both ends of move and copy', async t => {
+  t.test('both locations of move and copy', async t => {
     const holders = sample(world.good, 60)
     const cells = twoEnded.flatMap(row =>
       areas.flatMap(from => areas.flatMap(to => holders.map(holder => makeCell(world, row, holder, [from, to])))),
@@ -150,9 +150,9 @@ t.test('everybody everywhere', async t => {
     )
   })
 
-  t.test('none of it was a fault of the server', async t => t.equal(world.app.logged(), ''))
+  t.test('no call was logged as a fault', async t => t.equal(world.app.logged(), ''))
 
-  t.test('what does not exist looks like what may not be seen', async t => {
+  t.test('hidden and missing locations get the same response', async t => {
     const restricted = world.good.filter(
       ({ owner, key }) => owner.role === 'OWNER' && (key?.access ?? owner.access) === world.accesses.base,
     )
@@ -162,7 +162,7 @@ t.test('everybody everywhere', async t => {
       ['outside', 'missing outside'],
     ] as const
     const at = (name: string) => areas.find(area => area.name === name) as Area
-    const cases = placed.flatMap(row => pairs.flatMap(pair => restricted.map(holder => ({ row, pair, holder }))))
+    const cases = withLocation.flatMap(row => pairs.flatMap(pair => restricted.map(holder => ({ row, pair, holder }))))
     const wrong = await runAll(cases, async ({ row, pair, holder }) => {
       const [there, missing] = await Promise.all(
         pair.map(async name => {
@@ -188,39 +188,39 @@ t.test('everybody everywhere', async t => {
 })
 
 /**
- * Refused ones first: nothing may change. Then those that are let through, one reach after the other: nothing outside of
- * it may change.
+ * Runs the refused cells first: nothing may change. Then runs the permitted cells, grouped by the access of their credential:
+ * nothing outside that access may change.
  */
 async function runGroups(t: Test, world: World, schema: Schema, cells: readonly Cell[]): Promise<void> {
   const begin = performance.now()
   const usable = cells.filter(cell => !isDestructive(cell))
-  const groups = Map.groupBy(usable, ({ verdict, holder }) => (verdict.may ? reachOf(world, holder) : 'refused'))
+  const groups = Map.groupBy(usable, ({ verdict, holder }) => (verdict.may ? accessOf(world, holder) : 'refused'))
   const wrong: string[] = []
   for (const group of groups.values()) {
     const holder = group[0]?.verdict.may ? group[0].holder : null
     const before = await outside(world, holder)
     wrong.push(...(await runAll(group, cell => runCell(world, schema, cell))))
-    wrong.push(...compareTrees(before, await outside(world, holder)).map(change => `${change}, and may not`))
+    wrong.push(...compareTrees(before, await outside(world, holder)).map(change => `${change}, which must not happen`))
   }
   const refused = groups.get('refused')?.length ?? 0
   const ms = Math.round(performance.now() - begin)
   t.comment(`${usable.length} cells, ${refused} refused, ${groups.size} groups, ${wrong.length} wrong, ${ms} ms`)
   t.ok(usable.length > 0)
   for (const line of wrong.slice(0, 30)) t.fail(line)
-  t.equal(wrong.length, 0, 'cells that are not as the specification says')
+  t.equal(wrong.length, 0, 'cells that differ from the model')
 }
 
-function reachOf({ providers }: World, holder: Holder): string {
+function accessOf({ providers }: World, holder: Holder): string {
   return `${baseIn(holder, providers.main)} ${baseIn(holder, providers.hidden)}`
 }
 
-/** Everything on disk that the holder does not reach; all of it for nobody. */
+/** Reads all files on disk that are outside the access of the holder; all files for null. */
 async function outside(world: World, holder: Holder | null): Promise<Map<string, string>> {
   const all = new Map<string, string>()
   for (const [provider, root] of world.roots) {
-    const reach = holder ? baseIn(holder, provider) : null
+    const allowedBase = holder ? baseIn(holder, provider) : null
     for (const [path, value] of await readTree(root)) {
-      if (reach === null || !isBelow(path, reach)) all.set(`${provider}${path}`, value)
+      if (allowedBase === null || !isBelow(path, allowedBase)) all.set(`${provider}${path}`, value)
     }
   }
   return all

@@ -10,7 +10,7 @@ t.setTimeout(300_000)
 
 const admins = { who: 'anybody signed in', scope: 'admin' } as const
 
-t.test('nobody gives what they do not have', async t => {
+t.test('nobody grants rights that they do not have', async t => {
   const world = await createWorld(t, { people: true })
   const schema = await readSchema(world.url)
   const { accesses } = world
@@ -20,7 +20,7 @@ t.test('nobody gives what they do not have', async t => {
   const shared = await Promise.all(members.map(async member => ({ ...member, id: await world.insertMember(member) })))
   const name = ({ role, access }: Member) => `${role} for ${describeAccess(access, world.providers)}`
 
-  t.test('to members', async t => {
+  t.test('to other members', async t => {
     const wishes = [...roles, null].flatMap(role => [...most, accesses.apart, null].map(access => ({ role, access })))
     const cases = balance(
       actors.flatMap(actor => shared.flatMap(target => wishes.map(wish => ({ actor, target, wish })))),
@@ -45,7 +45,7 @@ t.test('nobody gives what they do not have', async t => {
     t.same(wrong.slice(0, 20), [])
   })
 
-  t.test('nor takes away from those who have more', async t => {
+  t.test('members with more rights cannot be changed or removed', async t => {
     const cases = balance(
       actors.flatMap(actor => shared.map(target => ({ actor, target }))),
       ({ actor, target }) => judgeUpdate(actor, target, target).may,
@@ -63,7 +63,7 @@ t.test('nobody gives what they do not have', async t => {
     t.same(wrong.slice(0, 20), [])
   })
 
-  t.test('nor sees or takes back invites that give more', async t => {
+  t.test('invites that grant more are neither visible nor revocable', async t => {
     const verdictOf = (actor: Holder, gift: Member): Verdict => {
       const allowed = judge(actor, inviter)
       return allowed.may ? judgeGift(actor, gift) : allowed
@@ -95,7 +95,7 @@ t.test('nobody gives what they do not have', async t => {
     t.same(wrong.slice(0, 20), [], 'revoked')
   })
 
-  t.test('in invites', async t => {
+  t.test('through invites', async t => {
     const gifts: { role: Role; access: Access | null }[] = [
       ...members,
       ...roles.map(role => ({ role, access: accesses.apart })),
@@ -103,7 +103,7 @@ t.test('nobody gives what they do not have', async t => {
     ]
     const verdictOf = (actor: Holder, { role, access }: (typeof gifts)[number]): Verdict => {
       const allowed = judge(actor, inviter)
-      // Left out, it is what the giver reaches, which is never too much.
+      // The default is the access of the creator, which is always permitted.
       return allowed.may ? judgeGift(actor, { role, access: access ?? {} }) : allowed
     }
     const cases = balance(
@@ -133,11 +133,11 @@ t.test('nobody gives what they do not have', async t => {
         ? null
         : `${actor.label} ${gift.role}: ${now}`
     })
-    t.same(unlike, [], 'whoever comes with one is what it says')
-    t.match(await registered(world, schema, used[0]?.invite ?? ''), /INVALID_INVITE/, 'only one does')
+    t.same(unlike, [], 'a new member gets the role and access of the invite')
+    t.match(await registered(world, schema, used[0]?.invite ?? ''), /INVALID_INVITE/, 'an invite works once')
   })
 
-  t.test('nor to themselves', async t => {
+  t.test('to themselves', async t => {
     const cases = actors.flatMap(actor => [
       ...roles.map(role => ({ actor, input: { userId: actor.userId, role } })),
       ...most.map(access => ({ actor, input: { userId: actor.userId, providerAccess: accessInput(access) } })),
@@ -158,7 +158,7 @@ t.test('nobody gives what they do not have', async t => {
   t.equal(world.app.logged(), '')
 })
 
-t.test('an owner stays', async t => {
+t.test('a workspace keeps an owner', async t => {
   const world = await createWorld(t, { people: false })
   const schema = await readSchema(world.url)
   const replica = await world.app.replica()
@@ -179,7 +179,7 @@ t.test('an owner stays', async t => {
       [founder, other].map(async one => [one, await read(world, one.userId ?? '')] as const),
     )
     const left = states.filter(([, now]) => now === stored({ role: 'OWNER', access: 'all' }))
-    t.equal(left.length, 1, 'of two who demote one another at once, one does')
+    t.equal(left.length, 1, 'of two owners who demote each other at once, one succeeds')
     const [owner] = left[0] ?? []
     const loser = owner === founder ? other : founder
     if (owner)
@@ -190,7 +190,7 @@ t.test('an owner stays', async t => {
   t.equal(reason(await remove(other, other)), 'LAST_OWNER')
 })
 
-t.test('an invite gives no more than its maker could give today', async t => {
+t.test('an invite grants no more than its creator could grant today', async t => {
   const world = await createWorld(t, { people: false })
   const schema = await readSchema(world.url)
   const { founder, accesses } = world
@@ -214,7 +214,7 @@ t.test('an invite gives no more than its maker could give today', async t => {
   t.equal(await registered(world, schema, three), 'ADMIN')
   await call(world, schema, founder, 'Mutation.removeMember', { userId: maker.userId })
   t.match(await registered(world, schema, four), /INVALID_INVITE/)
-  t.equal(await registered(world, schema, null), 'NONE', 'nobody chooses a role')
+  t.equal(await registered(world, schema, null), 'NONE', 'registration without an invite gives no role')
   const settings = async (registration: string) =>
     call(world, schema, founder, 'Mutation.updateWorkspace', { input: { registration } })
   const input = { role: 'VIEWER', providerAccess: null }
@@ -256,14 +256,14 @@ function call(
   return send(url, by.header, operation(schema, row, args, select))
 }
 
-/** The role that somebody new gets, or why they do not. */
+/** Registers somebody and resolves with their role, or with the reason of the refusal. */
 async function registered(world: World, schema: Schema, invite: string | null): Promise<string> {
   const input = { email: `new-${world.next()}@example.org`, password, invite }
   const answer = await send(world.url, null, operation(schema, 'Mutation.register', { input }, '{ user { role } }'))
   return answer.errors[0]?.extensions?.reason ?? dataOf(answer).register.user.role
 }
 
-/** What the database says of a member; null for none. */
+/** Reads the role and access of a member from the database, or null. */
 async function read({ app }: World, userId: string): Promise<string | null> {
   const row = await app.db
     .selectFrom('members')
@@ -280,7 +280,7 @@ function stored({ role, access }: Member): string {
   return `${role} ${access === 'all' ? 'all' : JSON.stringify(Object.entries(access).toSorted())}`
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+// biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape of its response
 function dataOf({ body }: Answer): any {
   return (body as { data?: unknown }).data
 }

@@ -1,15 +1,15 @@
 /**
- * What the specification promises about who may do what: pure, and without a look at how the server keeps it.
+ * The permissions that the specification promises, as pure functions that share no code with the server.
  *
- * Several things can be wrong with one request; it is told of the first, in this order: the credential, what kind of
- * credential it is, its scope, how the paths are spelled, then where they lead, in the order of the arguments.
+ * A request with several errors is refused for the first one, in this order: the credential, its kind, its scope, the
+ * spelling of the paths, and the access to each location in the order of the arguments.
  */
 
 export const scopes = ['read', 'write', 'admin'] as const
 export type Scope = (typeof scopes)[number]
 export const roles = ['NONE', 'VIEWER', 'EDITOR', 'ADMIN', 'OWNER'] as const
 export type Role = (typeof roles)[number]
-/** All providers, or base paths by provider. */
+/** All providers, or a base path for each listed provider. */
 export type Access = 'all' | Readonly<Record<string, string>>
 
 export interface Member {
@@ -19,16 +19,16 @@ export interface Member {
 
 export interface Credential {
   kind: 'none' | 'session' | 'key'
-  /** The reasons that a credential which is no good may be refused with; null for a good one. */
+  /** The possible reasons for refusing an invalid credential; null for a valid one. */
   faults: readonly string[] | null
-  /** Of today: a key shrinks with its owner. */
+  /** The current role and access of the owner, which also limit their keys. */
   owner: Member
   key: { scopes: readonly Scope[]; access: Access } | null
-  /** What it comes in, if not in the header Authorization. */
+  /** Set if the credential is not in the Authorization header. */
   carrier?: 'cookie'
 }
 
-/** A location that an operation touches. `makes` is a name that is about to be made there. */
+/** A location that an operation uses. `makes` is true if the operation creates a name there. */
 export interface Location {
   provider: string
   path: string
@@ -37,12 +37,12 @@ export interface Location {
 
 export interface Need {
   who: 'anyone' | 'anybody signed in' | 'session' | 'session in the header' | 'key manager'
-  /** A cookie that is no good does not keep anybody away. */
+  /** An invalid cookie is ignored. */
   ignoresCookie?: true
   scope?: Scope
   /**
-   * Beside the locations that a request names: `reach` is something in the provider, `whole` all of it, `every` also the
-   * providers that do not exist yet.
+   * The access that the operation needs: `paths` to each location, `reach` to any part of the provider, `whole` to all of
+   * it, `every` to all providers, including future ones.
    */
   where?: 'paths' | 'reach' | 'whole' | 'every'
 }
@@ -76,7 +76,7 @@ export function judge(by: Credential, need: Need, locations: readonly Location[]
   return granted
 }
 
-/** May `by` give somebody this? Roles are given by those who have them, and nobody gives what they do not reach. */
+/** Judges whether `by` may grant this role and access. Both must be covered by their own. */
 export function judgeGift(by: Credential, gift: Member): Verdict {
   const scope = scopeOfRole(gift.role)
   const above = roles.indexOf(gift.role) > roles.indexOf(by.owner.role)
@@ -84,14 +84,14 @@ export function judgeGift(by: Credential, gift: Member): Verdict {
   return above || !covered ? refuse('FORBIDDEN', 'EXCEEDS_OWN_REACH') : granted
 }
 
-/** A key of one's own: "all providers" means all that its owner reaches. */
+/** Judges a new key for oneself. Its "all providers" means all providers of the owner. */
 export function judgeNewKey(by: Credential, key: { scopes: readonly Scope[]; access: Access }): Verdict {
   const covered =
     key.scopes.every(scope => hasScope(by, scope)) && (key.access === 'all' || reachesWhatever(by, key.access))
   return covered ? granted : refuse('FORBIDDEN', 'EXCEEDS_OWN_REACH')
 }
 
-/** Scopes are additive, and nobody has more than their role. */
+/** Each scope includes those before it. The role limits the scopes of a key. */
 export function hasScope(by: Credential, scope: Scope): boolean {
   const rank = scopes.indexOf(scope)
   const ofKey = by.key === null || by.key.scopes.some(given => scopes.indexOf(given) >= rank)
@@ -103,7 +103,7 @@ export function reachesAll(by: Credential): boolean {
   return accesses(by).every(access => access === 'all')
 }
 
-/** The folder of a provider that the credential is held to; null where it may not use the provider at all. */
+/** Returns the base path of the credential in a provider, or null if it may not use the provider. */
 export function baseIn(by: Credential, provider: string): string | null {
   const bases = accesses(by).map(access => (access === 'all' ? '/' : access[provider]))
   const deepest = bases.reduce((deeper, base) => ((base?.length ?? 0) > (deeper?.length ?? 0) ? base : deeper), '/')
@@ -111,12 +111,12 @@ export function baseIn(by: Credential, provider: string): string | null {
   return scopeOfRole(by.owner.role) !== null && bases.every(holds) ? (deepest ?? null) : null
 }
 
-/** `/backups` holds `/backups` and everything below it, and never `/backups-old`. */
+/** `/backups` contains `/backups` and everything below it, but not `/backups-old`. */
 export function isBelow(path: string, base: string): boolean {
   return base === '/' || path === base || path.startsWith(`${base}/`)
 }
 
-/** Absolute, no empty, `.` or `..` segment, no NUL, well-formed, 4096 bytes at most; nothing is decoded. */
+/** A valid path is absolute and well-formed, has at most 4096 bytes and no empty, `.` or `..` segment and no NUL. Nothing is decoded. */
 export function isSpelled({ path, makes }: Location): boolean {
   if (path === '/') return true
   const [first, ...segments] = path.split('/')
@@ -126,7 +126,7 @@ export function isSpelled({ path, makes }: Location): boolean {
   return isPath && segments.every(name => isName(name) && (!makes || !misleads(name)))
 }
 
-/** What is made gets no name that another system could read as a path, however often it decodes. */
+/** Whether another system could read a new name as a path, after any number of decodings. */
 function misleads(name: string): boolean {
   let decoded = name
   for (let before = ''; before !== decoded; ) {

@@ -1,4 +1,4 @@
-/** One row or more for each REST route: "POST /path", then what is special about it. */
+/** One or more rows for each REST route, named "POST /path" and a variant. */
 import type { Need } from './model.ts'
 import type { RouteRow, Target } from './row.ts'
 
@@ -16,7 +16,7 @@ function query(path: string, { locations: [location] }: Target, more = ''): stri
   return `${path}?providerId=${encodeURIComponent(location?.provider ?? '')}&path=${encodeURIComponent(location?.path ?? '')}${more}`
 }
 
-/** Splits at the last `/`: the form names the folder, and the file has its own name. */
+/** Builds a form. It splits the path at its last `/` into the folder and the file name. */
 function form(target: Target): { headers: Record<string, string>; body: string } {
   const { provider = '', path = '' } = target.locations[0] ?? {}
   const slash = path.lastIndexOf('/')
@@ -26,8 +26,8 @@ function form(target: Target): { headers: Record<string, string>; body: string }
   return { headers: { 'content-type': `multipart/form-data; boundary=${boundary}` }, body }
 }
 
-/** A file that comes with its announcement. */
-function announced(target: Target, conflict: string): { headers: Record<string, string>; body: string } {
+/** Builds a tus creation with the whole file in its body. */
+function createWithBody(target: Target, conflict: string): { headers: Record<string, string>; body: string } {
   const { provider = '', path = '' } = target.locations[0] ?? {}
   const body = uploaded(target)
   const metadata = Object.entries({ providerId: provider, path, conflict })
@@ -42,7 +42,7 @@ function announced(target: Target, conflict: string): { headers: Record<string, 
   return { headers, body }
 }
 
-/** Who may go on with one that is theirs is tested beside the protocol: see `test/http/resumable.test.ts`. */
+/** Calls for an unknown upload. `test/http/resumable.test.ts` tests who may continue an existing one. */
 const unknownUpload = (method: string, more: Record<string, string> = {}): RouteRow => ({
   needs: writeSomewhere,
   bounces: true,
@@ -79,7 +79,7 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /graphql': head('/graphql?query=%7B__typename%7D'),
   'GET /graphiql': page('/graphiql'),
   'HEAD /graphiql': head('/graphiql'),
-  // The console's, one page all of them.
+  // All routes of the console serve the same page.
   'GET /': page('/'),
   'HEAD /': head('/'),
   'GET /sign-in': page('/sign-in'),
@@ -157,13 +157,13 @@ export const routes: Readonly<Record<string, RouteRow>> = {
     needs: writePaths,
     takes: ['new'],
     effect: 'stored',
-    call: target => ({ method: 'POST', path: '/api/upload/resumable', ...announced(target, 'fail') }),
+    call: target => ({ method: 'POST', path: '/api/upload/resumable', ...createWithBody(target, 'fail') }),
   },
   'POST /api/upload/resumable over a file': {
     needs: writePaths,
     takes: ['replaced'],
     effect: 'stored',
-    call: target => ({ method: 'POST', path: '/api/upload/resumable', ...announced(target, 'replace') }),
+    call: target => ({ method: 'POST', path: '/api/upload/resumable', ...createWithBody(target, 'replace') }),
   },
   'OPTIONS /api/upload/resumable': {
     needs: anyone,

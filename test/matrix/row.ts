@@ -1,11 +1,11 @@
-/** What a row of the matrix says. */
+/** The rows of the matrix: one operation each, with its needs and a way to call it. */
 import type { Call } from './api.ts'
 import type { Location, Need } from './model.ts'
 
 /**
- * What stands at a location before the call: `new` nothing yet, `doomed` something that the call takes away, `replaced` a file
- * that another one takes the location of, `source` something that may be copied, `same folder` a free name beside the first
- * location, `provider` any path of it.
+ * What exists at a location before the call. `new`: nothing. `doomed`: a file that the call removes. `replaced`: a file that
+ * the call overwrites. `source`: a file that may be copied. `same folder`: a free name beside the first location.
+ * `provider`: any path of the provider.
  */
 export type Purpose =
   | 'provider'
@@ -22,33 +22,33 @@ export type Effect = 'names its path' | 'folder made' | 'moved' | 'copied' | 'go
 
 export interface Target {
   locations: readonly Location[]
-  /** Never the same twice. */
+  /** A unique number for each call. */
   n: number
   ids: {
-    /** A key of the person behind the credential, which is no credential of this test. */
+    /** A key of the owner of the credential that the test does not use as a credential. */
     ownKey: string
     login: { email: string; password: string }
-    /** The one that the request comes with, where the row spends it. */
+    /** The session of the request, if the row ends it. */
     session: string
-    /** A member whom nobody needs, with the role NONE. */
+    /** A member with the role NONE whom the test may remove. */
     spare: string
     bystander: string
-    /** One that gives the role NONE. */
+    /** An invite that grants the role NONE. */
     invite: string
   }
 }
 
 export interface Row {
   needs: Need
-  /** One for each location that it touches, in the order of the arguments. */
+  /** One purpose for each location, in the order of the arguments. */
   takes?: readonly Purpose[]
-  /** What it gives away, which is never more than the giver has. */
+  /** The rights that the call grants, which must not exceed those of the credential. */
   gives?: 'what the bystander has' | 'a key that reads'
-  /** What a success uses up, so that each needs a fresh one. */
+  /** What a successful call uses up, so that each call needs a new one. */
   spends?: 'session' | 'member' | 'provider' | 'invite'
-  /** Made to fail behind the door, with BAD_USER_INPUT, because a success would cost too much here. */
+  /** The call fails with BAD_USER_INPUT after it is authorized, because a success would be too slow. */
   bounces?: true
-  /** What to look for where it succeeded. */
+  /** What to check after a success. */
   effect?: Effect
 }
 

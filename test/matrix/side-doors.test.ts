@@ -5,13 +5,13 @@ import { fields, inviter, nestedFields } from './fields.ts'
 import { baseIn, hasScope, isBelow, judge, judgeGift } from './model.ts'
 import { canaryFile, createWorld, folders, type Holder, privateBase, type World } from './world.ts'
 
-/** A text that only some may ever see. */
+/** A text that only some credentials may see. */
 interface Canary {
   text: string
   isFor(holder: Holder): boolean
 }
 
-/** Fields that nothing here answers: no type of provider on this server needs an authorization, keeps checksums or makes links. */
+/** Fields without a value here: no provider on this server needs an authorization, stores checksums or creates links. */
 const unanswered = [
   'AuthorizeProviderPayload.authorizationUrl',
   'Checksum.algorithm',
@@ -24,7 +24,7 @@ const unanswered = [
 
 t.setTimeout(3600_000)
 
-t.test('no way through the schema leads outside', async t => {
+t.test('no nested field reveals data outside the access of a credential', async t => {
   const world = await createWorld(t, { people: true })
   const schema = await readSchema(world.url)
   const canaries = canariesOf(world)
@@ -61,7 +61,7 @@ t.test('no way through the schema leads outside', async t => {
     answered += answer.errors.length === 0 ? 1 : 0
     note(answer.body, reached)
     const text = answer.text + decoded(answer.text)
-    // The founder signs in there, whoever asks.
+    // This row always signs in as the founder.
     const eyes = row === 'Mutation.login' ? world.founder : holder
     const told = canaries.filter(canary => text.includes(canary.text))
     for (const canary of told) seen.set(canary.text, (seen.get(canary.text) ?? new Set()).add(holder.label))
@@ -78,9 +78,9 @@ t.test('no way through the schema leads outside', async t => {
   t.same(
     objects.filter(name => !reached.has(name)).toSorted(),
     unanswered,
-    'every nested field was answered to somebody',
+    'every nested field had a value for some credential',
   )
-  t.ok(seen.size > 20, `${seen.size} canaries were seen by those who may`)
+  t.ok(seen.size > 20, `${seen.size} canaries were seen by permitted credentials`)
   t.equal(world.app.logged(), '')
 })
 
@@ -134,12 +134,12 @@ function isWithin(holder: Holder, provider: string, path: string): boolean {
   return base !== null && isBelow(path, base)
 }
 
-/** What is written in base64 somewhere in a text: ids, cursors and links are. */
+/** Decodes all base64 in a text, because ids, cursors and links are encoded. */
 function decoded(text: string): string {
   return (text.match(/[\w-]{16,}/g) ?? []).map(part => Buffer.from(part, 'base64url').toString()).join('\n')
 }
 
-/** Which fields of which types have been answered with something. */
+/** Notes which fields of which types had a value. */
 function note(value: unknown, reached: Set<string>): void {
   if (typeof value !== 'object' || value === null) return
   const type = '__typename' in value ? value.__typename : null

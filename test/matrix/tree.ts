@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** All files and folders below a folder with what they hold, by path; unfinished writes are among them. */
+/** Reads all files and folders below a folder, including unfinished writes, and maps paths to a summary of their content. */
 export async function readTree(root: string): Promise<Map<string, string>> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true })
   const tree = new Map<string, string>()
@@ -16,12 +16,16 @@ export async function readTree(root: string): Promise<Map<string, string>> {
   return tree
 }
 
-/** What differs, in words. */
+/** Describes the differences. */
 export function compareTrees(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
   const paths = new Set([...before.keys(), ...after.keys()])
   return [...paths].flatMap(path => {
     const [was, is] = [before.get(path), after.get(path)]
     if (was === is) return []
-    return was === undefined ? [`${path} came`] : is === undefined ? [`${path} went`] : [`${path} changed`]
+    return was === undefined
+      ? [`${path} was created`]
+      : is === undefined
+        ? [`${path} was removed`]
+        : [`${path} was changed`]
   })
 }

@@ -1,6 +1,6 @@
 /**
- * One server with people, keys and files to try everything on. What lies outside of most credentials' reach has "canary"
- * in its name, so that it can be told in any answer.
+ * A server with members, keys and files for the matrix. Data that most credentials may not see has "canary" in its name, so
+ * that a leak is visible in any response.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -16,16 +16,16 @@ import { type Access, type Credential, type Member, type Role, roles, type Scope
 
 export type ProviderName = 'main' | 'hidden' | 'missing' | 'garbage'
 
-/** A credential, and what it takes to use it. */
+/** A credential and how to send it. */
 export interface Holder extends Credential {
   label: string
-  /** The Authorization header; null is none. */
+  /** The Authorization header, or null. */
   header: string | null
-  /** Other headers that go with each request: those that carry the cookie of the console. */
+  /** Additional headers of each request, which carry the cookie of the console. */
   beside?: Readonly<Record<string, string>>
   userId: string | null
   email: string | null
-  /** Of a key. */
+  /** The id, if it is a key. */
   keyId: string | null
   name: string
 }
@@ -34,28 +34,28 @@ export interface World {
   app: TestApp
   url: string
   founder: Holder
-  /** Ids. The one that is missing is well-formed; the garbage is not. */
+  /** Provider ids. The missing one is well-formed; the garbage is not. */
   providers: Record<ProviderName, string>
-  /** Folders on this machine, by provider id. */
+  /** Root folders on disk, by provider id. */
   roots: ReadonlyMap<string, string>
   accesses: Record<AccessName, Access>
-  /** Good credentials: all sessions, all keys. */
+  /** The valid credentials: sessions and keys of every kind. */
   good: readonly Holder[]
-  /** The same sessions once more, each as the console's cookie; and some of the good ones beside the founder's cookie. */
+  /** The same sessions as cookies of the console, and some valid headers combined with the founder's cookie. */
   inCookies: readonly Holder[]
-  /** Credentials that are no good any more or never were, and none at all. */
+  /** Invalid and expired credentials, and a request without one. */
   dead: readonly Holder[]
   none: Holder
-  /** A key that is no credential of the test, by its owner. */
+  /** Maps each owner to a key that is not used as a credential. */
   ownKeys: Map<string, string>
-  /** A VIEWER of the base path whom no cell changes. */
+  /** A VIEWER of the base path that no cell changes. */
   bystander: { id: string } & Member
-  /** Open ones that no cell uses or revokes, of every role and access, by id: the first gives the role NONE. */
+  /** Open invites of every role and access that no cell uses, by id. The first grants the role NONE. */
   invites: ReadonlyMap<string, Member>
   next(): number
-  /** Somebody new, without paying for a password. */
+  /** Inserts a member directly, without the cost of a password hash. */
   insertMember(member: Member): Promise<string>
-  /** Made by the founder; nobody has what one registers with. */
+  /** Inserts an invite of the founder whose token nobody knows. */
   insertInvite(gift: Member): Promise<string>
   person(member: Member, email?: string): Promise<Holder>
   key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
@@ -63,7 +63,7 @@ export interface World {
 }
 
 export const base = '/team/backups'
-/** Folders, each with a file and a folder in it, whose content says where they are. */
+/** Folders that contain a file and a folder. The content of each file names its path. */
 export const folders = {
   inside: base,
   deep: `${base}/deep`,
@@ -71,7 +71,7 @@ export const folders = {
   beside: '/team/canary-beside',
   outside: '/canary-documents',
 } as const
-/** Where somebody else's access begins. */
+/** The base path of another member. */
 export const privateBase = '/canary-private'
 export const seedFile = 'seed.txt'
 export const seedFolder = 'kept'
@@ -84,7 +84,7 @@ export function accessInput(access: Access) {
   return { restrictions: Object.entries(access).map(([providerId, basePath]) => ({ providerId, basePath })) }
 }
 
-/** @param options.people false for none but the founder */
+/** @param options.people false for only the founder */
 export async function createWorld(t: Test, options: { people: boolean }): Promise<World> {
   const app = await startApp(t, { settings: { logLevel: 'error' } })
   t.teardown(hangUp)
@@ -218,11 +218,12 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
   return { ...world, good, dead, inCookies: await cookies(world, good) }
 }
 
-/** What a browser sends of a session once the server has put it into its cookie. */
+/** Returns the headers of a browser that has the session in its cookie. */
 async function cookieOf({ app }: World, token: string): Promise<Record<string, string>> {
   const answer = await app.request('/console/session', { method: 'POST', token })
   const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';', 1)
-  if (answer.status !== 204 || !cookie) throw new Error(`no cookie: ${answer.status} ${await answer.text()}`)
+  if (answer.status !== 204 || !cookie)
+    throw new Error(`The server set no cookie: ${answer.status} ${await answer.text()}`)
   return carriedBy(cookie)
 }
 
@@ -246,7 +247,7 @@ async function cookies(world: World, good: readonly Holder[]): Promise<Holder[]>
   return [...(await Promise.all(inCookies)), ...beside]
 }
 
-/** Cookies that are no good, and a good one without the header that only the console's own scripts send. */
+/** Invalid cookies, and a valid one without the header that only the console's scripts send. */
 async function deadCookies(world: World): Promise<Holder[]> {
   const { app, founder, person, key, none } = world
   const { cookie = '' } = await cookieOf(world, tokenIn(founder))
@@ -263,7 +264,7 @@ async function deadCookies(world: World): Promise<Holder[]> {
     faults: faults.length > 0 ? faults : null,
   })
   return [
-    dead('cookie from elsewhere', { cookie }),
+    dead('cookie without the header of the console', { cookie }),
     dead('cookie of another name', carriedBy(`x${cookie}`)),
     dead('cookie that is rubbish', carriedBy(`${name}=rubbish`), 'INVALID_CREDENTIAL'),
     dead('cut cookie', carriedBy(cookie.slice(0, -2)), 'INVALID_CREDENTIAL'),
@@ -277,7 +278,7 @@ function tokenIn({ header }: Holder): string {
   return header?.slice('Bearer '.length) ?? ''
 }
 
-/** Of every role and access, a session and keys of every scope and access: made while the owner still could do all. */
+/** Creates a session and keys of every scope and access for every role and access. The keys are created before the role is reduced. */
 async function people({ person, key, accesses, app, founder, ownKeys, providers }: World): Promise<Holder[]> {
   const members = roles.flatMap(role => memberAccesses.map(name => ({ role, access: accesses[name] })))
   const holders = await Promise.all(
@@ -357,12 +358,12 @@ async function seed(provider: string, root: string): Promise<void> {
   )
 }
 
-/** The only one of its name, wherever. */
+/** The name of a file that exists once. */
 export function canaryFile(provider: string, folder: string): string {
   return `canary-file-${folder}-${provider}`
 }
 
-/** A file whose content says where it is. */
+/** Writes a file whose content names its path. */
 export async function putFile(root: string, path: string): Promise<void> {
   await mkdir(dirname(join(root, path)), { recursive: true })
   await writeFile(join(root, path), contentOf(path))
