@@ -6,7 +6,7 @@ import { staged, type World } from './world.ts'
 
 const day = 24 * 60 * 60
 
-/** As if all uploads that nobody goes on with had been begun long ago; the server runs. */
+/** Makes all unfinished uploads look old while the server runs. */
 export async function expireUploads(world: World): Promise<void> {
   const { connection, close } = await addressOf(join(world.data, 'postgres', 'data'))
   const database = new pg.Client(connection)

@@ -1,6 +1,6 @@
 /**
- * The server under attack, seen from outside: the server, the attacker and somebody who uses it meanwhile are processes of
- * their own. `npm run bench -- 1 attacks` measures the same for longer, with larger folders.
+ * Measures the server under attack. The server, the attacker and another client run in separate processes.
+ * `npm run bench -- 1 attacks` measures the same for longer, with larger folders.
  */
 import t from 'tap'
 import { attackNames } from '../../bench/attacks/attacks.ts'
@@ -9,14 +9,14 @@ import { startTarget } from '../../bench/attacks/target.ts'
 import { testDatabase } from '../servers/postgres.ts'
 
 const mib = 1024 * 1024
-/** Milliseconds that is measured under attack. */
+/** Milliseconds of measurement under attack. */
 const duration = 5000
-/** Milliseconds that is measured without: requests that harm nobody tell how fast the machine is just now. */
+/** Milliseconds of measurement with harmless requests, which show the current speed of the machine. */
 const calmDuration = 1500
-/** In the large folder. */
+/** The number of files in the large folder. */
 const files = 100_000
 const connections = 3000
-/** What else the machine does can only slow down a measurement, so one of these has to be fast. */
+/** The number of attempts. Other load can only slow a measurement down, so one fast attempt is enough. */
 const attempts = 3
 
 t.setTimeout(600_000)
@@ -24,7 +24,7 @@ t.setTimeout(600_000)
 for (const name of attackNames) {
   t.test(`others are served during the attack: ${name}`, async t => {
     for (let attempt = 1; ; attempt += 1) {
-      // A server of its own: what another attack has left neither hides nor adds anything.
+      // Each attack gets a new server, so that attacks do not influence each other.
       const { connectionString } = await testDatabase(t)
       const environment = { DATABASE_URL: connectionString, STOWAGE_SECRET: 'a secret that only these tests have' }
       const server = await startTarget(t, { files, connections }, environment)
@@ -34,10 +34,10 @@ for (const name of attackNames) {
       t.comment(`${describe(attacked)}; with harmless requests ${describe(calm)}`)
       const isSlow = attacked.slowest > 400 + 5 * calm.slowest
       if (isSlow && attempt < attempts) continue
-      t.notOk(isSlow, '/healthz answers in time')
+      t.notOk(isSlow, '/healthz responds in time')
       t.equal(attacked.unhealthy, 0, '/healthz answers')
-      t.ok(attacked.signIns >= signInsTried - 1, 'the owner signs in')
-      t.ok(attacked.growth < 400 * mib, 'the memory is bounded')
+      t.ok(attacked.signIns >= signInsTried - 1, 'the owner can sign in')
+      t.ok(attacked.growth < 400 * mib, 'memory is bounded')
       return
     }
   })

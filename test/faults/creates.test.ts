@@ -1,4 +1,4 @@
-/** A create at S3 is frozen after each of its requests: at every such moment the file is nowhere, or whole everywhere. */
+/** Freezes a create at S3 after each of its requests. At each moment, every replica sees no file or the whole file. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -13,7 +13,7 @@ const mib = 1024 * 1024
 
 t.setTimeout(240_000)
 
-/** Everything that tells of a file. */
+/** Describes a file as all kinds of requests see it. */
 async function seen(client: Client, token: string, providerId: string, folder: string): Promise<string> {
   const path = `${folder}/file`
   const entry = 'query ($providerId: ID!, $path: String!) { entry(providerId: $providerId, path: $path) { name } }'
@@ -31,7 +31,7 @@ async function seen(client: Client, token: string, providerId: string, folder: s
   const reason = ({ errors: [error] }: GraphqlResult) => error?.extensions.reason
   return JSON.stringify({
     stat: reason(stat) ?? stat.data.entry.name,
-    // Its folder is there or is not.
+    // The folder may exist or not.
     list: reason(listing) === 'NOT_FOUND' ? [] : listing.data.folder.entries.nodes.map(({ name }: Named) => name),
     read: download.status === 200 ? sha256(bytes) : download.status,
     archive: archive.status === 200 && zip.includes('file'),
@@ -45,14 +45,14 @@ interface Named {
 const nothing = JSON.stringify({ stat: 'NOT_FOUND', list: [], read: 404, archive: false })
 const whole = (bytes: Buffer) => JSON.stringify({ stat: 'file', list: ['file'], read: sha256(bytes), archive: true })
 
-/** Holds back the answer to the request that changes something with this number, from 0. */
+/** Delays the response to the n-th request that changes something, counted from 0. */
 function freeze(proxy: FaultProxy, number: number) {
   let count = 0
   const frozen = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   proxy.fault = ({ method }) => {
     if (method === 'GET' || method === 'HEAD' || count++ !== number) return undefined
-    // The server has long done its work by then.
+    // S3 has finished the request by then.
     setTimeout(frozen.resolve, 150)
     return { answerAfter: released.promise }
   }
@@ -83,7 +83,7 @@ async function start(t: Test) {
   return { app, other, token, frozen, proxy, source, look }
 }
 
-t.test('at no moment of a create is there anything but the whole file', async t => {
+t.test('a partial file is never visible during a create', async t => {
   const { app, token, frozen, proxy, source, look } = await start(t)
   const large = randomBytes(9 * mib)
   const copy = async (path: string) => {
@@ -129,7 +129,7 @@ t.test('at no moment of a create is there anything but the whole file', async t 
   }
 })
 
-t.test('who creates the same file on another replica meanwhile is refused, and the first file stays', async t => {
+t.test('a concurrent create of the same file on another replica waits and is refused', async t => {
   const { app, other, token, frozen, proxy, look } = await start(t)
   const [first, second] = [randomBytes(9 * mib), randomBytes(mib)]
   const released = Promise.withResolvers<void>()
@@ -146,11 +146,11 @@ t.test('who creates the same file on another replica meanwhile is refused, and t
   const creatingToo = other.upload(token, frozen, '/team/folder/file', second)
   const replacing = other.upload(token, frozen, '/team/folder/file', second, '&conflict=replace')
   const ended = Promise.race([creatingToo, replacing]).then(({ status }) => status)
-  t.equal(await Promise.race([ended, sleep(1000, 'none')]), 'none', 'they wait for their turn')
+  t.equal(await Promise.race([ended, sleep(1000, 'none')]), 'none', 'both wait for the first create')
   t.same(await look('/folder'), [nothing])
   released.resolve()
   t.equal((await creating).status, 201)
   t.equal((await creatingToo).status, 409)
-  t.equal((await replacing).status, 201, 'who replaces it comes after it, not before')
+  t.equal((await replacing).status, 201, 'the replacement happens after the create')
   t.same(await look('/folder'), [whole(second)])
 })

@@ -1,4 +1,4 @@
-/** A disk that is full: told as such, and nothing is left of what did not fit. */
+/** Uploads to a full disk fail with a clear error and leave nothing. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rm, rmdir, statfs } from 'node:fs/promises'
@@ -20,7 +20,7 @@ t.setTimeout(120_000)
 
 const mount = (folder: string) => run('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'none', folder])
 
-/** Why the test has to be skipped; false where it need not be. */
+/** Returns the reason to skip the test, or false. */
 async function mountRefusal(): Promise<string | false> {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-mount-'))
   try {
@@ -28,23 +28,23 @@ async function mountRefusal(): Promise<string | false> {
     await run('umount', [folder])
     return false
   } catch {
-    return 'only a user who may mount (root, outside of most containers) can make a small disk'
+    return 'only a user who can mount (root, outside most containers) can create a small disk'
   } finally {
     await rmdir(folder)
   }
 }
 
-/** 8 MiB. */
+/** Mounts a disk of 8 MiB. */
 async function smallDisk(t: Test): Promise<string> {
   const disk = join(await temporaryFolder(t), 'disk')
   await mkdir(disk)
   await mount(disk)
-  // Before its folder is removed; the program may still end.
+  // Unmount before the folder is removed. The program may still be stopping.
   t.teardown(async () => void (await run('umount', ['--lazy', disk])))
   return disk
 }
 
-t.test('a full disk', { skip: await mountRefusal() }, async t => {
+t.test('an upload to a full disk fails and leaves nothing', { skip: await mountRefusal() }, async t => {
   const disk = await smallDisk(t)
   const world = await startWorld(t, { files: disk })
   const free = async () => {
@@ -70,7 +70,7 @@ t.test('a full disk', { skip: await mountRefusal() }, async t => {
       t.equal(errors[0]?.extensions.reason, 'QUOTA_EXCEEDED')
       t.same(await staged(world), [])
       t.same((await readdir(disk)).sort(), ['.stowage-staging', 'kept.bin'])
-      t.equal(await free(), before, 'not a block is lost')
+      t.equal(await free(), before, 'all blocks are free again')
     }
   }
   t.equal(await world.content(world.local, '/kept.bin'), sha256(kept))
@@ -91,6 +91,6 @@ t.test('a full disk', { skip: await mountRefusal() }, async t => {
   await until(async () => (await staged(world)).length > given.size || (await staged(world)))
   await rm(join(disk, 'kept.bin'))
   for (const name of given) await rm(join(disk, '.stowage-staging', name))
-  t.equal((await sent).path, '/late.bin', 'once there is space, an upload goes on')
+  t.equal((await sent).path, '/late.bin', 'an upload continues once there is space')
   t.equal(await world.content(world.local, '/late.bin'), sha256(large))
 })

@@ -1,4 +1,4 @@
-/** Connections that drop at random points: between client and server, and between server and back end, up and down. */
+/** Drops connections at random points, between client and server and between server and back end. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -18,7 +18,7 @@ const mib = 1024 * 1024
 
 t.setTimeout(rounds(0) > 0 ? 3_600_000 : 240_000)
 
-t.test('connections drop', async t => {
+t.test('dropped connections leave nothing partial', async t => {
   const random = dice(t)
   const server = await s3Server(t)
   const bucket = await server.newBucket()
@@ -29,7 +29,7 @@ t.test('connections drop', async t => {
     const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
     return Uploads.map(({ Key }) => Key)
   }
-  const place = (providerId: string, path: string) => `${new URLSearchParams({ providerId, path })}`
+  const query = (providerId: string, path: string) => `${new URLSearchParams({ providerId, path })}`
 
   for (const providerId of [world.local, world.s3]) {
     const where = providerId === world.s3 ? 'S3' : 'the disk'
@@ -37,7 +37,7 @@ t.test('connections drop', async t => {
     const old = randomBytes(most)
     await world.upload(world.token, providerId, '/old.bin', old)
 
-    await t.test(`an upload to ${where} that its client breaks off leaves nothing`, async t => {
+    await t.test(`an upload to ${where} that its client aborts leaves nothing`, async t => {
       for (let round = 0; round < times; round++) {
         const replaces = random() < 0.5
         const path = replaces ? '/old.bin' : `/broken-${round}.bin`
@@ -46,7 +46,7 @@ t.test('connections drop', async t => {
         const socket = connect(Number(port), '127.0.0.1')
         socket.on('error', () => {})
         await once(socket, 'connect')
-        const url = `${world.url}/api/upload/proxy?${place(providerId, path)}&conflict=${replaces ? 'replace' : 'fail'}`
+        const url = `${world.url}/api/upload/proxy?${query(providerId, path)}&conflict=${replaces ? 'replace' : 'fail'}`
         const authorization = `Bearer ${world.token}`
         const isSized = random() < 0.5
         const size = isSized ? { 'Content-Length': bytes.length } : { 'Transfer-Encoding': 'chunked' }
@@ -68,10 +68,10 @@ t.test('connections drop', async t => {
       t.equal(await world.content(providerId, '/old.bin'), sha256(old))
     })
 
-    await t.test(`a download from ${where} that its client breaks off leaves nothing open`, async t => {
+    await t.test(`a download from ${where} that its client aborts leaves nothing open`, async t => {
       for (let round = 0; round < times; round++) {
         const stop = new AbortController()
-        const response = await world.request(`/api/download/proxy?${place(providerId, '/old.bin')}`, {
+        const response = await world.request(`/api/download/proxy?${query(providerId, '/old.bin')}`, {
           token: world.token,
           signal: stop.signal,
         })
@@ -83,39 +83,42 @@ t.test('connections drop', async t => {
       const open = async () =>
         (await openDescriptors(world.program().process.pid)).filter(link => link.startsWith(`${world.files}/`))
       await until(async () => (await open()).length === 0 || (await open()))
-      t.equal(await world.content(providerId, '/old.bin'), sha256(old), 'and the next one is whole')
+      t.equal(await world.content(providerId, '/old.bin'), sha256(old), 'the next download is complete')
     })
   }
 
-  await t.test('the back end breaks connections: uploads are whole or not there, downloads whole or cut', async t => {
-    let stored = 0
-    for (let round = 0; round < times; round++) {
-      const bytes = randomBytes(below(random, 20 * mib))
-      const path = `/file-${round}.bin`
-      proxy.fault = () => faultOf(random, 0.25)
-      const response = await world.upload(world.token, world.s3, path, bytes)
-      await response.text()
-      const isStored = response.status === 201
-      if (!isStored) t.ok([502, 503, 504].includes(response.status), `${response.status}`)
-      const got = isStored ? await download(path) : null
-      proxy.fault = undefined
-      const found = await world.content(world.s3, path)
-      if (isStored) t.equal(found, sha256(bytes), path)
-      // Its answer may have been lost.
-      else t.ok(found === null || found === sha256(bytes), path)
-      if (got) t.ok(got === 'cut' || got === sha256(bytes), `${path} as it was downloaded meanwhile`)
-      stored += Number(isStored)
-    }
-    t.comment(`${stored} of ${times} uploads were stored`)
-    // Where the answer that names an upload was lost, the sweep finds it.
-    await expireUploads(world)
-    await world.program().stop()
-    await world.restart()
-    await until(async () => (await parts()).length === 0 || (await parts()))
-    t.same(await parts(), [])
-  })
+  await t.test(
+    'when the back end drops connections, uploads are complete or missing, and downloads complete or cut',
+    async t => {
+      let stored = 0
+      for (let round = 0; round < times; round++) {
+        const bytes = randomBytes(below(random, 20 * mib))
+        const path = `/file-${round}.bin`
+        proxy.fault = () => faultOf(random, 0.25)
+        const response = await world.upload(world.token, world.s3, path, bytes)
+        await response.text()
+        const isStored = response.status === 201
+        if (!isStored) t.ok([502, 503, 504].includes(response.status), `${response.status}`)
+        const got = isStored ? await download(path) : null
+        proxy.fault = undefined
+        const found = await world.content(world.s3, path)
+        if (isStored) t.equal(found, sha256(bytes), path)
+        // The response may have been lost after the file was stored.
+        else t.ok(found === null || found === sha256(bytes), path)
+        if (got) t.ok(got === 'cut' || got === sha256(bytes), `${path} during the faults`)
+        stored += Number(isStored)
+      }
+      t.comment(`${stored} of ${times} uploads were stored`)
+      // The sweep finds uploads whose id was lost with the response.
+      await expireUploads(world)
+      await world.program().stop()
+      await world.restart()
+      await until(async () => (await parts()).length === 0 || (await parts()))
+      t.same(await parts(), [])
+    },
+  )
 
-  /** Its sha-256, or that it broke off or was refused. */
+  /** Resolves with the SHA-256 of the file, or `cut` if the download failed. */
   async function download(path: string): Promise<string> {
     try {
       const response = await world.download(world.token, world.s3, path)

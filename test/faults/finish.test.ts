@@ -1,4 +1,4 @@
-/** Between "the back end has the file" and "the row says so": whoever goes on with the upload is told of its success. */
+/** Failures after the back end has stored a file and before the database records it. The client that continues learns of the success. */
 import { randomBytes } from 'node:crypto'
 import { link, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,8 +14,8 @@ const mib = 1024 * 1024
 
 t.setTimeout(120_000)
 
-/** From now on, as if the database went away in the moment in which a file is there; resolves with what ends it. */
-async function loseEnd(db: Database): Promise<() => Promise<void>> {
+/** Makes the update fail that records a stored file. Resolves with a function that ends the fault. */
+async function failToRecord(db: Database): Promise<() => Promise<void>> {
   await sql`create or replace function refuse() returns trigger language plpgsql
     as 'begin raise exception ''no''; end'`.execute(db)
   await sql`create trigger refuse before update on uploads for each row
@@ -30,7 +30,7 @@ async function begin(target: TusTarget, size: number): Promise<Response> {
 
 type Case = ['local' | 'memory' | 's3', 'fail' | 'rename' | 'replace', number, number]
 
-/** Back end, conflict behavior, bytes after the last block, bytes of the pieces in which it goes on. */
+/** Back end, conflict behavior, bytes after the last block, and size of the pieces with which the client continues. */
 const cases: readonly Case[] = [
   ['local', 'fail', 0, Number.POSITIVE_INFINITY],
   ['local', 'fail', 1, 300_000],
@@ -44,7 +44,7 @@ const cases: readonly Case[] = [
   ['s3', 'replace', 1, 300_000],
 ]
 
-t.test('the row cannot be saved', async t => {
+t.test('an upload whose success could not be recorded can be continued', async t => {
   const s3 = await s3Server(t)
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
@@ -61,22 +61,22 @@ t.test('the row cannot be saved', async t => {
     const providerId = providers[type]
     const target = { url: app.url, token, metadata: { providerId, path, conflict } }
     const bytes = randomBytes((type === 's3' ? 8 : 1) * mib + rest)
-    const recover = await loseEnd(app.db)
+    const recover = await failToRecord(app.db)
     const url = (await begin(target, bytes.length)).headers.get('location') ?? ''
     const cut = await tus(target, 'PATCH', url, { 'upload-offset': '0' }, bytes)
     t.equal(cut.status, 500, `${what}: the first attempt`)
     await recover()
     const sent = await send(target, bytes, { uploadUrl: app.url + url, chunkSize: piece, retryDelays: [] })
-    t.equal(sent.url, app.url + url, `${what}: the same upload goes on`)
+    t.equal(sent.url, app.url + url, `${what}: the same upload continues`)
     t.equal(sent.path, path, what)
     const stored = await app.download(token, providerId, path)
     t.equal(sha256(new Uint8Array(await stored.arrayBuffer())), sha256(bytes), what)
   }
-  await t.test('and what is there is somebody else’s', async t => {
+  await t.test('a file that somebody else stored there is not reported as a success', async t => {
     for (const [type, providerId] of Object.entries(providers)) {
       const target = { url: app.url, token, metadata: { providerId, path: `/theirs-${type}` } }
       const bytes = randomBytes(mib + 7)
-      const recover = await loseEnd(app.db)
+      const recover = await failToRecord(app.db)
       const url = (await begin(target, bytes.length)).headers.get('location') ?? ''
       await tus(target, 'PATCH', url, { 'upload-offset': '0' }, bytes)
       await recover()
@@ -90,7 +90,7 @@ t.test('the row cannot be saved', async t => {
   t.same(await readdir(join(app.folder, '.stowage-staging')).catch(() => []), [])
 })
 
-t.test('a server that is killed between the two names of a local file', async t => {
+t.test('a server killed while a local file has both names leaves nothing in staging', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'local', { root: app.folder })
@@ -100,28 +100,28 @@ t.test('a server that is killed between the two names of a local file', async t 
   await tus(target, 'PATCH', url, { 'upload-offset': '0' }, bytes.subarray(0, mib))
   const staging = join(app.folder, '.stowage-staging')
   const [staged = ''] = await readdir(staging)
-  const recover = await loseEnd(app.db)
+  const recover = await failToRecord(app.db)
   t.equal((await tus(target, 'PATCH', url, { 'upload-offset': `${mib}` }, bytes.subarray(mib))).status, 500)
   await link(join(app.folder, 'file'), join(staging, staged))
   await recover()
   const { path } = await send(target, bytes, { uploadUrl: app.url + url, retryDelays: [] })
   t.equal(path, '/file')
   t.equal(sha256(await readFile(join(app.folder, 'file'))), sha256(bytes))
-  t.same(await readdir(staging), [], 'and nothing stays')
+  t.same(await readdir(staging), [], 'staging is empty')
 })
 
-t.test('an empty file, which is there once it is announced', async t => {
+t.test('an empty file, which is stored on creation, is recorded by the next attempt', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'local', { root: app.folder })
   for (const conflict of ['fail', 'rename', 'replace']) {
     const target = { url: app.url, token, metadata: { providerId, path: `/${conflict}`, conflict } }
-    const recover = await loseEnd(app.db)
+    const recover = await failToRecord(app.db)
     t.equal((await begin(target, 0)).status, 500)
     await recover()
     const again = await begin(target, 0)
     t.equal(again.status, 201, conflict)
     t.equal(again.headers.get('upload-stored-path'), `/${conflict}`)
-    t.equal((await begin(target, 0)).status, conflict === 'fail' ? 409 : 201, 'one that is meant to be another')
+    t.equal((await begin(target, 0)).status, conflict === 'fail' ? 409 : 201, 'a second upload with the same name')
   }
 })

@@ -1,4 +1,4 @@
-/** kill -9 of the server, of its embedded database, and of both, under load. */
+/** Kills the server, its embedded database, or both under load. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ListMultipartUploadsCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3'
@@ -15,7 +15,7 @@ const mib = 1024 * 1024
 
 t.setTimeout(rounds(0) > 0 ? 3_600_000 : 240_000)
 
-t.test('killed under load, again and again', async t => {
+t.test('repeated kills under load lose no acknowledged change', async t => {
   const random = dice(t)
   const server = await s3Server(t)
   const bucket = await server.newBucket()
@@ -27,7 +27,7 @@ t.test('killed under load, again and again', async t => {
   const postgres = join(world.data, 'postgres', 'data')
   const all = rounds(2)
   const counts = { server: 0, database: 0, both: 0 }
-  const leftovers = { staged: 0, parts: 0 }
+  const orphans = { staged: 0, parts: 0 }
 
   for (let round = 0; round < all; round++) {
     let over = false
@@ -45,11 +45,11 @@ t.test('killed under load, again and again', async t => {
     counts[kind] += 1
     over = true
     if (kind !== 'server') process.kill((await recordedPostmaster(postgres)) ?? Number.NaN, 'SIGKILL')
-    // Without its database it ends by itself.
+    // The server exits by itself without its database.
     await world.program().stop(kind === 'database' ? 'SIGCONT' : 'SIGKILL')
     await Promise.all(writers)
-    leftovers.staged = Math.max(leftovers.staged, (await staged(world)).length)
-    leftovers.parts = Math.max(leftovers.parts, (await unfinishedParts(server.client, bucket)).length)
+    orphans.staged = Math.max(orphans.staged, (await staged(world)).length)
+    orphans.parts = Math.max(orphans.parts, (await unfinishedParts(server.client, bucket)).length)
     await world.restart()
     if (round % 5 === 4 || round === all - 1) await Promise.all(unfinished.splice(0))
     faults.push(...(await check(world, ledger)))
@@ -59,22 +59,22 @@ t.test('killed under load, again and again', async t => {
   faults.push(...(await check(world, ledger, 'all')))
   t.comment(`kills: ${JSON.stringify(counts)}`)
   t.comment(`${ledger.acknowledged} changes acknowledged, ${ledger.open} left open; ${ledger.names.length} names`)
-  t.comment(`left at most by one kill: ${JSON.stringify(leftovers)}`)
-  t.same(faults, [], 'nothing acknowledged is missing or altered, and nothing else is there')
-  t.same(odd, [], 'every answer is explained')
+  t.comment(`most orphans after one kill: ${JSON.stringify(orphans)}`)
+  t.same(faults, [], 'all acknowledged changes are present, and nothing else')
+  t.same(odd, [], 'the kills explain every response')
 
-  await t.test('nothing is left open', async t => {
+  await t.test('no file descriptor of a file stays open', async t => {
     await until(async () => {
       const open = await openDescriptors(world.program().process.pid)
       const wrong = open.filter(link => link.startsWith(world.files) || link.includes(' (deleted)'))
       return wrong.length === 0 || wrong
     })
-    // Connections to the database, to S3 and of this client.
+    // The rest are connections to the database, to S3 and to this client.
     const open = await openDescriptors(world.program().process.pid)
     t.ok(open.length < 200, `${open.length} descriptors`)
   })
 
-  await t.test('the sweep removes what the kills have left', async t => {
+  await t.test('the sweep removes the orphans of the kills', async t => {
     await expireUploads(world)
     await world.program().stop()
     await world.restart()
@@ -86,16 +86,16 @@ t.test('killed under load, again and again', async t => {
     await until(async () => (await parts()).length === 0 || (await parts()))
     t.same(await parts(), [])
     t.same(await strangers(server.client, bucket, world, ledger), [], 'no other object in the bucket')
-    t.same(await check(world, ledger), [], 'and nothing else')
+    t.same(await check(world, ledger), [], 'nothing else was removed')
   })
 
-  await t.test('a stop leaves no process', async t => {
+  await t.test('a normal stop leaves no process', async t => {
     t.equal(await world.program().stop(), 0)
     t.same(await processesIn(postgres), [])
   })
 })
 
-/** Compares what is there with what may be there: the bytes of all files, or of those that were written to since last time. */
+/** Compares the stored files with the ledger: the bytes of all files, or of those changed since the last check. */
 async function check(world: World, ledger: Ledger, which: 'all' | 'touched' = 'touched'): Promise<string[]> {
   const wrong: string[] = []
   for (const providerId of [world.local, world.s3]) {
@@ -104,7 +104,7 @@ async function check(world: World, ledger: Ledger, which: 'all' | 'touched' = 't
     const one = async (name: string) => {
       const path = name.slice(providerId.length + 1)
       const isThere = there.delete(path)
-      // Its upload may just be going on.
+      // The upload may still be running.
       if (path.startsWith('resumable-') && !isThere && ledger.mayBe(name, null)) return
       if (which === 'touched' && isThere && !ledger.wasTouched(name)) return
       const fault = ledger.settle(name, isThere ? await world.content(providerId, `/${path}`) : null)
@@ -114,7 +114,7 @@ async function check(world: World, ledger: Ledger, which: 'all' | 'touched' = 't
       for (let name = known.pop(); name !== undefined; name = known.pop()) await one(name)
     }
     await Promise.all([worker(), worker(), worker(), worker()])
-    for (const name of there) wrong.push(`${providerId}/${name} was never asked for`)
+    for (const name of there) wrong.push(`${providerId}/${name} was never uploaded`)
   }
   return wrong
 }

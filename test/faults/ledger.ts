@@ -1,20 +1,20 @@
-/** What clients were told of each file, held against what is there afterwards. */
+/** Records what the server acknowledged for each file and compares it with the stored files. */
 import { createHash } from 'node:crypto'
 
-/** The sha-256 of a file in hex; null: no file. */
+/** The SHA-256 of a file in hex, or null for no file. */
 export type Content = string | null
 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** One writer at a time on each name. */
+/** Each name has one writer at a time. */
 export class Ledger {
-  /** What may be there: what was acknowledged, and what was asked for after that without an answer. */
+  /** The possible contents of each name: the last acknowledged one and all later attempts without a response. */
   readonly #possible = new Map<string, Set<Content>>()
-  /** Names that were written to since they were last looked at. */
+  /** Names that were changed since their last check. */
   readonly #touched = new Set<string>()
-  /** Changes that were acknowledged. */
+  /** The number of acknowledged changes. */
   acknowledged = 0
-  /** Changes that got no answer, or one that leaves open what happened. */
+  /** The number of changes whose outcome is unknown. */
   open = 0
 
   get names(): string[] {
@@ -44,7 +44,7 @@ export class Ledger {
     return this.#possible.get(name)?.has(content) ?? content === null
   }
 
-  /** What is there is what stays; a sentence where it is nothing that may be there. */
+  /** Records the content that was found. Returns an error sentence if it is not a possible one. */
   settle(name: string, found: Content): string | null {
     if (!this.mayBe(name, found)) {
       const names = [...(this.#possible.get(name) ?? [])]

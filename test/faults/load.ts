@@ -1,4 +1,4 @@
-/** Clients that write, replace and delete for as long as the server answers them. */
+/** Clients that write, replace and delete files while the server responds. */
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { send } from '../http/tus.ts'
@@ -12,18 +12,18 @@ export interface Load {
   world: World
   ledger: Ledger
   random: () => number
-  /** Becomes true shortly before the server is killed, and ends the clients at their next step. */
+  /** Returns true shortly before the server is killed. Clients then stop at their next step. */
   over: () => boolean
-  /** Answers that no kill explains. */
+  /** Responses that a kill does not explain. */
   odd: string[]
 }
 
-/** What a server that ends, or whose database has ended, may answer. */
+/** The statuses of a server that is stopping or has lost its database. */
 const explained = new Set([500, 502, 503, 504])
 
 let files = 0
 
-/** Uploads in one request, of all sizes up to `most` bytes; some replace a file, some delete one. */
+/** Uploads files of up to `most` bytes in one request each. Some requests replace or delete a file. */
 export async function writeAll(load: Load, providerId: string, most: number): Promise<void> {
   const { world, ledger, random, over, odd } = load
   const own = `shared-${files++}.bin`
@@ -50,7 +50,7 @@ export async function writeAll(load: Load, providerId: string, most: number): Pr
       if (response.status !== 201) return
       written.push(name)
     } catch (error) {
-      // The server is gone.
+      // The server was killed.
       if (!over()) odd.push(`${key}: ${error}`)
       return
     }
@@ -73,7 +73,7 @@ async function remove({ world, ledger, over, odd }: Load, providerId: string, na
   }
 }
 
-/** A resumable upload that goes on after the server has come back. */
+/** Runs a resumable upload that continues after the server has restarted. */
 export async function resumable({ world, ledger, odd }: Load, providerId: string, size: number): Promise<void> {
   const name = `resumable-${files++}.bin`
   const bytes = randomBytes(size)
@@ -83,7 +83,7 @@ export async function resumable({ world, ledger, odd }: Load, providerId: string
   const target = { url: world.url, token: world.token, metadata: { providerId, path: `/${name}` } }
   const responses: string[] = []
   try {
-    // Also after the 5xx of a server that is about to end.
+    // Continue after the 5xx of a server that is stopping, too.
     const sent = await send(target, bytes, {
       retryDelays: Array(300).fill(200),
       chunkSize: 3_000_000,
@@ -97,14 +97,14 @@ export async function resumable({ world, ledger, odd }: Load, providerId: string
   }
 }
 
-/** The answer that told its address was lost with the server: the name is kept for that upload for some minutes. */
+/** Whether the name is still reserved for an earlier upload. The response with its address was lost with the server. */
 function isNameKept(error: unknown): boolean {
   return `${error}`.includes('while creating upload') && `${error}`.includes('is under way')
 }
 
 /**
- * The client forgets an upload whose HEAD is answered with 5xx, and creates another one. The file of the first may be there
- * already: its server was killed before it could say so.
+ * Whether the file of an earlier upload already exists. The client forgets an upload whose HEAD returns 5xx and creates
+ * another one; the first may have been stored before its server was killed.
  */
 function isNameTaken(error: unknown, responses: readonly string[]): boolean {
   const hasForgotten = responses.some(response => response.startsWith('HEAD 5'))

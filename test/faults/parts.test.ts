@@ -1,4 +1,4 @@
-/** What a write in one request holds at S3 when its server is killed. */
+/** Multipart uploads that a killed server leaves at S3. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -14,7 +14,7 @@ const mib = 1024 * 1024
 
 t.setTimeout(120_000)
 
-t.test('what S3 has begun for a killed server is free after the sweep', async t => {
+t.test('the sweep aborts the multipart uploads of a killed server and no others', async t => {
   const server = await s3Server(t)
   const bucket = await server.newBucket()
   const proxy = await faultProxy(t, server.endpoint)
@@ -23,12 +23,12 @@ t.test('what S3 has begun for a killed server is free after the sweep', async t 
     const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
     return Uploads.map(({ Key }) => Key).sort()
   }
-  // Another tool's, which is none of our business.
+  // An upload of another program, which must stay.
   await server.client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: 'theirs' }))
 
   const start = (path: string, bytes: Buffer) => {
-    const place = new URLSearchParams({ providerId: world.s3, path })
-    const outgoing = request(`${world.url}/api/upload/proxy?${place}`, {
+    const query = new URLSearchParams({ providerId: world.s3, path })
+    const outgoing = request(`${world.url}/api/upload/proxy?${query}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${world.token}` },
     })
@@ -36,7 +36,7 @@ t.test('what S3 has begun for a killed server is free after the sweep', async t 
     outgoing.write(bytes)
     return { outgoing, failed }
   }
-  // S3 begins it twice, as the answer to the first request is lost.
+  // S3 starts two uploads, because the response to the first request is lost.
   const losing = start('/losing.bin', randomBytes(20 * mib))
   let isLost = false
   proxy.fault = ({ method, url }) => {
@@ -50,7 +50,7 @@ t.test('what S3 has begun for a killed server is free after the sweep', async t 
   const sending = start('/sending.bin', randomBytes(20 * mib))
   let isCompleting = false
   proxy.fault = ({ method, url }) => {
-    // S3 begins it, and the server is killed before it is told the id.
+    // S3 starts the upload, and the server is killed before it receives the id.
     if (url?.includes('beginning.bin?uploads')) return { answerAfter: new Promise(() => {}) }
     const isLast = method === 'POST' && url?.includes('uploadId') && url.includes('ending.bin')
     if (!isLast) return undefined

@@ -1,12 +1,12 @@
-/** How long and with which dice: `FAULT_ROUNDS=50 FAULT_SEED=7`, see CONTRIBUTING.md. */
+/** The number of rounds and the random seed: `FAULT_ROUNDS=50 FAULT_SEED=7`, see CONTRIBUTING.md. */
 import type { Test } from 'tap'
 
-/** Few, so that a run of all tests stays short, unless the environment asks for more. */
+/** Returns the number of rounds: `few` unless FAULT_ROUNDS is set. */
 export function rounds(few: number): number {
   return Number(process.env.FAULT_ROUNDS ?? few)
 }
 
-/** Numbers from 0 up to 1, the same ones for the same seed (mulberry32, public domain); the seed is told. */
+/** Generates numbers from 0 up to 1 from the seed (mulberry32, public domain), and prints the seed. */
 export function dice(t: Test): () => number {
   let state = Number(process.env.FAULT_SEED ?? Date.now() % 1_000_000)
   t.comment(`FAULT_SEED=${state}`)

@@ -1,4 +1,4 @@
-/** The whole program on a data folder of its own, with providers on this disk and perhaps on S3, to be killed and started again. */
+/** The whole program with its own data folder, a local provider and perhaps an S3 provider. Tests kill and restart it. */
 import { once } from 'node:events'
 import { mkdir, readdir, readlink } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
@@ -11,27 +11,27 @@ import { type Content, sha256 } from './ledger.ts'
 
 export interface World extends Client {
   url: string
-  /** Data of the server. */
+  /** The data folder of the server. */
   data: string
-  /** What the local provider serves. */
+  /** The root folder of the local provider. */
   files: string
   token: string
-  /** Ids of the providers. */
+  /** The ids of the providers. */
   local: string
   s3: string
   program(): Program
-  /** After the program has ended. */
+  /** Starts the program again after it has exited. */
   restart(): Promise<void>
-  /** What is stored at a path, as a download has it. */
+  /** Downloads a file and resolves with its hash. */
   content(providerId: string, path: string): Promise<Content>
-  /** Names in the root folder of a provider, all pages. */
+  /** Lists all names in the root folder of a provider. */
   names(providerId: string): Promise<string[]>
 }
 
 export interface WorldOptions {
   environment?: Record<string, string>
   s3?: { account: S3Account; endpoint?: string; bucket: string }
-  /** Where the local provider has its root; a folder of the data folder unless given. */
+  /** The root of the local provider. The default is a folder in the data folder. */
   files?: string
   /** Modules that the server loads first. */
   imports?: readonly string[]
@@ -105,7 +105,7 @@ interface Page {
   entries: { nodes: { name: string }[]; pageInfo: { hasNextPage: boolean; endCursor: string } }
 }
 
-/** For a server that has to come back where its clients look for it. */
+/** Finds a free port, so that a restarted server keeps its address. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -115,12 +115,12 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** What unfinished writes have left on the disk of the local provider. */
+/** Lists the files of unfinished writes on the disk of the local provider. */
 export async function staged({ files }: { files: string }): Promise<string[]> {
   return await readdir(join(files, '.stowage-staging')).catch(() => [])
 }
 
-/** What a process has open: a path, or `socket:[inode]` and the like. */
+/** Lists the open descriptors of a process, such as a path or `socket:[inode]`. */
 export async function openDescriptors(pid: number | undefined): Promise<string[]> {
   const folder = `/proc/${pid}/fd`
   const links = (await readdir(folder)).map(name => readlink(join(folder, name)).catch(() => ''))

@@ -1,6 +1,6 @@
 /**
- * Each kind of back end with a provider in a part of it, and canaries in and around that part. What is there is looked at
- * without the adapter.
+ * The back ends under test. A provider covers a part of each, with canaries inside and around that part. `all` reads the back
+ * end without the adapter.
  */
 import { lstat, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,21 +19,21 @@ import { base } from '../matrix/world.ts'
 import { folderType, startGoogleDrive } from '../servers/google-drive/index.ts'
 import { s3Server } from '../servers/radosgw.ts'
 
-/** Something at the back end, by the names from its top to it. */
+/** An entry of the back end. `at` is its path from the top of the back end. */
 export interface Item {
   at: readonly string[]
-  /** `folder`, or what tells a file from another one. */
+  /** `folder`, or a text that identifies the file and its version. */
   is: string
 }
 
 export interface BackEnd {
   type: string
-  /** For the server; a folder of its own on disk. */
+  /** The adapters of the server. @param folder an empty folder on disk */
   adapters(folder: string): readonly AdapterDefinition[]
   config(folder: string): Promise<object>
-  /** Where a path of the provider lies; the empty one is its root. */
+  /** Translates a path of the provider into a path of the back end. The empty path is the provider's root. */
   spelled(path: string): readonly string[]
-  /** As another client would make it; names may be any text that the back end takes. */
+  /** Writes a file as another client would. Names can be any text that the back end accepts. */
   make(at: readonly string[], content: string): Promise<void>
   all(): Promise<Item[]>
 }
@@ -41,7 +41,7 @@ export interface BackEnd {
 export const secret = 'canary-content'
 const top = 'provider'
 const segments = (path: string) => path.split('/').filter(name => name !== '')
-/** Around the base path, and around the provider. */
+/** Files of the provider outside the base path. */
 const outsideBase = [
   ['canary-documents', 'seed.txt'],
   ['team', 'seed.txt'],
@@ -57,7 +57,7 @@ const outsideProvider = [
   ['seed.txt'],
 ]
 
-/** With what every test finds there. */
+/** Creates the files that every test expects. */
 export async function seed({ make, spelled }: BackEnd): Promise<void> {
   for (const at of outsideBase) await make([...spelled(''), ...at], `${secret} ${at.join('/')}`)
   if (spelled('').length > 0) for (const at of outsideProvider) await make(at, `${secret} outside ${at.join('/')}`)

@@ -1,6 +1,6 @@
 /**
- * Hostile paths and names through every entrance, with a key that is held to a base path. Whatever is answered: nothing
- * outside of that path appears, changes, goes or is told, and what is stored is stored under exactly the name it was given.
+ * Sends hostile paths and names to every endpoint, with a key that is limited to a base path. Nothing outside that path is
+ * created, changed, removed or revealed, and every stored file has exactly the given name.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -41,7 +41,7 @@ export const change = (name: string, select = 'path') => {
   return `mutation ($input: ${type}!) { ${name}(input: $input) { ${select} } }`
 }
 
-/** A path, at both ends of everything. */
+/** Uses a path as the source and the target of every operation. */
 export async function tryPath(on: Attack, path: string, n: number): Promise<void> {
   const { providerId } = on
   const at = { providerId, path }
@@ -107,23 +107,23 @@ async function outside(on: Attack): Promise<string[]> {
     .toSorted()
 }
 
-/** Several at once. */
+/** Runs `work` for all items, several at once. */
 export async function forEach<T>(on: Attack, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   on.wrong.push(...(await runAll(items, item => work(item).then(() => null))))
 }
 
-/** Runs it; what lies outside of the base path is the same afterwards. */
+/** Runs `work` and asserts that nothing outside the base path has changed. */
 export async function leavesTheRest(t: Test, on: Attack, work: () => Promise<void>): Promise<void> {
   const [before, count] = [await outside(on), on.count]
   t.ok(before.some(line => line.includes('canary-documents')))
   await work()
-  t.same(await outside(on), before, 'outside of the base path all is as it was')
+  t.same(await outside(on), before, 'nothing outside the base path has changed')
   t.same(on.wrong.splice(0).slice(0, 20), [])
   t.comment(`${on.backEnd.type}: ${on.count - count} hostile requests`)
   t.equal(on.app.logged(), '')
 }
 
-/** Those of the corpus, and some that are made up: the same ones in every run, many more with MATRIX=all. */
+/** Adds generated values to the corpus: the same ones in every run, and more of them with MATRIX=all. */
 function withRandom(corpus: readonly string[], any: fc.Arbitrary<string>): string[] {
   const numRuns = isThorough ? 600 : 30
   return [...new Set([...corpus, ...fc.sample(any, { numRuns, seed: 4 })])]
@@ -138,30 +138,31 @@ export async function pathsStayInside(t: Test, on: Attack): Promise<void> {
 }
 
 /**
- * By each entrance in memory, elsewhere raw and by one of the others in turn: what is told of a name before any adapter has
- * it is the same for all. Each has a folder that all names share. @returns the paths of what is there now
+ * Creates a file with this name through the endpoints, each in a folder of its own. The memory back end tries all endpoints;
+ * other back ends try the raw upload and one of the others in turn, because names are parsed before any adapter sees them.
+ * @returns the paths of the stored files
  */
 async function giveName(on: Attack, name: string, n: number): Promise<string[]> {
   const { providerId } = on
   const stored: string[] = []
-  const told: string[] = []
-  const note = (entrance: string, answer: Answer, path: string, errors: { extensions: { reason: string } }[] = []) => {
-    const isTaken = answer.status < 300 && errors.length === 0
+  const outcomes: string[] = []
+  const note = (endpoint: string, answer: Answer, path: string, errors: { extensions: { reason: string } }[] = []) => {
+    const isStored = answer.status < 300 && errors.length === 0
     const said =
       errors[0]?.extensions.reason ?? (answer.status < 300 ? 'stored' : json(answer).errors[0].extensions.reason)
-    // The parser of forms does not even give such a name.
-    const isUnread = entrance === 'form' && /[\r\n]/.test(name) && said === 'INVALID_INPUT'
+    // The form parser already rejects such a name.
+    const isUnread = endpoint === 'form' && /[\r\n]/.test(name) && said === 'INVALID_INPUT'
     const reason = isUnread ? 'INVALID_PATH' : said
-    told.push(reason)
-    if (isTaken) stored.push(path)
-    else if (reason !== 'INVALID_PATH') on.wrong.push(`${entrance} of ${JSON.stringify(name)}: ${reason}`)
-    if (isTaken && !isSpelled({ provider: '', path, makes: true }))
-      on.wrong.push(`${entrance} took ${JSON.stringify(name)}`)
+    outcomes.push(reason)
+    if (isStored) stored.push(path)
+    else if (reason !== 'INVALID_PATH') on.wrong.push(`${endpoint} of ${JSON.stringify(name)}: ${reason}`)
+    if (isStored && !isSpelled({ provider: '', path, makes: true }))
+      on.wrong.push(`${endpoint} accepted ${JSON.stringify(name)}`)
   }
-  const same = (entrance: string, path: string, said: string | undefined) => {
-    if (said !== path) on.wrong.push(`${entrance} of ${JSON.stringify(path)}: says ${JSON.stringify(said)}`)
+  const same = (endpoint: string, path: string, said: string | undefined) => {
+    if (said !== path) on.wrong.push(`${endpoint} of ${JSON.stringify(path)}: says ${JSON.stringify(said)}`)
   }
-  const at = (entrance: string) => `${base}/named/${entrance}`
+  const at = (endpoint: string) => `${base}/named/${endpoint}`
   const isTried = (turn: number) => on.backEnd.type === 'memory' || isThorough || n % 3 === turn
   if (name.isWellFormed()) {
     const raw = await upload(on, `${at('raw')}/${name}`, 'raw')
@@ -194,7 +195,7 @@ async function giveName(on: Attack, name: string, n: number): Promise<string[]> 
     if (data?.rename) same('rename', path, data.rename.path)
     else stored.push(plain)
   }
-  if (new Set(told).size > 1) on.wrong.push(`${JSON.stringify(name)}: the entrances differ: ${told}`)
+  if (new Set(outcomes).size > 1) on.wrong.push(`${JSON.stringify(name)}: the endpoints differ: ${outcomes}`)
   return stored
 }
 
@@ -209,7 +210,7 @@ async function checkRead(on: Attack, path: string): Promise<void> {
   checkDisposition(on, read, name)
   const linked = json(await graphql(on, link, { providerId: on.providerId, path })).data?.file?.downloadUrl
   const followed = linked && (await follow(on, linked))
-  if (followed?.text !== read.text) on.wrong.push(`the link to ${JSON.stringify(path)} leads elsewhere`)
+  if (followed?.text !== read.text) on.wrong.push(`the link to ${JSON.stringify(path)} returns other bytes`)
 }
 
 function checkDisposition(on: Attack, answer: Answer, name: string): void {
@@ -218,7 +219,7 @@ function checkDisposition(on: Attack, answer: Answer, name: string): void {
   if (filename !== name.replace(/\p{Cc}/gu, '_')) on.wrong.push(`${JSON.stringify(name)} is sent as ${given}`)
 }
 
-/** What an archive of a folder holds stays in one folder, wherever it is unpacked. @returns how many files */
+/** Checks that an archive unpacks into one folder. @returns the number of files in it */
 export async function checkArchive(on: Attack, folder: string): Promise<number> {
   const answer = await download(on, folder)
   const folderOnDisk = await mkdtemp(join(tmpdir(), 'stowage-hostile-'))
@@ -258,16 +259,19 @@ export async function namesAreKept(t: Test, on: Attack): Promise<void> {
   t.same(
     files.toSorted(),
     stored.map(path => JSON.stringify(backEnd.spelled(path))).toSorted(),
-    'these files, under these names',
+    'exactly these files exist, under these names',
   )
   t.comment(`${given.length} names, ${stored.length} stored`)
 }
 
-/** Names that others have put there. @returns the names that are listed */
-export async function whatIsThereIsData(t: Test, on: Attack, there: readonly (readonly string[])[]): Promise<string[]> {
+/** Creates files with these paths outside Stowage and reads them. @returns the listed names */
+export async function existingNamesAreData(
+  t: Test,
+  on: Attack,
+  paths: readonly (readonly string[])[],
+): Promise<string[]> {
   const folder = `${base}/there`
-  for (const where of there)
-    await on.backEnd.make([...on.backEnd.spelled(folder), ...where], `there ${JSON.stringify(where)}`)
+  for (const at of paths) await on.backEnd.make([...on.backEnd.spelled(folder), ...at], `there ${JSON.stringify(at)}`)
   let listed: { name: string; path: string; __typename: string }[] = []
   await leavesTheRest(t, on, async () => {
     const answer = json(await graphql(on, list, { providerId: on.providerId, path: folder }))

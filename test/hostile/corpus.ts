@@ -1,11 +1,11 @@
-/** Names and addresses that are to be taken for something they are not. Paths that lead out are in `test/matrix/areas.ts`. */
+/** Names and addresses that could be misread. Paths that lead outside a base path are in `test/matrix/areas.ts`. */
 import fc from 'fast-check'
 
 const long = (bytes: number) => 'n'.repeat(bytes)
 
-/** Leaf names that somebody gives to what they make. */
+/** Names that a client gives to new entries. */
 export const names: readonly string[] = [
-  // Windows: separators, drives, devices, streams, what it leaves off.
+  // Windows: separators, drives, devices, streams, and trailing characters that it drops.
   '..\\x',
   '..\\..\\canary-documents\\seed.txt',
   'a\\b',
@@ -28,7 +28,7 @@ export const names: readonly string[] = [
   'x:y',
   'PROGRA~1',
   'x*?<>|"',
-  // Dot segments, and what is nearly one.
+  // Dot segments and similar names.
   '.',
   '..',
   '...',
@@ -51,7 +51,7 @@ export const names: readonly string[] = [
   '..\u29f8x',
   '..\uff3cx',
   'a\u2400b',
-  // Encoded once, twice, badly.
+  // Percent-encoding: once, twice, malformed.
   '%2e%2e',
   '.%2e',
   '%2e',
@@ -76,7 +76,7 @@ export const names: readonly string[] = [
   'a+b c',
   'a?b=c&path=..%2fcanary-documents%2fseed.txt#d',
   'a;b=c',
-  // Look-alikes, case, normal forms, direction.
+  // Look-alikes, case, normal forms, text direction.
   'Seed.txt',
   'SEED.TXT',
   'seed.txt\u200b',
@@ -146,7 +146,7 @@ export const names: readonly string[] = [
   '__proto__',
   'constructor',
   'toString',
-  // Of the back ends and the server.
+  // Names that the back ends or the server use.
   '.stowage-staging',
   '.STOWAGE-STAGING',
   '.Stowage-Staging.',
@@ -157,7 +157,7 @@ export const names: readonly string[] = [
   'a (~xxxxxxxx).txt',
   'a (1).txt',
   'Plan.docx',
-  // Long ones.
+  // Long names.
   long(255),
   long(256),
   `${long(250)}.html`,
@@ -168,7 +168,7 @@ export const names: readonly string[] = [
   '\u{1f600}'.repeat(300),
 ]
 
-/** What is sent as the value of `path` in an address, byte by byte; `%s` is the base path. */
+/** Raw values of `path` in an address. `%s` is the base path. */
 export const rawPaths: readonly string[] = [
   '%s/%2e%2e/%2e%2e/canary-documents/seed.txt',
   '%s/../../canary-documents/seed.txt',
@@ -206,7 +206,7 @@ export const rawPaths: readonly string[] = [
   '%efbc8f%s/seed.txt',
 ]
 
-/** Paths made of what matters: separators, dots, encodings, the names that are there. */
+/** Generates paths from separators, dots, encodings and existing names. */
 export const anyPath: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
@@ -245,7 +245,7 @@ export const anyPath: fc.Arbitrary<string> = fc
   )
   .chain(parts => fc.constantFrom('', '/', '/team/backups/', '/team/backups').map(start => start + parts.join('')))
 
-/** Names out of the same. */
+/** Generates names from the same pieces. */
 export const anyName: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
@@ -274,7 +274,7 @@ export const anyName: fc.Arbitrary<string> = fc
   .map(parts => parts.join(''))
   .filter(name => name !== '')
 
-/** Those that every back end can hold, made there by somebody else: also such as nobody gets to make here. */
+/** Names that another client can create in every back end, including those that Stowage refuses to create. */
 export const namesOthersGive = names.filter(
   name => !name.includes('\0') && Buffer.byteLength(name) <= 255 && !/^(?:\.\.?|\.stowage-staging)$/i.test(name),
 )

@@ -8,12 +8,12 @@ import { local } from './back-ends.ts'
 import {
   change,
   checkArchive,
+  existingNamesAreData,
   forEach,
   leavesTheRest,
   namesAreKept,
   pathsStayInside,
   tryPath,
-  whatIsThereIsData,
 } from './cases.ts'
 import { namesOthersGive } from './corpus.ts'
 import { attack, download, graphql } from './requests.ts'
@@ -22,17 +22,17 @@ t.setTimeout(900_000)
 
 t.test('local disk', async t => {
   const on = await attack(t, local())
-  await t.test('paths', t => pathsStayInside(t, on))
-  await t.test('names', t => namesAreKept(t, on))
-  await t.test('names that others gave', async t => {
-    const listed = await whatIsThereIsData(
+  await t.test('hostile paths stay inside the base path', t => pathsStayInside(t, on))
+  await t.test('stored files keep hostile names', t => namesAreKept(t, on))
+  await t.test('hostile names from other clients are listed and readable', async t => {
+    const listed = await existingNamesAreData(
       t,
       on,
       namesOthersGive.map(name => [name]),
     )
     t.same(listed.toSorted(), namesOthersGive.toSorted())
   })
-  await t.test('links and devices', async t => {
+  await t.test('symbolic links and devices are not followed', async t => {
     const folder = join(on.app.folder, 'provider', base, 'links')
     const run = promisify(execFile)
     const outside = join(on.app.folder, 'provider', 'canary-documents')
@@ -75,11 +75,11 @@ t.test('local disk', async t => {
         const read = await download(on, path)
         t.equal(read.status, 404, path)
       }
-      t.equal(await checkArchive(on, `${base}/links`), 2, 'the file and its hard link')
+      t.equal(await checkArchive(on, `${base}/links`), 2, 'the archive contains the file and its hard link')
       const moved = { providerId: on.providerId, path: `${base}/links`, toPath: `${base}/links-elsewhere` }
       const copied = await graphql(on, change('copy'), { input: moved })
       t.match(JSON.parse(copied.text), { data: { copy: { path: moved.toPath } } })
-      t.equal(await checkArchive(on, moved.toPath), 2, 'a copy has no links')
+      t.equal(await checkArchive(on, moved.toPath), 2, 'the copy contains no symbolic link')
       await forEach(on, [...below.entries()], ([n, path]) => tryPath(on, path, 10_000 + n))
     })
   })

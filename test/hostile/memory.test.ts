@@ -1,6 +1,6 @@
 import t from 'tap'
 import { memory } from './back-ends.ts'
-import { namesAreKept, pathsStayInside, whatIsThereIsData } from './cases.ts'
+import { existingNamesAreData, namesAreKept, pathsStayInside } from './cases.ts'
 import { namesOthersGive } from './corpus.ts'
 import { attack } from './requests.ts'
 
@@ -8,10 +8,10 @@ t.setTimeout(900_000)
 
 t.test('memory', async t => {
   const on = await attack(t, await memory())
-  await t.test('paths', t => pathsStayInside(t, on))
-  await t.test('names', t => namesAreKept(t, on))
-  await t.test('names that others gave', async t => {
-    const listed = await whatIsThereIsData(
+  await t.test('hostile paths stay inside the base path', t => pathsStayInside(t, on))
+  await t.test('stored files keep hostile names', t => namesAreKept(t, on))
+  await t.test('hostile names from other clients are listed and readable', async t => {
+    const listed = await existingNamesAreData(
       t,
       on,
       namesOthersGive.map(name => [name]),

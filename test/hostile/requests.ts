@@ -1,4 +1,4 @@
-/** Requests to a server with one provider, by a key that is held to a base path in it; what must hold of every answer. */
+/** Sends requests with a key that is limited to a base path, and checks every response. */
 import { Agent, request } from 'node:http'
 import type { Test } from 'tap'
 import { requireArchivers } from '../http/archive-tools.ts'
@@ -19,7 +19,7 @@ interface Call {
   path: string
   headers?: Record<string, string>
   body?: Buffer | string
-  /** No credential is sent. */
+  /** Whether to send no credential. */
   isWithout?: true
 }
 
@@ -27,9 +27,9 @@ export interface Attack {
   app: TestApp
   backEnd: BackEnd
   providerId: string
-  /** Of a key that may write, and reaches the base path only. */
+  /** The header of a key that may write, only below the base path. */
   authorization: string
-  /** How often something hostile was tried. */
+  /** The number of hostile requests so far. */
   count: number
   wrong: string[]
 }
@@ -69,20 +69,20 @@ function send(url: string, { method, path, headers, body }: Call): Promise<Answe
   return promise
 }
 
-/** One hostile request; what must hold of every answer is checked here. */
+/** Sends one hostile request and checks what must hold for every response. */
 export async function tryCall(on: Attack, what: string, call: Call): Promise<Answer> {
   on.count += 1
   const credential = call.isWithout ? {} : { authorization: on.authorization }
   const answer = await send(on.app.url, { ...call, headers: { ...credential, ...call.headers } })
   const fail = (how: string) => on.wrong.push(`${what}: ${how}: ${answer.status} ${answer.text.slice(0, 200)}`)
-  if (answer.status >= 500) fail('a fault')
-  if (answer.text.includes(secret)) fail('told what is outside')
+  if (answer.status >= 500) fail('an internal error')
+  if (answer.text.includes(secret)) fail('reveals content outside the base path')
   const type = headerOf(answer, 'content-type') ?? ''
   for (const [name, value] of answer.headers) {
     if (name === 'x-injected' || name === 'set-cookie') fail(`the header ${name}`)
     if (/\p{Cc}/u.test(value)) fail(`a control character in ${name}`)
   }
-  if (answer.text !== '' && headerOf(answer, 'x-content-type-options') !== 'nosniff') fail('may be sniffed')
+  if (answer.text !== '' && headerOf(answer, 'x-content-type-options') !== 'nosniff') fail('no nosniff header')
   const isShown = !headerOf(answer, 'content-disposition')?.startsWith('attachment')
   if (isShown && /html|svg|xml|script/.test(type)) fail(`shown as ${type}`)
   return answer
@@ -112,7 +112,7 @@ export function upload(on: Attack, path: string, body: string): Promise<Answer> 
   return tryCall(on, `upload ${JSON.stringify(path.slice(0, 100))}`, { ...call, headers })
 }
 
-/** @param filename as a parameter of Content-Disposition, its name included */
+/** @param filename the parameter of Content-Disposition, such as `filename="a"` */
 export function form(on: Attack, folder: string, filename: string, body: string): Promise<Answer> {
   const line = '--boundary-of-this-test\r\nContent-Disposition: form-data; name='
   const fields = `${line}"providerId"\r\n\r\n${on.providerId}\r\n${line}"path"\r\n\r\n${folder}\r\n`

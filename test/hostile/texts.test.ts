@@ -1,4 +1,4 @@
-/** Every place where a text comes in, with every hostile text: whatever it is, it is no fault of the server. */
+/** Sends every hostile text to every input that takes a text. None may cause an internal error. */
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import {
@@ -44,7 +44,7 @@ interface World {
   ids: Readonly<Record<string, string>>
 }
 
-/** What is asked for with each field where nothing hostile stands. */
+/** Returns a valid value for an input. */
 function goodValue({ ids }: World, root: string, name: string): unknown {
   if (name === 'id') return /ApiKey|apiKey/.test(root) ? ids.key : /[pP]rovider/.test(root) ? ids.provider : ids.user
   const values: Record<string, unknown> = {
@@ -67,7 +67,7 @@ function goodValue({ ids }: World, root: string, name: string): unknown {
   return values[name]
 }
 
-/** The argument with a hostile text at `path`, and all that it needs beside. */
+/** Builds an argument with a hostile text at `path` and valid values for the other required inputs. */
 function filled(world: World, root: string, { name, type }: Input, path: InputPath | null, text: string): unknown {
   const wrap = (value: unknown) => (isList(type) && !Array.isArray(value) ? [value] : value)
   const inner = getNamedType(type)
@@ -137,7 +137,7 @@ async function start(t: Parameters<typeof startApp>[0]): Promise<World> {
   return { app, token, ids: { user: id, provider, key: key.id, member: member.id } }
 }
 
-t.test('every text of the GraphQL schema', async t => {
+t.test('no text input of the GraphQL schema causes an internal error', async t => {
   const world = await start(t)
   const { app, token } = world
   const all = cases(world)
@@ -152,13 +152,13 @@ t.test('every text of the GraphQL schema', async t => {
   })
   t.comment(JSON.stringify(Object.fromEntries(reasons)))
   t.same(wrong.slice(0, 20), [])
-  t.ok((reasons.get('OK') ?? 0) > 20, 'some were carried out')
-  t.notOk(reasons.has('INVALID_QUERY'), 'all were looked at')
+  t.ok((reasons.get('OK') ?? 0) > 20, 'some requests were executed')
+  t.notOk(reasons.has('INVALID_QUERY'), 'all documents were valid')
   await app.app.services.audit.flush()
-  t.equal(app.logged(), '', 'and no event of theirs is lost')
+  t.equal(app.logged(), '', 'all audit events were written')
 })
 
-/** Where a text comes in over REST: the request that carries these bytes there. */
+/** Builds a REST request that contains these bytes in one input. */
 interface Call {
   method: string
   path: string
@@ -167,7 +167,7 @@ interface Call {
 }
 
 const encoded = (text: Buffer) => [...text].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('')
-/** A header holds no control characters, and bytes as Latin-1. */
+/** Encodes bytes for a header: as Latin-1, without control characters. */
 const headerText = (text: Buffer) =>
   text
     .toString('latin1')
@@ -310,7 +310,7 @@ function send({ app, token }: World, { method, path, headers, body }: Call): Pro
   return promise
 }
 
-t.test('every text of the REST routes', async t => {
+t.test('no text input of the REST routes causes an internal error', async t => {
   const world = await start(t)
   const all = Object.entries(restCalls(world)).flatMap(([what, call]) => bytes.map(text => ({ what, text, call })))
   const statuses = new Map<number, number>()
@@ -321,9 +321,9 @@ t.test('every text of the REST routes', async t => {
   })
   t.comment(`${all.length} requests: ${JSON.stringify(Object.fromEntries(statuses))}`)
   t.same(wrong.slice(0, 20), [])
-  t.ok((statuses.get(201) ?? 0) > 100, 'uploads that are good beside are stored')
+  t.ok((statuses.get(201) ?? 0) > 100, 'uploads with a harmless text are stored')
   await world.app.app.services.audit.flush()
-  // A header that seems to come from a proxy is warned of once.
+  // The log may warn once about a header of a proxy.
   t.notMatch(world.app.logged(), /"level":[56]0/)
   for (const type of ['a\0b', 'image/\0', 'image', `image/${'x'.repeat(300)}`]) {
     const answer = await send(world, restCalls(world)['tus filetype']?.(Buffer.from(type)) as Call)
@@ -332,7 +332,7 @@ t.test('every text of the REST routes', async t => {
   }
 })
 
-t.test('a text that the database cannot hold is the fault of who sends it, wherever it slips through', async t => {
+t.test('a text that the database cannot store is an input error', async t => {
   const { app } = await start(t)
   for (const query of [sql`select ${'a\0b'}::text`, sql`select ${'"\\u0000"'}::jsonb ->> 0`]) {
     const error = await query.execute(app.db).catch(thrown => thrown)

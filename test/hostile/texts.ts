@@ -1,8 +1,8 @@
-/** Texts that break what takes them for harmless, for every place where a text comes in. */
+/** Texts that break careless code, for every input that takes a text. */
 
 const long = 8192
 
-/** As a GraphQL client can send them: JavaScript strings, not all well-formed. */
+/** Texts as JavaScript strings, which GraphQL clients can send. Some are not well-formed. */
 export const texts: readonly string[] = [
   '\0',
   'a\0b',
@@ -30,7 +30,7 @@ export const texts: readonly string[] = [
   '\0'.repeat(long),
 ]
 
-/** The same as bytes of a request, and some that are no UTF-8 at all. */
+/** The same texts as bytes, and some bytes that are not UTF-8. */
 export const bytes: readonly Buffer[] = [
   ...texts.map(text => Buffer.from(text)),
   Buffer.from([0xed, 0xa0, 0x80]),

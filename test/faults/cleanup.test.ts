@@ -1,4 +1,4 @@
-/** What unfinished uploads hold at S3 is freed, though not always at the first attempt. */
+/** Storage of unfinished uploads at S3 is freed, even if the first attempt fails. */
 import { randomBytes } from 'node:crypto'
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
 import { sql } from 'kysely'
@@ -25,7 +25,7 @@ async function start(t: Test) {
   const size = 20 * mib
   return {
     app,
-    held: async () => {
+    storedAtS3: async () => {
       const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
       return Uploads.length
     },
@@ -35,7 +35,7 @@ async function start(t: Test) {
         .updateTable('uploads')
         .set({ expires_at: sql<Date>`now() - make_interval(days => ${days})` })
         .execute(),
-    /** Refuses so many requests to give up an upload; resolves with how many were refused. */
+    /** Refuses up to `most` requests that abort an upload. Returns a function that counts the refusals. */
     refuse(most: number) {
       let refused = 0
       proxy.fault = ({ method, url }) => {
@@ -53,36 +53,36 @@ async function start(t: Test) {
   }
 }
 
-t.test('the sweep tries again what failed before, for a week', async t => {
-  const { app, begin, expire, held, refuse, rows, send } = await start(t)
+t.test('the sweep retries a failed cleanup for a week', async t => {
+  const { app, begin, expire, storedAtS3, refuse, rows, send } = await start(t)
   await send(await begin())
-  t.equal(await held(), 1)
+  t.equal(await storedAtS3(), 1)
   await expire(1)
   const refused = refuse(Number.POSITIVE_INFINITY)
   await app.app.services.uploads.sweep()
   t.ok(refused() > 0)
-  t.same([await held(), await rows()], [1, 1])
+  t.same([await storedAtS3(), await rows()], [1, 1])
   refuse(0)
   await app.app.services.uploads.sweep()
-  t.same([await held(), await rows()], [0, 0])
+  t.same([await storedAtS3(), await rows()], [0, 0])
 
   await send(await begin())
   await expire(8)
   refuse(Number.POSITIVE_INFINITY)
   await app.app.services.uploads.sweep()
-  t.same([await held(), await rows()], [1, 0], 'then nobody will answer any more')
+  t.same([await storedAtS3(), await rows()], [1, 0], 'after a week the row is deleted')
 })
 
-t.test('what cannot be noted is given up, also while S3 is busy', async t => {
-  const { app, begin, held, refuse, send } = await start(t)
+t.test('an upload whose state cannot be saved is aborted, even while S3 is busy', async t => {
+  const { app, begin, storedAtS3, refuse, send } = await start(t)
   const url = await begin()
   await sql`create function refuse() returns trigger language plpgsql
     as 'begin raise exception ''no''; end'`.execute(app.db)
   await sql`create trigger refuse before update of state on uploads for each row
     when (new.state is distinct from old.state) execute function refuse()`.execute(app.db)
-  // One call more than the client of S3 makes by itself.
+  // One more than the attempts of the S3 client itself.
   const refused = refuse(5)
   t.equal((await send(url)).status, 500)
   t.equal(refused(), 5)
-  t.equal(await held(), 0)
+  t.equal(await storedAtS3(), 0)
 })
