@@ -5,11 +5,11 @@ import { identityOf, type Root } from './root.ts'
 
 export type LocalConfig = { root: string }
 
-/** What the operator decides. */
+/** The operator's settings. */
 export interface LocalOptions {
   /** Absolute folders; a provider's root is one of them or lies below one. The first is the default. */
   localRoots: readonly string[]
-  /** Of the server itself, absolute. */
+  /** The server's own data folder, absolute. */
   dataFolder: string
 }
 
@@ -39,14 +39,14 @@ export async function resolveRoot({ root }: LocalConfig, { localRoots, dataFolde
       cause,
     })
   const path = await realpath(root).catch(error => {
-    throw refuse('cannot be found or entered', error)
+    throw refuse('cannot be found or opened', error)
   })
-  // A symbolic link on the way to the root is the operator's own choice; where it leads is what has to be allowed.
+  // A symbolic link in the path is the operator's choice. The folder that it leads to has to be allowed.
   const roots = await Promise.allSettled(localRoots.map(folder => realpath(folder)))
   if (!roots.some(folder => folder.status === 'fulfilled' && isWithin(path, folder.value))) {
     throw refuse('is outside of the folders that local providers may use')
   }
-  if (await reachesData(path, dataFolder)) throw refuse("holds the server's own data, or lies in it")
+  if (await reachesData(path, dataFolder)) throw refuse("contains the server's own data, or is in it")
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY).catch(error => {
     throw refuse('is not a folder that the server can read', error)
   })

@@ -1,15 +1,18 @@
 /**
- * Whether a local provider would reach the server's own data: its database, its secret, its compiled code. Folders are
- * compared by device and inode, so links, mounts and the case of a name make no difference.
+ * Keeps local providers away from the server's own data: its database, its secret, its compiled code. Folders are compared
+ * by device and inode, so links, mounts and the case of names make no difference.
  */
 import { lstat, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isSame } from './root.ts'
 
-/** The folder in the data folder that is there for local providers. */
+/** The only folder in the data folder that local providers may use. */
 const forProviders = 'files'
 
-/** @param folder absolute; need not exist yet */
+/**
+ * Returns true if `folder` contains the data folder or is in it, except in its folder `files`.
+ * @param folder absolute; it may be missing
+ */
 export async function reachesData(folder: string, dataFolder: string): Promise<boolean> {
   const [path, data] = await Promise.all([lineage(folder), lineage(dataFolder)])
   const contains = path.missing.length === 0 && data.folders.some(each => isSame(each, path.folders[0]))
@@ -21,7 +24,7 @@ async function liesIn(path: Lineage, data: Lineage): Promise<boolean> {
   if (depth < 0) return false
   const child = path.folders[depth - 1]
   if (!child) return path.missing[0] !== forProviders
-  // `files` may itself be a link that leads elsewhere in the data folder: then it is not what lies there.
+  // `files` may be a link to another folder of the data folder, so compare with the link itself.
   const files = await lstat(join(data.path, forProviders), { bigint: true }).catch(() => null)
   return files === null || !isSame(child, files)
 }
@@ -32,11 +35,11 @@ interface Folder {
 }
 
 interface Lineage {
-  /** Without symbolic links, as far as it exists. */
+  /** The part of the path that exists, with symbolic links resolved. */
   path: string
   /** Names below `path` that do not exist. */
   missing: readonly string[]
-  /** `path` itself, then each folder above it. */
+  /** The folder at `path`, then each of its parents. */
   folders: readonly [Folder, ...Folder[]]
 }
 

@@ -1,9 +1,9 @@
 import type { BigIntStats } from 'node:fs'
 import type { Entry } from '../contract.ts'
 
-/** Undefined for what is neither file nor directory: symbolic links, FIFOs, sockets and devices are not served. */
+/** Returns undefined for symbolic links, FIFOs, sockets and devices, which the provider does not serve. */
 export function toEntry(name: string, stats: BigIntStats): Entry | undefined {
-  // The same through nested roots, bind mounts and other spellings of a name; hard links count as one file.
+  // The id is the same through nested roots, bind mounts and other spellings of a name. Hard links count as one file.
   const fileId = `local:${stats.dev}:${stats.ino}`
   const modifiedAt = new Date(Number(stats.mtimeMs))
   if (stats.isDirectory())
@@ -13,8 +13,8 @@ export function toEntry(name: string, stats: BigIntStats): Entry | undefined {
 }
 
 /**
- * `ctimeNs` is in it because nothing but the clock sets it: `cp -p`, `rsync -t` and `touch -r` put an old `mtimeNs` back
- * on other bytes. The price is an etag that also changes with a rename or a chmod.
+ * Includes `ctimeNs`, which only the clock can set: `cp -p`, `rsync -t` and `touch -r` set an old `mtimeNs` on other bytes.
+ * Therefore the etag also changes with a rename or a chmod.
  */
 function etagOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')

@@ -7,7 +7,7 @@ import { openStaging } from './staging.ts'
 import { withDirectory } from './walk.ts'
 
 export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
-  // Shared by all local providers: its bound is one for the process.
+  // All local providers share the cache, so its bound holds for the whole process.
   const lists = new NameLists()
   return {
     type: 'local',
@@ -28,6 +28,6 @@ async function warnIfReadOnly(root: Root, host: Host): Promise<void> {
       await (await openStaging(directory)).close()
     })
   } catch (error) {
-    host.warn('Nothing can be written to this folder, only read', { root: root.path, error })
+    host.warn('This folder is read-only for the server', { root: root.path, error })
   }
 }

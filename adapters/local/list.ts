@@ -2,31 +2,31 @@ import { type FileHandle, lstat } from 'node:fs/promises'
 import type { Entry, ListPage } from '../contract.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno } from './errors.ts'
-import { Gate } from './gate.ts'
 import { directoryOf, type NameLists } from './name-lists.ts'
 import { bytesOf, decodeName, inside } from './names.ts'
 import { namesAfter } from './packed-names.ts'
+import { Semaphore } from './semaphore.ts'
 
-/** Names taken beyond the limit, to fill the page where some turn out to be nothing that is served. */
+/** The number of names to read beyond the limit, since some may be entries that the provider does not serve. */
 const spareNames = 32
 
-/** lstat(2) calls of one page under way at once, and pages that may do so: the thread pool is everybody's. */
+/** The maximum number of concurrent lstat(2) calls of a page, and of pages that make them, as all work shares the thread pool. */
 const statsAtOnce = 32
-const pages = new Gate(2)
+const pageReads = new Semaphore(2)
 
 export interface Selection {
   cursor: string | undefined
   limit: number
   signal: AbortSignal
   lists: NameLists
-  /** Told once per page. */
+  /** Called once per page that has names which are not UTF-8. */
   onInvalidNames(names: readonly Buffer[]): void
 }
 
 /**
- * Ordered by the bytes of the names, which is the order of their code points. The first page of a walk reads the names of
- * the directory; the others take them from `lists` while they are kept there. Only about a page of names is ever looked at
- * closer, so a page may come out short, with a cursor, where links or names that are not UTF-8 stand in a row.
+ * Returns one page of a directory, sorted by the bytes of the names, which is the order of their code points. The first page
+ * of a walk reads all names; later pages use the list cached in `lists`. It calls lstat(2) for about one page of names, so a
+ * page with a cursor may have few entries where many links or names that are not UTF-8 follow each other.
  */
 export async function listPage(
   handle: FileHandle,
@@ -34,31 +34,31 @@ export async function listPage(
 ): Promise<ListPage> {
   const directory = await directoryOf(handle)
   const { since, after } = cursor === undefined ? start : decodeCursor(cursor)
-  const list = (since !== undefined && lists.recent(directory, since)) || (await lists.read(handle, directory))
+  const list = (since !== undefined && lists.cached(directory, since)) || (await lists.read(handle, directory))
   const { names, more } = namesAfter(list.names, after, limit + spareNames)
-  if (more) lists.keep(directory, list)
+  if (more) lists.cache(directory, list)
   const entries: Entry[] = []
   const invalid: Buffer[] = []
-  let looked = 0
-  while (looked < names.length && entries.length < limit) {
-    const batch = names.slice(looked, looked + Math.min(statsAtOnce, limit - entries.length))
-    const found = await pages.through(async () => {
+  let checked = 0
+  while (checked < names.length && entries.length < limit) {
+    const batch = names.slice(checked, checked + Math.min(statsAtOnce, limit - entries.length))
+    const found = await pageReads.run(async () => {
       signal.throwIfAborted()
-      return await Promise.allSettled(batch.map(name => lookAt(handle, name, invalid)))
+      return await Promise.allSettled(batch.map(name => entryOf(handle, name, invalid)))
     })
     for (const result of found) {
       if (result.status === 'rejected') throw result.reason
       if (result.value) entries.push(result.value)
     }
-    looked += batch.length
+    checked += batch.length
   }
   if (invalid.length > 0) onInvalidNames(invalid)
-  const last = names[looked - 1]
-  const isEnd = last === undefined || (!more && looked === names.length)
+  const last = names[checked - 1]
+  const isEnd = last === undefined || (!more && checked === names.length)
   return isEnd ? { entries } : { entries, cursor: encodeCursor(since ?? directory.changedAt, last) }
 }
 
-async function lookAt(directory: FileHandle, latin1Name: string, invalid: Buffer[]): Promise<Entry | undefined> {
+async function entryOf(directory: FileHandle, latin1Name: string, invalid: Buffer[]): Promise<Entry | undefined> {
   const bytes = bytesOf(latin1Name)
   const name = decodeName(bytes)
   if (name === undefined) {
@@ -74,9 +74,9 @@ async function lookAt(directory: FileHandle, latin1Name: string, invalid: Buffer
 }
 
 interface Position {
-  /** What was there at this ctime of the directory was there when the walk began; undefined where that is not known. */
+  /** The ctime of the directory when the walk began: pages need a list that includes this change. Undefined if unknown. */
   since: bigint | undefined
-  /** As Latin-1. */
+  /** The last name of the page before, as Latin-1. */
   after: string
 }
 
@@ -87,7 +87,7 @@ function encodeCursor(since: bigint, latin1Name: string): string {
   return `${since}.${bytesOf(latin1Name).toString('base64url')}`
 }
 
-/** Any other text is some position in the order of names too, so a cursor cannot be bad. */
+/** Decodes a cursor. Any other text is a position in the order of names, too, so there are no invalid cursors. */
 function decodeCursor(cursor: string): Position {
   const [, since, name = cursor] = cursorPattern.exec(cursor) ?? []
   return {

@@ -3,13 +3,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isReserved, self } from './names.ts'
 import { type PackedNames, packNames } from './packed-names.ts'
 
-/** Bytes of all lists that are kept. A directory with more is read again for each page. */
+/** The maximum size of the cache in bytes. A directory with more bytes of names is read again for each page. */
 const defaultMaxBytes = 64 * 1024 * 1024
 
-/** Milliseconds without a reader after which a list is dropped. */
+/** A list that is not used for this many milliseconds leaves the cache. */
 const idleTime = 60_000
 
-/** Nanoseconds: longer than the steps of the kernel's clock, and of the file systems that keep whole seconds (vfat, ext3). */
+/** Nanoseconds, longer than a step of the kernel's clock, and of file systems that store whole seconds (vfat, ext3). */
 const clockStep = 50_000_000n
 const coarseClockStep = 2_000_000_000n
 
@@ -22,11 +22,11 @@ export interface Directory {
 
 export interface NameList {
   names: PackedNames
-  /** Every change with a ctime up to this one is in it. */
+  /** The list includes every change up to this ctime. */
   completeTo: bigint
 }
 
-interface Kept extends NameList {
+interface CachedList extends NameList {
   expiry: NodeJS.Timeout
 }
 
@@ -36,12 +36,12 @@ interface Reading {
 }
 
 /**
- * The names of directories, shared by all walks of this process, so that a walk reads its directory once and not once a
- * page. A list that is kept serves only walks that began when it was already complete, on whichever replica.
+ * A cache of the names in directories for all walks of this process, so that a walk reads its directory once and not for each
+ * page. A walk uses a cached list only if the list includes all changes before the start of the walk, on any replica.
  */
 export class NameLists {
   readonly #maxBytes: number
-  readonly #kept = new Map<string, Kept>()
+  readonly #cached = new Map<string, CachedList>()
   readonly #reading = new Map<string, Reading>()
   #bytes = 0
 
@@ -50,9 +50,9 @@ export class NameLists {
   }
 
   /**
-   * Reads the directory now. Callers that wait for the same directory share one read, which begins after their calls: a
-   * read that is under way may have passed what they already know of.
-   * @param handle stays open until this settles
+   * Reads the directory now. Callers that wait for the same directory share one read, which begins after their calls, because
+   * a read that began earlier may miss entries that exist now.
+   * @param handle must stay open until this settles
    */
   async read(handle: FileHandle, directory: Directory): Promise<NameList> {
     const reading = this.#reading.get(directory.key)
@@ -64,36 +64,36 @@ export class NameLists {
     return await reading.next
   }
 
-  /** A list that is kept and holds all there was at `since`; else undefined. */
-  recent({ key }: Directory, since: bigint): NameList | undefined {
-    const kept = this.#kept.get(key)
-    if (!kept || kept.completeTo < since) return undefined
-    // The last in the map is the last to go.
-    this.#kept.delete(key)
-    this.#kept.set(key, kept)
-    kept.expiry.refresh()
-    return kept
+  /** Returns a cached list that includes all changes up to `since`, if any. */
+  cached({ key }: Directory, since: bigint): NameList | undefined {
+    const entry = this.#cached.get(key)
+    if (!entry || entry.completeTo < since) return undefined
+    // Delete before `set`, so that the map is sorted by last use.
+    this.#cached.delete(key)
+    this.#cached.set(key, entry)
+    entry.expiry.refresh()
+    return entry
   }
 
-  /** For the pages that follow. */
-  keep({ key }: Directory, list: NameList): void {
-    if (this.#kept.get(key)?.names === list.names) return
+  /** Caches a list for the next pages. */
+  cache({ key }: Directory, list: NameList): void {
+    if (this.#cached.get(key)?.names === list.names) return
     this.#drop(key)
     if (list.names.length > this.#maxBytes) return
-    for (const oldest of this.#kept.keys()) {
+    for (const oldest of this.#cached.keys()) {
       if (this.#bytes + list.names.length <= this.#maxBytes) break
       this.#drop(oldest)
     }
     this.#bytes += list.names.length
-    this.#kept.set(key, { ...list, expiry: setTimeout(() => this.#drop(key), idleTime).unref() })
+    this.#cached.set(key, { ...list, expiry: setTimeout(() => this.#drop(key), idleTime).unref() })
   }
 
   #drop(key: string): void {
-    const kept = this.#kept.get(key)
-    if (!kept) return
-    clearTimeout(kept.expiry)
-    this.#kept.delete(key)
-    this.#bytes -= kept.names.length
+    const entry = this.#cached.get(key)
+    if (!entry) return
+    clearTimeout(entry.expiry)
+    this.#cached.delete(key)
+    this.#bytes -= entry.names.length
   }
 
   #begin(handle: FileHandle, directory: Directory): Promise<NameList> {
@@ -113,15 +113,15 @@ export async function directoryOf(handle: FileHandle): Promise<Directory> {
 }
 
 /**
- * `readdir` without types, as measured: it costs what an `opendir` stream costs, and where the disk keeps no types (NFS)
- * Node would ask for each one with a synchronous lstat.
+ * Reads all names. `readdir` without types is as fast as an `opendir` stream. With types, Node would call a synchronous lstat
+ * for each name where the file system stores no types (NFS).
  */
 async function readNames(handle: FileHandle, { changedAt }: Directory): Promise<NameList> {
   // Another change within the same step of the clock gets the same ctime and may be missing.
   const step = changedAt % 1_000_000_000n === 0n ? coarseClockStep : clockStep
   const isSettled = BigInt(Date.now()) * 1_000_000n - changedAt > step
   const all = await readdir(self(handle), { encoding: 'latin1' })
-  // For a large directory each half takes some ten milliseconds: others are served in between.
+  // Let other work run: in a large directory, reading and packing each block for tens of milliseconds.
   await nextTurn()
   const names = packNames(all.filter(name => !isReserved(name)))
   return { names, completeTo: isSettled ? changedAt : changedAt - 1n }

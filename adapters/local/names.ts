@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import type { FileHandle } from 'node:fs/promises'
 import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 
-/** Holds unfinished writes. Hidden and refused at every level, as another provider's root may lie below this one's. */
+/** The folder of unfinished writes. It is hidden and refused at every level, as another provider's root may be below this one. */
 export const stagingName = '.stowage-staging'
 
-/** NAME_MAX of every Linux file system, in bytes; those with less answer ENAMETOOLONG themselves. */
+/** NAME_MAX on Linux, in bytes. A file system with a lower limit fails with ENAMETOOLONG. */
 const maxNameBytes = 255
 
-/** Whatever its case: the disk may not tell one case from the other. */
+/** Ignores case, because the file system may. */
 export function isReserved(name: string): boolean {
   return name.length === stagingName.length && name.toLowerCase() === stagingName
 }
@@ -17,9 +17,9 @@ export function isReserved(name: string): boolean {
 export function requireSegments(path: StoragePath): string[] {
   const segments = segmentsOf(path)
   for (const segment of segments) {
-    // The host lets none of these through; a mistake there must not become a way out of the root.
+    // The host refuses these, too. Check again, so that a bug there cannot escape the root.
     if (segment === '' || segment === '.' || segment === '..' || segment.includes('\0')) {
-      throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or holds a NUL.')
+      throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or contains a NUL.')
     }
     if (isReserved(segment)) {
       throw new StorageError('INVALID_PATH', `The name ${stagingName} is reserved for unfinished uploads.`)
@@ -40,11 +40,11 @@ export function splitPath(path: StoragePath): { parents: string[]; name: string 
 }
 
 /**
- * A system path to `name` in an open directory: Node has no openat(2), and Linux resolves `/proc/self/fd/<fd>` to the
- * directory itself, wherever it has been moved meanwhile (proc_pid_fd(5)).
+ * Returns a system path to `name` in an open directory. Node has no openat(2), but Linux resolves `/proc/self/fd/<fd>` to the
+ * directory itself, even after it was moved (proc_pid_fd(5)).
  *
- * Good only while the handle is open: afterwards the number may belong to another directory. So nobody may close a
- * directory while a call below it is still under way, not even after another one has failed.
+ * The path is valid only while the handle is open. Afterwards the number may belong to another directory, so never close a
+ * directory before all calls below it have settled, not even after one of them failed.
  */
 export function inside(directory: FileHandle, name: string | Buffer): string | Buffer {
   const prefix = `/proc/self/fd/${directory.fd}/`
@@ -56,14 +56,14 @@ export function self(handle: FileHandle): string {
 }
 
 /**
- * Directory entries are read as Latin-1, one character per byte: it loses nothing, whatever the bytes are, costs half
- * of what Buffers cost, and compares (with `<`) as the bytes do.
+ * Returns the bytes of a name that was read as Latin-1, one character per byte. This encoding keeps all bytes, costs half as
+ * much as Buffers, and compares with `<` as the bytes do.
  */
 export function bytesOf(latin1Name: string): Buffer {
   return Buffer.from(latin1Name, 'latin1')
 }
 
-/** Undefined where the name is not UTF-8. */
+/** Returns undefined for a name that is not UTF-8. */
 export function decodeName(bytes: Buffer): string | undefined {
   return isUtf8(bytes) ? bytes.toString('utf8') : undefined
 }

@@ -1,16 +1,16 @@
 /**
- * The names of a directory in one string: sorted, each with a `/` behind it, which no name holds. So a million names cost
- * their bytes and one object, and the place of any name is found without a scan.
+ * The sorted names of a directory in one string, each followed by `/`, which no name contains. A million names cost their
+ * bytes and one object, and a binary search finds a name.
  */
 export type PackedNames = string & { readonly __packedNames: true }
 
-/** @param names as Latin-1, a character for each byte. libuv sorts them (without promising it): then this is one pass. */
+/** @param names as Latin-1, one character per byte. libuv returns them sorted, without promising it; sorting again is cheap. */
 export function packNames(names: string[]): PackedNames {
   names.sort()
   return (names.length === 0 ? '' : `${names.join('/')}/`) as PackedNames
 }
 
-/** The first `count` names behind `after`, in order. `more` says whether others follow. */
+/** Returns the first `count` names after `after`, in order. `more` is true if others follow. */
 export function namesAfter(packed: PackedNames, after: string, count: number): { names: string[]; more: boolean } {
   const names: string[] = []
   let start = startAfter(packed, after)
@@ -22,7 +22,7 @@ export function namesAfter(packed: PackedNames, after: string, count: number): {
   return { names, more: start < packed.length }
 }
 
-/** Where the first name behind `after` begins. */
+/** Returns the position at which the first name after `after` begins. */
 function startAfter(packed: PackedNames, after: string): number {
   let low = 0
   let high = packed.length

@@ -15,7 +15,7 @@ import {
   type Traits,
 } from '../contract.ts'
 import { toEntry } from './entry.ts'
-import { hasErrno, notFound, toStorageError, translated } from './errors.ts'
+import { hasErrno, notFound, toStorageError, withStorageErrors } from './errors.ts'
 import { listPage } from './list.ts'
 import type { NameLists } from './name-lists.ts'
 import { inside, requireSegments, self, splitPath } from './names.ts'
@@ -26,12 +26,12 @@ import type { Root } from './root.ts'
 import { sweepStaging } from './staging.ts'
 import { store } from './store.ts'
 import { copyBytes, moveEntry } from './transfer.ts'
-import { makeDirectory, withDirectory, withMadeDirectory } from './walk.ts'
+import { makeDirectory, withCreatedDirectory, withDirectory } from './walk.ts'
 import { writeBody } from './write.ts'
 
 type Overwrite = { overwrite: boolean }
 
-/** Every call opens its way from the root anew and keeps nothing open afterwards but the body or handle it answers. */
+/** Every call opens its path from the root again. Afterwards only the body or handle that it returns stays open. */
 export class LocalProvider implements StorageProvider {
   readonly traits: Traits = { emptyDirectories: true }
   readonly resumable: ResumableWrites
@@ -50,7 +50,7 @@ export class LocalProvider implements StorageProvider {
   }
 
   stat(path: StoragePath, { signal }: Call): Promise<Entry> {
-    return translated(async () => {
+    return withStorageErrors(async () => {
       if (path === '') return await this.#inDirectory([], signal, rootEntry)
       return await this.#inParent(path, signal, entryAt)
     })
@@ -59,15 +59,15 @@ export class LocalProvider implements StorageProvider {
   list(path: StoragePath, { signal, cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
     const onInvalidNames = (names: readonly Buffer[]) => {
       const example = names[0]?.toString('latin1')
-      this.#host.warn('Names that are not UTF-8 were left out of a listing', { path, count: names.length, example })
+      this.#host.warn('A listing left out names that are not UTF-8', { path, count: names.length, example })
     }
-    return translated(async () => {
+    return withStorageErrors(async () => {
       try {
         const selection = { cursor, limit, signal, lists: this.#lists, onInvalidNames }
         return await this.#inDirectory(requireSegments(path), signal, directory => listPage(directory, selection))
       } catch (error) {
         if (!(error instanceof StorageError && hasErrno(error.cause, 'ENOTDIR'))) throw error
-        // A file, unless it is not there or a link, which says so here.
+        // `stat` rejects for a missing path or a link. Otherwise the path is a file.
         await this.stat(path, { signal })
         throw new StorageError('NOT_A_DIRECTORY', 'There is a file at this path, not a folder.', { cause: error })
       }
@@ -75,14 +75,14 @@ export class LocalProvider implements StorageProvider {
   }
 
   openFile(path: StoragePath, { signal, ifMatch }: Call & { ifMatch?: string }) {
-    return translated(() => this.#open(path, signal, ifMatch))
+    return withStorageErrors(() => this.#open(path, signal, ifMatch))
   }
 
   read(
     path: StoragePath,
     { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
   ): Promise<ReadResult> {
-    return translated(async () => {
+    return withStorageErrors(async () => {
       const { handle, entry } = await this.#open(path, signal, ifMatch)
       try {
         return { body: new FileBody(handle, positionsOf(entry.size ?? 0, range), signal), entry }
@@ -102,17 +102,19 @@ export class LocalProvider implements StorageProvider {
       return await this.#store(path, overwrite, signal, handle => writeBody(handle, body, signal))
     } catch (error) {
       body.destroy()
-      // An error of the body is the host's own, even where it looks like one of the disk.
+      // Return an error of the body unchanged, even one that looks like an error of the disk.
       throw error === body.errored ? error : toStorageError(error)
     }
   }
 
   copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
-    return translated(async () => {
+    return withStorageErrors(async () => {
       const { handle, entry } = await this.#open(from, signal)
       try {
         const { size } = entry
-        return await this.#store(to, overwrite, signal, target => copyBytes(handle, size ?? 0, target, signal))
+        return await this.#store(to, overwrite, signal, destination =>
+          copyBytes(handle, size ?? 0, destination, signal),
+        )
       } finally {
         await handle.close()
       }
@@ -120,15 +122,15 @@ export class LocalProvider implements StorageProvider {
   }
 
   move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
-    return translated(async () => {
-      const target = splitPath(to)
+    return withStorageErrors(async () => {
+      const destination = splitPath(to)
       if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
       return await this.#inParent(from, signal, async (parent, name) => {
         const entry = await entryAt(parent, name)
         if (to === from && overwrite) return entry
-        return await withMadeDirectory(this.#root, target.parents, signal, async targetParent => {
+        return await withCreatedDirectory(this.#root, destination.parents, signal, async newParent => {
           signal.throwIfAborted()
-          return await moveEntry({ parent, name }, { parent: targetParent, name: target.name }, overwrite)
+          return await moveEntry({ parent, name }, { parent: newParent, name: destination.name }, overwrite)
         })
       })
     })
@@ -140,29 +142,29 @@ export class LocalProvider implements StorageProvider {
       if (!exclusive && (await lstat(inside(parent, name))).isDirectory()) return
       throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
     }
-    return translated(async () => {
+    return withStorageErrors(async () => {
       signal.throwIfAborted()
       if (path === '' && !exclusive) return
-      if (path === '') throw new StorageError('ALREADY_EXISTS', 'The root folder is there already.')
+      if (path === '') throw new StorageError('ALREADY_EXISTS', 'The root folder already exists.')
       const { parents, name } = splitPath(path)
-      await withMadeDirectory(this.#root, parents, signal, make(name))
+      await withCreatedDirectory(this.#root, parents, signal, make(name))
     })
   }
 
   delete(path: StoragePath, { signal }: Call): Promise<void> {
-    return translated(() => this.#inParent(path, signal, removeEntry).catch(resolveMissing))
+    return withStorageErrors(() => this.#inParent(path, signal, removeEntry).catch(resolveMissing))
   }
 
   deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
     const remove = (parent: FileHandle, name: string) => removeTree(parent, name, signal)
-    return translated(() => this.#inParent(path, signal, remove).catch(resolveMissing))
+    return withStorageErrors(() => this.#inParent(path, signal, remove).catch(resolveMissing))
   }
 
   quota({ signal }: Call): Promise<Quota> {
-    return translated(() =>
+    return withStorageErrors(() =>
       this.#inDirectory([], signal, async directory => {
         const { bsize, blocks, bfree, bavail } = await statfs(self(directory))
-        // As df(1): what is kept for root counts as neither.
+        // Like df(1), count blocks reserved for the superuser neither as used nor as available.
         return { used: (blocks - bfree) * bsize, total: (blocks - bfree + bavail) * bsize }
       }),
     )
@@ -177,9 +179,9 @@ export class LocalProvider implements StorageProvider {
     const { signal } = this.#closing
     try {
       const removed = await this.#inDirectory([], signal, directory => sweepStaging(directory, signal))
-      if (removed > 0) this.#host.warn('Unfinished uploads of a server that was killed were removed', { removed })
+      if (removed > 0) this.#host.warn('Removed unfinished uploads that a killed server left', { removed })
     } catch (error) {
-      if (!signal.aborted) this.#host.warn('The folder of unfinished uploads could not be swept', { error })
+      if (!signal.aborted) this.#host.warn('Cannot remove unfinished uploads that a killed server left', { error })
     }
   }
 

@@ -7,16 +7,16 @@ import { inside } from './names.ts'
 
 const chunkBytes = 1024 * 1024
 
-/** The caller closes the handle. @throws NOT_FOUND for what is neither file nor directory */
+/** Opens a file. The caller closes the handle. @throws NOT_FOUND also for links, FIFOs, sockets and devices; NOT_A_FILE */
 export async function openFile(
   parent: FileHandle,
   name: string,
   ifMatch?: string,
 ): Promise<{ handle: FileHandle; entry: Entry }> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants
-  // Without O_NONBLOCK, open(2) of a FIFO waits for a writer, and with it one of the few threads of the pool.
+  // Without O_NONBLOCK, open(2) of a FIFO would wait for a writer and block a thread of the pool.
   const handle = await open(inside(parent, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).catch(error => {
-    // A symbolic link; a socket or a device without a driver.
+    // ELOOP: a symbolic link. ENXIO, ENODEV: a socket, or a device without a driver.
     throw hasErrno(error, 'ELOOP', 'ENXIO', 'ENODEV') ? notFound(error) : error
   })
   try {
@@ -24,7 +24,7 @@ export async function openFile(
     if (!entry) throw notFound()
     if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
     if (ifMatch !== undefined && entry.etag !== ifMatch) {
-      throw new StorageError('PRECONDITION_FAILED', 'The file is no longer the one that was asked for.')
+      throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
     }
     return { handle, entry }
   } catch (error) {
@@ -42,16 +42,16 @@ export function positionsOf(size: number, range: ByteRange | undefined): { start
   return { start: range.offset, end: Math.min(size, range.offset + (range.length ?? size)) }
 }
 
-/** What a write changes, as finely as the system's clock of some milliseconds has it. */
+/** Returns a version that changes with each write, except with two writes within a step of the system's clock (milliseconds). */
 async function versionOf(handle: FileHandle): Promise<string> {
   const { size, mtimeNs } = await handle.stat({ bigint: true })
   return `${size} ${mtimeNs}`
 }
 
 /**
- * The bytes from `start` up to `end`; owns the handle. `fs.createReadStream` would end without an error where the file
- * has become shorter meanwhile, and its reader would take the part for the whole. One that was written to would be a mix of
- * two versions, so its last bytes do not come; one that was replaced or removed by its name is read to its end.
+ * Reads the bytes from `start` to `end`, exclusive. It owns the handle. Unlike `fs.createReadStream`, it fails if the file
+ * became shorter. It also fails before the last bytes if the file was written to in place, since the bytes may mix two versions.
+ * A file that was replaced or deleted by name is still read to its end.
  */
 export class FileBody extends Readable {
   readonly #handle: FileHandle
@@ -100,7 +100,7 @@ export class FileBody extends Readable {
     void this.#close().then(closing => process.nextTick(callback, error ?? closing))
   }
 
-  /** A read that is under way must not meet another file under the same descriptor number. */
+  /** Waits for the current read, which must not continue on another file that gets the same descriptor number. */
   async #close(): Promise<Error | null> {
     await this.#reading
     return await this.#handle.close().then(

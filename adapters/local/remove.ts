@@ -6,19 +6,20 @@ import { identityOf, isSame } from './root.ts'
 import { clearStagingOf } from './staging.ts'
 import { openChild } from './walk.ts'
 
-/** unlink(2) calls under way at once: the thread pool is everybody's. */
+/** The maximum number of concurrent unlink(2) calls, as all work shares the thread pool. */
 const unlinksAtOnce = 32
 
+/** The number of times that a directory is emptied again when others keep filling it. */
 const maxEmptied = 16
 
-/** Whatever has the name, but never what a symbolic link points to. A missing one resolves. @throws NOT_EMPTY */
+/** Removes the entry of this name, but never what a symbolic link points to. Resolves for a missing name. @throws NOT_EMPTY */
 export async function removeEntry(parent: FileHandle, name: string): Promise<void> {
   if (await removeUnlessFull(parent, name)) return
   if ((await clearStagingOf(parent, name)) && (await removeUnlessFull(parent, name))) return
   throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
 }
 
-/** False for a directory that is not empty. */
+/** Removes an entry. Returns false for a directory that is not empty. */
 async function removeUnlessFull(parent: FileHandle, name: string | Buffer): Promise<boolean> {
   try {
     await unlink(inside(parent, name))
@@ -32,36 +33,36 @@ async function removeUnlessFull(parent: FileHandle, name: string | Buffer): Prom
     return true
   } catch (error) {
     if (hasErrno(error, 'ENOENT')) return true
-    // ENOTDIR: something else got the name in between.
+    // ENOTDIR: another entry has got the name since.
     if (hasErrno(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) return false
     throw error
   }
 }
 
-/** A directory on the way from the parent of the tree down to the current one. */
+/** A directory on the path from the parent of the tree to the current directory. */
 interface Level {
   dev: bigint
   ino: bigint
-  /** What is still to be removed in it: directories that are not empty, as Latin-1. */
+  /** The names of directories in it that are still to be removed, as Latin-1. */
   pending: string[]
-  /** How often the last one of them was emptied: others may be filling it. */
+  /** The number of times that the last of them was emptied. */
   emptied: number
 }
 
 /**
- * Depth first, without recursion and with one open directory besides `parent`, however deep the tree: the way back up is
- * `..`, which counts only if it is the directory that we came from (somebody may have moved the current one).
- * Symbolic links are removed and never entered.
+ * Removes a tree, depth first. At any depth, it has only one directory open besides `parent`: it returns through `..` and
+ * checks that this is the directory that it came from, as somebody may have moved the current one. It removes symbolic links
+ * and never follows them.
  *
- * Where it stops half way, by an error or an abort, what is left stays visible.
+ * After an error or an abort, the rest of the tree stays visible.
  */
 export async function removeTree(parent: FileHandle, name: string, signal: AbortSignal): Promise<void> {
   const levels: Level[] = [await levelOf(parent, [Buffer.from(name).toString('latin1')])]
   let current = parent
   const moveTo = async (next: FileHandle) => {
-    const left = current
+    const previous = current
     current = next
-    if (left !== parent) await left.close()
+    if (previous !== parent) await previous.close()
   }
   try {
     for (let level = levels.at(-1); level; level = levels.at(-1)) {
@@ -92,7 +93,7 @@ async function levelOf(directory: FileHandle, pending: string[]): Promise<Level>
   return { ...(await identityOf(directory)), pending, emptied: 0 }
 }
 
-/** Returns the directories that are not empty, as Latin-1. */
+/** Removes files and empty directories. Returns the names of the other directories, as Latin-1. */
 async function removeFiles(directory: FileHandle, signal: AbortSignal): Promise<string[]> {
   const names = await readdir(self(directory), { encoding: 'latin1' })
   const full: string[] = []
@@ -113,5 +114,5 @@ async function openAbove(directory: FileHandle, expected: Level): Promise<FileHa
   const above = await openChild(directory, '..')
   if (isSame(await identityOf(above), expected)) return above
   await above.close()
-  throw new StorageError('UNAVAILABLE', 'A folder was moved while it was deleted. Delete what is left of it again.')
+  throw new StorageError('UNAVAILABLE', 'A folder was moved while it was deleted. Delete the rest of it again.')
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants, type FileHandle, open, unlink } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { type Call, type Entry, type ResumableWrites, StorageError, type StoragePath } from '../contract.ts'
-import { hasErrno, toStorageError, translated } from './errors.ts'
+import { hasErrno, toStorageError, withStorageErrors } from './errors.ts'
 import { inside, splitPath } from './names.ts'
 import { identityOf, type Root } from './root.ts'
 import { create, openStaging, removeStaging, type Staged, unfinishedPrefix, uniqueTime } from './staging.ts'
@@ -15,21 +15,21 @@ const idPattern = /^[0-9a-f-]{36}$/
 
 interface State {
   path: StoragePath
-  /** Of the staged file. */
+  /** The name of the staged file. */
   name: string
-  /** On another disk, mounted below the root, it is staged in the folder of the file; else in the root. */
+  /** True if it is staged in the parent folder, which is on another disk than the root; false if it is staged in the root. */
   beside: boolean
-  /** Bytes that are on the disk. */
+  /** The number of bytes on the disk. */
   offset: number
 }
 
-/** Bytes are written once, into a staged file on the disk where the file will be: its completion is a rename. */
+/** Writes bytes once, to a staged file on the disk of the destination. Completing the upload renames that file. */
 export function resumableWrites(root: Root): ResumableWrites {
   return {
     partSize: 1,
 
     begin: (path, { signal }) =>
-      translated(async () => {
+      withStorageErrors(async () => {
         signal.throwIfAborted()
         const { parents } = splitPath(path)
         const beside = await isOtherDisk(root, parents, signal)
@@ -42,36 +42,36 @@ export function resumableWrites(root: Root): ResumableWrites {
       }),
 
     append: (text, body, options) =>
-      taking(body, async () => {
+      reading(body, async () => {
         const state = parse(text)
         return await withUnfinished(root, state, options.signal, async ({ handle }) => {
           const end = await add(handle, state, body, options)
-          // Before it is acknowledged: a power cut must not take it back.
+          // An acknowledged append must survive a power cut.
           await handle.datasync()
           return JSON.stringify({ ...state, offset: end } satisfies State)
         })
       }),
 
     complete: (text, body, options) =>
-      taking(body, async () => {
+      reading(body, async () => {
         const state = parse(text)
         const { signal, overwrite } = options
-        const target = { root, ...splitPath(state.path), overwrite, signal }
+        const destination = { root, ...splitPath(state.path), overwrite, signal }
         return await withUnfinished(root, state, signal, async (staged, parent): Promise<Entry> => {
           const end = await add(staged.handle, state, body, options)
-          // An append that was repeated with less may have left more.
+          // An earlier append, repeated with fewer bytes, may have left more bytes in the file.
           await staged.handle.truncate(end)
           const modifiedAt = uniqueTime()
           await staged.handle.utimes(modifiedAt, modifiedAt)
           await staged.handle.datasync()
-          const entry = await publishAt(staged, target, undefined)
+          const entry = await publishAt(staged, destination, undefined)
           if (state.beside) await removeStaging(parent)
           return entry
         })
       }),
 
     abort: (text, { signal }) =>
-      translated(async () => {
+      withStorageErrors(async () => {
         signal.throwIfAborted()
         const state = parse(text)
         await withUnfinished(root, state, signal, async ({ folder, name }, parent) => {
@@ -84,7 +84,7 @@ export function resumableWrites(root: Root): ResumableWrites {
   }
 }
 
-/** Resolves with the position after the last byte. */
+/** Writes the body at `offset`. Returns the position after the last byte. */
 async function add(
   handle: FileHandle,
   state: State,
@@ -92,18 +92,18 @@ async function add(
   { signal, offset, size }: Call & { offset: number; size: number },
 ): Promise<number> {
   if (offset !== state.offset) {
-    throw new StorageError('PRECONDITION_FAILED', `The upload stands at ${state.offset} bytes: go on from there.`)
+    throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
   }
   const end = await writeBody(handle, body, signal, offset)
   if (end !== offset + size) {
-    const message = `${end - offset} bytes came where ${size} were announced: send them again.`
+    const message = `${end - offset} of ${size} bytes arrived: send them again.`
     throw new StorageError('UNAVAILABLE', message)
   }
   return end
 }
 
-/** An error of the body stays as it is. */
-async function taking<T>(body: Readable, work: () => Promise<T>): Promise<T> {
+/** Destroys the body when `work` fails. Rejects with an error of the body unchanged. */
+async function reading<T>(body: Readable, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -121,7 +121,7 @@ async function isOtherDisk(root: Root, parents: readonly string[], signal: Abort
   }
 }
 
-/** @throws NOT_FOUND for an upload that is gone */
+/** Opens the staged file of an upload for `use`. @throws NOT_FOUND for a missing upload */
 async function withUnfinished<T>(
   root: Root,
   { path, name, beside, offset }: State,
@@ -133,10 +133,10 @@ async function withUnfinished<T>(
     try {
       const { O_RDWR, O_NOFOLLOW } = constants
       const handle = await open(inside(folder, name), O_RDWR | O_NOFOLLOW).catch(error => {
-        throw hasErrno(error, 'ENOENT') ? unknown(error) : error
+        throw hasErrno(error, 'ENOENT') ? uploadNotFound(error) : error
       })
       try {
-        if ((await handle.stat()).size < offset) throw unknown()
+        if ((await handle.stat()).size < offset) throw uploadNotFound()
         return await use({ handle, folder, name }, parent)
       } finally {
         await handle.close()
@@ -153,11 +153,11 @@ function parse(text: string): State {
     const isNamed = state.name.startsWith(unfinishedPrefix) && idPattern.test(state.name.slice(unfinishedPrefix.length))
     if (isNamed && Number.isSafeInteger(state.offset)) return state
   } catch {
-    // As below.
+    // Reject below.
   }
-  throw unknown()
+  throw uploadNotFound()
 }
 
-function unknown(cause?: unknown): StorageError {
-  return new StorageError('NOT_FOUND', 'The upload is not known: begin again.', { cause })
+function uploadNotFound(cause?: unknown): StorageError {
+  return new StorageError('NOT_FOUND', 'There is no such upload: begin again.', { cause })
 }

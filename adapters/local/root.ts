@@ -1,22 +1,23 @@
 import { constants, type FileHandle, open } from 'node:fs/promises'
 import { StorageError } from '../contract.ts'
 
-/** The folder of a provider, as it was when the provider was opened. */
+/** The folder of a provider, identified when the provider was opened. */
 export interface Root {
-  /** Without symbolic links. */
+  /** The path, with symbolic links resolved. */
   path: string
   dev: bigint
   ino: bigint
 }
 
 /**
- * Opened anew by each call, and only if it still is the directory it was: a handle held for good would keep a disk from
- * being unmounted and go on writing into a folder that was renamed or deleted, and the path alone would lead to the bare
- * mount point of a disk that is gone, or wherever a symbolic link put in its place points.
+ * Opens the root and checks that it is still the same directory. Every call does this. One handle for all calls would block
+ * unmounting the disk and would write into a renamed or deleted folder. The path alone could lead to the mount point of an
+ * unmounted disk, or through a symbolic link that replaced the folder.
+ * @throws UNAVAILABLE where the folder is missing or another one
  */
 export async function openRoot(root: Root): Promise<FileHandle> {
   const handle = await open(root.path, constants.O_RDONLY | constants.O_DIRECTORY).catch(error => {
-    throw gone(error)
+    throw rootReplaced(error)
   })
   const identity = await identityOf(handle).catch(async error => {
     await handle.close()
@@ -24,7 +25,7 @@ export async function openRoot(root: Root): Promise<FileHandle> {
   })
   if (isSame(identity, root)) return handle
   await handle.close()
-  throw gone()
+  throw rootReplaced()
 }
 
 export async function identityOf(handle: FileHandle): Promise<{ dev: bigint; ino: bigint }> {
@@ -36,11 +37,11 @@ export function isSame(a: { dev: bigint; ino: bigint }, b: { dev: bigint; ino: b
   return a.ino === b.ino && a.dev === b.dev
 }
 
-function gone(cause?: unknown): StorageError {
+function rootReplaced(cause?: unknown): StorageError {
   return new StorageError(
     'UNAVAILABLE',
     'The folder of this provider is not the one that was connected: its disk may be unmounted, or the folder replaced. ' +
-      'Bring it back, or test the provider to accept the folder that is there now.',
+      'Bring it back, or test the provider to accept the folder that has this path now.',
     { cause },
   )
 }

@@ -5,45 +5,45 @@ import { hasErrno } from './errors.ts'
 import { bytesOf, inside, isReserved, self, stagingName } from './names.ts'
 import { openChild } from './walk.ts'
 
-/** A server that was killed leaves its unfinished writes; one that lives touches its own at each MiB. */
+/** Milliseconds after which an unchanged file counts as left by a killed server. A running server writes at least each MiB. */
 const leftoverAfterMs = 24 * 60 * 60 * 1000
 
-/** An upload that goes on in several requests is given up by the host; this is for one of which nobody knows any more. */
+/** The same for a resumable upload, which the host usually aborts before. */
 const unfinishedLeftoverAfterMs = 8 * leftoverAfterMs
 export const unfinishedPrefix = 'upload-'
 
 const maxSweep = 10_000
 
-/** Another write that has just ended may remove the folder that we have just found. */
+/** The number of attempts to open the folder, as another write may remove it at its end. */
 const attempts = 8
 
-/** A file that nobody can see yet. */
+/** A file that is not visible yet. */
 export interface Staged {
   handle: FileHandle
   folder: FileHandle
   name: string
 }
 
-interface StagingPlace {
-  /** In the file system where the file will end up, as it is renamed or linked there. */
+interface StagingOptions {
+  /** The directory for the staging folder, in the file system of the destination: the file is renamed or linked there. */
   parent: FileHandle
-  /** False for a folder that would otherwise litter a directory of the user's. */
+  /** False to remove the staging folder afterwards, so that it does not remain in a user's directory. */
   keep: boolean
 }
 
-/** `use` moves the staged file away by its name; where it or `fill` fails, the file is removed. */
+/** Creates a staged file, which `fill` writes and `use` moves to its destination. Removes the file if either fails. */
 export async function withStaged<T>(
-  place: StagingPlace,
+  options: StagingOptions,
   fill: (handle: FileHandle) => Promise<unknown>,
   use: (staged: Staged) => Promise<T>,
 ): Promise<T> {
-  const staged = await create(place.parent)
+  const staged = await create(options.parent)
   let moved = false
   try {
     await fill(staged.handle)
     const modifiedAt = uniqueTime()
     await staged.handle.utimes(modifiedAt, modifiedAt)
-    // Before the name: after a power cut the file is there whole or not at all. Also where NFS first tells of a full disk.
+    // Sync the bytes before the name, so that a power cut leaves a whole file or none. NFS reports a full disk only here.
     await staged.handle.datasync()
     const result = await use(staged)
     moved = true
@@ -51,15 +51,15 @@ export async function withStaged<T>(
   } finally {
     if (!moved) await unlink(inside(staged.folder, staged.name)).catch(() => {})
     await Promise.all([staged.handle.close(), staged.folder.close()])
-    if (!place.keep) await removeStaging(place.parent)
+    if (!options.keep) await removeStaging(options.parent)
   }
 }
 
 let sequence = 0
 
 /**
- * Seconds; no two in the same microsecond. The kernel's own times move in steps of up to 10 ms and inode numbers come
- * back, so two files that replace each other within one step could otherwise get the same etag.
+ * Returns the time in seconds, unique to the microsecond. The kernel's own times have steps of up to 10 ms and inode numbers
+ * are reused, so two files that replace each other within one step could otherwise have the same etag.
  */
 export function uniqueTime(): number {
   sequence = (sequence + 1) % 1000
@@ -96,7 +96,7 @@ export async function openStaging(parent: FileHandle): Promise<FileHandle> {
   }
 }
 
-/** Removes what killed servers have left in the staging folder of `parent`; returns how many files that were. */
+/** Removes files that killed servers left in the staging folder of `parent`. Returns their number. */
 export async function sweepStaging(parent: FileHandle, signal: AbortSignal): Promise<number> {
   const staging = await openChild(parent, stagingName).catch(error => {
     if (hasErrno(error, 'ENOENT')) return undefined
@@ -122,25 +122,25 @@ async function removeLeftover(path: string | Buffer, afterMs: number): Promise<b
     await unlink(path)
     return true
   } catch (error) {
-    // Its writer, or another replica's sweep, was faster.
+    // Its writer or another replica has just removed it.
     if (hasErrno(error, 'ENOENT')) return false
     throw error
   }
 }
 
-/** Removes the staging folder of `parent`, unless there is none or a write is under way in it. */
+/** Removes the staging folder of `parent` if it is empty. Never rejects. */
 export async function removeStaging(parent: FileHandle): Promise<void> {
   try {
     await sweepStaging(parent, new AbortController().signal)
     await rmdir(inside(parent, stagingName))
   } catch {
-    // It is hidden, and the next write or delete here tries again.
+    // The folder is hidden, and the next write or delete here tries again.
   }
 }
 
 /**
- * What a killed server left in a hidden folder must not make a directory that looks empty impossible to delete or
- * replace. Returns whether trying again makes sense.
+ * Removes the staging folder of a directory that is otherwise empty. A killed server may have left it, and it would prevent
+ * deleting or replacing the directory. Returns true if the caller should try again.
  */
 export async function clearStagingOf(parent: FileHandle, name: string): Promise<boolean> {
   const directory = await openChild(parent, name)

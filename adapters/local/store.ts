@@ -7,10 +7,10 @@ import { inside, self } from './names.ts'
 import { FileBody } from './read.ts'
 import { identityOf, type Root } from './root.ts'
 import { type Staged, withStaged } from './staging.ts'
-import { openDeepestFrom, withDirectory, withMadeDirectory } from './walk.ts'
+import { openDeepestFrom, withCreatedDirectory, withDirectory } from './walk.ts'
 import { writeBody } from './write.ts'
 
-export interface Target {
+export interface Destination {
   root: Root
   parents: readonly string[]
   name: string
@@ -18,38 +18,44 @@ export interface Target {
   signal: AbortSignal
 }
 
-/** Makes a file out of what `fill` writes: staged first, visible in one step. */
-export async function store(target: Target, fill: (handle: FileHandle) => Promise<unknown>): Promise<Entry> {
-  const { root, parents, signal } = target
+/** Stores the bytes that `fill` writes as a file. It is staged first and becomes visible in one step. */
+export async function store(destination: Destination, fill: (handle: FileHandle) => Promise<unknown>): Promise<Entry> {
+  const { root, parents, signal } = destination
   return await withDirectory(root, [], signal, async rootDirectory => {
     const { directory, depth } = await openDeepestFrom(rootDirectory, parents, signal)
-    const isThere = depth === parents.length
+    const hasParent = depth === parents.length
     try {
-      // So that a client is told before it has sent a gigabyte; what decides is the publishing.
-      if (isThere) await refuseTaken(directory, target)
+      // Fail before a client sends a gigabyte in vain. `publish` decides in the end.
+      if (hasParent) await refuseExisting(directory, destination)
       const { dev } = await identityOf(directory)
-      // On another disk, mounted below the root, beside the target: neither link(2) nor rename(2) crosses over.
-      const place = dev === root.dev ? { parent: rootDirectory, keep: true } : { parent: directory, keep: false }
-      return await withStaged(place, fill, staged => publishAt(staged, target, isThere ? directory : undefined))
+      // Stage on the disk of the destination, as neither link(2) nor rename(2) works between disks.
+      const options = dev === root.dev ? { parent: rootDirectory, keep: true } : { parent: directory, keep: false }
+      return await withStaged(options, fill, staged =>
+        publishAt(staged, destination, hasParent ? directory : undefined),
+      )
     } finally {
       await directory.close()
     }
   })
 }
 
-/** `parent` saves a second walk, if it still is where the path leads. */
-export async function publishAt(staged: Staged, target: Target, parent: FileHandle | undefined): Promise<Entry> {
-  const { root, parents, signal } = target
+/** @param parent the open parent directory, if known; it is used only if it still has this path */
+export async function publishAt(
+  staged: Staged,
+  destination: Destination,
+  parent: FileHandle | undefined,
+): Promise<Entry> {
+  const { root, parents, signal } = destination
   signal.throwIfAborted()
   if (parent && (await isAt(parent, [root.path, ...parents].join('/')))) {
     try {
-      return await publishIn(parent, staged, target)
+      return await publishIn(parent, staged, destination)
     } catch (error) {
-      // Deleted in that moment.
+      // The directory was deleted at this moment.
       if (!hasErrno(error, 'ENOENT')) throw error
     }
   }
-  return await withMadeDirectory(root, parents, signal, made => publishIn(made, staged, target))
+  return await withCreatedDirectory(root, parents, signal, made => publishIn(made, staged, destination))
 }
 
 async function isAt(directory: FileHandle, path: string): Promise<boolean> {
@@ -59,19 +65,19 @@ async function isAt(directory: FileHandle, path: string): Promise<boolean> {
   )
 }
 
-async function publishIn(parent: FileHandle, staged: Staged, target: Target): Promise<Entry> {
-  target.signal.throwIfAborted()
+async function publishIn(parent: FileHandle, staged: Staged, destination: Destination): Promise<Entry> {
+  destination.signal.throwIfAborted()
   try {
-    await publish(staged, parent, target)
+    await publish(staged, parent, destination)
   } catch (error) {
     if (!hasErrno(error, 'EXDEV')) throw error
-    return await publishCopy(staged, parent, target)
+    return await publishCopy(staged, parent, destination)
   }
   await syncDirectory(parent)
-  return await entryOf(staged, target.name)
+  return await entryOf(staged, destination.name)
 }
 
-async function refuseTaken(parent: FileHandle, { name, overwrite }: Target): Promise<void> {
+async function refuseExisting(parent: FileHandle, { name, overwrite }: Destination): Promise<void> {
   const stats = await lstat(inside(parent, name)).catch(error => {
     if (hasErrno(error, 'ENOENT')) return undefined
     throw error
@@ -80,15 +86,15 @@ async function refuseTaken(parent: FileHandle, { name, overwrite }: Target): Pro
   if (stats?.isDirectory()) throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
 }
 
-async function publish(staged: Staged, parent: FileHandle, { name, overwrite }: Target): Promise<void> {
+async function publish(staged: Staged, parent: FileHandle, { name, overwrite }: Destination): Promise<void> {
   const from = inside(staged.folder, staged.name)
   const to = inside(parent, name)
   if (overwrite) return await rename(from, to)
-  // The file is where it belongs; a name left in the staging folder is swept.
+  // The file is stored. A name that remains in the staging folder is swept later.
   if ((await linkOrClaim(from, to)) === 'linked') await unlink(from).catch(() => {})
 }
 
-/** Gives a file a name that is free. A link leaves the old name, a claim takes it away. @throws EEXIST */
+/** Gives a file a new name, if the name is free. `linked` keeps the old name, `claimed` does not. @throws EEXIST */
 export async function linkOrClaim(from: string | Buffer, to: string | Buffer): Promise<'linked' | 'claimed'> {
   try {
     await link(from, to)
@@ -101,8 +107,8 @@ export async function linkOrClaim(from: string | Buffer, to: string | Buffer): P
 }
 
 /**
- * Where the disk has no hard links (vfat, exFAT, some FUSE): whoever makes the empty file first wins, and its own
- * rename fills it. A reader may meet the empty file for that instant.
+ * Renames a file to a free name on disks without hard links (vfat, exFAT, some FUSE). The writer that creates the empty file
+ * first wins and renames its own file over it. Readers may see the empty file for an instant.
  */
 export async function claim(from: string | Buffer, to: string | Buffer): Promise<void> {
   await (await open(to, 'wx')).close()
@@ -114,9 +120,9 @@ export async function claim(from: string | Buffer, to: string | Buffer): Promise
   }
 }
 
-/** Some borders only show in link(2): bind mounts, project quotas. There the bytes go over them once more. */
-async function publishCopy(staged: Staged, parent: FileHandle, target: Target): Promise<Entry> {
-  const { name, signal } = target
+/** Copies the bytes to the destination where link(2) fails with EXDEV on one disk: bind mounts, project quotas. */
+async function publishCopy(staged: Staged, parent: FileHandle, destination: Destination): Promise<Entry> {
+  const { name, signal } = destination
   const source = await open(self(staged.handle), 'r')
   const { size } = await source.stat()
   const copied = await withStaged(
@@ -124,7 +130,7 @@ async function publishCopy(staged: Staged, parent: FileHandle, target: Target): 
     handle => writeBody(handle, new FileBody(source, { start: 0, end: size }, signal), signal),
     async again => {
       signal.throwIfAborted()
-      await publish(again, parent, target)
+      await publish(again, parent, destination)
       await syncDirectory(parent)
       return await entryOf(again, name)
     },

@@ -10,24 +10,24 @@ import { clearStagingOf } from './staging.ts'
 import { linkOrClaim } from './store.ts'
 import { writeBody } from './write.ts'
 
-/** Leaves the handles to the caller. Shares the blocks where the disk can (btrfs, XFS: at once, whatever the size), else in chunks that an abort ends. */
+/** Copies a file between open handles. Shares blocks where the disk can (btrfs, XFS), otherwise copies chunks until an abort. */
 export async function copyBytes(
   source: FileHandle,
   size: number,
-  target: FileHandle,
+  destination: FileHandle,
   signal: AbortSignal,
 ): Promise<void> {
-  const { mode } = await target.stat()
+  const { mode } = await destination.stat()
   try {
-    await copyFile(self(source), self(target), constants.COPYFILE_FICLONE_FORCE)
+    await copyFile(self(source), self(destination), constants.COPYFILE_FICLONE_FORCE)
   } catch {
-    await writeBody(target, new FileBody(source, { start: 0, end: size }, signal), signal)
+    await writeBody(destination, new FileBody(source, { start: 0, end: size }, signal), signal)
   }
-  // copyFile gives the source's, perhaps with setuid.
-  await target.chmod(mode & 0o777)
+  // copyFile also copies the mode of the source, perhaps with setuid.
+  await destination.chmod(mode & 0o777)
 }
 
-export interface Place {
+export interface NamedEntry {
   parent: FileHandle
   name: string
 }
@@ -35,15 +35,15 @@ export interface Place {
 type SystemPath = string | Buffer
 type Identity = { dev: bigint; ino: bigint }
 
-/** Between disks @throws EXDEV */
-export async function moveEntry(from: Place, to: Place, overwrite: boolean): Promise<Entry> {
+/** Moves a file or a directory. @throws EXDEV between disks */
+export async function moveEntry(from: NamedEntry, to: NamedEntry, overwrite: boolean): Promise<Entry> {
   const source = inside(from.parent, from.name)
   const stats = await lstat(source, { bigint: true })
   if (!toEntry(from.name, stats)) throw notFound()
   if (overwrite) await moveOver(source, to)
   else if (stats.isDirectory()) await moveDirectory(source, to)
   else await moveFile(source, stats, inside(to.parent, to.name))
-  // The new name first: at worst a power cut leaves both.
+  // Sync the new name first, so that a power cut can leave both names but never none.
   await syncDirectory(to.parent)
   await syncDirectory(from.parent)
   const entry = toEntry(to.name, await lstat(inside(to.parent, to.name), { bigint: true }))
@@ -51,44 +51,44 @@ export async function moveEntry(from: Place, to: Place, overwrite: boolean): Pro
   return entry
 }
 
-/** rename(2) keeps the rules itself: a file over a file, a directory over an empty one. */
-async function moveOver(source: SystemPath, { parent, name }: Place): Promise<void> {
-  const target = inside(parent, name)
+/** Moves over an existing entry. rename(2) allows only a file over a file and a directory over an empty one. */
+async function moveOver(source: SystemPath, { parent, name }: NamedEntry): Promise<void> {
+  const destination = inside(parent, name)
   try {
-    await rename(source, target)
+    await rename(source, destination)
   } catch (error) {
     if (!hasErrno(error, 'ENOTEMPTY', 'EEXIST') || !(await clearStagingOf(parent, name))) throw error
-    await rename(source, target)
+    await rename(source, destination)
   }
 }
 
-/** mkdir(2) takes the name or fails, and rename(2) replaces a directory only while it is empty: nothing is ever lost. */
-async function moveDirectory(source: SystemPath, { parent, name }: Place): Promise<void> {
-  const target = inside(parent, name)
-  await mkdir(target)
+/** Moves a directory to a free name. mkdir(2) reserves the name, and rename(2) replaces only an empty directory. */
+async function moveDirectory(source: SystemPath, { parent, name }: NamedEntry): Promise<void> {
+  const destination = inside(parent, name)
+  await mkdir(destination)
   try {
-    await rename(source, target)
+    await rename(source, destination)
   } catch (error) {
-    await rmdir(target).catch(() => {})
+    await rmdir(destination).catch(() => {})
     throw hasErrno(error, 'ENOTEMPTY', 'EEXIST')
       ? new StorageError('ALREADY_EXISTS', 'There is something at this path already.', { cause: error })
       : error
   }
 }
 
-/** Node has no renameat2(2) with RENAME_NOREPLACE, so: the new name, then away with the old one. */
-async function moveFile(source: SystemPath, identity: Identity, target: SystemPath): Promise<void> {
-  if ((await linkOrClaim(source, target)) === 'claimed') return
+/** Moves a file to a free name: links the new name, then removes the old one, as Node has no renameat2(RENAME_NOREPLACE). */
+async function moveFile(source: SystemPath, identity: Identity, destination: SystemPath): Promise<void> {
+  if ((await linkOrClaim(source, destination)) === 'claimed') return
   try {
     await unlinkIfSame(source, identity)
   } catch (error) {
-    // Whoever removed or moved it first has won; the file must not end up in two places.
-    if (hasErrno(error, 'ENOENT')) await unlink(target)
+    // Another call has removed or moved the file first. Remove the new name, so that the file does not have two.
+    if (hasErrno(error, 'ENOENT')) await unlink(destination)
     throw error
   }
 }
 
-/** A file that was written over the name meanwhile is not the one that was moved, and stays. */
+/** Removes a name, unless another file was written over it since. */
 export async function unlinkIfSame(path: SystemPath, identity: Identity): Promise<void> {
   if (isSame(await lstat(path, { bigint: true }), identity)) await unlink(path)
 }

@@ -4,7 +4,7 @@ import { hasErrno, notFound } from './errors.ts'
 import { inside } from './names.ts'
 import { openRoot, type Root } from './root.ts'
 
-/** Another client may remove a directory between our making and entering it. */
+/** The number of attempts to create and open a directory, as another client may remove it in between. */
 const attempts = 8
 
 export function openChild(directory: FileHandle, name: string | Buffer): Promise<FileHandle> {
@@ -15,11 +15,11 @@ export function openChild(directory: FileHandle, name: string | Buffer): Promise
 interface Deepest {
   /** The caller closes it. */
   directory: FileHandle
-  /** How many segments lead to it. */
+  /** The number of segments of its path. */
   depth: number
 }
 
-/** Opens the deepest directory on the way that exists. */
+/** Opens the deepest existing directory of a path. */
 export async function openDeepest(root: Root, segments: readonly string[], signal: AbortSignal): Promise<Deepest> {
   const start = await openRoot(root)
   if (segments.length === 0) return { directory: start, depth: 0 }
@@ -30,7 +30,7 @@ export async function openDeepest(root: Root, segments: readonly string[], signa
   }
 }
 
-/** Step by step, as nothing that Node has refuses a symbolic link in the middle of a path. Leaves `start` open. */
+/** Opens one directory at a time, because Node cannot refuse symbolic links in the middle of a path. Leaves `start` open. */
 export async function openDeepestFrom(
   start: FileHandle,
   segments: readonly string[],
@@ -58,7 +58,7 @@ export async function openDeepestFrom(
   return { directory: directory ?? (await openChild(start, '.')), depth }
 }
 
-/** @throws NOT_FOUND also where a file or a symbolic link is in the way */
+/** Opens a directory for `use` and closes it afterwards. @throws NOT_FOUND also where a segment is a file or a link */
 export async function withDirectory<T>(
   root: Root,
   segments: readonly string[],
@@ -76,8 +76,8 @@ export async function withDirectory<T>(
   }
 }
 
-/** Makes what is missing on the way, and takes it away again where it or `use` fails. */
-export async function withMadeDirectory<T>(
+/** Like `withDirectory`, but creates missing directories, and removes them again if `use` fails. */
+export async function withCreatedDirectory<T>(
   root: Root,
   segments: readonly string[],
   signal: AbortSignal,
@@ -85,14 +85,14 @@ export async function withMadeDirectory<T>(
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await tryInMadeDirectory(root, segments, signal, use)
+      return await tryInCreatedDirectory(root, segments, signal, use)
     } catch (error) {
       if (!hasErrno(error, 'ENOENT') || attempt === attempts) throw error
     }
   }
 }
 
-async function tryInMadeDirectory<T>(
+async function tryInCreatedDirectory<T>(
   root: Root,
   segments: readonly string[],
   signal: AbortSignal,
@@ -121,7 +121,7 @@ async function tryInMadeDirectory<T>(
   }
 }
 
-/** False where something has the name already. */
+/** Returns false if the name exists. */
 export async function makeDirectory(directory: FileHandle, name: string): Promise<boolean> {
   try {
     await mkdir(inside(directory, name))
@@ -133,7 +133,7 @@ export async function makeDirectory(directory: FileHandle, name: string): Promis
   return true
 }
 
-/** The last `count` directories of the path, deepest first; stops at one that others use by now. */
+/** Removes the last `count` directories of the path, deepest first. Stops at one that is not empty. Never rejects. */
 async function removeEmpty(root: Root, segments: readonly string[], count: number): Promise<void> {
   const anyway = new AbortController().signal
   try {
@@ -142,6 +142,6 @@ async function removeEmpty(root: Root, segments: readonly string[], count: numbe
       await withDirectory(root, segments.slice(0, end - 1), anyway, parent => rmdir(inside(parent, name)))
     }
   } catch {
-    // What made the call fail says more than an empty folder that stays.
+    // An empty folder may remain. The caller needs the error that made the call fail.
   }
 }

@@ -2,20 +2,20 @@ import type { FileHandle } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { toStorageError } from './errors.ts'
 
-/** Bytes gathered for one writev(2): measured 1.3 times as fast as a write for each chunk of a socket. */
+/** The bytes buffered for one writev(2), which is 1.3 times as fast as one write for each chunk of a socket. */
 const gatherBytes = 1024 * 1024
 
-/** Bytes that all writes of this process gather together: slow ones hold theirs for long. */
+/** The bytes that all writes of this process buffer together, as slow writes keep their buffers for long. */
 const sharedBytes = 16 * 1024 * 1024
 const smallestGather = 64 * 1024
 let writers = 0
 
-/** IOV_MAX: what one writev(2) takes. It also bounds what a body of tiny chunks can hold. */
+/** IOV_MAX, the maximum number of chunks in one writev(2). It also bounds the memory of a body of tiny chunks. */
 const gatherChunks = 1024
 
 /**
- * Bounded by two gathered blocks, whatever the size, which are the smaller the more writes there are; waits for the disk.
- * Destroys `body` when it fails. Resolves with the position after the last byte.
+ * Writes a body and returns the position after the last byte. It buffers at most two blocks, which are smaller when many
+ * writes run. Destroys `body` when it fails.
  */
 export async function writeBody(handle: FileHandle, body: Readable, signal: AbortSignal, start = 0): Promise<number> {
   let position = start
@@ -25,7 +25,7 @@ export async function writeBody(handle: FileHandle, body: Readable, signal: Abor
   const flush = async () => {
     await writing
     writing = writeAll(handle, chunks, position)
-    // At once: the next chunk may be a long time coming.
+    // Fail at once, since the next chunk may arrive much later.
     writing.catch(error => body.destroy(error))
     position += gathered
     chunks = []
@@ -46,7 +46,7 @@ export async function writeBody(handle: FileHandle, body: Readable, signal: Abor
     throw signal.aborted ? signal.reason : error
   } finally {
     writers -= 1
-    // Whoever called closes the handle next.
+    // The caller closes the handle next.
     await writing.catch(() => {})
   }
   signal.throwIfAborted()
@@ -67,12 +67,12 @@ async function writeAll(handle: FileHandle, chunks: readonly Uint8Array[], start
       rest = withoutFirst(rest, bytesWritten)
     }
   } catch (error) {
-    // Here, as an error of the body may look like one of the disk.
+    // Convert here, as the caller cannot distinguish an error of the disk from one of the body.
     throw toStorageError(error)
   }
 }
 
-/** A signal or a nearly full disk may cut a write short. */
+/** Returns the chunks after the first `bytes`, as a signal or a nearly full disk may cut a write short. */
 function withoutFirst(chunks: readonly Uint8Array[], bytes: number): Uint8Array[] {
   const rest: Uint8Array[] = []
   let skip = bytes

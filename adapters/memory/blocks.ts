@@ -1,7 +1,7 @@
-/** Bytes. A body may come byte by byte, and a Buffer costs a hundred on top of what it holds. */
+/** Bytes. Each Buffer costs a hundred bytes in addition to its content, and a body may arrive in tiny chunks. */
 const blockSize = 64 * 1024
 
-/** Gathers the pieces of a body into blocks of its own, which hold nothing but its bytes. */
+/** Joins the chunks of a body to blocks. */
 export class Blocks {
   readonly #full: Buffer[] = []
   #block: Buffer | undefined
@@ -18,7 +18,7 @@ export class Blocks {
     }
   }
 
-  /** No piece follows. */
+  /** Returns all blocks. Call this after the last chunk. */
   end(): Buffer[] {
     if (this.#used > 0) this.#cut()
     return this.#full
@@ -33,7 +33,7 @@ export class Blocks {
   }
 }
 
-/** Not from the pool of small Buffers, which would keep its whole slab. */
+/** Copies without the pool of small Buffers, since a pooled copy would keep a whole slab in memory. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   copy.set(bytes)

@@ -1,29 +1,29 @@
 import { totalmem } from 'node:os'
 import { StorageError } from '../contract.ts'
 
-/** Bytes that one provider may be given. */
+/** The maximum number of bytes of one provider. */
 export const maxProviderBytes = 256 * 1024 * 1024
 
 /**
- * Bytes of all memory providers of this process: a quarter of the memory that the process may use, 256 MiB at most. So they
- * can neither end the server nor make its machine swap, however many there are.
+ * The maximum number of bytes of all memory providers of this process: a quarter of the memory that the process may use, at
+ * most 256 MiB. They can neither exhaust the server's memory nor make the machine swap.
  */
 export const sharedBytes = Math.min(maxProviderBytes, Math.floor(usableMemory() / 4))
 
-/** Bytes: what the control group allows, where it does (a container). */
+/** Returns the bytes of memory of the machine, or of the control group (a container) if that is less. */
 function usableMemory(): number {
   const constrained = process.constrainedMemory()
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
-/** Counts bytes that are taken, up to a limit, and in the budget that this one is a part of. */
+/** Counts bytes in use up to a limit. A budget can be part of a larger one. */
 export class Budget {
   readonly limit: number
   readonly #whole: Budget | undefined
   readonly #refusal: string
   #used = 0
 
-  /** @param refusal the sentence for the person whose write does not fit */
+  /** @param refusal the message of the error for a write that does not fit */
   constructor(limit: number, refusal: string, whole?: Budget) {
     this.limit = limit
     this.#refusal = refusal
@@ -34,7 +34,7 @@ export class Budget {
     return this.#used
   }
 
-  /** Bytes that can still be taken. */
+  /** The number of bytes that are free. */
   get left(): number {
     return Math.min(this.limit - this.#used, this.#whole?.left ?? Number.POSITIVE_INFINITY)
   }

@@ -4,11 +4,11 @@ import { MemoryProvider } from './provider.ts'
 
 type MemoryConfig = { maxBytes: number }
 
-/** @param totalBytes what all its providers together may take */
+/** @param totalBytes the maximum number of bytes of all its providers together */
 export function createMemoryAdapter(totalBytes: number): AdapterDefinition<MemoryConfig> {
   const shared = new Budget(
     totalBytes,
-    `All memory providers of this server together can hold ${totalBytes} bytes. Delete files in one of them first.`,
+    `All memory providers of this server together can hold ${totalBytes} bytes. Delete files from one of them first.`,
   )
   return {
     type: 'memory',
@@ -21,7 +21,7 @@ export function createMemoryAdapter(totalBytes: number): AdapterDefinition<Memor
           type: 'integer',
           title: 'Limit in bytes',
           description:
-            'What all files together may take. They are forgotten when the server stops or this is changed, and each replica has its own.',
+            'The maximum size of all files together. All files are lost when the server stops or this limit changes. Each replica has its own files.',
           minimum: 0,
           maximum: maxProviderBytes,
           default: maxProviderBytes,

@@ -13,20 +13,20 @@ import {
 } from '../contract.ts'
 import { Blocks } from './blocks.ts'
 import { Budget } from './budget.ts'
-import { type File, indexAfter, newId, nodeBytes, put, remove, requireSegments, Tree, toEntry } from './tree.ts'
+import { entryBytes, type File, indexAfter, newId, put, remove, requireSegments, Tree, toEntry } from './tree.ts'
 
 /**
- * The smallest provider that keeps the whole contract. It has the methods that every provider has and leaves out the
- * optional ones, so the host copies, moves and deletes trees by means of these.
+ * The smallest provider that fulfils the contract. It has only the required methods and `quota`, so the host copies, moves and
+ * deletes trees with them.
  */
 export class MemoryProvider implements StorageProvider {
   readonly traits = { emptyDirectories: true }
   readonly #tree: Tree
-  /** An etag must not come again after a restart, when other bytes may lie at its path. */
+  /** Makes etags unique across restarts, after which the same path may have other bytes. */
   readonly #etagPrefix = randomUUID()
   #writes = 0
 
-  /** @param shared what several providers may take together */
+  /** @param shared the budget of all providers together */
   constructor(maxBytes: number, shared?: Budget) {
     const refusal = `All files of this provider together can take ${maxBytes} bytes. Delete some first.`
     this.#tree = new Tree(new Budget(maxBytes, refusal, shared))
@@ -44,12 +44,12 @@ export class MemoryProvider implements StorageProvider {
     signal.throwIfAborted()
     const directory = this.#tree.find(path)
     if (directory.kind === 'file') throw new StorageError('NOT_A_DIRECTORY', 'This is a file, not a folder.')
-    // A name as the cursor stays good while others come and go; an offset would skip or repeat.
+    // The cursor is a name, so it stays valid while entries are added and removed. An offset would skip or repeat entries.
     const { children, names } = directory
     const start = cursor === undefined ? 0 : indexAfter(names, cursor)
     const entries = names.slice(start, start + limit).flatMap(name => {
-      const node = children.get(name)
-      return node ? [toEntry(name, node)] : []
+      const entry = children.get(name)
+      return entry ? [toEntry(name, entry)] : []
     })
     const last = entries.at(-1)
     return names.length > start + limit && last ? { entries, cursor: last.name } : { entries }
@@ -63,7 +63,7 @@ export class MemoryProvider implements StorageProvider {
     const file = this.#tree.find(path)
     if (file.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
     if (ifMatch !== undefined && ifMatch !== file.etag) {
-      throw new StorageError('PRECONDITION_FAILED', 'The file is no longer the one that was asked for.')
+      throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
     }
     if (range && range.offset >= file.size) {
       throw new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${file.size} bytes.`)
@@ -83,18 +83,18 @@ export class MemoryProvider implements StorageProvider {
       reserved += bytes
     }
     try {
-      this.#refuseTaken(path, overwrite)
-      reserve(nodeBytes)
+      this.#refuseExisting(path, overwrite)
+      reserve(entryBytes)
       const blocks = new Blocks()
       for await (const chunk of addAbortSignal(signal, body)) {
         reserve(Buffer.byteLength(chunk))
         blocks.add(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
       }
       signal.throwIfAborted()
-      // Again, as others were served while the body came in. Nothing awaits from here on, so look and set are one step.
-      const replaced = this.#refuseTaken(path, overwrite)
+      // Check again, as other writes may have ended since. Nothing awaits from here on, so check and write are one step.
+      const replaced = this.#refuseExisting(path, overwrite)
       const parent = this.#tree.makeDirectory(requireSegments(path).slice(0, -1), 'NOT_A_DIRECTORY')
-      const size = reserved - nodeBytes
+      const size = reserved - entryBytes
       const etag = `${this.#etagPrefix}-${++this.#writes}`
       const file: File = {
         kind: 'file',
@@ -106,11 +106,11 @@ export class MemoryProvider implements StorageProvider {
         mimeType: mimeType ?? null,
       }
       put(parent, nameOf(path), file)
-      reserved = replaced ? nodeBytes + replaced.size : 0
+      reserved = replaced ? entryBytes + replaced.size : 0
       return toEntry(nameOf(path), file)
     } catch (error) {
       body.destroy()
-      // On abort the body was destroyed with an error of the stream's own making.
+      // On an abort the stream fails with an AbortError of its own.
       throw signal.aborted ? signal.reason : error
     } finally {
       this.#tree.budget.giveBack(reserved)
@@ -121,18 +121,18 @@ export class MemoryProvider implements StorageProvider {
     signal.throwIfAborted()
     if (path === '') throw new StorageError('INVALID_PATH', 'The root folder cannot be deleted.')
     const parent = this.#tree.lookUp(requireSegments(path).slice(0, -1))
-    const node = this.#tree.lookUp(requireSegments(path))
-    if (parent?.kind !== 'directory' || !node) return
-    if (node.kind === 'directory' && node.children.size > 0) {
+    const entry = this.#tree.lookUp(requireSegments(path))
+    if (parent?.kind !== 'directory' || !entry) return
+    if (entry.kind === 'directory' && entry.children.size > 0) {
       throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
     }
     remove(parent, nameOf(path))
-    this.#tree.budget.giveBack(nodeBytes + (node.kind === 'file' ? node.size : 0))
+    this.#tree.budget.giveBack(entryBytes + (entry.kind === 'file' ? entry.size : 0))
   }
 
   async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
     signal.throwIfAborted()
-    if (exclusive) this.#refuseTaken(path, false)
+    if (exclusive) this.#refuseExisting(path, false)
     this.#tree.makeDirectory(requireSegments(path), 'ALREADY_EXISTS')
   }
 
@@ -147,11 +147,11 @@ export class MemoryProvider implements StorageProvider {
   }
 
   /** Returns the file that a write to `path` replaces. */
-  #refuseTaken(path: StoragePath, overwrite: boolean): File | undefined {
-    const node = this.#tree.lookUp(requireSegments(path))
-    if (node && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
-    if (node?.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
-    return node
+  #refuseExisting(path: StoragePath, overwrite: boolean): File | undefined {
+    const entry = this.#tree.lookUp(requireSegments(path))
+    if (entry && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
+    if (entry?.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
+    return entry
   }
 }
 

@@ -17,14 +17,14 @@ export interface Directory {
   id: string
   modifiedAt: Date
   children: Map<string, File | Directory>
-  /** Those of `children`, in order: no page of a listing has to sort them. */
+  /** The sorted names of `children`, so that listings need not sort. */
   names: string[]
 }
 
-/** Counted per file and directory on top of its bytes, so that a million empty files have a bound too. */
-export const nodeBytes = 1024
+/** The bytes that each file and directory counts in addition to its content, so that empty files are bounded, too. */
+export const entryBytes = 1024
 
-/** A cursor is a name, and a cursor has a bound. */
+/** The maximum length of a name in bytes. A cursor is a name, and the length of cursors is limited. */
 const maxNameBytes = 255
 
 export class Tree {
@@ -36,15 +36,15 @@ export class Tree {
   }
 
   lookUp(names: readonly string[]): File | Directory | undefined {
-    let node: File | Directory | undefined = this.#root
-    for (const name of names) node = node?.kind === 'directory' ? node.children.get(name) : undefined
-    return node
+    let entry: File | Directory | undefined = this.#root
+    for (const name of names) entry = entry?.kind === 'directory' ? entry.children.get(name) : undefined
+    return entry
   }
 
   find(path: StoragePath): File | Directory {
-    const node = this.lookUp(requireSegments(path))
-    if (!node) throw new StorageError('NOT_FOUND', 'There is nothing at this path.')
-    return node
+    const entry = this.lookUp(requireSegments(path))
+    if (!entry) throw new StorageError('NOT_FOUND', 'There is nothing at this path.')
+    return entry
   }
 
   makeDirectory(names: readonly string[], lastIsFile: 'ALREADY_EXISTS' | 'NOT_A_DIRECTORY'): Directory {
@@ -53,9 +53,9 @@ export class Tree {
       const child = directory.children.get(name)
       if (child?.kind === 'file') {
         const code = depth === names.length - 1 ? lastIsFile : 'NOT_A_DIRECTORY'
-        throw new StorageError(code, `There is a file named "${name}" where a folder is wanted.`)
+        throw new StorageError(code, `"${name}" in this path is a file, not a folder.`)
       }
-      if (!child) this.budget.take(nodeBytes)
+      if (!child) this.budget.take(entryBytes)
       const next = child ?? newDirectory()
       if (!child) put(directory, name, next)
       directory = next
@@ -64,9 +64,9 @@ export class Tree {
   }
 }
 
-export function put(parent: Directory, name: string, node: File | Directory): void {
+export function put(parent: Directory, name: string, entry: File | Directory): void {
   if (!parent.children.has(name)) parent.names.splice(indexAfter(parent.names, name), 0, name)
-  parent.children.set(name, node)
+  parent.children.set(name, entry)
   parent.modifiedAt = new Date()
 }
 
@@ -76,7 +76,7 @@ export function remove(parent: Directory, name: string): void {
   parent.modifiedAt = new Date()
 }
 
-/** The position of the first name behind `name`. */
+/** Returns the position of the first name after `name`. */
 export function indexAfter(names: readonly string[], name: string): number {
   let low = 0
   let high = names.length
@@ -97,10 +97,10 @@ export function requireSegments(path: StoragePath): string[] {
   return names
 }
 
-export function toEntry(name: string, node: File | Directory): Entry {
-  const { kind, modifiedAt, id: fileId } = node
-  if (node.kind === 'directory') return { name, kind, size: null, modifiedAt, etag: null, mimeType: null, fileId }
-  return { name, kind, size: node.size, modifiedAt, etag: node.etag, mimeType: node.mimeType, fileId }
+export function toEntry(name: string, entry: File | Directory): Entry {
+  const { kind, modifiedAt, id: fileId } = entry
+  if (entry.kind === 'directory') return { name, kind, size: null, modifiedAt, etag: null, mimeType: null, fileId }
+  return { name, kind, size: entry.size, modifiedAt, etag: entry.etag, mimeType: entry.mimeType, fileId }
 }
 
 function newDirectory(): Directory {

@@ -1,5 +1,5 @@
 // @ts-check
-/** Files in a SQLite database: bytes in pieces, and one row for each file and folder. */
+/** Stores files in a SQLite database: one row for each file and folder, and the bytes in pieces. */
 /** @import { AdapterDefinition, Entry, StoragePath, StorageProvider } from 'stowage/adapter' */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -21,24 +21,30 @@ export default {
   configSchema: {
     type: 'object',
     properties: {
-      // A name and no path: whoever connects a provider must not choose which file of the server is written.
-      name: { type: 'string', title: 'Database', description: 'Made if missing.', pattern: '^[a-z0-9-]{1,64}$' },
+      // A name, not a path: the person who connects a provider must not choose which file of the server is written.
+      name: { type: 'string', title: 'Database', description: 'Created if missing.', pattern: '^[a-z0-9-]{1,64}$' },
     },
     required: ['name'],
   },
   async open({ name }) {
     const folder = process.env.SQLITE_FOLDER
-    if (!folder) throw new StorageError('INVALID_CONFIG', 'Set SQLITE_FOLDER of the server to a folder for databases.')
+    if (!folder)
+      throw new StorageError(
+        'INVALID_CONFIG',
+        'Set SQLITE_FOLDER to a folder for databases in the environment of the server.',
+      )
     try {
       return new SqliteProvider(join(folder, `${name}.sqlite`))
     } catch (cause) {
-      throw new StorageError('INVALID_CONFIG', 'SQLITE_FOLDER of the server has to be a writable folder.', { cause })
+      throw new StorageError('INVALID_CONFIG', 'SQLITE_FOLDER must be a folder that the server can write to.', {
+        cause,
+      })
     }
   },
 }
 
 /**
- * SQLite answers in microseconds, so its calls may be synchronous. A back end that is asked over a network may not.
+ * Calls SQLite synchronously, as it takes microseconds. Never do this with a back end on a network.
  * @implements {StorageProvider}
  */
 class SqliteProvider {
@@ -61,7 +67,7 @@ class SqliteProvider {
   async list(path, { signal, cursor = '', limit }) {
     signal.throwIfAborted()
     if (find(this.db, path).version !== null) throw new StorageError('NOT_A_DIRECTORY', 'This is a file.')
-    // The last name is the cursor: it stays good while entries come and go.
+    // The last name is the cursor, which stays valid while entries are added and removed.
     const after = this.db.prepare('select * from entries where parent = ? and name > ? order by name limit ?')
     const rows = after.all(path, cursor, limit + 1).map(row => /** @type {Row} */ (row))
     const entries = rows.slice(0, limit).map(row => this.#toEntry(row))
@@ -73,7 +79,7 @@ class SqliteProvider {
   async read(path, { signal, range, ifMatch }) {
     signal.throwIfAborted()
     const { offset, length = Number.MAX_SAFE_INTEGER } = range ?? { offset: 0 }
-    // A connection of its own, in a transaction: it goes on seeing the version that it began with.
+    // A transaction on a separate connection keeps reading the same version until the body ends.
     const db = new DatabaseSync(this.file, { readOnly: true })
     try {
       db.exec('begin')
@@ -108,7 +114,7 @@ class SqliteProvider {
   async write(path, body, { signal, mimeType = null, overwrite }) {
     const version = randomUUID()
     try {
-      this.#refuseTaken(path, overwrite)
+      this.#refuseExisting(path, overwrite)
       const add = this.db.prepare('insert into pieces values (?, ?, ?)')
       let size = 0
       for await (const bytes of addAbortSignal(signal, body)) {
@@ -116,9 +122,9 @@ class SqliteProvider {
         size += bytes.length
       }
       signal.throwIfAborted()
-      // Others were served meanwhile, so look again: from here on nothing awaits, and all of it is one step.
+      // Check again, as other writes may have ended since. Nothing awaits from here on, so check and write are one step.
       return this.#inTransaction(() => {
-        const replaced = this.#refuseTaken(path, overwrite)
+        const replaced = this.#refuseExisting(path, overwrite)
         this.#makeFolder(parentOf(path), 'NOT_A_DIRECTORY')
         if (replaced) this.db.prepare('delete from pieces where version = ?').run(replaced.version)
         const put = this.db.prepare('insert or replace into entries values (?, ?, ?, ?, ?, ?)')
@@ -128,7 +134,7 @@ class SqliteProvider {
     } catch (error) {
       body.destroy()
       this.db.prepare('delete from pieces where version = ?').run(version)
-      // After an abort the stream fails with an error of its own making.
+      // On an abort the stream fails with an AbortError of its own.
       throw signal.aborted ? signal.reason : error
     }
   }
@@ -150,7 +156,7 @@ class SqliteProvider {
   async mkdir(path, { signal, exclusive }) {
     signal.throwIfAborted()
     this.#inTransaction(() => {
-      if (exclusive) this.#refuseTaken(path, false)
+      if (exclusive) this.#refuseExisting(path, false)
       this.#makeFolder(path, 'ALREADY_EXISTS')
     })
   }
@@ -161,22 +167,22 @@ class SqliteProvider {
 
   /** @param {Row} row @returns {Entry} */
   #toEntry({ parent, name, version, size, modified, type }) {
-    // The same for every provider on this database.
+    // The id is the same through every provider on this database.
     const fileId = `sqlite:${this.file}:${parent}/${name}`
     const modifiedAt = modified === null ? null : new Date(modified)
     if (version === null) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null, fileId }
     return { name, kind: 'file', size, modifiedAt, etag: version, mimeType: type, fileId }
   }
 
-  /** The file that a write to `path` replaces. @param {StoragePath} path @param {boolean} overwrite */
-  #refuseTaken(path, overwrite) {
+  /** Returns the file that a write to `path` replaces. @param {StoragePath} path @param {boolean} overwrite */
+  #refuseExisting(path, overwrite) {
     const row = lookUp(this.db, path)
-    if (row && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something of this name.')
-    if (row?.version === null) throw new StorageError('NOT_A_FILE', 'There is a folder of this name.')
+    if (row && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
+    if (row?.version === null) throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
     return row
   }
 
-  /** With its parents. @param {StoragePath} path @param {'ALREADY_EXISTS' | 'NOT_A_DIRECTORY'} overFile */
+  /** Makes a folder and its parents. @param {StoragePath} path @param {'ALREADY_EXISTS' | 'NOT_A_DIRECTORY'} overFile */
   #makeFolder(path, overFile) {
     if (path === '') return
     const row = lookUp(this.db, path)
@@ -202,7 +208,7 @@ class SqliteProvider {
 }
 
 /**
- * A folder has no version.
+ * A row of the table `entries`. A folder has no version.
  * @typedef {{ parent: string, name: string, version: string | null, size: number, modified: number | null, type: string | null }} Row
  */
 

@@ -139,7 +139,7 @@ function mountTests(): void {
     t.teardown(() => execFileSync('umount', [root]))
     const host = recordingHost()
     const provider = await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, host)
-    t.match(host.warnings, [{ message: /only read/ }])
+    t.match(host.warnings, [{ message: /read-only/ }])
     await has(provider, 'file', 'content')
     t.strictSame(await namesIn(provider, ''), ['file'])
     const changes = [

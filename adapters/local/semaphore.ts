@@ -1,5 +1,5 @@
-/** Lets a few in at a time, in the order in which they come. */
-export class Gate {
+/** Runs at most `width` calls at a time, in the order of their arrival. */
+export class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
 
@@ -7,7 +7,7 @@ export class Gate {
     this.#free = width
   }
 
-  async through<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free -= 1
     else await new Promise<void>(resolve => this.#waiting.push(resolve))
     try {
