@@ -19,7 +19,7 @@ const columns: { id: SortColumn; label: string }[] = [
   { id: 'modified', label: 'Modified' },
 ]
 
-export interface TableKeys {
+interface TableKeys {
   onOpen: (entry: Entry) => void
   onUp: () => void
   onRename: () => void

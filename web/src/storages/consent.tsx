@@ -41,15 +41,15 @@ export function Consent({
     staleTime: 0,
   })
   const isConnected = status.data?.provider.status === 'CONNECTED'
-  const connected = useEffectEvent(onConnected)
+  const notifyConnected = useEffectEvent(onConnected)
   useEffect(() => {
-    if (isConnected) connected()
+    if (isConnected) notifyConnected()
   }, [isConnected])
   return (
     <div className="stack">
       <p>
         A new tab shows who requests access to which files, and then {vendor} asks for your consent. This page continues
-        by itself once you agree. The link expires after ten minutes. To connect the files of somebody else, send them
+        by itself once you agree. The link expires after ten minutes. To connect the files of someone else, send them
         the link.
       </p>
       {url === null ? (

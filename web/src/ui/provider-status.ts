@@ -4,7 +4,7 @@ export const providerStatuses = {
   NEEDS_AUTHORIZATION: {
     title: 'Needs consent',
     badge: 'warn',
-    help: 'Somebody has to give consent before this storage can be used.',
+    help: 'Someone has to give consent before this storage can be used.',
     consentLabel: 'Give consent',
   },
   NEEDS_RECONNECT: {

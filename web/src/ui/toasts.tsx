@@ -21,7 +21,7 @@ export function notify(text: string): void {
   queue.add({ text, details: null }, { timeout: 5000 })
 }
 
-/** Shows an error that has no control to stand beside. It stays until it is dismissed. */
+/** Shows an error that belongs to no control on the page. It stays until it is dismissed. */
 export function notifyError(error: unknown): void {
   queue.add({ text: error instanceof Error ? error.message : String(error), details: errorDetails(error) })
 }

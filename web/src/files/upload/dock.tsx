@@ -1,7 +1,7 @@
 import { lazy, Suspense } from 'react'
 import { loadPart } from '../../api/load-part.ts'
 import { useSession } from '../../api/use-session.ts'
-import { hasUnfinished } from './memory.ts'
+import { hasUnfinished } from './unfinished-uploads.ts'
 import { useUploadRequested } from './waiting-uploads.ts'
 
 const UploadPanel = lazy(async () => ({ default: (await loadPart(import('./panel.tsx'))).UploadPanel }))

@@ -1,4 +1,4 @@
-export interface SelectedFile {
+interface SelectedFile {
   file: File
   /** The path below the folder to upload to, such as "photos/2026/a.jpg". */
   relativePath: string

@@ -2,11 +2,11 @@ import { childPath } from '../../api/paths.ts'
 import { ApiError } from '../../api/request.ts'
 import { type Conflict, createFolder } from '../operations.ts'
 import type { FileSelection } from './dropped-files.ts'
-import { forgetUnfinished, lockedFingerprints, unfinishedOf } from './memory.ts'
 import { Speed } from './speed.ts'
 import { createTransfer, type Transfer } from './transfer.ts'
+import { forgetUnfinished, lockedFingerprints, unfinishedOf } from './unfinished-uploads.ts'
 
-export type UploadState =
+type UploadState =
   | 'waiting'
   | 'uploading'
   /** Waits before another attempt, after a temporary failure. */

@@ -2,12 +2,12 @@
 import { DetailedError, Upload } from 'tus-js-client'
 import { ApiError, consoleHeaders, networkError, toError } from '../../api/request.ts'
 import type { Conflict } from '../operations.ts'
-import { fingerprintOf, lockFingerprint, urlStorage } from './memory.ts'
+import { fingerprintOf, lockFingerprint, urlStorage } from './unfinished-uploads.ts'
 
 /** Bytes. Smaller files are sent with the first request. */
 const smallFile = 512 * 1024
 
-export interface TransferInput {
+interface TransferInput {
   userId: string
   providerId: string
   /** The path of the file to create. */

@@ -9,7 +9,7 @@ const prefix = 'stowage.upload.'
 /** Milliseconds. The server keeps unfinished uploads for a day. */
 const lifetime = 24 * 60 * 60 * 1000
 
-export interface Unfinished {
+interface Unfinished {
   key: string
   providerId: string
   path: string
