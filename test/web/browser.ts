@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { consoleFolder } from '../../src/console/pages.ts'
 import { findProgram, requirePrograms } from '../servers/programs.ts'
 import type { TestApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
 
 const needed = {
   who: 'The tests of the console',
@@ -77,6 +78,12 @@ export async function visit(
     if (/Content Security Policy|React|Warning:/.test(message.text())) faults.push(message.text())
   })
   return Object.assign(page, { faults })
+}
+
+/** Starts a session of an account and returns its token. */
+export async function signIn(app: TestApp, email: string): Promise<string> {
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+  return (await app.ask(login, { input: { email, password } })).login.token
 }
 
 /** Returns the accessibility violations that axe finds, one line for each element. */

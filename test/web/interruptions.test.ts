@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { password } from '../support/client.ts'
-import { uploadThrottle, type Visit } from './browser.ts'
+import { signIn, uploadThrottle, type Visit } from './browser.ts'
 import { button, isGood, row, startFiles, type TestStore } from './files.ts'
 
 const files = await startFiles(t)
@@ -17,8 +17,7 @@ if (files) {
       owner.token,
     )
     for (const address of ['/sign-in', `/register?invite=${createInvite.invite}`]) {
-      const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
-      const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
+      const token = await signIn(app, 'owner@example.org')
       await app.ask('mutation { logout }', {}, token)
       const page = await open(t, { token })
       await page.goto(address)
@@ -112,8 +111,7 @@ if (files) {
       },
       owner.token,
     )
-    const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
-    const session = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login.token
+    const session = await signIn(app, 'owner@example.org')
     const page = await open(t, { token: session })
     await page.goto(to.page)
     await row(page, 'only the owner.txt').waitFor()
@@ -145,8 +143,7 @@ if (files) {
 
   t.test('a page whose session has ended leads to the sign-in page and back', async t => {
     const to = await store('ended', { 'a.txt': 'a' })
-    const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
-    const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
+    const token = await signIn(app, 'owner@example.org')
     const page = await open(t, { token })
     await page.goto(to.page)
     await row(page, 'a.txt').waitFor()
@@ -165,8 +162,7 @@ if (files) {
 
   t.test('signing out asks first while uploads are active', async t => {
     const to = await store('leaving')
-    const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
-    const { token } = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login
+    const token = await signIn(app, 'owner@example.org')
     const page = await open(t, { token })
     await pauseUpload(page, to)
     await button(page, 'Sign out').click()

@@ -10,7 +10,7 @@ import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
-import { axeViolations, startBrowser, visit } from './browser.ts'
+import { axeViolations, signIn, startBrowser, visit } from './browser.ts'
 
 const run = promisify(execFile)
 
@@ -60,7 +60,7 @@ t.test('the first person registers, connects a storage and sees its files', asyn
   await page.getByLabel('Folder').fill('/nowhere')
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   await page.getByText('/nowhere cannot be found').waitFor()
-  const { providers } = await app.ask('{ providers { id } }', {}, await tokenOf(app, 'owner@example.com'))
+  const { providers } = await app.ask('{ providers { id } }', {}, await signIn(app, 'owner@example.com'))
   t.same(providers, [], 'nothing is saved before it works')
 
   await writeFile(join(app.folder, 'hello.txt'), 'hello')
@@ -329,7 +329,7 @@ t.test('people end their other sessions and change their password', async t => {
   if (!browser) return
   const { token } = await startWorkspace(app)
   const page = await visit(browser, app, { token })
-  const elsewhere = await tokenOf(app, 'owner@example.com')
+  const elsewhere = await signIn(app, 'owner@example.com')
   await page.goto('/settings/profile')
   const sessions = page.getByRole('table', { name: 'Sessions' })
   await sessions.getByText('this browser').waitFor()
@@ -355,8 +355,3 @@ t.test('people end their other sessions and change their password', async t => {
   t.same(await page.evaluate('Object.keys(localStorage)'), [], 'nothing remains in local storage')
   t.same(page.faults, [])
 })
-
-async function tokenOf(app: TestApp, email: string): Promise<string> {
-  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
-  return (await app.ask(login, { input: { email, password } })).login.token
-}
