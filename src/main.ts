@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Checked before other modules load, because an older Node crashes in the native ones without an explanation.
+// Check the version before other modules load, because native modules crash an older Node without an explanation.
 const oldestMajor = 24
 if (Number.parseInt(process.versions.node, 10) < oldestMajor) {
   process.stderr.write(

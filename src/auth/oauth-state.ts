@@ -27,8 +27,8 @@ export function ticketOf(state: string): string {
 export function isBoundState(state: string, browserKey: string | null): boolean {
   if (browserKey === null) return false
   const expected = Buffer.from(bindState(ticketOf(state), browserKey))
-  const given = Buffer.from(state)
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  const actual = Buffer.from(state)
+  return actual.length === expected.length && timingSafeEqual(actual, expected)
 }
 
 function macOf(ticket: string, browserKey: string): string {

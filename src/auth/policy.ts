@@ -104,8 +104,8 @@ export function requireKeyManager(viewer: Viewer | null): Viewer {
 }
 
 /** Requires that the viewer has at least the access that it gives away. @throws EXCEEDS_OWN_REACH */
-export function requireCovers(viewer: Viewer, given: Permissions): void {
-  requireNone(permissionsExcess(viewer, given))
+export function requireCovers(viewer: Viewer, permissions: Permissions): void {
+  requireNone(permissionsExcess(viewer, permissions))
 }
 
 /** Requires that a viewer has lost no access since an earlier decision. @throws EXCEEDS_OWN_REACH */
@@ -115,31 +115,31 @@ export function requireUndiminished(before: Viewer, now: Viewer): void {
 }
 
 /** Requires that the viewer may assign this role and access. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH */
-export function requireMayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): void {
+export function requireMayAssign(viewer: Viewer, assignment: Pick<Member, 'role' | 'access'>): void {
   requireScope(viewer, 'admin')
-  requireNone(assignmentExcess(viewer, given))
+  requireNone(assignmentExcess(viewer, assignment))
 }
 
 /** Returns whether `requireMayAssign` would pass. */
-export function mayAssign(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): boolean {
-  return includesScope(viewer.scope, 'admin') && assignmentExcess(viewer, given) === null
+export function mayAssign(viewer: Viewer, assignment: Pick<Member, 'role' | 'access'>): boolean {
+  return includesScope(viewer.scope, 'admin') && assignmentExcess(viewer, assignment) === null
 }
 
 /** Describes how an assignment exceeds the viewer; null if it does not. */
-function assignmentExcess(viewer: Viewer, given: Pick<Member, 'role' | 'access'>): string | null {
-  return roleExcess(viewer, given.role) ?? permissionsExcess(viewer, memberPermissions(given))
+function assignmentExcess(viewer: Viewer, assignment: Pick<Member, 'role' | 'access'>): string | null {
+  return roleExcess(viewer, assignment.role) ?? permissionsExcess(viewer, memberPermissions(assignment))
 }
 
 function roleExcess({ member }: Viewer, role: Role): string | null {
   return includesRole(member.role, role) ? null : `The role ${role} is above your own, ${member.role}.`
 }
 
-function permissionsExcess(viewer: Viewer, given: Permissions): string | null {
-  if (given.scope === null) return null
-  if (!includesScope(viewer.scope, given.scope)) {
-    return `The scope "${given.scope}" exceeds your own: ${describeScope(viewer)}.`
+function permissionsExcess(viewer: Viewer, permissions: Permissions): string | null {
+  if (permissions.scope === null) return null
+  if (!includesScope(viewer.scope, permissions.scope)) {
+    return `The scope "${permissions.scope}" exceeds your own: ${describeScope(viewer)}.`
   }
-  return containsAccess(viewer.access, given.access) ? null : 'The provider access exceeds your own.'
+  return containsAccess(viewer.access, permissions.access) ? null : 'The provider access exceeds your own.'
 }
 
 function requireNone(excess: string | null): void {

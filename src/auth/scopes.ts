@@ -23,8 +23,8 @@ export function includesScope(have: Scope | null, need: Scope): boolean {
   return have !== null && scopes.indexOf(have) >= scopes.indexOf(need)
 }
 
-export function highestScope(given: readonly Scope[]): Scope | null {
-  return scopes.findLast(scope => given.includes(scope)) ?? null
+export function highestScope(candidates: readonly Scope[]): Scope | null {
+  return scopes.findLast(scope => candidates.includes(scope)) ?? null
 }
 
 export function lowerScope(a: Scope | null, b: Scope | null): Scope | null {

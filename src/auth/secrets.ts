@@ -110,9 +110,9 @@ export function deriveSecrets(secret: string, previous: string | null = null): S
       const [encoded, signature, ...rest] = signed.split('.', 3)
       if (encoded === undefined || signature === undefined || rest.length > 0) return null
       const payload = Buffer.from(encoded, 'base64url').toString('utf8')
-      const given = Buffer.from(signature, 'base64url')
-      if (given.length !== macBytes) return null
-      const isSigned = accepted.some(({ of }) => timingSafeEqual(given, mac(of[purpose], payload, context)))
+      const actual = Buffer.from(signature, 'base64url')
+      if (actual.length !== macBytes) return null
+      const isSigned = accepted.some(({ of }) => timingSafeEqual(actual, mac(of[purpose], payload, context)))
       return isSigned ? payload : null
     },
   }

@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts'
 
 /** Characters of the document. */
 export const maxCharacters = 50_000
-/** Twelve times as many as the standard introspection query has. */
+/** Tokens of the document: twelve times as many as the standard introspection query has. */
 export const maxTokens = 2000
 /** Levels of fields. Introspection goes deeper; graphql's MaxIntrospectionDepthRule bounds it. */
 export const maxDepth = 12
@@ -49,7 +49,7 @@ function requireShortNames(document: DocumentNode): void {
 }
 
 export function tooLarge(what: string): AppError {
-  return new AppError('QUERY_TOO_LARGE', `The document is too large: it ${what}. Ask in several requests.`)
+  return new AppError('QUERY_TOO_LARGE', `The document is too large: it ${what}. Split it into several requests.`)
 }
 
 function measurer(document: DocumentNode): (set: SelectionSetNode) => Size {

@@ -28,14 +28,14 @@ export function parseBody(body: Buffer): Parameters {
 
 /** Parses the query string of a GET, where maps are JSON text. @throws INVALID_INPUT */
 export function parseQueryString(search: URLSearchParams): Parameters {
-  const given: Record<string, unknown> = {}
+  const parameters: Record<string, unknown> = {}
   for (const name of ['query', 'operationName', 'variables', 'extensions']) {
     const [text, another] = search.getAll(name)
     if (another !== undefined) throw invalid(`"${name}" appears twice.`)
     if (text === undefined || text === '') continue
-    given[name] = name === 'variables' || name === 'extensions' ? parseMap(name, text) : text
+    parameters[name] = name === 'variables' || name === 'extensions' ? parseMap(name, text) : text
   }
-  return checkParameters(given)
+  return checkParameters(parameters)
 }
 
 function checkParameters({ query, operationName, variables, extensions }: Record<string, unknown>): Parameters {

@@ -30,8 +30,8 @@ export class PendingResponses {
 
   remove(owner: string, bytes: number): void {
     this.#total -= bytes
-    const left = (this.#byOwner.get(owner) ?? 0) - bytes
-    if (left > 0) this.#byOwner.set(owner, left)
+    const remaining = (this.#byOwner.get(owner) ?? 0) - bytes
+    if (remaining > 0) this.#byOwner.set(owner, remaining)
     else this.#byOwner.delete(owner)
   }
 }

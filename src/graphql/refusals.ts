@@ -36,13 +36,13 @@ function actionOf(schema: GraphQLSchema, mutation: string): AuditAction | undefi
 
 /** Returns only the facts named here, because other arguments can contain secrets. */
 function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: AuditAction): AuditFacts {
-  const given: Record<string, unknown> = {}
+  const args: Record<string, unknown> = {}
   for (const { name, value } of node.arguments ?? []) {
     const plain: unknown = valueFromASTUntyped(value, variables)
-    if (name.value === 'input' && typeof plain === 'object') Object.assign(given, plain)
-    else given[name.value] = plain
+    if (name.value === 'input' && typeof plain === 'object') Object.assign(args, plain)
+    else args[name.value] = plain
   }
-  const text = (name: string) => (typeof given[name] === 'string' ? given[name] : undefined)
+  const text = (name: string) => (typeof args[name] === 'string' ? args[name] : undefined)
   const [id, userId, path] = [text('id'), text('userId'), text('path')]
   if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }

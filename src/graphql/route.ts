@@ -109,9 +109,9 @@ function isRefusal(body: GraphqlResponse): boolean {
 
 /** Calls `done` when the client has read the response, has disconnected or exceeds the read timeout. */
 function onceRead({ raw: { socket } }: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
-  const late = setTimeout(() => socket.destroy(), readTimeout).unref()
+  const timer = setTimeout(() => socket.destroy(), readTimeout).unref()
   const end = () => {
-    clearTimeout(late)
+    clearTimeout(timer)
     raw.off('close', end)
     socket.off('close', end)
     done()

@@ -18,13 +18,13 @@ import { maxErrors, RequestRefused } from './error-formatter.ts'
 export function readVariables(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
-  given: Record<string, unknown>,
+  variables: Record<string, unknown>,
 ): Record<string, unknown> {
   const definitions = operation.variableDefinitions ?? []
   // One error is enough to know that the values are invalid; each of graphql's errors prints the whole variable.
-  const values = getVariableValues(schema, definitions, given, { maxErrors: 1 })
+  const values = getVariableValues(schema, definitions, variables, { maxErrors: 1 })
   if (!values.errors) return values.coerced
-  const errors = problems(schema, definitions, given)
+  const errors = problems(schema, definitions, variables)
   throw new RequestRefused('INVALID_INPUT', errors.length > 0 ? errors : values.errors)
 }
 
@@ -32,7 +32,7 @@ export function readVariables(
 function problems(
   schema: GraphQLSchema,
   definitions: readonly VariableDefinitionNode[],
-  given: Record<string, unknown>,
+  variables: Record<string, unknown>,
 ): GraphQLError[] {
   const errors: GraphQLError[] = []
   const enough = Symbol('enough')
@@ -46,7 +46,7 @@ function problems(
   function collect(node: VariableDefinitionNode): void {
     const name = node.variable.name.value
     const type = typeFromAST(schema, node.type as never)
-    const value = given[name]
+    const value = variables[name]
     const refuse = (what: string) => {
       errors.push(new GraphQLError(what, { nodes: node }))
       if (errors.length === maxErrors) throw enough

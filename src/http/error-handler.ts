@@ -44,7 +44,7 @@ function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply
   reply.send(Readable.from(lingering(body, request.raw), { objectMode: false }))
 }
 
-/** Streams that the signal ends reject with an AbortError instead of the signal's reason. */
+/** A stream that a signal aborts fails with an AbortError instead of the signal's reason. */
 function isClientGone(thrown: unknown, { raw }: FastifyReply): boolean {
   return thrown instanceof ClientGone || (raw.destroyed && thrown instanceof Error && thrown.name === 'AbortError')
 }

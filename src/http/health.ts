@@ -5,7 +5,7 @@ import { withTimeout } from '../timeout.ts'
 /** Milliseconds for the database to respond. */
 const readyTimeout = 5000
 
-/** Adds `/healthz` (the process runs) and `/readyz` (it can work). @param ready rejects with a sentence that says why not */
+/** Adds `/healthz` (the process runs) and `/readyz` (it can work). @param ready rejects with a sentence if it cannot work */
 export function healthRoutes(app: FastifyInstance, ready: () => Promise<void>): void {
   const ok = { status: 'ok' }
   const options = { logLevel: 'warn', config: { unlimited: true } } as const

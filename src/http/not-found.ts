@@ -28,5 +28,5 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
 }
 
 export function nothingHere(): AppError {
-  return new AppError('NOT_FOUND', 'There is nothing at this address.')
+  return new AppError('NOT_FOUND', 'Nothing exists at this URL.')
 }

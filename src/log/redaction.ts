@@ -17,7 +17,7 @@ interface KnownPart {
 export class Redaction {
   readonly #needles = new Needles()
   /** The parts of secrets in use. */
-  readonly #held = new Map<string, KnownPart>()
+  readonly #inUse = new Map<string, KnownPart>()
   /** Released parts, the oldest first. Late log lines, about an error that ended a request, can still contain them. */
   readonly #released = new Map<string, KnownPart>()
   #releasedNeedles = 0
@@ -52,9 +52,9 @@ export class Redaction {
   }
 
   #take(part: string): void {
-    const known = this.#held.get(part) ?? this.#reclaim(part) ?? this.#add(part)
+    const known = this.#inUse.get(part) ?? this.#reclaim(part) ?? this.#add(part)
     known.holders++
-    this.#held.set(part, known)
+    this.#inUse.set(part, known)
   }
 
   #add(part: string): KnownPart {
@@ -71,9 +71,9 @@ export class Redaction {
   }
 
   #release(part: string): void {
-    const known = this.#held.get(part)
+    const known = this.#inUse.get(part)
     if (!known || --known.holders > 0) return
-    this.#held.delete(part)
+    this.#inUse.delete(part)
     this.#released.set(part, known)
     this.#releasedNeedles += known.needles.length
     for (const [oldest] of this.#released) {

@@ -56,8 +56,8 @@ function locationOf(query: UploadQuery): LocationInput {
 }
 
 async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQuery): Promise<RepeatableResponse> {
-  const { headers: given, raw } = request
-  const { conflict, condition, isConditional } = parseUploadConditions(given, query.conflict)
+  const { headers, raw } = request
+  const { conflict, condition, isConditional } = parseUploadConditions(headers, query.conflict)
   const storing = files.upload(
     request.viewer,
     {
@@ -65,17 +65,19 @@ async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQue
       conflict,
       condition,
       body: raw,
-      size: parseContentLength(given),
-      mimeType: parseMimeType(given['content-type']),
-      digests: parseDigests(given),
+      size: parseContentLength(headers),
+      mimeType: parseMimeType(headers['content-type']),
+      digests: parseDigests(headers),
     },
     requestSignal(request),
   )
   const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
   const parameters = new URLSearchParams({ providerId: stored.providerId, path: formatPath(stored.path) })
-  const headers = {
-    Location: `${downloadPath}?${parameters}`,
-    ...(stored.etag !== null && { ETag: formatTag(stored.etag) }),
+  return {
+    headers: {
+      Location: `${downloadPath}?${parameters}`,
+      ...(stored.etag !== null && { ETag: formatTag(stored.etag) }),
+    },
+    body: storedEntry(stored),
   }
-  return { headers, body: storedEntry(stored) }
 }

@@ -44,8 +44,8 @@ export function configRules(schema: ConfigSchema): ConfigRules {
     validate(copy)
     return copy
   }
-  const pick = (config: Config, wanted: (name: string) => boolean) =>
-    Object.fromEntries(Object.entries(config).filter(([name]) => wanted(name)))
+  const pick = (config: Config, isPicked: (name: string) => boolean) =>
+    Object.fromEntries(Object.entries(config).filter(([name]) => isPicked(name)))
   return {
     parse(config) {
       if (typeof config !== 'object' || config === null || Array.isArray(config)) {
@@ -69,9 +69,9 @@ export function configRules(schema: ConfigSchema): ConfigRules {
       return copy
     },
     movedBy(before, after) {
-      const [old, fresh] = [withDefaults(before), withDefaults(after)]
-      const names = [...new Set([...Object.keys(old), ...Object.keys(fresh)])]
-      return names.filter(name => !hasKeyword(name, 'keepsSecrets') && !isDeepStrictEqual(old[name], fresh[name]))
+      const [previous, next] = [withDefaults(before), withDefaults(after)]
+      const names = [...new Set([...Object.keys(previous), ...Object.keys(next)])]
+      return names.filter(name => !hasKeyword(name, 'keepsSecrets') && !isDeepStrictEqual(previous[name], next[name]))
     },
     split: config => ({ open: pick(config, name => !isSecret(name)), secret: pick(config, isSecret) }),
   }

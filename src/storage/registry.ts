@@ -47,8 +47,8 @@ export async function loadAdapters(options: {
 
 /** Returns the default export. The timeout is for a module that never ends its top-level `await`. */
 async function load(name: string, timeout: number): Promise<unknown> {
-  const late = () => new Error(`it has not loaded within ${timeout / 1000} seconds`)
-  const module: { default?: unknown } = await withTimeout(import(name), timeout, late)
+  const makeError = () => new Error(`it has not loaded within ${timeout / 1000} seconds`)
+  const module: { default?: unknown } = await withTimeout(import(name), timeout, makeError)
   return module.default
 }
 

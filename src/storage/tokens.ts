@@ -35,7 +35,7 @@ export interface TokenStore {
   forget(providerId: string): void
 }
 
-/** Milliseconds for which a returned token is valid at least. */
+/** The minimum validity of a returned token, in milliseconds. */
 const minValidity = 60_000
 /** Milliseconds for the vendor's response. */
 const vendorTimeout = 30_000

@@ -106,7 +106,7 @@ function sendCapabilities(uploads: ResumableUploads, reply: FastifyReply): Fasti
   return reply.status(204).send()
 }
 
-/** Sends the offset, and where the file is stored or until when the upload can be continued. */
+/** Sends the offset, and either the path of the stored file or the time until which the upload can be continued. */
 function sendState(reply: FastifyReply, record: UploadRecord): FastifyReply {
   reply.header('Upload-Offset', record.received)
   if (record.storedPath === null) reply.header('Upload-Expires', record.expiresAt.toUTCString())

@@ -43,10 +43,10 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
     }
     if (!isBodyComing(raw)) return done(null, payload)
     const body = detach(raw)
-    const late = setTimeout(() => {
+    const timer = setTimeout(() => {
       body.destroy(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`))
     }, timeout)
-    body.once('close', () => clearTimeout(late))
+    body.once('close', () => clearTimeout(timer))
     done(null, body)
   })
 }

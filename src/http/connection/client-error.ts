@@ -12,7 +12,7 @@ interface LatestExchange {
   response: ServerResponse
 }
 
-/** Reports invalid HTTP in the shape of all errors, without interrupting a response that is being sent. */
+/** Reports invalid HTTP in the same shape as all errors, without interrupting a response that is being sent. */
 export function createClientErrorHandler(log: FastifyBaseLogger) {
   const latest = new WeakMap<Socket, LatestExchange>()
   const failed = new WeakSet<Socket>()

@@ -43,9 +43,9 @@ export function limitConnections(
     }
     open.set(network, others + 1)
     socket.once('close', () => {
-      const left = (open.get(network) ?? 1) - 1
-      if (left === 0) open.delete(network)
-      else open.set(network, left)
+      const remaining = (open.get(network) ?? 1) - 1
+      if (remaining === 0) open.delete(network)
+      else open.set(network, remaining)
     })
   })
 }

@@ -7,7 +7,7 @@ import { fromForm } from '../errors.ts'
 export interface Parts {
   /** Returns the next part, or undefined at the end. @throws INCOMPLETE_BODY, INVALID_INPUT */
   take(): Promise<Multipart | undefined>
-  /** Resolves when the last part that `take` returned has ended correctly. @throws as `take` */
+  /** Resolves when the last part that `take` returned is complete. @throws as `take` */
   settle(): Promise<void>
 }
 

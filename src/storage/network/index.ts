@@ -38,7 +38,7 @@ class GuardedHttpsAgent extends HttpsAgent {
   }
 }
 
-/** Checks a host that is an address here. Node calls `lookup` only for names, which checks those. */
+/** Checks a host that is an address. Node calls `lookup` only for names, so `lookup` checks those. */
 function connect(
   guard: Guard,
   target: ClientRequestArgs,

@@ -167,7 +167,7 @@ function timestamp(date: Date | null): Buffer {
   return data
 }
 
-/** MS-DOS times have a resolution of two seconds and cover 1980 to 2107. They are written in UTC; unknown is 1980. */
+/** MS-DOS times have a resolution of two seconds and cover 1980 to 2107. They are written in UTC. An unknown time becomes the start of 1980. */
 function dosTime(date: Date | null): { date: number; time: number } {
   const year = date?.getUTCFullYear() ?? 0
   if (!date || year < 1980) return { date: (1 << 5) | 1, time: 0 }

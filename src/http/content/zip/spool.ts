@@ -6,7 +6,7 @@ import { join } from 'node:path'
 /** Bytes to keep in memory before spooling to a file. */
 const maxMemory = 4 * 1024 * 1024
 
-/** Stores bytes that are read back once: in memory, or in an unnamed temporary file if they are many. */
+/** Stores bytes that are read back once: in memory, or in an unnamed temporary file if there are many. */
 export class Spool {
   #chunks: Buffer[] = []
   #buffered = 0
