@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { preparePasswords } from './auth/passwords.ts'
+import { startBackgroundWork } from './background.ts'
 import { prepareConsole } from './console-build.ts'
 import { isOpenToOthers, makeDataFolder, requireSeparateRoots } from './data-folder.ts'
 import { type Connection, connect, type Database } from './db/client.ts'
@@ -10,15 +11,10 @@ import { migrate } from './db/migrate.ts'
 import { createLog } from './log/logger.ts'
 import { Redaction } from './log/redaction.ts'
 import { readOrMakeSecret } from './secret-file.ts'
-import type { Services } from './services/index.ts'
 import type { Installation } from './services/people/workspaces.ts'
 import { type Settings, SettingsError } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { warnUntilOwned } from './unowned.ts'
-
-/** Milliseconds. */
-const sweepInterval = 24 * 60 * 60 * 1000
-const uploadSweepInterval = 60 * 60 * 1000
 
 /** Resolves with the exit status once the server has stopped. */
 export async function start(settings: Settings): Promise<number> {
@@ -53,12 +49,7 @@ export async function start(settings: Settings): Promise<number> {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   await preparePasswords()
   const address = await listen(app.server, settings)
-  const stopSweeping = sweepDaily(app.services, log)
-  const stopUploads = sweepEvery(uploadSweepInterval, () => app.services.uploads.sweep(), log)
-  const stopRotation = previous === null ? () => {} : finishRotation(app.services, log)
-  cleanup.defer(async () => {
-    await Promise.all([stopSweeping(), stopUploads(), stopRotation()])
-  })
+  cleanup.defer(startBackgroundWork(app.services, previous !== null, log))
   const { installation } = app.services.workspaces
   const hosts = app.server.addresses().flatMap(bound => (typeof bound === 'string' ? [] : bound.address))
   const warn = (message: string) => log.warn(message)
@@ -129,48 +120,6 @@ async function listen(server: { listen(options: object): Promise<string> }, sett
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
       throw new SettingsError(`HOST "${settings.host}" is not an address of this machine.`)
     throw error
-  }
-}
-
-/** Returns a function that ends the sweeps. */
-function sweepDaily({ accounts, authorization, audit }: Services, log: Logger): () => Promise<unknown> {
-  const work = (signal: AbortSignal) => Promise.all([accounts.sweep(), authorization.sweep(), audit.sweep(signal)])
-  return sweepEvery(sweepInterval, work, log)
-}
-
-function sweepEvery(
-  interval: number,
-  work: (signal: AbortSignal) => Promise<unknown>,
-  log: Logger,
-): () => Promise<unknown> {
-  const stop = new AbortController()
-  const sweep = () => work(stop.signal).catch(err => log.error({ err }, 'Old rows could not be removed'))
-  let sweeping: Promise<unknown> = sweep()
-  const timer = setInterval(() => {
-    sweeping = sweep()
-  }, interval).unref()
-  return () => {
-    clearInterval(timer)
-    stop.abort()
-    return sweeping
-  }
-}
-
-/** Encrypts all stored values with the current secret, in the background. Returns a function that ends it. */
-function finishRotation({ rotation }: Services, log: Logger): () => Promise<void> {
-  const stop = new AbortController()
-  const work = rotation.finish(stop.signal).then(
-    ({ count, unreadable }) => {
-      log.info({ count }, 'All stored credentials are encrypted with the current secret')
-      if (unreadable > 0) log.warn({ count: unreadable }, 'Stored credentials that neither secret decrypts')
-    },
-    err => {
-      if (!stop.signal.aborted) log.error({ err }, 'Stored credentials are still encrypted with the previous secret')
-    },
-  )
-  return () => {
-    stop.abort()
-    return work
   }
 }
 

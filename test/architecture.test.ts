@@ -31,6 +31,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/settings.ts': ['src/setting-values.ts', 'src/start-error.ts'],
   'src/setting-values.ts': [],
   'src/secret-file.ts': ['src/start-error.ts'],
+  'src/background.ts': ['src/services'],
   'src/unowned.ts': ['src/services'],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
   'src/log': ['src/settings.ts'],

@@ -1,0 +1,136 @@
+/** The response to a download: its headers, and the parts of the file that it contains. */
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { AppError } from '../errors.ts'
+import { type ByteRanges, contentRange, planByteRanges } from '../http/content/byteranges.ts'
+import { cutDownload } from '../http/content/cut-download.ts'
+import { digestHeaders } from '../http/content/digests.ts'
+import { isNotModified, isRangeCurrent } from '../http/content/download-conditions.ts'
+import type { Content } from '../http/content/file-content.ts'
+import { parseRange, type Span } from '../http/content/range.ts'
+import { bytesWritten, write } from '../http/content/send-file.ts'
+import { formatTag, wholeSeconds } from '../http/content/validators.ts'
+import { contentDisposition, contentType, type Download } from '../services/files/index.ts'
+
+/** The parts of the file that the response contains. */
+export type ResponseBody =
+  | { kind: 'none' }
+  | { kind: 'one'; span: Span | null }
+  | { kind: 'several'; ranges: ByteRanges; spans: readonly [Span, ...Span[]] }
+
+/** Sets the status and the headers. @throws PRECONDITION_FAILED, RANGE_NOT_SATISFIABLE */
+export function prepareResponse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { entry }: Download,
+  inline: boolean,
+): ResponseBody {
+  const { headers, method } = request
+  const mimeType = contentType(entry.mimeType)
+  reply.headers({
+    'Accept-Ranges': entry.size === null ? 'none' : 'bytes',
+    'Cache-Control': 'private, no-cache',
+    'Content-Security-Policy': 'sandbox',
+    ...(entry.etag !== null && { ETag: formatTag(entry.etag) }),
+    ...(entry.modifiedAt && { 'Last-Modified': lastModified(entry.modifiedAt) }),
+  })
+  // Pages embed links. A request with a credential comes from a script of the same origin.
+  if (request.viewer === null) reply.header('Cross-Origin-Resource-Policy', 'cross-origin')
+  if (isNotModified(headers, entry)) {
+    reply.status(304)
+    return { kind: 'none' }
+  }
+  reply.header('Content-Disposition', contentDisposition(entry, inline))
+  const ranged = method === 'GET' && headers.range !== undefined && isRangeCurrent(headers, entry)
+  const range = ranged && entry.size !== null ? parseRange(headers.range ?? '', entry.size) : null
+  if (range?.kind === 'unsatisfiable') {
+    reply.header('Content-Range', `bytes */${entry.size}`)
+    throw new AppError(
+      'RANGE_NOT_SATISFIABLE',
+      `The file has ${entry.size} bytes, and no requested range lies inside it.`,
+    )
+  }
+  const spans = range?.kind === 'spans' ? range.spans : []
+  const [first, ...more] = spans
+  reply.status(first ? 206 : 200).headers(digestHeaders(headers, entry.checksums, !first))
+  if (entry.size !== null && first && more.length > 0) {
+    const ranges = planByteRanges(spans, entry.size, mimeType)
+    reply.headers({ 'Content-Type': ranges.contentType, 'Content-Length': String(ranges.length) })
+    return { kind: 'several', ranges, spans: [first, ...more] }
+  }
+  const span = first ?? (entry.size === null ? null : { first: 0, last: entry.size - 1 })
+  const length = span && span.last - span.first + 1
+  reply.header('Content-Type', mimeType)
+  if (length !== null) reply.header('Content-Length', String(length))
+  if (first && entry.size !== null) reply.header('Content-Range', contentRange(first, entry.size))
+  return method === 'HEAD' || length === 0 ? { kind: 'none' } : { kind: 'one', span }
+}
+
+/** Returns the ranges to send; null is a whole file of unknown size. */
+export function spansOf(body: Exclude<ResponseBody, { kind: 'none' }>): readonly [Span | null, ...(Span | null)[]] {
+  return body.kind === 'one' ? [body.span] : body.spans
+}
+
+/** Sends the headers and the content. After the headers, a failure cuts the connection instead of throwing. */
+export async function sendResponse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: ResponseBody,
+  content: Content | null,
+  { ended }: Download,
+  signal: AbortSignal,
+): Promise<void> {
+  const isDownload = request.method === 'GET' && reply.statusCode !== 304
+  const response = reply.raw
+  reply.hijack()
+  try {
+    response.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>)
+    if (content) await sendBody(response, body, content, signal)
+    response.end()
+    if (isDownload) ended(bytesWritten(response))
+  } catch (error) {
+    if (isDownload) ended(bytesWritten(response), signal.aborted ? signal.reason : error)
+    cutDownload(request, response, error, signal)
+  } finally {
+    await content?.close()
+  }
+}
+
+/** Lets the proxy send the file. The proxy applies the ranges of the request itself, and never reports how much it sent. */
+export function sendThroughProxy(
+  reply: FastifyReply,
+  body: Exclude<ResponseBody, { kind: 'none' }>,
+  { entry, ended }: Download,
+  header: Record<string, string>,
+): void {
+  const requested = body.kind === 'several' ? body.ranges.length : body.span && body.span.last - body.span.first + 1
+  // nginx sets its own Accept-Ranges.
+  reply
+    .removeHeader('Content-Range')
+    .removeHeader('Accept-Ranges')
+    .headers({ ...header, 'Content-Type': contentType(entry.mimeType) })
+  reply.hijack()
+  reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-length': '0' })
+  reply.raw.end()
+  ended(requested ?? 0)
+}
+
+async function sendBody(
+  response: ServerResponse,
+  body: ResponseBody,
+  content: Content,
+  signal: AbortSignal,
+): Promise<void> {
+  if (body.kind === 'one') await content.send(response, body.span, signal)
+  if (body.kind !== 'several') return
+  for (const { head, span } of body.ranges.parts) {
+    await write(response, head, signal)
+    await content.send(response, span, signal)
+  }
+  await write(response, body.ranges.end, signal)
+}
+
+/** A Last-Modified date is never in the future: RFC 9110, section 8.8.2.1. */
+function lastModified(modifiedAt: Date): string {
+  return new Date(Math.min(wholeSeconds(modifiedAt), Date.now())).toUTCString()
+}
