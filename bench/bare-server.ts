@@ -1,6 +1,6 @@
 /**
- * The measure for what Node can do: its own HTTP server. Answers constant JSON to POST; sends files of a folder and takes
- * them as its manual shows it, with `pipeline` and the default chunks.
+ * A baseline for Node: its own HTTP server. It responds to POST with constant JSON, and sends and stores files of a folder as
+ * Node's manual shows, with `pipeline` and the default chunks.
  */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'

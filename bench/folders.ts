@@ -17,8 +17,8 @@ const query = `query ($providerId: ID!, $path: String!) {
 
 export const folders: Part = {
   title: 'First page of large folders',
-  about: `${pageSize} entries by GraphQL over HTTP, beside what no listing can do without in the same folder: all names (\`readdir\`) and
-an \`lstat\` of ${pageSize}, in Node, without a server. Milliseconds, so less is better; ${callsPerRound} calls a round.`,
+  about: `${pageSize} entries by GraphQL over HTTP, beside the least that a listing of the same folder needs: all names (\`readdir\`) and
+an \`lstat\` of ${pageSize}, in Node, without a server. Milliseconds, so less is better; ${callsPerRound} calls per round.`,
   async measure({ rounds, say }) {
     await using installation = await install()
     const { stowage, files, key, providerId } = installation

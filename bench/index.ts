@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- [rounds] [part ...]]`: ratios between servers that are measured in turn, in one run. Nothing here is a
- * test.
+ * `npm run bench [-- [rounds] [part ...]]` measures servers in turn, in one run, and prints the ratios between them. It asserts
+ * nothing.
  */
 import { attacked } from './attacks/part.ts'
 import { folders } from './folders.ts'
@@ -28,7 +28,7 @@ const rounds = Number(args.find(argument => /^[1-9]\d*$/.test(argument)) ?? 3)
 const named = args.filter(argument => !/^[1-9]\d*$/.test(argument))
 const unknown = named.find(name => !parts[name])
 if (unknown !== undefined) {
-  say(`There is no part "${unknown}". Usage: npm run bench -- [rounds] [${Object.keys(parts).join(' | ')}] ...`)
+  say(`Unknown part "${unknown}". Usage: npm run bench -- [rounds] [${Object.keys(parts).join(' | ')}] ...`)
   process.exit(2)
 }
 
@@ -48,4 +48,4 @@ await keepResults(
   sections,
   Object.values(parts).map(({ title }) => title),
 )
-say(`Kept in bench/RESULTS.md. It took ${Math.round((performance.now() - begin) / 1000)} seconds.`)
+say(`Results are in bench/RESULTS.md. The run took ${Math.round((performance.now() - begin) / 1000)} seconds.`)

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { client } from '../test/support/client.ts'
 import { type Peer, startStowage, temporaryFolder } from './processes.ts'
 
-/** A fresh server in a folder of its own, with an account, a key and a local provider. */
+/** A new server with its own folder, an account, a key and a local provider. */
 export interface Installation extends AsyncDisposable {
   stowage: Peer
-  /** Goes with the installation. */
+  /** A temporary folder that is deleted with the installation. */
   folder: string
-  /** What the local provider holds. */
+  /** The root folder of the local provider. */
   files: string
   session: string
   key: string
@@ -37,7 +37,7 @@ export async function install(): Promise<Installation> {
   }
 }
 
-/** Query of the two proxies. */
+/** Returns the query of an upload or download address. */
 export function place(providerId: string, path: string): string {
   return `?${new URLSearchParams({ providerId, path })}`
 }

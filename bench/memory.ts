@@ -11,12 +11,12 @@ const fileBytes = 1000 * mib
 const clients = 64
 const stepMs = 100
 const steps = 50
-/** Of each client in a step: 640 KiB a second. */
+/** The bytes of each client per step: 640 KiB per second. */
 const stepBytes = 64 * 1024
 
 export const memory: Part = {
   title: 'Memory for slow clients',
-  about: `${clients} clients at once, each with a file of ${fileBytes / mib} MiB on a local disk and ${(stepBytes / 1024) * (1000 / stepMs)} KiB a second, for ${(steps * stepMs) / 1000} seconds: by how much the
+  about: `${clients} clients at once, each with a file of ${fileBytes / mib} MiB on a local disk and ${(stepBytes / 1024) * (1000 / stepMs)} KiB per second, for ${(steps * stepMs) / 1000} seconds: by how much the
 server's resident memory grew at most. A fresh server for each round.`,
   async measure({ rounds, say }) {
     const figures = { down: [] as number[], up: [] as number[] }
@@ -24,7 +24,7 @@ server's resident memory grew at most. A fresh server for each round.`,
       say(`  round ${round + 1}`)
       await using installation = await install()
       await makeFile(join(installation.files, 'down.bin'), fileBytes)
-      // A first request, so that what loads once is there.
+      // A first request makes the server load its code.
       await readSlowly(installation, 1, 2)
       figures.down.push(await growth(installation, () => readSlowly(installation, clients, steps)))
       await writeSlowly(installation, 1, 2)
@@ -54,7 +54,7 @@ async function growth({ stowage }: Installation, work: () => Promise<void>): Pro
   return (highest - before) / mib
 }
 
-/** Bytes that a process holds. */
+/** Returns the resident memory of a process in bytes. */
 async function resident(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024

@@ -1,9 +1,9 @@
 import type { Row } from './table.ts'
 
-/** What can be measured alone. */
+/** A part of the benchmark that can run alone. */
 export interface Part {
   title: string
-  /** What was held against what, and how. */
+  /** Describes what is compared, and how. */
   about: string
   measure(options: { rounds: number; say: (line: string) => void }): Promise<Row[]>
 }

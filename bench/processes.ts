@@ -1,4 +1,4 @@
-/** The servers that are compared, each a process of its own on loopback, in a folder that goes when they go. */
+/** Starts the compared servers as separate processes on loopback, each with a temporary folder. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, constants, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ export interface Peer extends AsyncDisposable {
   pid: number
 }
 
-/** Null where the program is not on PATH. */
+/** Finds a program on PATH. Resolves with null if it is missing. */
 export async function findProgram(name: string): Promise<string | null> {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
   for (const path of folders.map(folder => join(folder, name))) {
@@ -31,7 +31,7 @@ export async function findProgram(name: string): Promise<string | null> {
   return null
 }
 
-/** In memory where there is a tmpfs: write-back of a disk is noise. */
+/** Creates a temporary folder, on tmpfs if possible, because the write-back of a disk adds noise. */
 export async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
   const parent = await access('/dev/shm', constants.W_OK).then(
     () => '/dev/shm',
@@ -50,7 +50,7 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-/** Resolves once it answers at `path`. */
+/** Starts a server and resolves when it responds at `path`. */
 async function startPeer(
   command: string,
   args: string[],
@@ -73,10 +73,10 @@ async function startPeer(
   }
 }
 
-/** Any answer but 503, which says that it is not ready. */
+/** Accepts any response except 503, which means that the server is not ready. */
 async function answering(url: string, child: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < 6000; attempt++) {
-    if (child.exitCode !== null) throw new Error(`${url} ended with status ${child.exitCode}`)
+    if (child.exitCode !== null) throw new Error(`${url} exited with status ${child.exitCode}`)
     const status = await fetch(url).then(
       async response => {
         await response.body?.cancel()
@@ -88,40 +88,40 @@ async function answering(url: string, child: ChildProcess): Promise<void> {
     await sleep(5)
   }
   child.kill('SIGKILL')
-  throw new Error(`${url} does not answer`)
+  throw new Error(`${url} does not respond`)
 }
 
 function script(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url))
 }
 
-/** Serves files of the folder, and takes PUT there. */
+/** Starts the bare Node server, which serves the folder and accepts PUT. */
 export async function startBare(folder: string): Promise<Peer> {
   const port = await freePort()
   return startPeer(process.execPath, [script('bare-server.ts'), String(port), folder], { port })
 }
 
-/** With its data in `<folder>/data`. */
+/** Starts Stowage with its data in `<folder>/data`. */
 export async function startStowage(folder: string): Promise<Peer> {
   const port = await freePort()
   const environment = {
     PORT: String(port),
     STOWAGE_DATA: join(folder, 'data'),
     LOG_LEVEL: 'warn',
-    // Counted as ever, and never reached.
+    // Requests are counted as usual but never limited.
     STOWAGE_RATE_LIMIT: '1000000000',
   }
   return startPeer(process.execPath, [script('../src/main.ts')], { port, path: '/readyz', environment })
 }
 
-/** Serves the folder, and takes PUT there. */
+/** Starts rclone, which serves the folder and accepts PUT. */
 export async function startRclone(program: string, folder: string): Promise<Peer> {
   const port = await freePort()
   const args = ['serve', 'webdav', folder, '--addr', `127.0.0.1:${port}`, '--config', '', '--log-level', 'ERROR']
   return startPeer(program, args, { port })
 }
 
-/** Serves the folder, and takes PUT there. One process: what it takes of the machine is to be seen. */
+/** Starts nginx, which serves the folder and accepts PUT. One worker process shows its use of the machine. */
 export async function startNginx(program: string, root: string): Promise<Peer> {
   const port = await freePort()
   await mkdir(join(root, 'tmp'), { recursive: true })

@@ -1,4 +1,4 @@
-/** `RESULTS.md`: the last results of each part. */
+/** Writes the last results of each part to `RESULTS.md`. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, totalmem } from 'node:os'
 import type { Part } from './part.ts'
@@ -7,12 +7,12 @@ import { type Row, table } from './table.ts'
 const file = new URL('RESULTS.md', import.meta.url)
 const heading = `# Results
 
-Written by \`npm run bench\`, which keeps the last result of each part. Ratios are between servers that were measured in turn in
-one run on one machine; absolute figures say little about another one. What was tried and did not help is in
+\`npm run bench\` writes this file and keeps the last result of each part. Ratios compare servers that were measured in turn in
+one run on one machine; absolute figures say little about another machine. Optimizations that were tried are in
 [NOTES.md](NOTES.md).
 `
 
-/** The load tells whether anything else was running before. */
+/** @param loadBefore shows whether other programs were running before */
 export function machine(): string {
   const [cpu] = cpus()
   const memory = Math.round(totalmem() / 1024 ** 3)
@@ -28,7 +28,7 @@ export function load(): number {
   return loadavg()[0] ?? 0
 }
 
-/** Replaces what is there of these parts, and keeps the others. */
+/** Replaces the results of these parts and keeps the others. */
 export async function keepResults(sections: ReadonlyMap<string, string>, order: readonly string[]): Promise<void> {
   const before = await readFile(file, 'utf8').catch(() => '')
   const all = new Map<string, string>()

@@ -1,6 +1,6 @@
 /**
- * Each contestant's figures of `rounds` rounds, in turn, and in the other order every second round: what else the machine
- * does meanwhile meets all alike. One more round goes before, and only warms up.
+ * Measures all contestants in turn, in reverse order every second round, so that other load affects all alike. An additional
+ * first round only warms up.
  */
 export async function interleave<Name extends string>(
   rounds: number,

@@ -1,4 +1,4 @@
-/** `node bench/s3-adapter.ts [rounds]`: the S3 adapter beside the AWS SDK alone, against radosgw, in turn, in one run. */
+/** `node bench/s3-adapter.ts [rounds]` measures the S3 adapter and the AWS SDK alone in turn, with radosgw. */
 import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { GetObjectCommand } from '@aws-sdk/client-s3'
@@ -23,7 +23,7 @@ const provider = await s3Adapter.open(
 const signal = new AbortController().signal
 const path = 'adapter' as StoragePath
 
-/** As it comes from a socket. */
+/** Generates chunks like those of a socket. */
 function source(): Readable {
   const chunk = Buffer.alloc(64 * 1024, 7)
   function* chunks() {
@@ -64,7 +64,7 @@ const work: Record<string, () => Promise<unknown>> = {
 
 const figures: Record<string, number[]> = {}
 for (let round = 0; round <= rounds; round += 1) {
-  // In turn, and in the other order every second round; the first one only warms up.
+  // Measure in turn, in reverse order every second round. The first round only warms up.
   const names =
     round % 2 === 0
       ? ['SDK up', 'adapter up', 'SDK down', 'adapter down']

@@ -16,10 +16,10 @@ const bytes = 1024 * mib
 
 export const s3: Part = {
   title: 'S3 through the proxies',
-  about: `1 GiB up to radosgw and down again by curl and Stowage, beside the AWS SDK alone in one process.`,
+  about: `curl uploads 1 GiB to radosgw through Stowage and downloads it again, beside the AWS SDK alone in one process.`,
   async measure({ rounds, say }) {
     if (!process.env.TEST_S3_ENDPOINT && !(await findProgram('radosgw'))) {
-      say('S3 is left out: radosgw is not installed, and TEST_S3_ENDPOINT names no other server.')
+      say('S3 is skipped: radosgw is not installed, and TEST_S3_ENDPOINT names no other server.')
       return []
     }
     await using stack = new AsyncDisposableStack()

@@ -18,7 +18,7 @@ server that answers constant JSON. The table of keys has a thousand rows, then a
   async measure({ rounds, say }) {
     const wrk = await findProgram('wrk')
     if (!wrk) {
-      say('Small calls are left out: wrk is not installed.')
+      say('Small calls are skipped: wrk is not installed.')
       return []
     }
     await using installation = await install()
@@ -50,7 +50,7 @@ server that answers constant JSON. The table of keys has a thousand rows, then a
   },
 }
 
-/** For wrk. */
+/** Writes the script for wrk. */
 async function script(folder: string, name: string, token: string): Promise<string> {
   const path = join(folder, `${name}.lua`)
   await writeFile(
@@ -68,7 +68,7 @@ end
   return path
 }
 
-/** Calls a second. */
+/** Measures calls per second. */
 async function calls(wrk: string, path: string, url: string): Promise<number> {
   const { stdout } = await run(wrk, ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', path, `${url}/graphql`])
   const [, perSecond, failed] = /FIGURES (\S+) (\d+)/.exec(stdout) ?? []
@@ -76,7 +76,7 @@ async function calls(wrk: string, path: string, url: string): Promise<number> {
   return Number(perSecond)
 }
 
-/** Of the member that there is; the first key stays the one in use. */
+/** Inserts keys of the existing member. The first key stays in use. */
 async function fillKeys(folder: string, count: number): Promise<void> {
   const names = await readdir(join(folder, 'data'), { recursive: true })
   const socket = names.find(name => name.endsWith('.s.PGSQL.5432'))

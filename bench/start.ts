@@ -6,8 +6,8 @@ import { interleave } from './rounds.ts'
 
 export const start: Part = {
   title: 'Start',
-  about: `From the start of the process to the first answer, of Stowage at \`/readyz\`: cold with an empty data folder (it makes the
-database), warm with the one it left.`,
+  about: `From the start of the process to the first response, of Stowage at \`/readyz\`: cold with an empty data folder (it creates the
+database), warm with an existing one.`,
   async measure({ rounds }) {
     await using folder = await temporaryFolder()
     const figures = await interleave(rounds, {
@@ -16,7 +16,7 @@ database), warm with the one it left.`,
         await rm(join(folder.path, 'cold'), { recursive: true, force: true })
         return timed(() => startStowage(join(folder.path, 'cold')))
       },
-      // The first of these makes the folder, and is the one that only warms up.
+      // The first start creates the folder. Its round only warms up.
       warm: () => timed(() => startStowage(join(folder.path, 'warm'))),
     })
     return [
@@ -27,7 +27,7 @@ database), warm with the one it left.`,
   },
 }
 
-/** Seconds; what was started is ended. */
+/** Measures a start in seconds and stops the server again. */
 async function timed(begin: () => Promise<AsyncDisposable>): Promise<number> {
   const from = performance.now()
   await using _started = await begin()

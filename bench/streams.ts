@@ -8,14 +8,14 @@ import type { Row } from './table.ts'
 
 const mib = 1024 * 1024
 const streamBytes = 1024 * mib
-/** Of each of the eight. */
+/** The size of each of the eight files. */
 const partBytes = 256 * mib
 const parallel = 8
 
 /** Arguments of curl. */
 interface Contestant {
   name: string
-  /** Its folder on the disk. */
+  /** The folder that the server serves. */
   root: string
   down(file: string): string[]
   up(source: string, name: string): string[]
@@ -25,7 +25,7 @@ interface Contestant {
 export const streams: Part = {
   title: 'Streams',
   about: `curl from and to one disk, 1 GiB; eight downloads at once have ${partBytes / mib} MiB each. nginx sends with \`sendfile\`
-and takes \`dav_methods PUT\`, in one worker process; a form goes to Stowage only, and is held against that PUT.`,
+and takes \`dav_methods PUT\`, in one worker process; only Stowage accepts a form, which is compared with that PUT.`,
   async measure({ rounds, say }) {
     await using stack = new AsyncDisposableStack()
     const installation = stack.use(await install())
@@ -43,7 +43,7 @@ and takes \`dav_methods PUT\`, in one worker process; a form goes to Stowage onl
     const add = async (name: string, start: (root: string) => Promise<{ url: string } & AsyncDisposable>) => {
       const root = join(folder, name)
       await mkdir(root)
-      // Before the start, as rclone keeps what it has listed.
+      // Create the files before the start, because rclone caches listings.
       await fill(root)
       const { url } = stack.use(await start(root))
       const down = (file: string) => [`${url}/${file}`]
@@ -51,10 +51,10 @@ and takes \`dav_methods PUT\`, in one worker process; a form goes to Stowage onl
     }
     const nginx = await findProgram('nginx')
     if (nginx) await add('nginx', root => startNginx(nginx, root))
-    else say('nginx is left out: it is not installed. There are no ratios without it.')
+    else say('nginx is skipped: it is not installed. Without it, the results have no ratios.')
     const rclone = await findProgram('rclone')
     if (rclone) await add('rclone', root => startRclone(rclone, root))
-    else say('rclone is left out: it is not installed.')
+    else say('rclone is skipped: it is not installed.')
     await add('bare Node', startBare)
 
     const kinds = {
@@ -98,7 +98,7 @@ function stowageOf({ stowage, files, key, providerId }: Installation): Contestan
   }
 }
 
-/** MB/s of all together. */
+/** Measures the total speed in MB/s. */
 async function timed({ root }: Contestant, requests: string[][]): Promise<number> {
   const start = performance.now()
   await Promise.all(requests.map(args => run('curl', ['-sS', '--fail', '-H', 'Expect:', '-o', '/dev/null', ...args])))

@@ -3,7 +3,7 @@ export interface Row {
   /** One figure for each round. */
   figures: readonly number[]
   unit: string
-  /** What it is held against, in the same round. */
+  /** The baseline, with one figure for each round. */
   against?: { what: string; figures: readonly number[] } | undefined
 }
 
@@ -14,7 +14,7 @@ export function median(figures: readonly number[]): number {
   return (low + high) / 2
 }
 
-/** Markdown: medians, and ratios taken round by round. */
+/** Formats medians, and the ratios of each round, as Markdown. */
 export function table(rows: readonly Row[]): string {
   const lines = rows.map(({ what, figures, unit, against }) => {
     const ratios = against?.figures.map((figure, round) => (figures[round] ?? Number.NaN) / figure) ?? []

@@ -1,4 +1,4 @@
-/** Builds the console, compressed beforehand, in one step as far as others see: `node scripts/build-console.ts [folder]`. */
+/** Builds the console with compressed assets and replaces the previous build at once: `node scripts/build-console.ts [folder]`. */
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ import { build } from 'vite'
 const web = fileURLToPath(new URL('../web', import.meta.url))
 const destination = resolve(process.argv[2] ?? join(web, 'dist'))
 
-/** Smaller ones, and pictures, gain nothing. */
+/** Small files and images are not compressed, because they gain nothing. */
 const worthIt = (name: string, bytes: Buffer) => bytes.length > 1024 && /\.(js|css|html|svg)$/.test(name)
 
 async function compress(folder: string): Promise<void> {
@@ -28,7 +28,7 @@ try {
   await build({ root: web, logLevel: 'warn', build: { outDir: made, emptyOutDir: true } })
   await compress(made)
   await rm(destination, { recursive: true, force: true })
-  // Where two build at once, the second finds the first one's, which is as good.
+  // If two processes build at once, the second keeps the build of the first.
   await rename(made, destination).catch(error => {
     if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
   })

@@ -1,4 +1,4 @@
-/** Writes the printed schema as the type that the console's operations are checked against. */
+/** Writes the printed schema as a type, which checks the console's operations. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { buildSchema, introspectionFromSchema } from 'graphql'
 

@@ -114,7 +114,7 @@ export const definitions = {
     '120000',
   ),
   STOWAGE_CONNECTION_LIMIT: define(
-    'Open connections of one address, proxies of `STOWAGE_TRUST_PROXY` excepted; ten times as many of all together; `0`: no limit',
+    'Open connections from one address, except proxies in `STOWAGE_TRUST_PROXY`; all addresses together can have ten times as many; `0` means no limit',
     wholeNumber(0, 1_000_000),
     '1000',
   ),

@@ -1,6 +1,6 @@
 /**
- * An attack in a process of its own: `node attacker.ts <name, or nothing for harmless requests> <target as JSON>`. Prints a
- * line once it is prepared and begins with the first byte on stdin; ends with stdin.
+ * Runs an attack in a separate process: `node attacker.ts <name, or empty for harmless requests> <target as JSON>`. It prints a
+ * line when it is prepared, starts with the first byte on stdin, and exits when stdin closes.
  */
 import { once } from 'node:events'
 import { type AttackName, attacks, harmless } from './attacks.ts'

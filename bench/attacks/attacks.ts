@@ -1,4 +1,4 @@
-/** What strangers, members and administrators can do to keep a server from answering others. */
+/** Attacks by strangers, members and administrators that try to keep the server from serving others. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,24 +6,24 @@ import { addresses, type Call, type Client, client, graphql, login, socket, uplo
 
 export interface Target {
   url: string
-  /** Of the owner. */
+  /** The password of the owner. */
   token: string
   password: string
-  /** A local provider and its root, with a file `small.txt`. */
+  /** The id of a local provider and its root folder, which contains `small.txt`. */
   local: string
   root: string
-  /** How many files a large folder has. */
+  /** The number of files in a large folder. */
   files: number
-  /** How many connections are held open. */
+  /** The number of connections to keep open. */
   connections: number
 }
 
-/** Prepares the attack, tries it once, and resolves with what carries it out until the signal aborts. */
+/** Prepares the attack, tries it once, and resolves with a function that runs it until the signal aborts. */
 export type Attack = (target: Target, signal: AbortSignal) => Promise<() => Promise<void>>
 
 const connect = 'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
 
-/** Requests that harm nobody, to compare others with. Their own address leaves the limits of the attacker's untouched. */
+/** Harmless requests for comparison. They come from another address, so that they do not use up the attacker's limits. */
 export const harmless: Attack = flood(8, [404], () => ({ path: '/nothing' }), addresses.harmless)
 
 export const attacks = {
@@ -67,7 +67,7 @@ async function manyLogins(target: Target, signal: AbortSignal) {
   return () => untilAborted(signal, all, email => send(login(email, password)))
 }
 
-/** An answer names the long path of 1,000 files 90 times: 340 MB. */
+/** Each response contains the long paths of 1,000 files 90 times, which is 340 MB. */
 async function largeAnswers(target: Target, signal: AbortSignal) {
   const { token } = target
   const { open, read, send } = attacker(target, 16, signal)
@@ -94,7 +94,7 @@ async function largeAnswers(target: Target, signal: AbortSignal) {
 
 async function drippingBodies({ url, connections }: Target, signal: AbortSignal) {
   const head = ['POST /console/session HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 9000']
-  /** Resolves once the connection is closed. */
+  /** Sends a body slowly and resolves when the connection is closed. */
   const drip = async () => {
     const dripping = socket(url, addresses.attacker)
     dripping.on('error', () => {}).resume()
@@ -108,7 +108,7 @@ async function drippingBodies({ url, connections }: Target, signal: AbortSignal)
   }
   return () =>
     untilAborted(signal, [...Array(connections).keys()], async index => {
-      // Neither all at once nor again at once: that would keep only the attacker busy.
+      // Spread the connections over time. A loop without pauses would only keep the attacker busy.
       await sleep(500 + index / 4, undefined, { signal })
       await drip()
     })
@@ -128,7 +128,7 @@ async function archives(target: Target, signal: AbortSignal) {
   }))(target, signal)
 }
 
-/** As much as ten providers take, each with the highest limit that the server accepts. */
+/** Fills ten providers, each with the highest limit that the server accepts. */
 async function filesInMemory(target: Target, signal: AbortSignal) {
   const { token } = target
   const { read, send } = attacker(target, 4, signal)
@@ -156,7 +156,7 @@ function attacker({ url }: Target, connections: number, signal: AbortSignal): Cl
   return client(url, addresses.attacker, connections, signal)
 }
 
-/** The same calls over and over, on as many connections. @throws where one of them is not answered as expected at first */
+/** Repeats the same calls on many connections. @throws if the first response to a call is unexpected */
 function flood(
   connections: number,
   expected: readonly number[],
@@ -176,13 +176,13 @@ function flood(
 }
 
 function requireStatus(status: number, expected: readonly number[]): void {
-  if (!expected.includes(status)) throw new Error(`The server answered with ${status} instead of ${expected}`)
+  if (!expected.includes(status)) throw new Error(`The server returned ${status} instead of ${expected}`)
 }
 
-/** Works on all items at once, and on each again and again. */
+/** Repeats `work` for every item, all items concurrently. */
 async function untilAborted<T>(signal: AbortSignal, items: readonly T[], work: (item: T) => Promise<unknown>) {
   const repeat = async (item: T) => {
-    // What fails at once must not spin.
+    // Pause after a failure, so that the loop does not spin.
     while (!signal.aborted) await work(item).catch(() => sleep(10))
   }
   await Promise.all(items.map(repeat))

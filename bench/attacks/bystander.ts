@@ -1,21 +1,21 @@
 /**
- * Uses the server as somebody would who has nothing to do with an attack: asks for `/healthz` every 20 ms and signs in
- * now and then. `node bystander.ts <url> <email> <password> <logins> <milliseconds>`; begins with the first byte on stdin and
- * prints what it saw as JSON. It asks once before that: the first request of a process also loads the code of a client.
+ * A client that does not attack: it requests `/healthz` every 20 ms and signs in from time to time.
+ * `node bystander.ts <url> <email> <password> <logins> <milliseconds>` starts with the first byte on stdin and prints its
+ * measurements as JSON. It sends one request before that, because the first request of a process also loads code.
  */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addresses, client, login } from './clients.ts'
 
 export interface Seen {
-  /** Milliseconds that `/healthz` took, of each request. */
+  /** The duration of each request for `/healthz` in milliseconds. */
   health: number[]
-  /** Requests for `/healthz` that were not answered with 200. */
+  /** The number of requests for `/healthz` that did not return 200. */
   unhealthy: number
   signIns: number
 }
 
-/** Milliseconds until somebody believes that they cannot sign in. */
+/** Milliseconds after which a sign-in counts as failed. */
 const signInTimeout = 15_000
 
 const [url = '', email = '', password = '', logins = '', duration = ''] = process.argv.slice(2)

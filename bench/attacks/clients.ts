@@ -1,8 +1,8 @@
-/** HTTP from different addresses of this machine. */
+/** HTTP clients at different addresses of this machine. */
 import { Agent, type AgentOptions, type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 
-/** All of 127.0.0.0/8 is this machine on Linux, and the server counts each address for itself. */
+/** On Linux, every address in 127.0.0.0/8 is this machine. The server counts each address separately. */
 export const addresses = {
   attacker: '127.0.0.2',
   owner: '127.0.0.3',
@@ -18,15 +18,15 @@ export interface Call {
 }
 
 export interface Client {
-  /** Resolves with the status once the answer has ended. */
+  /** Resolves with the status when the response has ended. */
   send(call: Call): Promise<number>
-  /** Resolves with the text of the answer. */
+  /** Resolves with the text of the response. */
   read(call: Call): Promise<string>
-  /** Resolves with the answer, of which nothing is read yet. */
+  /** Resolves with the response before its body is read. */
   open(call: Call): Promise<IncomingMessage>
 }
 
-/** @param connections at most as many at once */
+/** @param connections the maximum number of open connections */
 export function client(url: string, localAddress: string, connections: number, signal: AbortSignal): Client {
   const options: AgentOptions & { localAddress: string } = { keepAlive: true, maxSockets: connections, localAddress }
   const agent = new Agent(options)

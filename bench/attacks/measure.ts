@@ -1,4 +1,4 @@
-/** What others see of a server while somebody attacks it. */
+/** Measures how a server serves others during an attack. */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
@@ -9,26 +9,26 @@ import type { Seen } from './bystander.ts'
 import type { Server } from './target.ts'
 
 export interface Measured {
-  /** Milliseconds that the slowest `/healthz` took. */
+  /** The slowest request for `/healthz` in milliseconds. */
   slowest: number
-  /** Milliseconds that half of them took at most. */
+  /** The median request for `/healthz` in milliseconds. */
   median: number
-  /** Requests for `/healthz` that failed. */
+  /** The number of failed requests for `/healthz`. */
   unhealthy: number
-  /** Successful ones of `signInsTried`. */
+  /** The number of successful sign-ins, of `signInsTried`. */
   signIns: number
-  /** Bytes that the resident memory of the server grew by at most. */
+  /** The peak growth of the server's resident memory in bytes. */
   growth: number
 }
 
-/** Logins of the owner while something is measured. */
+/** The number of sign-ins of the owner during a measurement. */
 export const signInsTried = 20
-/** Milliseconds between two samples of the memory. */
+/** Milliseconds between two samples of the memory size. */
 const sampleTime = 100
-/** Milliseconds that an attack runs before others come. */
+/** Milliseconds that an attack runs before the measurement. */
 const leadTime = 1000
 
-/** @param attack null for requests that harm nobody */
+/** @param attack null for harmless requests */
 export async function measure(server: Server, attack: AttackName | null, milliseconds: number): Promise<Measured> {
   const attacker = start('attacker.ts', [attack ?? '', JSON.stringify(server.target)])
   const { url, password } = server.target
@@ -37,7 +37,7 @@ export async function measure(server: Server, attack: AttackName | null, millise
   try {
     const seen = lines(bystander)
     if ((await lines(attacker).next()).done) throw new Error(`The attack "${attack}" could not be prepared`)
-    if ((await seen.next()).done) throw new Error('The server does not answer')
+    if ((await seen.next()).done) throw new Error('The server does not respond')
     const before = await resident(server.pid)
     let highest = before
     sampling = setInterval(() => {
@@ -47,7 +47,7 @@ export async function measure(server: Server, attack: AttackName | null, millise
     await sleep(leadTime)
     bystander.stdin.write('\n')
     const { health, unhealthy, signIns }: Seen = JSON.parse((await seen.next()).value)
-    if (attacker.exitCode !== null) throw new Error(`The attack "${attack}" ended by itself`)
+    if (attacker.exitCode !== null) throw new Error(`The attack "${attack}" exited early`)
     return { ...times(health), unhealthy, signIns, growth: highest - before }
   } finally {
     clearInterval(sampling)
@@ -68,12 +68,12 @@ function times(health: readonly number[]): Pick<Measured, 'slowest' | 'median'> 
 
 function start(script: string, args: string[]) {
   const path = new URL(script, import.meta.url).pathname
-  // tap would have every Node process load its hooks.
+  // Remove tap's hooks from the environment, which every Node process would load.
   const { NODE_OPTIONS: _, ...env } = process.env
   return spawn(process.execPath, [path, ...args], { env, stdio: ['pipe', 'pipe', 'inherit'] })
 }
 
-/** Bytes that a process holds. */
+/** Returns the resident memory of a process in bytes. */
 async function resident(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024

@@ -35,6 +35,6 @@ async function attackOnce(name: AttackName): Promise<Measured> {
     { teardown: (end: () => unknown) => stack.defer(async () => void (await end())) },
     { files, connections },
   )
-  // The server ends with this function.
+  // The server stops when this function returns.
   return await measure(server, name, seconds * 1000)
 }

@@ -1,4 +1,4 @@
-/** A server as an operator starts it, with its owner and a local provider. */
+/** Starts a server like an operator would, with an owner and a local provider. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -9,14 +9,14 @@ import type { Target } from './attacks.ts'
 export interface Server {
   target: Target
   pid: number
-  /** Email. */
+  /** The email of the owner. */
   owner: string
   stop(): Promise<unknown>
 }
 
 /**
- * @param size of the attacks
- * @param environment with the embedded database unless it names another one
+ * @param size the size of the attacks
+ * @param environment uses the embedded database unless it sets DATABASE_URL
  */
 export async function startTarget(
   t: Pick<Test, 'teardown'>,

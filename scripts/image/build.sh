@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles the sources to JavaScript in dist/; needs the development dependencies.
+# Compiles the sources to JavaScript in dist/. Requires the development dependencies.
 set -eu
 npm run build
 chmod +x dist/src/main.js

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs exactly what the lock file names, here; arguments go to npm. No package needs its install script here:
-# the native ones bring prebuilt files, and this image has its own Node.
+# Installs exactly the packages of the lock file and passes its arguments to npm. No package needs its install script:
+# native packages include prebuilt files, and this image has its own Node.
 set -eu
 npm ci --ignore-scripts --no-audit --no-fund "$@"
