@@ -17,7 +17,7 @@ export const apiVersion = 1
  *
  * A path is well-formed Unicode, at most 4,096 bytes of UTF-8, exactly as the client sent it: a back end may hold NFC and
  * NFD names side by side. No segment is empty, `.` or `..`, and none contains NUL. A segment can contain any other
- * character, CR and LF included: encode or refuse those before you put a path into a command of a line protocol.
+ * character, including CR and LF: encode or refuse those before you put a path into a command of a line protocol.
  *
  * The host validates paths that clients send; adapters derive other paths from them only with the functions below.
  */
@@ -28,7 +28,7 @@ export function segmentsOf(path: StoragePath): string[] {
   return path === '' ? [] : path.split('/')
 }
 
-/** Joins segments to a path; no segments make the root. The inverse of `segmentsOf`. */
+/** Joins segments to a path, the inverse of `segmentsOf`. Without segments, it returns the root. */
 export function joinSegments(segments: readonly string[]): StoragePath {
   return segments.join('/') as StoragePath
 }
@@ -67,8 +67,8 @@ export interface Entry {
    */
   etag: string | null
   /**
-   * `type/subtype`. Null where the back end stores none, or returns none in a listing. The host then derives the type from
-   * the name.
+   * `type/subtype`. Null where the back end stores no type, or returns none in a listing. The host then derives the type
+   * from the name.
    */
   mimeType: string | null
   /** Checksums that the back end stores, in lowercase hex; optional in a listing. Never read the file to compute one. */
@@ -78,10 +78,10 @@ export interface Entry {
    * there, and different from that of every other entry. 1 to 2,048 characters that start with the kind of storage, such as
    * `s3:<endpoint>/<bucket>/<key>`.
    *
-   * Two providers may lead to the same store. The host compares ids to refuse copying or moving a file onto itself or a
-   * directory into itself, and so never deletes the source of a move that is also its destination. Leave it out only where
-   * the back end has no such id. It stays the same while the entry is neither moved nor replaced. The host compares ids
-   * within one operation and never stores them.
+   * Two providers may open the same back end. The host compares ids to refuse copying or moving a file onto itself or a
+   * directory into itself, and so never deletes the source of a move that is also its destination. The id stays the same
+   * until the entry is moved or replaced. The host compares ids within one operation and never stores them. Leave it out
+   * only where the back end has no such id.
    */
   fileId?: string
   /**
@@ -93,7 +93,15 @@ export interface Entry {
 
 export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
 
-/** The options of every call. When `signal` aborts, reject with `signal.reason` and free the connection. */
+/**
+ * The options of every call. When `signal` aborts, undo what the call has begun, free the connection and reject with
+ * `signal.reason`. The host waits up to five seconds for the end of a call that changes something.
+ *
+ * The host also aborts calls that take too long: after one minute `stat`, `list`, `delete`, `mkdir`, `quota` and `presign`;
+ * after five minutes without progress `read`, `write`, `openFile` and `resumable`; after one hour `copy`, `move`, `deleteTree`
+ * and the end of a write, whose progress it cannot see; after 30 seconds `resumable.abort`. Add timeouts only where you can
+ * detect a dead connection earlier.
+ */
 export interface Call {
   signal: AbortSignal
 }
@@ -248,7 +256,7 @@ export interface StorageProvider {
     options: Call & { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
   ): Promise<{ url: URL; headers: Record<string, string> } | null>
 
-  /** Implement it only where the back end itself keeps an unfinished write across requests and server replicas. */
+  /** Implement it only where the back end itself keeps an unfinished upload across requests and server replicas. */
   resumable?: ResumableWrites
 
   /** Frees what `open` took. The host calls it once, when no other call is running, and makes no call after it. */
@@ -392,10 +400,9 @@ export interface AdapterDefinition<Config = Record<string, unknown>> {
   oauth?: OAuthFlow<Config>
   /**
    * Opens a provider. `config` has passed the schema. The host calls this before it stores a new or changed provider, and
-   * when a provider is first used after a start or a change. It allows one minute, as for `stat`, `list`, `delete`, `mkdir`,
-   * `quota` and `close`, and closes a provider that arrives later.
-   * @throws INVALID_CONFIG with a sentence that says what to change; any code that every method may reject with, where the
-   * back end is asked here
+   * when a provider is first used after a start or a change. It allows one minute, as for `close`, and closes a provider that
+   * arrives later.
+   * @throws INVALID_CONFIG with a sentence that says what to change; the codes of every method where it calls the back end
    */
   open(config: Config, host: Host): Promise<StorageProvider>
 }
