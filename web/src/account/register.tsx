@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Form } from 'react-aria-components'
 import { Link, useNavigate, useSearchParams } from 'react-router'
+import { queryKeys } from '../api/query-keys.ts'
 import { installation, register } from '../api/session.ts'
 import { useClearCache } from '../api/use-session.ts'
 import { Button } from '../ui/button.tsx'
@@ -11,7 +12,7 @@ import { Welcome } from './welcome.tsx'
 
 /** The first person to register becomes the owner. An invite arrives as `?invite=`. */
 export function Register() {
-  const { data, error, refetch } = useQuery({ queryKey: ['installation'], queryFn: installation })
+  const { data, error, refetch } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
   const [search] = useSearchParams()
   const invite = search.get('invite')
   const navigate = useNavigate()

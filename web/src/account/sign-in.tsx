@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Form } from 'react-aria-components'
 import { Link, Navigate, useNavigate, useSearchParams } from 'react-router'
+import { queryKeys } from '../api/query-keys.ts'
 import { installation, signIn } from '../api/session.ts'
 import { useClearCache } from '../api/use-session.ts'
 import { Button } from '../ui/button.tsx'
@@ -10,7 +11,7 @@ import { Loading } from '../ui/loading.tsx'
 import { Welcome } from './welcome.tsx'
 
 export function SignIn() {
-  const { data, isPending } = useQuery({ queryKey: ['installation'], queryFn: installation })
+  const { data, isPending } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
   const [search] = useSearchParams()
   const navigate = useNavigate()
   const clearCache = useClearCache()

@@ -1,18 +1,17 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, use } from 'react'
+import { queryKeys } from './query-keys.ts'
 import { currentSession, type Session } from './session.ts'
-
-export const sessionKey = ['session'] as const
 
 export function useSessionQuery() {
   return useQuery({
-    queryKey: sessionKey,
+    queryKey: queryKeys.session,
     queryFn: async ({ client }) => {
       const session = await currentSession()
-      const previous = client.getQueryData<Session | null>(sessionKey)
+      const previous = client.getQueryData<Session | null>(queryKeys.session)
       // Data that one person has fetched must not be shown to the next one.
       if (previous && previous.viewer.user.id !== session?.viewer.user.id) {
-        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== queryKeys.session[0] })
       }
       return session
     },

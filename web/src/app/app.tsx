@@ -1,9 +1,9 @@
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider as AriaRouter } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
+import { queryKeys } from '../api/query-keys.ts'
 import { ApiError } from '../api/request.ts'
 import { onSignInElsewhere } from '../api/session.ts'
-import { sessionKey } from '../api/use-session.ts'
 import { Toasts } from '../ui/toasts.tsx'
 import { ErrorPage } from './error-page.tsx'
 import { routes } from './routes.tsx'
@@ -12,7 +12,8 @@ const client = new QueryClient({
   queryCache: new QueryCache({
     onError(error) {
       // The session ended elsewhere, so every page has to learn that nobody is signed in.
-      if (error instanceof ApiError && error.status === 401) void client.invalidateQueries({ queryKey: sessionKey })
+      if (error instanceof ApiError && error.status === 401)
+        void client.invalidateQueries({ queryKey: queryKeys.session })
     },
   }),
   defaultOptions: {
@@ -26,7 +27,7 @@ const client = new QueryClient({
   },
 })
 
-onSignInElsewhere(() => void client.invalidateQueries({ queryKey: sessionKey }))
+onSignInElsewhere(() => void client.invalidateQueries({ queryKey: queryKeys.session }))
 
 /** Makes the links of the component library use the router. */
 function Root() {

@@ -3,13 +3,13 @@ import { lazy, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useSta
 import { Link, useLocation, useNavigate, useSearchParams } from 'react-router'
 import { loadPart } from '../api/load-part.ts'
 import { childPath, nameOfPath, parentPath, type StorageLocation, validateName } from '../api/paths.ts'
+import { queryKeys } from '../api/query-keys.ts'
 import { ApiError } from '../api/request.ts'
 import { usePermissions } from '../api/use-session.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { formatCount } from '../ui/format.ts'
 import { Loading } from '../ui/loading.tsx'
 import { NameDialog } from '../ui/name-dialog.tsx'
-import { subfoldersKey } from '../ui/subfolders.ts'
 import { notifyError } from '../ui/toasts.tsx'
 import { actionsFor } from './actions.ts'
 import { folderHref } from './addresses.ts'
@@ -193,7 +193,7 @@ export function Folder({
             const created: Entry = { __typename: 'Folder', name, modifiedAt: null }
             updateListing(client, folder, [], [created])
             selectOnly(created)
-            await client.invalidateQueries({ queryKey: subfoldersKey(folder) })
+            await client.invalidateQueries({ queryKey: queryKeys.subfolders(folder) })
           }}
           onClose={closeDialog}
         />

@@ -6,6 +6,7 @@ import {
 } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { nameOfPath, parentPath, type StorageLocation } from '../api/paths.ts'
+import { queryKeys } from '../api/query-keys.ts'
 import { type Entry, listFolder, type Page } from './operations.ts'
 
 interface Listing {
@@ -20,8 +21,6 @@ const empty: Listing = { pages: [], count: 0, isComplete: false }
 const manyEntries = 2000
 const fiveMinutes = 300_000
 
-const keyOf = ({ providerId, path }: StorageLocation) => ['listing', providerId, path] as const
-
 /** Returns a key for an entry. Some back ends allow a file and a folder with the same name, so a folder gets a prefix. */
 export function entryKey({ __typename, name }: Entry): string {
   return (__typename === 'Folder' ? '/' : '') + name
@@ -29,7 +28,7 @@ export function entryKey({ __typename, name }: Entry): string {
 
 /** Reads a folder in pages of 1,000 entries. The entries read so far are available at once. */
 export function useListing(folder: StorageLocation) {
-  const queryKey = keyOf(folder)
+  const queryKey = queryKeys.listing(folder)
   const query = useQuery({
     queryKey,
     queryFn: context =>
@@ -55,7 +54,7 @@ export function useListing(folder: StorageLocation) {
 export function useRefreshFolder() {
   const client = useQueryClient()
   return async (...folders: StorageLocation[]) => {
-    await Promise.all(folders.map(folder => client.invalidateQueries({ queryKey: keyOf(folder) })))
+    await Promise.all(folders.map(folder => client.invalidateQueries({ queryKey: queryKeys.listing(folder) })))
   }
 }
 
@@ -83,7 +82,7 @@ export function updateListing(
 ): void {
   const hasFolder = (page: readonly Entry[], { name }: Entry) =>
     page.some(entry => entry.__typename === 'Folder' && entry.name === name)
-  client.setQueryData<Listing>(keyOf(folder), listing => {
+  client.setQueryData<Listing>(queryKeys.listing(folder), listing => {
     if (!listing?.isComplete) return listing
     // A folder that is already listed keeps its details.
     const fresh = added.filter(

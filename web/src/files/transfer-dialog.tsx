@@ -1,13 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { childPath, isWithin, type StorageLocation, validateName } from '../api/paths.ts'
+import { queryKeys } from '../api/query-keys.ts'
 import { ApiError } from '../api/request.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FolderPicker } from '../ui/folder-picker.tsx'
 import { formatCount } from '../ui/format.ts'
 import { NameDialog } from '../ui/name-dialog.tsx'
-import { subfoldersKey } from '../ui/subfolders.ts'
 import { notify } from '../ui/toasts.tsx'
 import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
@@ -80,7 +80,7 @@ export function TransferDialog({
         onSubmit={async name => {
           const created = { ...destination, path: childPath(destination.path, name) }
           await createFolder(created)
-          await client.invalidateQueries({ queryKey: subfoldersKey(destination) })
+          await client.invalidateQueries({ queryKey: queryKeys.subfolders(destination) })
           setDestination(created)
         }}
         onClose={() => setNaming(false)}

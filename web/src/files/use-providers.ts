@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/use-session.ts'
 import { listProviders } from './operations.ts'
 
@@ -6,7 +7,7 @@ import { listProviders } from './operations.ts'
 export function useProviders() {
   const { canRead } = usePermissions()
   return useQuery({
-    queryKey: ['providers', 'files', canRead],
+    queryKey: [...queryKeys.providers, 'files', canRead],
     queryFn: ({ signal }) => (canRead ? listProviders(signal) : []),
     staleTime: 30_000,
   })

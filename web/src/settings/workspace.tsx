@@ -2,8 +2,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { graphql } from '../api/graphql.ts'
+import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
-import { sessionKey, useSession } from '../api/use-session.ts'
+import { useSession } from '../api/use-session.ts'
 import { AdminOnly } from '../ui/admin-only.tsx'
 import { Button } from '../ui/button.tsx'
 import { type Choice, Choices } from '../ui/choices.tsx'
@@ -50,8 +51,8 @@ function WorkspaceForm() {
   const save = useMutation({
     mutationFn: async () => {
       await ask(UpdateWorkspaceMutation, { input: { name, registration } })
-      await client.invalidateQueries({ queryKey: sessionKey })
-      await client.invalidateQueries({ queryKey: ['installation'] })
+      await client.invalidateQueries({ queryKey: queryKeys.session })
+      await client.invalidateQueries({ queryKey: queryKeys.installation })
     },
     onSuccess: () => notify('Saved'),
   })

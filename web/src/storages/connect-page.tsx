@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useNavigate } from 'react-router'
+import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { usePermissions } from '../api/use-session.ts'
 import { Choices } from '../ui/choices.tsx'
@@ -34,7 +35,7 @@ export function ConnectPage() {
 
 function Connecting() {
   const { data, error, refetch } = useQuery({
-    queryKey: ['providers', 'types'],
+    queryKey: [...queryKeys.providers, 'types'],
     queryFn: ({ signal }) => ask(ProviderTypesQuery, {}, { signal }),
     // A refetch while the form is open would discard what was typed.
     staleTime: Number.POSITIVE_INFINITY,
@@ -53,7 +54,7 @@ function Connecting() {
   const type = types.find(({ type }) => type === chosenType) ?? types[0]
   const finish = async ({ id, name }: ConnectedProvider) => {
     notify(`“${name}” is connected`)
-    await client.invalidateQueries({ queryKey: ['providers'] })
+    await client.invalidateQueries({ queryKey: queryKeys.providers })
     await navigate(`/files/${id}`)
   }
   if (awaitingConsent) {

@@ -1,5 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useState } from 'react'
+import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -34,7 +35,7 @@ export function Consent({
     },
   })
   const status = useQuery({
-    queryKey: ['providers', providerId, 'consent'],
+    queryKey: [...queryKeys.providers, providerId, 'consent'],
     queryFn: ({ signal }) => ask(ProviderStatusQuery, { id: providerId }, { signal }),
     refetchInterval: pollInterval,
     refetchIntervalInBackground: true,

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Label, Meter } from 'react-aria-components'
+import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { formatBytes } from '../ui/format.ts'
 import { QuotaQuery } from './operations.ts'
@@ -10,7 +11,7 @@ const nearlyFull = 90
 /** Shows how much space is used; nothing if the back end does not report it. */
 export function QuotaBar({ providerId }: { providerId: string }) {
   const { data, error } = useQuery({
-    queryKey: ['providers', providerId, 'quota'],
+    queryKey: [...queryKeys.providers, providerId, 'quota'],
     queryFn: ({ signal }) => ask(QuotaQuery, { id: providerId }, { signal }),
     staleTime: 60_000,
   })

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from 'react-router'
+import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
@@ -27,7 +28,7 @@ export function StorageCard({
     onSuccess: ({ testProvider }) => {
       if (testProvider.status === 'CONNECTED') notify(`“${name}” works`)
     },
-    onSettled: () => client.invalidateQueries({ queryKey: ['providers'] }),
+    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.providers }),
   })
   const nameId = `provider-${id}`
   return (

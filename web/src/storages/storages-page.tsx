@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'react-router'
+import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { usePermissions } from '../api/use-session.ts'
 import { AdminOnly } from '../ui/admin-only.tsx'
@@ -26,7 +27,7 @@ export function StoragesPage() {
 function Storages() {
   const { canConnect } = usePermissions()
   const { data, error, refetch } = useQuery({
-    queryKey: ['providers', 'managed'],
+    queryKey: [...queryKeys.providers, 'managed'],
     queryFn: ({ signal }) => ask(ManagedProvidersQuery, {}, { signal }),
   })
   const [open, setOpen] = useState<{ action: StorageAction; provider: ManagedProvider } | null>(null)
@@ -67,7 +68,7 @@ function ActionDialog({
   onClose: () => void
 }) {
   const client = useQueryClient()
-  const reload = () => client.invalidateQueries({ queryKey: ['providers'] })
+  const reload = () => client.invalidateQueries({ queryKey: queryKeys.providers })
   if (action === 'edit') return <EditDialog provider={provider} onSaved={reload} onClose={onClose} />
   if (action === 'disconnect') {
     return (

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ancestors, childPath, type StorageLocation } from '../api/paths.ts'
+import { queryKeys } from '../api/query-keys.ts'
 import { Button } from './button.tsx'
 import { ErrorBox } from './error-box.tsx'
 import './folder-picker.css'
 import { Icon } from './icons.tsx'
 import { Loading } from './loading.tsx'
-import { listSubfolders, subfoldersKey } from './subfolders.ts'
+import { listSubfolders } from './subfolders.ts'
 
 const maxShown = 500
 /** Folders with more subfolders than this show a filter. */
@@ -86,7 +87,7 @@ function Step({ label, isCurrent, onPress }: { label: string; isCurrent: boolean
 function Subfolders({ folder, onOpen }: { folder: StorageLocation; onOpen: (folder: StorageLocation) => void }) {
   const [filter, setFilter] = useState('')
   const { data, error, refetch } = useQuery({
-    queryKey: subfoldersKey(folder),
+    queryKey: queryKeys.subfolders(folder),
     queryFn: async ({ signal }) => (await listSubfolders(folder, signal)).sort(collator.compare),
   })
   if (error && !data) return <ErrorBox error={error} retry={refetch} />

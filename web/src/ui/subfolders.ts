@@ -13,8 +13,6 @@ const SubfoldersQuery = graphql(`
   }
 `)
 
-export const subfoldersKey = ({ providerId, path }: StorageLocation) => ['subfolders', providerId, path] as const
-
 /** Returns the names of the folders in a folder. @throws ApiError */
 export async function listSubfolders(folder: StorageLocation, signal: AbortSignal): Promise<string[]> {
   const pageAfter = async (after: string | null) =>

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
+import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox } from '../../ui/checkbox.tsx'
@@ -51,7 +52,7 @@ export function AccessEditor({
 
 function ProviderList({ access, onChange }: { access: AccessDraft; onChange: (access: AccessDraft) => void }) {
   const { data, error, refetch } = useQuery({
-    queryKey: ['providers', 'accessible'],
+    queryKey: [...queryKeys.providers, 'accessible'],
     queryFn: ({ signal }) => ask(AccessibleProvidersQuery, {}, { signal }),
   })
   const [browsing, setBrowsing] = useState<PickableProvider | null>(null)

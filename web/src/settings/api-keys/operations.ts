@@ -32,5 +32,3 @@ export const RenameKeyMutation = graphql(`
     renameApiKey(id: $id, name: $name) { id }
   }
 `)
-
-export const apiKeysKey = ['api-keys'] as const

@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'react-router'
+import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
@@ -11,7 +12,7 @@ import { NameDialog } from '../../ui/name-dialog.tsx'
 import { PageTitle } from '../../ui/page-title.tsx'
 import { KeyTable } from './key-table.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
-import { type ApiKey, ApiKeysQuery, apiKeysKey, RenameKeyMutation, RevokeKeyMutation } from './operations.ts'
+import { type ApiKey, ApiKeysQuery, RenameKeyMutation, RevokeKeyMutation } from './operations.ts'
 
 type StateFilter = 'all' | ApiKey['state']
 type KeyDialog = { kind: 'new' } | { kind: 'rename' | 'revoke'; key: ApiKey }
@@ -22,7 +23,7 @@ export function ApiKeysPage() {
   const ofUser = search.get('user')
   const client = useQueryClient()
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: [...apiKeysKey, ofUser],
+    queryKey: [...queryKeys.apiKeys, ofUser],
     queryFn: ({ signal, pageParam }) => ask(ApiKeysQuery, { ofUser, after: pageParam }, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: ({ apiKeys }) => (apiKeys.pageInfo.hasNextPage ? apiKeys.pageInfo.endCursor : null),
@@ -31,7 +32,7 @@ export function ApiKeysPage() {
   const [shown, setShown] = useState<StateFilter>('all')
   const [open, setOpen] = useState<KeyDialog | null>(null)
   const close = () => setOpen(null)
-  const reload = () => client.invalidateQueries({ queryKey: apiKeysKey })
+  const reload = () => client.invalidateQueries({ queryKey: queryKeys.apiKeys })
   const owner = keys?.[0]?.owner
   return (
     <>

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -9,13 +10,13 @@ import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary } from '../access/access-summary.tsx'
 import { roleTitles } from '../access/draft.ts'
-import { type Invite, InvitesQuery, invitesKey, membersKey, RevokeInviteMutation } from './operations.ts'
+import { type Invite, InvitesQuery, RevokeInviteMutation } from './operations.ts'
 
 /** Lists the invites that can still be used. */
 export function Invites() {
   const client = useQueryClient()
   const { data, error, refetch } = useQuery({
-    queryKey: invitesKey,
+    queryKey: queryKeys.invites,
     queryFn: ({ signal }) => ask(InvitesQuery, {}, { signal }),
   })
   const [revoking, setRevoking] = useState<Invite | null>(null)
@@ -35,7 +36,9 @@ export function Invites() {
               await ask(RevokeInviteMutation, { id: revoking.id })
             } finally {
               // If revoking fails, somebody may have registered with the invite meanwhile.
-              const reload = [invitesKey, membersKey].map(queryKey => client.invalidateQueries({ queryKey }))
+              const reload = [queryKeys.invites, queryKeys.members].map(queryKey =>
+                client.invalidateQueries({ queryKey }),
+              )
               await Promise.all(reload)
             }
           }}

@@ -49,6 +49,3 @@ export const RevokeInviteMutation = graphql(`
     revokeInvite(id: $id)
   }
 `)
-
-export const membersKey = ['members'] as const
-export const invitesKey = ['invites'] as const

@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { useSession } from '../../api/use-session.ts'
 import { AdminOnly } from '../../ui/admin-only.tsx'
@@ -11,7 +12,7 @@ import { EditMemberDialog } from './edit-member-dialog.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { Invites } from './invites.tsx'
 import { MemberTable } from './member-table.tsx'
-import { invitesKey, type Member, MembersQuery, membersKey, RemoveMemberMutation } from './operations.ts'
+import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
 
 type MemberDialog = { kind: 'invite' } | { kind: 'edit' | 'remove'; member: Member }
 
@@ -27,15 +28,15 @@ function Members() {
   const { registration } = useSession().workspace
   const client = useQueryClient()
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: membersKey,
+    queryKey: queryKeys.members,
     queryFn: ({ signal, pageParam }) => ask(MembersQuery, { after: pageParam }, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: ({ users }) => (users.pageInfo.hasNextPage ? users.pageInfo.endCursor : null),
   })
   const [open, setOpen] = useState<MemberDialog | null>(null)
   const close = () => setOpen(null)
-  const reload = () => client.invalidateQueries({ queryKey: membersKey })
-  const reloadInvites = () => client.invalidateQueries({ queryKey: invitesKey })
+  const reload = () => client.invalidateQueries({ queryKey: queryKeys.members })
+  const reloadInvites = () => client.invalidateQueries({ queryKey: queryKeys.invites })
   return (
     <>
       <div className="page-head">

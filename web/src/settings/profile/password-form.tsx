@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { graphql } from '../../api/graphql.ts'
+import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
@@ -25,7 +26,7 @@ export function PasswordForm({ email }: { email: string }) {
       setCurrentPassword('')
       setNewPassword('')
       notify('Your password was changed')
-      return client.invalidateQueries({ queryKey: ['sessions'] })
+      return client.invalidateQueries({ queryKey: queryKeys.sessions })
     },
   })
   return (

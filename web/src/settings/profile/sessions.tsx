@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -27,7 +28,7 @@ type OpenSession = ResultOf<typeof SessionsQuery>['sessions'][number]
 export function Sessions() {
   const client = useQueryClient()
   const { data, error, refetch } = useQuery({
-    queryKey: ['sessions'],
+    queryKey: queryKeys.sessions,
     queryFn: ({ signal }) => ask(SessionsQuery, {}, { signal }),
   })
   const [ending, setEnding] = useState<OpenSession | null>(null)
@@ -48,7 +49,7 @@ export function Sessions() {
           action="End session"
           onConfirm={async () => {
             await ask(RevokeSessionMutation, { id: ending.id })
-            await client.invalidateQueries({ queryKey: ['sessions'] })
+            await client.invalidateQueries({ queryKey: queryKeys.sessions })
           }}
           onClose={() => setEnding(null)}
         >

@@ -1,0 +1,16 @@
+import type { StorageLocation } from './paths.ts'
+
+/** The keys of cached data. Invalidating `providers` also invalidates every key that starts with it. */
+export const queryKeys = {
+  session: ['session'],
+  installation: ['installation'],
+  sessions: ['sessions'],
+  apiKeys: ['api-keys'],
+  members: ['members'],
+  invites: ['invites'],
+  providers: ['providers'],
+  /** The entries of a folder. */
+  listing: ({ providerId, path }: StorageLocation) => ['listing', providerId, path] as const,
+  /** The names of the folders in a folder. */
+  subfolders: ({ providerId, path }: StorageLocation) => ['subfolders', providerId, path] as const,
+} as const
