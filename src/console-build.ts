@@ -16,7 +16,7 @@ export async function prepareConsole(say: (line: string) => void): Promise<void>
     () => true,
   )
   if (isPackage || (await isFresh())) return
-  say('Building the console; this takes some seconds, and is done once ...')
+  say('Building the console; this takes some seconds and happens once ...')
   await promisify(execFile)(process.execPath, [script])
 }
 

@@ -60,7 +60,7 @@ export const definitions = {
     'none',
   ),
   STOWAGE_SETUP_CODE: define(
-    'At least 16 characters that registering the first account, the owner, requires; not used later',
+    'A code of at least 16 characters, required to register the first account, which owns the workspace; not used later',
     setupCode,
     null,
     'none: the first to register becomes the owner',
@@ -109,7 +109,7 @@ export const definitions = {
     'no limit',
   ),
   STOWAGE_RATE_LIMIT: define(
-    'Requests per minute with one credential; without a credential, one address has a tenth of this; `0` means no limit',
+    'Requests per minute with one credential; without a credential, the limit for one address is a tenth of this; `0` means no limit',
     wholeNumber(0, 1_000_000_000),
     '120000',
   ),
@@ -119,7 +119,7 @@ export const definitions = {
     '1000',
   ),
   STOWAGE_SIGN_IN_LIMIT: define(
-    'Failed logins, and new accounts, per ten minutes from one address; one account has a tenth of this; `0` means no limit',
+    'Failed logins and new accounts per ten minutes from one address; the limit for one account is a tenth of this; `0` means no limit',
     wholeNumber(0, 1_000_000_000),
     '100',
   ),
@@ -205,7 +205,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
   if (sendfile && trustedProxies.length === 0) {
     throw new SettingsError(
-      'STOWAGE_TRUST_PROXY must be set together with STOWAGE_SENDFILE: to the address of the proxy.',
+      'STOWAGE_TRUST_PROXY must be set together with STOWAGE_SENDFILE: set it to the address of the proxy.',
     )
   }
   return Object.freeze({

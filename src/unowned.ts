@@ -10,7 +10,7 @@ loopback.addAddress('::1', 'ipv6')
 const hour = 60 * 60 * 1000
 
 /**
- * Warns regularly while anybody who reaches the server could become its owner.
+ * Warns regularly while anyone who can connect to the server could become its owner.
  * @param options.hosts addresses that the server listens on
  * @returns a function that ends the warnings
  */
@@ -28,7 +28,8 @@ export function warnUntilOwned(options: {
     // Failures of the database are reported elsewhere.
     const found = await installation().catch(() => null)
     if (found?.hasOwner) clearInterval(timer)
-    else if (found) warn('Anybody who reaches this server can become its owner: register, or set STOWAGE_SETUP_CODE')
+    else if (found)
+      warn('Anyone who can connect to this server can become its owner: register, or set STOWAGE_SETUP_CODE')
   }
   const timer = setInterval(check, interval).unref()
   void check()

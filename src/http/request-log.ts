@@ -1,7 +1,7 @@
 import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest } from 'fastify'
 import { redactTokens } from '../auth/api-key.ts'
 
-/** Query parameters to log, if they match. Anything else may be a credential. */
+/** The query parameters to log if their values match. Anything else may be a credential. */
 const loggedParameters = new Map([
   ['providerId', /^[\da-f-]{36}$/],
   ['path', /^/],

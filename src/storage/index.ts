@@ -112,7 +112,7 @@ export function createStorage(options: StorageOptions): Storage {
       return { ...record.config, ...secret }
     } catch (error) {
       if (!(error instanceof SecretMismatch)) throw error
-      throw new AppError('UNAVAILABLE', `${error.message} Set that one, or enter the credentials again.`, {
+      throw new AppError('UNAVAILABLE', `${error.message} Set that secret, or enter the credentials again.`, {
         cause: error,
       })
     }

@@ -14,7 +14,7 @@ const abortTimeout = 30_000
 /** Milliseconds before each further attempt. */
 const abandonPauses = [1_000, 4_000, 15_000]
 
-/** Runs work that records what it holds at the back end: see `createWriteTracker`. */
+/** Runs work that records what it stores at the back end: see `createWriteTracker`. */
 type Track = <T>(work: (unfinished: Unfinished) => Promise<T>) => Promise<T>
 
 /** An unfinished write that the back end itself stores at a path. Validates what the adapter returns. */

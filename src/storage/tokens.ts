@@ -68,7 +68,7 @@ export function createTokenStore(options: { db: Database; secrets: Secrets; reda
       return tokens
     } catch (cause) {
       if (!(cause instanceof SecretMismatch)) throw cause
-      const message = `${cause.message} Set that one, or authorize the provider again.`
+      const message = `${cause.message} Set that secret, or authorize the provider again.`
       throw new StorageError('NEEDS_RECONNECT', message, { cause })
     }
   }

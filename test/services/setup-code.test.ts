@@ -127,7 +127,7 @@ t.test('the server warns when it listens beyond loopback', { skip: !hasNamespace
       },
       command,
     })
-    const line = 'Anybody who reaches this server can become its owner'
+    const line = 'Anyone who can connect to this server can become its owner'
     if (Object.keys(more).length === 0) await eventually(() => assert(program.output().includes(line)))
     else t.notMatch(program.output(), line)
     return program

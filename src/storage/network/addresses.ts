@@ -28,7 +28,7 @@ const special = [
 
 /** Metadata services that are not at link-local addresses. */
 const metadata = [
-  // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html and others of AWS's own
+  // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html, and other AWS services
   'fd00:ec2::/32',
   // https://cloud.google.com/compute/docs/metadata/querying-metadata
   'fd20:ce::254',
