@@ -78,7 +78,7 @@ interface Import {
 }
 
 const root = new URL('..', import.meta.url).pathname
-/** Static imports and exports with or without names, and what is loaded while running. Biome keeps the quotes single. */
+/** Finds static imports and exports, and dynamic imports with a constant path. Biome ensures single quotes. */
 const pattern =
   /^(?:import|export)\s+(?:(type\s)?[^'"`;()]*?\bfrom\s+)?'(\.[^']+)'|\b(?:import|require)\(\s*['"`](\.[^'"`]+)['"`]|\bnew URL\(\s*'(\.[^']+\.[jt]sx?)'/gm
 
@@ -132,7 +132,7 @@ t.test('every way to import is found', async t => {
     { path: './x.ts', isType: false },
     { path: './y.ts', isType: true },
   ])
-  // What only the running program can tell: the migrations of a folder, and adapters that the settings name.
+  // Only these files import computed paths: the migrations of a folder, and adapters that the settings name.
   const computed: string[] = []
   for (const file of files) {
     const text = await readFile(join(root, file), 'utf8')
@@ -141,7 +141,7 @@ t.test('every way to import is found', async t => {
   t.same(computed.sort(), ['src/db/migrate.ts', 'src/storage/registry.ts'])
 })
 
-t.test('data goes one way', async t => {
+t.test('imports follow the order of the layers', async t => {
   const wrong = imports.filter(({ from, to, isType }) => {
     if (composers.includes(from) || to === contract) return false
     const [layer, target] = [layerOf(from), layerOf(to)]
@@ -153,7 +153,7 @@ t.test('data goes one way', async t => {
   t.same(wrong, [])
 })
 
-t.test('no file imports itself, however far around', async t => {
+t.test('imports form no cycle', async t => {
   const next = Map.groupBy(
     imports.filter(({ isType }) => !isType),
     ({ from }) => from,
@@ -175,7 +175,7 @@ t.test('only the settings read the environment', async t => {
   for (const file of files) {
     if (/process\.env/.test(await readFile(join(root, file), 'utf8'))) readers.push(file)
   }
-  t.same(readers, ['src/cli.ts'], 'cli.ts hands it to readSettings')
+  t.same(readers, ['src/cli.ts'], 'cli.ts passes it to readSettings')
 })
 
 t.test('migrations need nothing but kysely', async t => {
@@ -186,8 +186,8 @@ t.test('migrations need nothing but kysely', async t => {
   }
 })
 
-t.test('adapters reach other machines by the network of their host only', async t => {
-  // What the kit and the template run in is no server.
+t.test('adapters connect to other machines only through host.network', async t => {
+  // The conformance kit and the template do not run in a server.
   const own = files.filter(file => /^adapters\/(?!conformance\/|template\/)/.test(file))
   t.ok(own.length > 40)
   const modules =

@@ -8,7 +8,7 @@ import { main, runProgram, startProgram, temporaryFolder } from './support/progr
 
 const command = (...args: string[]) => [process.execPath, main, ...args] as const
 
-t.test('beside a running server and alone, it is a data folder to start from', async t => {
+t.test('a server can start from a backup, made with or without a running server', async t => {
   const home = await temporaryFolder(t)
   const data = join(home, 'data')
   const environment = { STOWAGE_DATA: data, PORT: '0' }
@@ -19,7 +19,7 @@ t.test('beside a running server and alone, it is a data folder to start from', a
   t.same([beside.status, beside.stderr], [0, ''])
   t.match(beside.stdout, `${home}/beside;`)
 
-  await t.test('what cannot be backed up is said in one sentence, and leaves nothing', async t => {
+  await t.test('a failed backup says why in one sentence and leaves nothing', async t => {
     await writeFile(join(home, 'file'), 'mine')
     const before = await readdir(home)
     const refused = (folder: string, message: RegExp, variables: Record<string, string> = {}) => {
@@ -42,7 +42,7 @@ t.test('beside a running server and alone, it is a data folder to start from', a
   })
 
   const { key } = await client(server.url).createKey(token, { name: 'made after the first backup', scopes: ['read'] })
-  t.equal(await server.stop(), 0, 'which was not disturbed')
+  t.equal(await server.stop(), 0, 'the server was not disturbed')
   t.equal((await runProgram({ environment, command: command('backup', join(home, 'alone')) })).status, 0)
   for (const name of ['beside', 'alone']) {
     t.equal((await stat(join(home, name))).mode & 0o777, 0o700)
@@ -53,12 +53,12 @@ t.test('beside a running server and alone, it is a data folder to start from', a
   const restored = await startProgram(t, { environment: { ...environment, STOWAGE_DATA: join(home, 'restored') } })
   for (const credential of [token, key]) {
     const { data } = await client(restored.url).graphql('{ me { id } }', {}, credential)
-    t.equal(data.me.id, id, 'database and secret belong together')
+    t.equal(data.me.id, id, 'the backup has the matching database and secret')
   }
   t.equal(await restored.stop(), 0)
 })
 
-t.test('what it does not understand is answered with the usage', async t => {
+t.test('unknown arguments print the usage', async t => {
   for (const args of [['backup'], ['backup', '--help'], ['restore', 'a']]) {
     const result = await runProgram({ environment: {}, command: command(...args) })
     t.same([result.status, result.stdout], [2, ''])

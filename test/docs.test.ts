@@ -16,7 +16,7 @@ for (const page of pages) documents.set(page, await readFile(join(root, page), '
 
 interface Block {
   code: string
-  /** What its `# -> ` lines promise; `...` stands for anything. */
+  /** The expected output from its `# -> ` lines; `...` matches anything. */
   shows: string[]
 }
 
@@ -36,7 +36,7 @@ function isShown(line: string, pattern: string): boolean {
   return new RegExp(`^${escaped.join('.*')}$`).test(line)
 }
 
-/** Runs the blocks one after the other in one bash, as somebody pastes them. */
+/** Runs the blocks in sequence in one bash, like a person who pastes them. */
 async function paste(t: Test, blocks: readonly Block[], cwd: string): Promise<void> {
   const end = '--- end of a block ---'
   const script = blocks.map(({ code }) => `${code}\necho; echo '${end}'\n`).join('')
@@ -51,7 +51,7 @@ async function paste(t: Test, blocks: readonly Block[], cwd: string): Promise<vo
   }
 }
 
-t.test('the tour, and a backup that brings all of it back', async t => {
+t.test('the commands of the tour work, and a backup restores everything', async t => {
   const home = await temporaryFolder(t)
   const server = await startProgram(t, { environment: { PORT: '0' }, cwd: home })
   const tour = blocksOf('README.md', 'A tour in five minutes').map(block => {
@@ -77,7 +77,7 @@ async function backUpAndRestore(t: Test, server: Program, home: string): Promise
     command: ['bash', '--norc', '-ec', backUp.code],
     cwd: home,
   })
-  t.same([status, stderr], [0, ''], 'beside the server')
+  t.same([status, stderr], [0, ''], 'the backup works while the server runs')
   t.equal(await server.stop(), 0)
   await paste(t, [copyFiles, restore], home)
   const restored = await startProgram(t, { environment: { PORT: '0' }, cwd: home })
@@ -86,7 +86,7 @@ async function backUpAndRestore(t: Test, server: Program, home: string): Promise
   const { login } = await api.ask('mutation ($input: LoginInput!) { login(input: $input) { token } }', { input })
   const { providers } = await api.ask('{ providers { id } }', {}, login.token)
   const file = await api.download(login.token, providers[0].id, '/reports/hello.txt')
-  t.equal(await file.text(), 'Hello, Stowage!\n', 'people, providers and files are back')
+  t.equal(await file.text(), 'Hello, Stowage!\n', 'people, providers and files are restored')
   t.equal(await restored.stop(), 0)
 }
 
@@ -110,7 +110,7 @@ t.test('every type of provider and every route is documented', async t => {
   for (const path of paths) t.ok(new RegExp(`${path}(?![\\w/])`).test(textOf('docs/rest.md')), path)
 })
 
-t.test('every link leads somewhere', async t => {
+t.test('every link has a target', async t => {
   for (const [page, text] of documents) {
     for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^https?:/.test(target)) continue
@@ -141,7 +141,7 @@ function anchorsOf(text: string): string[] {
   })
 }
 
-t.test('each promise about security has tests, and they are there', async t => {
+t.test('each promise about security names existing tests', async t => {
   const security = textOf('SECURITY.md')
   const promises = (security.split(/^## /m).find(text => text.startsWith('What is promised')) ?? '')
     .split('\n')

@@ -1,4 +1,4 @@
-/** The image without Docker: the Dockerfile's own steps, carried out in folders, and its server started as it says. */
+/** Tests the image without Docker: runs the steps of the Dockerfile in folders and starts its server. */
 import { chmod, copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
@@ -16,13 +16,13 @@ const stages = parseDockerfile(await read('Dockerfile'))
 const final: Stage = stages.at(-1) ?? { name: '', instructions: [] }
 const environment = environmentOf(final)
 
-/** Whom the server runs as, where the machine has no user `node`. */
+/** The user that runs the server if the machine has no user `node`. */
 const user = process.getuid?.() === 0 ? 'nobody' : String(process.getuid?.())
 
-// An install from a registry far away takes its time.
+// Installing packages over a slow network takes long.
 t.setTimeout(300_000)
 
-t.test('the Dockerfile says what the scripts and the server need', async t => {
+t.test('the Dockerfile sets what the scripts and the server need', async t => {
   t.same(
     stages.map(({ name }) => name),
     ['build', 'dependencies', ''],
@@ -30,18 +30,22 @@ t.test('the Dockerfile says what the scripts and the server need', async t => {
   t.equal(all(final, 'USER').join(), 'node', 'not root')
   t.equal(all(final, 'VOLUME').join(), environment.STOWAGE_DATA)
   t.equal(all(final, 'EXPOSE').join(), environment.PORT)
-  t.same(Object.keys(environment).sort(), ['HOST', 'NODE_ENV', 'PORT', 'STOWAGE_DATA'], 'and nothing secret')
+  t.same(
+    Object.keys(environment).sort(),
+    ['HOST', 'NODE_ENV', 'PORT', 'STOWAGE_DATA'],
+    'the environment contains no secret',
+  )
   t.match(readSettings(environment), { host: '0.0.0.0', port: 3000, dataFolder: '/data' })
   t.match(await read('Dockerfile'), /^ARG NODE_IMAGE=node:24-bookworm-slim$/m, 'a C library that PostgreSQL runs with')
 })
 
-t.test('its steps make a server that runs, stops and starts again', async t => {
+t.test('the steps build a server that runs, stops and starts again', async t => {
   const folder = await temporaryFolder(t)
   await chmod(folder, 0o755)
   const bin = join(folder, 'bin')
   await mkdir(bin)
   const node = join(bin, 'node')
-  // The base image's; a copy, because the other user may not get at this one.
+  // A copy of Node, like that of the base image, because the other user may not have access to this one.
   await copyFile(process.execPath, node)
   const PATH = [bin, ...(process.env.PATH ?? '').split(delimiter).filter(path => !path.includes('node_modules'))].join(
     delimiter,
@@ -53,7 +57,7 @@ t.test('its steps make a server that runs, stops and starts again', async t => {
     folderOf: (stage: string) => (stage === '' ? image : join(folder, stage)),
     async run(line: string, cwd: string) {
       if (line === 'scripts/image/install.sh') {
-        // All dependencies were just installed from the same lock file: that is how this test came to run.
+        // The dependencies of this test run come from the same lock file.
         await symlink(join(root, 'node_modules'), join(cwd, 'node_modules'))
         await mkdir(join(cwd, 'web'), { recursive: true })
         await symlink(join(root, 'web/node_modules'), join(cwd, 'web/node_modules'))
@@ -75,10 +79,10 @@ t.test('its steps make a server that runs, stops and starts again', async t => {
   const data = join(image, 'data')
   t.equal((await stat(data)).mode & 0o777, 0o700)
   const modules = await readdir(join(home, 'node_modules'))
-  t.notOk(modules.includes('typescript'), 'what only development needs is left out')
+  t.notOk(modules.includes('typescript'), 'development dependencies are excluded')
   t.same((await readdir(home)).sort(), ['LICENSE', 'README.md', 'dist', 'node_modules', 'package.json', 'scripts'])
 
-  await t.test('which is also the package that others import', t => importAsPackage(t, home))
+  await t.test('other programs can import the server as a package', t => importAsPackage(t, home))
 
   const { uid, gid } = await stat(data)
   const port = await freePort()
@@ -106,11 +110,11 @@ t.test('its steps make a server that runs, stops and starts again', async t => {
   const again = await startProgram(t, { ...asImage, command })
   const login = 'mutation ($input: LoginInput!) { login(input: $input) { user { role } } }'
   const answer = await client(again.url).ask(login, { input: { email: 'owner@example.org', password } })
-  t.equal(answer.login.user.role, 'OWNER', 'the data folder holds all there is')
+  t.equal(answer.login.user.role, 'OWNER', 'the data folder contains all state')
   t.equal(await again.stop(), 0)
 })
 
-/** A program of somebody else's, with types and without. */
+/** Imports the package from another program, with and without type checking. */
 async function importAsPackage(t: Test, home: string): Promise<void> {
   const folder = await temporaryFolder(t)
   await mkdir(join(folder, 'node_modules'))
@@ -138,7 +142,7 @@ async function importAsPackage(t: Test, home: string): Promise<void> {
   t.match(await run('program.js'), { status: 0, stdout: 'function,3000,true', stderr: '' })
 }
 
-t.test('the compose file starts it on a PostgreSQL, with secrets from outside', async t => {
+t.test('the compose file starts the server with PostgreSQL and secrets from the environment', async t => {
   const { services, volumes } = parse(await read('compose.yaml'))
   const { stowage, postgres } = services
   t.match(stowage, {
@@ -147,7 +151,7 @@ t.test('the compose file starts it on a PostgreSQL, with secrets from outside', 
     restart: 'unless-stopped',
     depends_on: { postgres: { condition: 'service_healthy' } },
   })
-  t.ok(Number.parseInt(stowage.stop_grace_period, 10) >= 20, 'transfers finish, then it tidies up')
+  t.ok(Number.parseInt(stowage.stop_grace_period, 10) >= 20, 'the grace period is enough for transfers and cleanup')
   t.same(stowage.ports, [`127.0.0.1:3000:${environment.PORT}`])
   t.match(stowage.volumes, [`files:${environment.STOWAGE_DATA}`])
   t.same(Object.keys(volumes).sort(), ['database', 'files'])
@@ -170,7 +174,7 @@ t.test('the compose file starts it on a PostgreSQL, with secrets from outside', 
   }
 })
 
-/** Compose's own rules: ${NAME:-default} and ${NAME:?message}. */
+/** Expands ${NAME:-default} and ${NAME:?message} like Compose. */
 function interpolateAll(values: Record<string, string>, given: Record<string, string>): Record<string, string> {
   const interpolate = (text: string) =>
     text.replace(/\$\{(\w+)(?::(-|\?)([^}]*))?\}/g, (_whole, name: string, kind: string, rest: string) => {
@@ -181,7 +185,7 @@ function interpolateAll(values: Record<string, string>, given: Record<string, st
   return Object.fromEntries(Object.entries(values).map(([name, text]) => [name, interpolate(text)]))
 }
 
-/** What npm needs to find its packages as on this machine, and nothing of the run that this test is part of. */
+/** The environment that npm needs on this machine, without the variables of the test run. */
 function npmEnvironment(): Record<string, string> {
   const wanted = /^(HOME|npm_config_(registry|cache|userconfig|globalconfig)|(https?|no)_proxy|NODE_EXTRA_CA_CERTS)$/i
   const found = Object.entries(process.env).flatMap(([name, value]) =>
@@ -195,6 +199,6 @@ async function freePort(): Promise<number> {
   await new Promise(resolve => server.once('listening', resolve))
   const address = server.address()
   await new Promise(resolve => server.close(resolve))
-  if (typeof address !== 'object' || address === null) throw new Error('no port')
+  if (typeof address !== 'object' || address === null) throw new Error('The server has no port')
   return address.port
 }

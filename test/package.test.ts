@@ -1,4 +1,4 @@
-/** Stowage as others get it: a tarball, installed into an empty project beside an adapter of somebody else's. */
+/** Installs Stowage as a tarball into an empty project, together with an external adapter. */
 import { randomBytes } from 'node:crypto'
 import { cp, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -7,7 +7,7 @@ import { client } from './support/client.ts'
 import { npm, pack, packStowage } from './support/npm.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
-// An install from a registry far away takes its time.
+// Installing packages over a slow network takes long.
 t.setTimeout(600_000)
 
 const root = new URL('..', import.meta.url).pathname
@@ -21,9 +21,9 @@ await writeFile(join(project, 'package.json'), '{ "type": "module", "private": t
 const [stowage, adapter] = [await packStowage(folder), await pack(template, folder)]
 await npm(project, 'install', '--ignore-scripts', stowage, adapter)
 
-t.test('the types say what the package has', async t => {
+t.test('the types match the exports of the package', async t => {
   await mkdir(join(project, 'node_modules/@types'), { recursive: true })
-  // What the author installs to have types.
+  // The packages that an author installs for types.
   const types = join(project, 'node_modules/@types/node')
   await rm(types, { recursive: true, force: true })
   await symlink(join(root, 'node_modules/@types/node'), types)
@@ -38,10 +38,10 @@ t.test('the types say what the package has', async t => {
   t.match(await check('--skipLibCheck', 'false', 'adapter.ts'), { status: 0, stdout: '' })
   t.match(await check('--allowJs', '--checkJs', 'adapter/index.js', 'adapter/index.test.js'), { status: 0, stdout: '' })
   await writeFile(join(project, 'wrong.ts'), program.replace("'NOT_FOUND'", "'MISSING'"))
-  t.match(await check('wrong.ts'), { stdout: /'"MISSING"' is not assignable/ }, 'and are not just any')
+  t.match(await check('wrong.ts'), { stdout: /'"MISSING"' is not assignable/ }, 'the types are not any')
 })
 
-t.test('the template passes the kit under node:test', async t => {
+t.test('the adapter template passes the conformance kit with node:test', async t => {
   const command = [process.execPath, '--test', '--test-reporter=tap', 'adapter/index.test.js'] as const
   const { status, stdout, stderr } = await runProgram({ environment: {}, cwd: project, command: [...command] })
   if (status !== 0) t.comment(stdout + stderr)
@@ -54,7 +54,7 @@ t.test('the template passes the kit under node:test', async t => {
   t.match(stdout, /^ok .* # SKIP needs the method copy/m)
 })
 
-/** Packages that cannot be used, and why. */
+/** Unusable packages and the expected reason for each. */
 const broken: Record<string, { code: string | null; why: RegExp }> = {
   'broken-missing': { code: null, why: /Cannot find package 'broken-missing'.*/ },
   'broken-throws': { code: `throw new Error('no such luck')`, why: /no such luck/ },
@@ -78,7 +78,7 @@ const broken: Record<string, { code: string | null; why: RegExp }> = {
   },
 }
 
-t.test('the installed server uses it, and leaves out what cannot be used', async t => {
+t.test('the installed server loads the adapter and skips unusable packages', async t => {
   for (const [name, { code }] of Object.entries(broken)) {
     if (code === null) continue
     const home = join(project, 'node_modules', name)
@@ -110,7 +110,7 @@ t.test('the installed server uses it, and leaves out what cannot be used', async
     const sentence = new RegExp(`^The adapter package "${name}" \\(STOWAGE_ADAPTERS\\) is left out: ${why.source}\\.$`)
     t.equal(warnings.filter(message => sentence.test(message)).length, 1, `${name}: ${warnings.join('\n')}`)
   }
-  t.equal(warnings.length, Object.keys(broken).length, 'and of nothing else')
+  t.equal(warnings.length, Object.keys(broken).length, 'the log has no other warning')
 
   const stowage = client(server.url)
   const { token } = await stowage.register('owner@example.org')
@@ -132,7 +132,7 @@ t.test('the installed server uses it, and leaves out what cannot be used', async
   const stored = await stowage.upload(token, id, '/folder/file name.bin', bytes)
   t.match([stored.status, (await stored.json()).size], [201, bytes.length])
   const whole = await stowage.download(token, id, '/folder/file name.bin')
-  t.ok(Buffer.from(await whole.arrayBuffer()).equals(bytes), 'byte by byte')
+  t.ok(Buffer.from(await whole.arrayBuffer()).equals(bytes), 'the bytes are identical')
   const range = await stowage.download(token, id, '/folder/file name.bin', { range: 'bytes=4000000-4999999' })
   t.equal(range.status, 206)
   t.ok(Buffer.from(await range.arrayBuffer()).equals(bytes.subarray(4_000_000, 5_000_000)))

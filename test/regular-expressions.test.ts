@@ -1,4 +1,4 @@
-/** No regular expression of the product takes more than linear time, whatever text it is given. */
+/** Every regular expression of the product takes linear time for any text. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -17,7 +17,7 @@ async function sourcesIn(folder: string): Promise<Source[]> {
   )
 }
 
-// The checker takes seconds for some patterns, and the machine may be busy.
+// The checker needs seconds for some patterns, more on a busy machine.
 t.setTimeout(300_000)
 
 t.test('every regular expression is linear', async t => {
@@ -33,7 +33,7 @@ t.test('every regular expression is linear', async t => {
   t.same(superLinear(expressions), [])
 })
 
-t.test('one that is not is found', async t => {
+t.test('the checker finds patterns that are not linear', async t => {
   const check = (text: string, name = 'a.ts') => superLinear(regularExpressionsIn({ name, text }))
   t.match(check('\nconst tokens: RegExp = /stw_\\w{8,}|eyJ[\\w-]+\\.[\\w.-]+/g'), [/^\/stw_.* in a\.ts:2: 2nd degree/])
   t.match(check('text.replace(/^[ \\t]+|[ \\t]+$/g, "")'), [/2nd degree/])

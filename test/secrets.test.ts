@@ -1,6 +1,6 @@
 /**
- * What the server tells: the whole program, with secrets that are known here, does all that it can do, well and badly.
- * Then everything that it printed, answered and stored is searched for every secret, in the forms that texts take.
+ * Uses the whole program with known secrets, in valid and invalid ways. Then searches everything that it printed, sent and
+ * stored for every secret in all encodings.
  */
 import { randomBytes } from 'node:crypto'
 import { connect as openSocket } from 'node:net'
@@ -19,22 +19,22 @@ const random = (prefix: string) => `${prefix}${randomBytes(24).toString('base64'
 interface Told {
   what: string
   text: string
-  /** The names of secrets that it is there to show. */
+  /** The names of the secrets that this text is allowed to contain. */
   shows: ReadonlySet<string>
 }
 
 const told: Told[] = []
-/** In the forms that they can take. */
+/** Maps names to the encodings of each secret. */
 const secrets = new Map<string, readonly string[]>()
 
-/** What the test looks for from now on. */
+/** Adds a secret to the search. */
 function secret(name: string, value: string): string {
   t.ok(value.length >= 12, `${name} is there`)
   secrets.set(name, formsOf(value))
   return value
 }
 
-/** Plain, percent-encoded, hex, and base64 of it alone or in the midst of a longer text. */
+/** Encodes a secret: plain, percent-encoded, hex, and base64 alone or inside a longer text. */
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value)
   const base64 = [0, 1, 2].flatMap(before => {
@@ -67,7 +67,7 @@ interface Ask {
   shows?: string[]
 }
 
-/** One request; its answer is searched like all others. */
+/** Sends a request and adds its response to the searched texts. */
 async function ask(url: string, { token, shows = [], ...init }: Ask = {}) {
   const headers = { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...init.headers }
   const answer = await fetch(url, { redirect: 'manual', ...init, headers })
@@ -81,7 +81,7 @@ async function ask(url: string, { token, shows = [], ...init }: Ask = {}) {
   return { status: answer.status, headers: answer.headers, body }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each line below says
+// biome-ignore lint/suspicious/noExplicitAny: each line below asserts the shape of its response
 type Answer = any
 
 async function graphql(
@@ -101,7 +101,7 @@ async function graphql(
   return JSON.parse(body)
 }
 
-/** Bytes on a socket, for what no client sends. */
+/** Sends raw bytes that an HTTP client would refuse to send. */
 async function raw(url: string, bytes: string): Promise<void> {
   const { hostname, port } = new URL(url)
   const socket = openSocket(Number(port), hostname)
@@ -109,7 +109,7 @@ async function raw(url: string, bytes: string): Promise<void> {
   told.push({ what: `raw ${bytes.slice(0, 20)}`, text: await text(socket), shows: new Set() })
 }
 
-/** Loads two adapters as packages: Google Drive at the addresses of this test, and one that is careless. */
+/** Loads two adapters as packages: Google Drive with the addresses of this test, and a careless one. */
 function withAdapters(endpoints: object): [string, ...string[]] {
   const at = (path: string) => new URL(path, import.meta.url).href
   const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`
@@ -131,10 +131,10 @@ const everythingDocument = `{ me { id email } viewer { kind scopes } workspace {
   providers { id name config status statusReason quota { used } capabilities { serverSideCopy } }
   auditEvents(first: 100) { nodes { action result details address path } } }`
 
-// Two servers, a Ceph and what a busy machine adds.
+// The test starts two servers and Ceph, possibly on a busy machine.
 t.setTimeout(300_000)
 
-t.test('no secret is printed, answered or stored where it can be read', async t => {
+t.test('no secret is printed, returned or stored in plain text', async t => {
   const s3 = await s3Server(t)
   const s3Proxy = await faultProxy(t, s3.endpoint)
   const fake = await startGoogleDrive(t)
@@ -142,7 +142,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
   const tokens = await faultProxy(t, fake.url)
   const { connectionString } = await testDatabase(t)
   const databaseUrl = new URL(connectionString)
-  // The test's database asks for none.
+  // The test's database requires no password.
   databaseUrl.password ||= secret('database password', random('db-').replace(/[^\w-]/g, 'x'))
   const [folder, files] = [await temporaryFolder(t), await temporaryFolder(t)]
   const options = {
@@ -294,7 +294,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
   secret('OAuth client secret', clientSecret)
   const drive = await connect('drive', { clientId, clientSecret }, ['OAuth ticket of a provider'])
   const driveId = drive.provider.id
-  /** As far as the vendor's redirect; resolves with what goes on from there. */
+  /** Consents up to the vendor's redirect. Resolves with the address to continue at. */
   const consent = async (name: string, address: string) => {
     secret(`OAuth ticket ${name}`, new URL(address).searchParams.get('ticket') ?? '')
     const page = await ask(address, {
@@ -330,12 +330,12 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
       },
     })
     await back()
-    // A second time.
+    // Use the state a second time.
     await back()
   }
   tokens.fault = undefined
   const back = await consent('of a provider', drive.authorizationUrl)
-  // The fake hands out tokens that last less than what is asked of one, so each use asks for another.
+  // The fake's tokens expire so early that each use refreshes them.
   fake.oauth.tokenLifetime = 30_000
   const connected = await back()
   t.equal(connected.status, 200)
@@ -368,7 +368,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
     await ask(`${url}/api/download/proxy?providerId=${leaky}&path=/${name}`, { token: owner })
   }
 
-  // Files, well and badly.
+  // Valid and invalid requests for files.
   const work = async (id: string, what: string) => {
     const place = `providerId=${id}&path=/${what}.txt`
     const idempotencyKey = secret(`idempotency key ${what}`, random('idem-').replace(/[^\w-]/g, 'x'))
@@ -424,7 +424,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
   noteAccess()
   await graphql(url, everythingDocument, {}, owner)
 
-  // Requests that hold secrets where none belong.
+  // Requests with secrets in wrong places.
   await ask(`${url}/graphiql?key=${key}`)
   for (const value of [key, owner, password]) {
     const encoded = encodeURIComponent(value)
@@ -439,7 +439,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
       `/webhook/callback?error=${encoded}&state=x`,
       `/graphql?query=${encodeURIComponent(`{ login(password: "${value}") }`)}`,
     ]) {
-      // A password in a path cannot be told from a name.
+      // A password in a path looks like a name.
       if (value === password && /nowhere|proxy\//.test(path)) continue
       await ask(url + path)
       await ask(url + path, { token: owner })
@@ -479,7 +479,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
   await graphql(url, '{ me { id } }', {}, again)
   await graphql(url, '{ me { id } }', {}, lost.key)
 
-  // The database, as it is now.
+  // Search the current database.
   const database = new pg.Client({ connectionString })
   await database.connect()
   t.teardown(() => database.end())
@@ -494,7 +494,7 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
   t.equal(await program.stop(), 0)
   await readTables()
 
-  await t.test('with another secret, and to a crash', async t => {
+  await t.test('a server with another secret, and a crash', async t => {
     const environment = { ...options.environment, STOWAGE_SECRET: secret('another STOWAGE_SECRET', random('other-')) }
     const other = await startProgram(t, { ...options, environment })
     programs.push(other)
@@ -512,8 +512,8 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
       crashing,
       key,
     ).catch(() => {})
-    t.equal(await other.stop(), 1, 'it has ended by itself')
-    t.match(other.output(), /"level":60.*"type":"Error"/, 'and says why')
+    t.equal(await other.stop(), 1, 'the server exited by itself')
+    t.match(other.output(), /"level":60.*"type":"Error"/, 'the log says why')
   })
   await readTables()
 
@@ -525,8 +525,8 @@ t.test('no secret is printed, answered or stored where it can be read', async t 
     )
   }
   const fault = program.output()
-  t.match(fault, /You sent/, 'back ends did repeat what they were sent, and it was logged')
-  t.match(fault, /Cannot log in with .{1,3}\[redacted\]/, 'what is known by its value only is redacted')
+  t.match(fault, /You sent/, 'the log has messages in which back ends echo requests')
+  t.match(fault, /Cannot log in with .{1,3}\[redacted\]/, 'a secret that is only known by its value is redacted')
   t.comment(
     `${secrets.size} secrets, ${told.length} texts of ${told.reduce((sum, { text }) => sum + text.length, 0)} characters`,
   )

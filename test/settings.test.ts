@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { definitions, readSettings, SettingsError } from '../src/settings.ts'
 
-t.test('everything has a default but what an own database needs', async t => {
+t.test('every setting has a default, except those for your own database', async t => {
   const settings = readSettings({})
   t.match(settings, { port: 3000, host: '127.0.0.1', databaseUrl: null, secret: null, logLevel: 'info' })
   t.same(settings.localRoots, [`${settings.dataFolder}/files`])
   t.ok(Object.isFrozen(settings))
 })
 
-t.test('an empty value counts as none', async t => {
+t.test('an empty value counts as unset', async t => {
   t.same(readSettings(Object.fromEntries(Object.keys(definitions).map(name => [name, ' ']))), readSettings({}))
 })
 
@@ -47,18 +47,18 @@ for (const [name, value] of bad) {
   })
 }
 
-t.test('an own database needs an own secret', async t => {
+t.test('your own database requires your own secret', async t => {
   t.throws(() => readSettings({ DATABASE_URL: 'postgres://localhost/x' }), /^STOWAGE_SECRET must be set/)
   t.ok(readSettings({ DATABASE_URL: 'postgres://localhost/x', STOWAGE_SECRET: 'x'.repeat(32) }))
 })
 
-t.test('a previous secret needs a current one', async t => {
+t.test('a previous secret requires a current one', async t => {
   const given = { STOWAGE_SECRET_PREVIOUS: 'y'.repeat(32) }
   t.throws(() => readSettings(given), /^STOWAGE_SECRET must be set/)
   t.equal(readSettings({ ...given, STOWAGE_SECRET: 'x'.repeat(32) }).previousSecret, 'y'.repeat(32))
 })
 
-t.test('the hand-over of files needs to know the proxy', async t => {
+t.test('STOWAGE_SENDFILE requires STOWAGE_TRUST_PROXY', async t => {
   const given = { STOWAGE_SENDFILE: 'X-Accel-Redirect:/internal/' }
   t.throws(() => readSettings(given), { message: /^STOWAGE_TRUST_PROXY must/ })
   const behind = { STOWAGE_TRUST_PROXY: '10.0.0.1' }

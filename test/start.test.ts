@@ -1,4 +1,4 @@
-/** The program itself: started, used, stopped and killed as an operator does it. */
+/** Starts, uses, stops and kills the program like an operator. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
@@ -55,17 +55,17 @@ async function start(t: Test, environment: Record<string, string>): Promise<Runn
       }
       return { process: child, url, output, stop }
     }
-    if (child.exitCode !== null || Date.now() > until) throw new Error(`It did not start: ${output()}`)
+    if (child.exitCode !== null || Date.now() > until) throw new Error(`The server did not start: ${output()}`)
     await sleep(20)
   }
 }
 
-t.test('on the embedded database', async t => {
+t.test('the server runs on its embedded database', async t => {
   const data = await folder(t)
   const environment = { STOWAGE_DATA: data }
   const first = await start(t, environment)
   t.ok(first.output().includes(data), 'the data folder')
-  t.ok(first.output().includes(`curl ${first.url}/graphql`), 'a call to paste')
+  t.ok(first.output().includes(`curl ${first.url}/graphql`), 'the output has a command to paste')
   t.ok(first.output().includes(`${first.url}/graphiql`))
   const { token } = await client(first.url).register('owner@example.org')
   const providerId = await client(first.url).connectProvider(token, 'local', { root: join(data, 'files') })
@@ -76,18 +76,18 @@ t.test('on the embedded database', async t => {
   const started = performance.now()
   const second = await start(t, environment)
   t.comment(`warm start: ${Math.round(performance.now() - started)} ms`)
-  t.notOk(second.output().includes('RegisterInput'), 'there is an owner already')
+  t.notOk(second.output().includes('RegisterInput'), 'the output no longer explains how to register')
   const kept = await client(second.url).download(token, providerId, '/kept.txt')
-  t.equal(await kept.text(), 'kept', 'the session and the data are still good')
+  t.equal(await kept.text(), 'kept', 'the session and the data survive a restart')
 
-  await t.test('a second server on the same folder works with the first one’s database', async t => {
+  await t.test("a second server on the same folder shares the first one's database", async t => {
     const guest = await start(t, environment)
     t.equal((await client(guest.url).graphql('{ me { id } }', {}, token)).status, 200)
     t.equal(await guest.stop(), 0)
     t.equal((await client(second.url).graphql('{ me { id } }', {}, token)).status, 200)
   })
 
-  await t.test('killed, it starts again with what it had acknowledged', async t => {
+  await t.test('after a kill the server starts again with all acknowledged changes', async t => {
     await client(second.url).upload(token, providerId, '/last.txt', 'last')
     await second.stop('SIGKILL')
     const third = await start(t, environment)
@@ -96,7 +96,7 @@ t.test('on the embedded database', async t => {
   })
 })
 
-t.test('the data folder is for its user alone', async t => {
+t.test('only its user can access a new data folder', async t => {
   const parent = await folder(t)
   await chmod(parent, 0o755)
   const data = join(parent, 'new', 'data')
@@ -110,16 +110,16 @@ t.test('the data folder is for its user alone', async t => {
   t.equal(await mode('files'), 0o700)
   for (const name of await readdir(data)) t.equal((await mode(name)) & 0o066, 0, `nobody else reads or writes ${name}`)
 
-  // As an older version has made it.
+  // Use the mode that an older version has set.
   await chmod(data, 0o755)
   await chmod(join(data, 'files'), 0o755)
   const server = await start(t, { STOWAGE_DATA: data })
   t.match(server.output(), `run \\"chmod 700 ${data}\\"`)
-  t.equal(await mode('.'), 0o755, 'what the operator has set stays')
+  t.equal(await mode('.'), 0o755, "the operator's mode is kept")
   t.equal(await server.stop(), 0)
 })
 
-t.test('on a database of its own', async t => {
+t.test('the server runs on an external database', async t => {
   const { connectionString } = await testDatabase(t)
   const secret = 'a secret of at least thirty-two bytes'
   const environment = { DATABASE_URL: connectionString, STOWAGE_SECRET: secret, STOWAGE_LOCAL_ROOTS: await folder(t) }
@@ -131,7 +131,7 @@ t.test('on a database of its own', async t => {
   t.notOk(server.output().includes(password))
 })
 
-t.test('a running transfer may finish while the server stops', async t => {
+t.test('a running transfer can finish while the server stops', async t => {
   const data = await folder(t)
   const server = await start(t, { STOWAGE_DATA: data })
   const api = client(server.url)
@@ -157,7 +157,7 @@ t.test('a running transfer may finish while the server stops', async t => {
   t.equal((await readFile(join(data, 'files', 'slow.bin'))).length, 1_000_000)
 })
 
-t.test('what keeps it from starting is said in one sentence', async t => {
+t.test('a failed start prints one sentence', async t => {
   const busy = createServer().listen(0, '127.0.0.1')
   await once(busy, 'listening')
   t.teardown(() => busy.close())

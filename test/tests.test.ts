@@ -1,4 +1,4 @@
-/** What lets a test pass that has shown nothing. */
+/** Finds patterns that let a test pass without testing anything. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import t from 'tap'
@@ -6,10 +6,10 @@ import t from 'tap'
 const root = import.meta.dirname
 const own = relative(root, import.meta.filename)
 
-/** Each with lines that it finds, and lines that it does not. */
+/** The rules, each with lines that it must find and lines that it must ignore. */
 const rules = [
   {
-    why: 'A skip is no pass: give the test `{ skip: reason }`, which CI counts as a failure.',
+    why: 'A skipped test has not passed: give it `{ skip: reason }`, which CI counts as a failure.',
     pattern: /\.pass\([^\n]*skip|\.(?:skip|todo|only)\(|\b(?:skip|todo|only): true/i,
     found: [
       "t.pass('skipped: no disk')",
@@ -20,14 +20,14 @@ const rules = [
     fine: ["t.test('x', { skip: await refusal() }, f)", 't.pass(name)'],
   },
   {
-    why: 'A poll without a deadline never says what it waits for: use `until` or `eventually` of support/until.ts.',
+    why: 'A poll without a deadline hangs without a message: use `until` or `eventually` of support/until.ts.',
     pattern:
       /\b(?:while|for) \((?![^\n]*(?:performance\.now\(\)|Date\.now\(\)|\w < [\d_]+))[^\n]*await (?:sleep|delay|new Promise)\b/,
     found: ['while (!done) await sleep(5)', 'for (let n = 1; n > 0; await delay(20)) n = left()'],
     fine: ['for (let waited = 0; !done && waited < 10_000; waited += 50) await sleep(50)'],
   },
   {
-    why: 'The same, over several lines.',
+    why: 'A poll without a deadline over several lines.',
     pattern:
       /\b(?:for \(;;\)|while \(true\)) \{(?:(?!\n {0,2}\}|\.now\(\)|\buntil\b)[\s\S]){0,900}?await (?:sleep|delay)\(/,
     found: ['for (;;) {\n  if (done()) return\n  await sleep(20)\n}'],
@@ -35,19 +35,19 @@ const rules = [
   },
 ]
 
-/** Processes that live as long as another one does, and say so where they poll. */
+/** Files whose processes poll until another process exits. */
 const exempt = new Set(['servers/run.ts', own])
 
 const files = (await readdir(root, { recursive: true })).filter(name => name.endsWith('.ts') && !exempt.has(name))
 
-t.test('the rules find what they are made for', async t => {
+t.test('each rule finds its examples', async t => {
   for (const { pattern, found, fine } of rules) {
     for (const text of found) t.match(text, pattern)
     for (const text of fine) t.notMatch(text, pattern)
   }
 })
 
-t.test('no test passes for having shown nothing', async t => {
+t.test('no test file breaks a rule', async t => {
   t.ok(files.length > 150)
   for (const { why, pattern } of rules) {
     const wrong: string[] = []

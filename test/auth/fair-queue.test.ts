@@ -5,7 +5,7 @@ import type { AppError } from '../../src/errors.ts'
 
 const bounds = { running: 1, slots: 6, slotsOfNetwork: 4 }
 
-/** Runs until it is told to end, and keeps in which order what was begun. */
+/** Runs work in a slot until `end` is called, and adds `name` to `begun` when it starts. */
 function work(slot: QueueSlot, name: string, begun: string[]) {
   const end = Promise.withResolvers<void>()
   const done = slot
@@ -20,7 +20,7 @@ function work(slot: QueueSlot, name: string, begun: string[]) {
   return { end: end.resolve, done }
 }
 
-t.test('turns go round the networks, whoever came first', async t => {
+t.test('networks take turns, in any order of arrival', async t => {
   const queue = new FairQueue(bounds)
   const begun: string[] = []
   const names = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']
@@ -30,11 +30,11 @@ t.test('turns go round the networks, whoever came first', async t => {
   t.same(begun, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
 })
 
-t.test('as much runs at once as may, and what fails gives its turn on', async t => {
+t.test('work runs up to the limit, and a failure frees its slot', async t => {
   const queue = new FairQueue({ ...bounds, running: 2 })
   let running = 0
   let most = 0
-  const fault = new Error('of the work')
+  const fault = new Error('the work failed')
   const results = await Promise.allSettled(
     ['a', 'a', 'b', 'b', 'c', 'c'].map((network, n) =>
       queue.enter(network).run(async () => {
@@ -53,7 +53,7 @@ t.test('as much runs at once as may, and what fails gives its turn on', async t 
   )
 })
 
-t.test('a network holds its slots until they are disposed of', async t => {
+t.test('a network occupies its slots until it disposes of them', async t => {
   const queue = new FairQueue(bounds)
   const slots = Array.from({ length: 4 }, () => queue.enter('a'))
   t.throws(() => queue.enter('a'), /from this address/)
@@ -63,15 +63,15 @@ t.test('a network holds its slots until they are disposed of', async t => {
   t.throws(() => queue.enter('a'), /from this address/)
 })
 
-t.test('a newcomer gets the latest slot of the network that has most, but none that is at work', async t => {
+t.test('a new network takes the latest idle slot of the network with the most slots', async t => {
   const queue = new FairQueue(bounds)
   const begun: string[] = []
   const names = ['a1', 'a2', 'a3', 'b1', 'c1', 'd1']
   const works = names.map(name => work(queue.enter(name.slice(0, 1)), name, begun))
   const e1 = work(queue.enter('e'), 'e1', begun)
-  t.equal(await works[2]?.done, 'RATE_LIMITED', 'a has lost its third')
+  t.equal(await works[2]?.done, 'RATE_LIMITED', 'a loses its third slot')
   const idle = queue.enter('f')
-  t.equal(await works[1]?.done, 'RATE_LIMITED', 'and its second')
+  t.equal(await works[1]?.done, 'RATE_LIMITED', 'a loses its second slot')
   t.throws(() => queue.enter('g'), /right now/, 'no network has more than one')
   for (const { end } of [...works, e1]) end()
   await e1.done
@@ -79,7 +79,7 @@ t.test('a newcomer gets the latest slot of the network that has most, but none t
   t.equal(await idle.run(async () => 'f1'), 'f1')
 })
 
-t.test('a slot that is lost before its turn is asked for says so', async t => {
+t.test('a slot that was lost before its work runs rejects', async t => {
   const queue = new FairQueue({ running: 1, slots: 2, slotsOfNetwork: 2 })
   const [first, second] = [queue.enter('a'), queue.enter('a')]
   queue.enter('b')
@@ -89,19 +89,19 @@ t.test('a slot that is lost before its turn is asked for says so', async t => {
   )
   second[Symbol.dispose]()
   t.equal(await first.run(async () => 1), 1)
-  t.throws(() => queue.enter('c'), /right now/, 'it was counted once')
+  t.throws(() => queue.enter('c'), /right now/, 'the lost slot is not freed twice')
 })
 
-t.test('who goes away leaves the line; work that has begun comes to its end', async t => {
+t.test('an abort leaves the queue, but running work finishes', async t => {
   const queue = new FairQueue(bounds)
   const begun: string[] = []
-  const gone = new AbortController()
-  const [a1, a2, b1] = ['a', 'a', 'b'].map((network, n) => work(queue.enter(network, gone.signal), `${n}`, begun))
-  gone.abort(new Error('gone'))
-  t.same(await Promise.all([a2?.done, b1?.done]), ['gone', 'gone'])
+  const client = new AbortController()
+  const [a1, a2, b1] = ['a', 'a', 'b'].map((network, n) => work(queue.enter(network, client.signal), `${n}`, begun))
+  client.abort(new Error('disconnected'))
+  t.same(await Promise.all([a2?.done, b1?.done]), ['disconnected', 'disconnected'])
   a1?.end()
   t.equal(await a1?.done, 'done')
   t.equal(await queue.enter('c').run(async () => 'next'), 'next')
-  t.throws(() => queue.enter('c', gone.signal), { message: 'gone' })
+  t.throws(() => queue.enter('c', client.signal), { message: 'disconnected' })
   t.same(begun, ['0'])
 })

@@ -5,10 +5,10 @@ import { networkOf } from '../../src/auth/network.ts'
 const group = fc.integer({ min: 0, max: 0xffff })
 const groups = fc.array(group, { minLength: 8, maxLength: 8 })
 const full = (address: readonly number[]) => address.map(each => each.toString(16)).join(':')
-/** As RFC 5952 writes it. */
+/** Formats an address according to RFC 5952. */
 const short = (address: readonly number[]) => new URL(`http://[${full(address)}]`).hostname.slice(1, -1)
 
-t.test('an IPv6 address counts as its network of 64 bits, however it is written', async () => {
+t.test('every spelling of an IPv6 address is mapped to its network of 64 bits', async () => {
   fc.assert(
     fc.property(groups, groups, fc.boolean(), (one, other, isSparse) => {
       const address = isSparse ? one.map((each, index) => (index % 3 === 0 ? each : 0)) : one
@@ -24,7 +24,7 @@ t.test('an IPv6 address counts as its network of 64 bits, however it is written'
   )
 })
 
-t.test('an IPv4 address is the same in IPv6 form', async () => {
+t.test('an IPv4 address in IPv6 form is the same address', async () => {
   fc.assert(
     fc.property(fc.ipV4(), text => {
       const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number)
@@ -34,6 +34,6 @@ t.test('an IPv4 address is the same in IPv6 form', async () => {
   )
 })
 
-t.test('whatever a proxy tells is a short text', async () => {
+t.test('any address from a proxy is cut to a short text', async () => {
   fc.assert(fc.property(fc.string({ maxLength: 200 }), text => networkOf(text).length <= 45))
 })

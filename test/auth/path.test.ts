@@ -21,21 +21,21 @@ const path = fc.array(segment, { minLength: 1, maxLength: 8 }).map(segments => p
 function refuses(t: Test, text: string, parse = parsePath): void {
   try {
     const parsed = parse(text)
-    t.fail(`${JSON.stringify(text)} was taken as ${JSON.stringify(parsed)}`)
+    t.fail(`${JSON.stringify(text)} was parsed as ${JSON.stringify(parsed)}`)
   } catch (error) {
     t.match(error, { reason: 'INVALID_PATH', code: 'BAD_USER_INPUT' }, JSON.stringify(text))
   }
 }
 
-t.test('what is parsed is printed as it was', async () => {
+t.test('a parsed path is formatted as the same text', async () => {
   fc.assert(fc.property(path, path => parsePath(formatPath(path)) === path))
 })
 
-t.test('a path is its parent and its name', async () => {
+t.test('a path consists of its parent and its name', async () => {
   fc.assert(fc.property(path, path => childOf(parentOf(path), nameOf(path)) === path))
 })
 
-t.test('within is: the segments of the base come first', async () => {
+t.test('a path is within a base if it starts with the segments of the base', async () => {
   const oracle = (a: string[], b: string[]) => b.every((segment, index) => a[index] === segment)
   fc.assert(
     fc.property(path, path, fc.nat(8), (a, b, depth) => {
@@ -45,7 +45,7 @@ t.test('within is: the segments of the base come first', async () => {
   )
 })
 
-t.test('a sibling with the same prefix is not within', async t => {
+t.test('a sibling with the same prefix is not within the base', async t => {
   t.notOk(isWithin(parsePath('/backups-old'), parsePath('/backups')))
   t.notOk(isWithin(parsePath('/backups2/a'), parsePath('/backups')))
   t.ok(isWithin(parsePath('/backups/a'), parsePath('/backups')))
@@ -53,7 +53,7 @@ t.test('a sibling with the same prefix is not within', async t => {
   t.notOk(isWithin(root, parsePath('/backups')))
 })
 
-t.test('whatever text comes, a parsed path has no segment that climbs', async () => {
+t.test('no parsed path has an empty, "." or ".." segment', async () => {
   const hostile = fc.array(fc.constantFrom('/', '..', '.', '\\', '%2f', '%2e', '\0', 'a', ' ', 'é', '\ud800'), {
     maxLength: 12,
   })
@@ -71,7 +71,7 @@ t.test('whatever text comes, a parsed path has no segment that climbs', async ()
   )
 })
 
-t.test('refused', async t => {
+t.test('malformed paths are refused', async t => {
   for (const text of [
     '',
     'a',
@@ -94,7 +94,7 @@ t.test('refused', async t => {
   refuses(t, '/abcdefg'.repeat(600))
 })
 
-t.test('literal where something may be there already, refused where something is made', async t => {
+t.test('names that could be misread are allowed in existing paths and refused in new ones', async t => {
   for (const name of [
     'a\\b',
     '..\\b',
@@ -131,4 +131,4 @@ t.test('literal where something may be there already, refused where something is
   }
 })
 
-t.test('normal forms stay apart', async t => t.not(parsePath('/é'), parsePath('/e\u0301')))
+t.test('Unicode normal forms are different names', async t => t.not(parsePath('/é'), parsePath('/e\u0301')))

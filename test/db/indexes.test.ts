@@ -1,25 +1,25 @@
-/** A value that an index cannot hold makes its whole statement fail: every indexed column is bounded by the tables. */
+/** A value that is too long for an index makes its whole statement fail, so the tables bound every indexed column. */
 import { sql } from 'kysely'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { testDatabase } from '../servers/postgres.ts'
 
-/** Bytes of a tuple of a btree: PostgreSQL 14 to 18, "index row size exceeds btree version 4 maximum 2704". */
+/** The largest btree tuple in bytes: PostgreSQL 14 to 18, "index row size exceeds btree version 4 maximum 2704". */
 const maxTuple = 2704
 const tupleHeader = 8
-/** Bytes beside a value: its length, and padding up to the next multiple of eight. */
+/** Additional bytes of a value: its length, and padding to the next multiple of eight. */
 const valueHeader = 4 + 7
 const bytesPerCharacter = 4
 
 interface Key {
   index: string
   definition: string
-  /** Bytes; -1 where it varies. */
+  /** The size in bytes, or -1 if it varies. */
   size: number
   checks: string[] | null
 }
 
-/** Bytes at most, as far as the catalog tells; null where it tells none. */
+/** Returns the largest size in bytes that the catalog states, or null. */
 function boundOf({ definition, size, checks }: Key): number | null {
   if (size > 0) return size + 7
   if (definition.startsWith('md5(')) return 32 + valueHeader
@@ -32,7 +32,7 @@ function boundOf({ definition, size, checks }: Key): number | null {
   return bounds.length > 0 ? Math.min(...bounds) : null
 }
 
-t.test('an index holds the longest value that its columns take', async t => {
+t.test('every index can store the longest value of its columns', async t => {
   const db = connect(await testDatabase(t), { max: 1 })
   t.teardown(() => db.destroy())
   const { rows } = await sql<Key>`
@@ -60,7 +60,7 @@ t.test('an index holds the longest value that its columns take', async t => {
   }
 })
 
-t.test('the longest values that the tables take are stored, however badly they compress', async t => {
+t.test('the longest values of the tables are stored even if they do not compress', async t => {
   const db = connect(await testDatabase(t), { max: 1 })
   t.teardown(() => db.destroy())
   const path = `/${Array.from({ length: 4095 }, (_, n) => String.fromCodePoint(0x10000 + ((n * 7919) % 0xf0000))).join('')}`

@@ -20,7 +20,7 @@ async function emptyDatabase(t: Test): Promise<{ connectionString: string }> {
   return connection
 }
 
-t.test('the committed print of the tables is true', async t => {
+t.test('the committed print of the tables matches the database', async t => {
   const db = connect(await testDatabase(t), { max: 1 })
   t.teardown(() => db.destroy())
   const printed = await printSchema(db)
@@ -32,7 +32,7 @@ t.test('the committed print of the tables is true', async t => {
   )
 })
 
-t.test('a migration that has landed is never changed', async t => {
+t.test('a released migration never changes', async t => {
   const files = (await readdir(folder)).toSorted()
   const lines = await Promise.all(
     files.map(
@@ -43,10 +43,10 @@ t.test('a migration that has landed is never changed', async t => {
     ),
   )
   if (process.argv.includes('--update')) await writeFile(sums, `${lines.join('\n')}\n`)
-  t.equal(await readFile(sums, 'utf8'), `${lines.join('\n')}\n`, 'make a new migration instead')
+  t.equal(await readFile(sums, 'utf8'), `${lines.join('\n')}\n`, 'create a new migration instead')
 })
 
-t.test('replicas that start at once migrate once', async t => {
+t.test('replicas that start at the same time migrate once', async t => {
   const connection = await emptyDatabase(t)
   const replicas = Array.from({ length: 5 }, () => connect(connection, { max: 2 }))
   t.teardown(() => Promise.all(replicas.map(db => db.destroy())))
@@ -57,10 +57,10 @@ t.test('replicas that start at once migrate once', async t => {
   const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
   t.equal(rows.length, (await readdir(folder)).length)
   await migrate(db)
-  t.pass('and migrating again changes nothing')
+  t.pass('migrating again changes nothing')
 })
 
-t.test('a database of a newer version is refused in a sentence, and left as it is', async t => {
+t.test('a database of a newer version is refused in one sentence and not changed', async t => {
   const db = connect(await emptyDatabase(t), { max: 2 })
   t.teardown(() => db.destroy())
   t.notOk(await isMigrated(db))

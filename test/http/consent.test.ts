@@ -63,7 +63,7 @@ t.test('a consent counts only in the browser that showed who asks for it', async
     const attacker = new ConsentBrowser()
     const sent = await attacker.begin(await begin())
     const victim = new ConsentBrowser()
-    const callback = await victim.answer(sent)
+    const callback = await victim.consentAtVendor(sent)
     const stolen = await victim.open(callback)
     t.equal(stolen.status, 400)
     t.match(stolen.text, 'another browser')
@@ -78,25 +78,25 @@ t.test('a consent counts only in the browser that showed who asks for it', async
     const sent = await attacker.begin(await begin())
     const victim = new ConsentBrowser()
     await victim.begin(await begin())
-    t.equal((await victim.open(await victim.answer(sent))).status, 400)
+    t.equal((await victim.open(await victim.consentAtVendor(sent))).status, 400)
     const other = await attacker.begin(await begin())
     const [name = ''] = attacker.cookies.keys()
     for (const value of ['', 'x', 'é', 'x'.repeat(4000)]) {
       const forged = new ConsentBrowser()
       forged.cookies.set(name, encodeURIComponent(value))
-      t.equal((await forged.open(await forged.answer(other))).status, 400, JSON.stringify(value.slice(0, 10)))
+      t.equal((await forged.open(await forged.consentAtVendor(other))).status, 400, JSON.stringify(value.slice(0, 10)))
     }
     t.equal(await status(), 'NEEDS_AUTHORIZATION')
   })
 
   await t.test("an attacker's code cannot be planted in another person's browser", async t => {
     const attacker = new ConsentBrowser()
-    const callback = await attacker.answer(await attacker.begin(await begin()))
+    const callback = await attacker.consentAtVendor(await attacker.begin(await begin()))
     const victim = new ConsentBrowser()
     await victim.begin(await begin())
     t.equal((await victim.open(callback)).status, 400)
     const state = new URL(callback).searchParams.get('state') ?? ''
-    const own = new URL(await victim.answer(await victim.begin(await begin())))
+    const own = new URL(await victim.consentAtVendor(await victim.begin(await begin())))
     const [ticket = ''] = (own.searchParams.get('state') ?? '').split('.')
     own.searchParams.set('state', state.replace(/^[^.]*/, ticket))
     t.equal((await victim.open(own.href)).status, 400, 'halves of two states')
@@ -120,7 +120,7 @@ t.test('a consent counts only in the browser that showed who asks for it', async
     const vendor = await browser.begin(one)
     await browser.begin(two)
     await browser.begin(one)
-    const callback = await browser.answer(vendor)
+    const callback = await browser.consentAtVendor(vendor)
     t.equal((await browser.open(callback)).status, 200, 'with other tabs open')
     t.equal(await status(), 'CONNECTED')
     t.equal((await browser.open(callback)).status, 400, 'a replay')
@@ -168,7 +168,7 @@ t.test('the page opens only for an authorization that can still be completed', a
 t.test('a consent is void after the configuration changes', async t => {
   const { app, owner, id, begin, status } = await start(t)
   const browser = new ConsentBrowser()
-  const callback = await browser.answer(await browser.begin(await begin()))
+  const callback = await browser.consentAtVendor(await browser.begin(await begin()))
   const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { status } }'
   await app.ask(update, { input: { id, config: { rootFolderId: 'elsewhere' } } }, owner.token)
   const late = await browser.open(callback)
@@ -181,7 +181,7 @@ t.test('behind TLS another host of the domain cannot plant the cookie', async t 
   const { app, begin, status } = await start(t, { trustedProxies: ['127.0.0.1'] })
   const https = { 'x-forwarded-proto': 'https' }
   const plain = new ConsentBrowser()
-  const callback = await plain.answer(await plain.begin(await begin()))
+  const callback = await plain.consentAtVendor(await plain.begin(await begin()))
   const planted = new ConsentBrowser(https)
   for (const [name, value] of plain.cookies) planted.cookies.set(name, value)
   t.equal((await planted.open(callback)).status, 400, 'under a name that another host of the domain could set')

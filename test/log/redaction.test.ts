@@ -5,7 +5,7 @@ import { Redaction } from '../../src/log/redaction.ts'
 
 const random = () => randomBytes(24).toString('base64url')
 
-/** Milliseconds, the least of several times. */
+/** Measures milliseconds and returns the least of several measurements. */
 function cost(work: () => void): number {
   const times = Array.from({ length: 7 }, () => {
     const begin = performance.now()
@@ -15,7 +15,7 @@ function cost(work: () => void): number {
   return Math.min(...times)
 }
 
-t.test('secrets are found in the forms that they take', async t => {
+t.test('secrets are found in all their encodings', async t => {
   const secrets = ['eight ch', 'pass wörd "\\ \u{1f511}', random(), 'x'.repeat(1000), `${random()}/+=${random()}`]
   const redaction = new Redaction()
   redaction.hold(...secrets)
@@ -36,15 +36,15 @@ t.test('secrets are found in the forms that they take', async t => {
       const encoded = encode(secret)
       const redacted = redaction.redact(`before ${encoded} after`)
       t.match(redacted, /^before .*\[redacted\].* after$/, name)
-      // What is left of base64 and of quotes around it.
+      // The remaining characters of base64 and the quotes around it.
       t.ok(redacted.length < 'before [redacted] after'.length + 30, redacted)
     }
   }
-  t.equal(redaction.redact('nothing of it'), 'nothing of it')
+  t.equal(redaction.redact('no secret here'), 'no secret here')
   t.equal(redaction.redact(''), '')
 })
 
-t.test('each line of a private key is a secret, and short words are none', async t => {
+t.test('each line of a private key is a secret, and short words are not', async t => {
   const lines = Array.from({ length: 20 }, () => randomBytes(48).toString('base64'))
   const redaction = new Redaction()
   redaction.hold(['-----BEGIN PRIVATE KEY-----', ...lines, 'short'].join('\n'), 'seven..', 7, null)
@@ -52,7 +52,7 @@ t.test('each line of a private key is a secret, and short words are none', async
   t.equal(redaction.redact('short seven.. 7'), 'short seven.. 7')
 })
 
-t.test('it finds what a plain search finds', async () => {
+t.test('it finds the same secrets as a simple search', async () => {
   const letters = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 8, maxLength: 80 })
   fc.assert(
     fc.property(fc.array(letters, { minLength: 1, maxLength: 5 }), fc.array(letters), (secrets, pieces) => {
@@ -67,14 +67,14 @@ t.test('it finds what a plain search finds', async () => {
       }
       const kept = Array.from(text).filter((_, at) => !isHidden[at])
       const left = redaction.redact(text).replaceAll('[redacted]', '')
-      // A piece of a long secret is redacted alone, too.
+      // Parts of a long secret are redacted, too.
       const isSame = secrets.every(({ length }) => length <= 64) ? left === kept.join('') : left.length <= kept.length
       if (!isSame) throw new Error(`${secrets} in ${text}: ${left}`)
     }),
   )
 })
 
-t.test('what is held is never forgotten, and what is released is, in the end', async t => {
+t.test('a secret in use is never forgotten, and a released one is forgotten later', async t => {
   const redaction = new Redaction()
   const [first, twice] = [random(), random()]
   const held = redaction.hold(first, twice)
@@ -83,25 +83,25 @@ t.test('what is held is never forgotten, and what is released is, in the end', a
   for (let n = 0; n < 5000; n++) {
     const secret = random()
     using _held = redaction.hold(secret)
-    if (redaction.redact(secret) !== '[redacted]') t.fail('while it is held')
+    if (redaction.redact(secret) !== '[redacted]') t.fail('a secret in use was not redacted')
     most = Math.max(most, redaction.size)
   }
   t.equal(redaction.redact(`${first} ${twice}`), '[redacted] [redacted]', 'after 5,000 others')
-  t.ok(most < 21_000, `at most ${most} texts are searched for`)
+  t.ok(most < 21_000, `the search has up to ${most} texts`)
   held[Symbol.dispose]()
   held[Symbol.dispose]()
-  t.equal(redaction.redact(first), '[redacted]', 'lines that come late have it, too')
+  t.equal(redaction.redact(first), '[redacted]', 'a released secret is still redacted in late lines')
   const others = Array.from({ length: 6000 }, random)
   for (const other of others) redaction.hold(other)[Symbol.dispose]()
-  t.equal(redaction.redact(first), first, 'nobody has used it for long')
-  t.equal(redaction.redact(twice), '[redacted]', 'somebody still holds it')
+  t.equal(redaction.redact(first), first, 'it is forgotten after it was unused for long')
+  t.equal(redaction.redact(twice), '[redacted]', 'another holder still uses it')
   again[Symbol.dispose]()
   const idle = redaction.hold(others.at(-1))
-  t.equal(redaction.redact(others.at(-1) ?? ''), '[redacted]', 'and takes it again')
+  t.equal(redaction.redact(others.at(-1) ?? ''), '[redacted]', 'a released secret can be used again')
   idle[Symbol.dispose]()
 })
 
-t.test('the time for a line does not grow with the secrets, and grows in proportion to the line', async t => {
+t.test('the time is independent of the number of secrets and proportional to the length of a line', async t => {
   const line = JSON.stringify({ level: 30, req: { url: '/api/download/proxy?path=%2Fa' }, msg: 'request done' })
   const lines = Array.from({ length: 3000 }, (_, n) => `${line}${n}`)
   const [few, many] = [new Redaction(), new Redaction()]
@@ -114,7 +114,7 @@ t.test('the time for a line does not grow with the secrets, and grows in proport
   t.comment(`3,000 lines: ${small.toFixed(1)} ms with one secret, ${large.toFixed(1)} ms with 1,000`)
   t.ok(large < 10 * small, `${(large / small).toFixed(1)} times`)
 
-  // Each place of the line is nearly a match.
+  // Each position of the line almost matches.
   const alike = new Redaction()
   for (let n = 0; n < 1000; n++) alike.hold(`${'a'.repeat(60 + (n % 40))}${n}`)
   alike.hold('a'.repeat(30_000), 'ab'.repeat(15_000))

@@ -27,7 +27,7 @@ async function start(t: Test) {
 /** Consents in a new browser up to the vendor's redirect. The returned function follows the redirect. */
 async function consentTo(url: string): Promise<() => Promise<{ status: number; text: string }>> {
   const browser = new ConsentBrowser()
-  const callback = await browser.answer(await browser.begin(url))
+  const callback = await browser.consentAtVendor(await browser.begin(url))
   return () => browser.open(callback)
 }
 

@@ -164,7 +164,9 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     fake.oauth.expireAccessTokens()
     t.equal(await statusOf(last, driveId, key), 'CONNECTED', 'tokens are refreshed')
     const browser = new ConsentBrowser()
-    const callback = await browser.answer(await browser.begin(waiting.authorizationUrl.replace(first.url, last.url)))
+    const callback = await browser.consentAtVendor(
+      await browser.begin(waiting.authorizationUrl.replace(first.url, last.url)),
+    )
     t.equal((await browser.open(callback.replace(first.url, last.url))).status, 200, 'a consent can be completed')
     await first.close()
   })

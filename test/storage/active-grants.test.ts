@@ -17,7 +17,7 @@ const member = {
 const viewer = memberViewer(member, { address: '127.0.0.1', requestId: 'request' })
 const granted: Grant = grant(viewer, { scope: 'read', providerId: 'provider', path: root })
 
-t.test('without a check of its grants no work can begin', async t => {
+t.test('work requires a check of its grants', async t => {
   const unchecked = () => {
     // @ts-expect-error The constructor requires the check.
     return new ActiveGrants()
@@ -31,15 +31,15 @@ t.test('without a check of its grants no work can begin', async t => {
   t.equal(began, false)
 })
 
-t.test('work does not begin where the check rejects', async t => {
+t.test('work does not start if the check rejects', async t => {
   const activeGrants = new ActiveGrants({
     confirm: async () => {
       throw new Error('revoked')
     },
-    onFirst: () => t.fail('nothing has begun'),
+    onFirst: () => t.fail('the work has not started'),
   })
   await t.rejects(
-    activeGrants.run([granted], AbortSignal.timeout(1000), async () => t.fail('it has begun')),
+    activeGrants.run([granted], AbortSignal.timeout(1000), async () => t.fail('the work has started')),
     /revoked/,
   )
   t.equal(activeGrants.size, 0)

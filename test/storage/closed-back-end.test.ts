@@ -1,4 +1,4 @@
-/** What people are told of a back end at a closed address: who connects it, who uses it later, who tests it. */
+/** The errors of a back end at a closed address, for those who connect it, use it or test it. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ import { startApp, type TestAppOptions } from '../support/app.ts'
 const connect = 'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
 const test = 'mutation ($id: ID!) { testProvider(id: $id) { status statusReason } }'
 
-/** Asks its address before each answer. */
+/** Connects to its address for each operation. */
 const remote: AdapterDefinition<{ url: string }> = {
   type: 'remote',
   apiVersion: 1,
@@ -19,7 +19,7 @@ const remote: AdapterDefinition<{ url: string }> = {
   async open({ url }, { network }) {
     const asked = async <T>(answer: T): Promise<T> => {
       await network.fetch(url).catch(cause => {
-        throw new StorageError('UNAVAILABLE', 'The remote does not answer.', { cause })
+        throw new StorageError('UNAVAILABLE', 'The remote does not respond.', { cause })
       })
       return answer
     }
@@ -53,7 +53,7 @@ async function listen(t: Test): Promise<{ url: string; count: () => number }> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, count: () => count }
 }
 
-t.test('a provider at a closed address is not connected', async t => {
+t.test('a provider at a closed address cannot be connected', async t => {
   const app = await startApp(t, { settings: { deniedNetworks: ['127.0.0.0/8'] } })
   const { token } = await app.register('owner@example.org')
   const s3 = { bucket: 'bucket', region: 'us-east-1', accessKeyId: 'id', secretAccessKey: 'secret' }
@@ -74,7 +74,7 @@ t.test('a provider at a closed address is not connected', async t => {
   t.strictSame((await app.ask('{ providers { id } }', {}, token)).providers, [])
 })
 
-t.test('one that comes to be there: users, and who tests it', async t => {
+t.test('a connected provider whose address was closed later reports it only to administrators', async t => {
   const back = await listen(t)
   const options: TestAppOptions = {
     adapters: folder => [
@@ -99,5 +99,5 @@ t.test('one that comes to be there: users, and who tests it', async t => {
     statusReason: /STOWAGE_ALLOW_NETWORKS/,
   })
   t.equal(back.count(), reached)
-  t.match(after.logged(), '127.0.0.1 is closed to providers', 'the operator reads which')
+  t.match(after.logged(), '127.0.0.1 is closed to providers', 'the log names the address')
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { checkPage } from '../../src/storage/validate-entry.ts'
 import { badNames } from './lies.ts'
 
-t.test('names that no path can hold are left out, and told of once a page', async t => {
+t.test('names that are not valid in a path are omitted, with one warning per page', async t => {
   const entry = { kind: 'file' as const, size: 1, modifiedAt: null, etag: null, mimeType: null }
   const names = ['good', ...badNames, 'better'] as string[]
   const warnings: string[] = []

@@ -1,4 +1,4 @@
-/** Adapters that answer what no contract allows, each in one way; everything else about them is sound. */
+/** Adapters that each violate the contract in one way and are otherwise correct. */
 import { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../adapters/contract.ts'
 import { MemoryProvider } from '../../adapters/memory/provider.ts'
 
-/** In the text of every error that nobody may be shown. */
+/** A text in all internal errors of the adapters, which clients must not see. */
 export const secret = 'a secret of the adapter'
 
 // biome-ignore lint/suspicious/noExplicitAny: they are lies
@@ -40,7 +40,7 @@ const throwing = (value: unknown): Lie =>
     throw value
   })
 
-/** All entries that it speaks of, changed. */
+/** Changes all entries that the adapter returns. */
 const entries =
   // biome-ignore lint/suspicious/noExplicitAny: they are lies
     (change: (entry: Entry) => any): Lie =>
@@ -86,7 +86,7 @@ const file = (name: unknown): Entry => ({
   mimeType: null,
 })
 
-/** A failure in what is not an error of the contract, however much it looks like it. */
+/** Fails with a value that resembles an error of the contract but is not one. */
 const lookAlike = (more: object) => Object.assign(new Error(secret), { name: 'StorageError' }, more)
 
 export const badNames = [
@@ -225,7 +225,7 @@ export const lies: Record<string, Lie> = {
   'never-answers': allOf(never),
 }
 
-/** Errors of the contract whose facts are odd. */
+/** Errors of the contract with invalid properties. */
 export const oddErrors: Record<string, Error> = {
   'message-object': Object.assign(lookAlike({ code: 'UNAVAILABLE' }), { message: { text: secret } }),
   'message-empty': lookAlike({ code: 'UNAVAILABLE', message: '' }),
@@ -236,7 +236,7 @@ export const oddErrors: Record<string, Error> = {
   'retry-endless': lookAlike({ code: 'UNAVAILABLE', message: 'Wait.', retryAfterMs: Number.POSITIVE_INFINITY }),
 }
 
-/** What `open` may do. */
+/** Invalid implementations of `open`. */
 export const badOpens: Record<string, () => unknown> = {
   'open-throws': () => {
     throw new Error(secret)
@@ -269,13 +269,14 @@ export function adapter(type: string, open: () => unknown): AdapterDefinition {
 }
 
 /**
- * A provider with `folder/file` in it, sound at its root, that lies below. `paths` gets every path that it is called with.
+ * A provider with the file `folder/file` that is correct at its root and violates the contract below. `paths` collects the
+ * paths of all calls.
  */
 export async function liar(lie: Lie, paths: string[] = []): Promise<StorageProvider> {
   const good = new MemoryProvider(64 * 1024 * 1024)
   await good.write('folder/file' as StoragePath, Readable.from([content]), { signal, overwrite: true })
   await good.write('folder/more/file' as StoragePath, Readable.from([content]), { signal, overwrite: true })
-  // biome-ignore lint/suspicious/noExplicitAny: whatever it is called with
+  // biome-ignore lint/suspicious/noExplicitAny: it accepts any arguments
   type Method = (...args: any[]) => unknown
   const methods: Record<string, Method> = {}
   for (const name of ['stat', 'list', 'read', 'write', 'delete', 'mkdir', 'quota'] as const) {

@@ -19,7 +19,7 @@ async function replicas(t: Test) {
   return { db: dbs[0], a: createLocks(dbs[0]), b: createLocks(dbs[1]), count }
 }
 
-t.test('one holder at a time for each name, on all replicas', async t => {
+t.test('a name is locked by one holder at a time on all replicas', async t => {
   const { a, b, count } = await replicas(t)
   const inside = new Map<string, number>()
   let most = 0
@@ -38,7 +38,7 @@ t.test('one holder at a time for each name, on all replicas', async t => {
   await until(async () => (await count()) === 0)
 })
 
-t.test('a failure of the work frees the name, and is passed on', async t => {
+t.test('a failure of the work releases the lock and is rethrown', async t => {
   const { a, b } = await replicas(t)
   const broken = new Error('broken')
   await t.rejects(
@@ -48,9 +48,9 @@ t.test('a failure of the work frees the name, and is passed on', async t => {
   t.equal(await b.exclusively('name', {}, async () => 'free'), 'free')
 })
 
-t.test('an abort ends the wait, here and for another replica, and not the work', async t => {
+t.test('an abort ends a wait for the lock on any replica but not the work', async t => {
   const { a, b } = await replicas(t)
-  const reason = new Error('the client went away')
+  const reason = new Error('the client disconnected')
   const controller = new AbortController()
   const { promise: held, resolve: release } = Promise.withResolvers<string>()
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
@@ -60,7 +60,7 @@ t.test('an abort ends the wait, here and for another replica, and not the work',
     return held
   })
   await begun
-  const waiting = [a, b].map(locks => locks.exclusively('name', { signal }, async () => t.fail('its turn came')))
+  const waiting = [a, b].map(locks => locks.exclusively('name', { signal }, async () => t.fail('the work has started')))
   setTimeout(() => controller.abort(reason), 200)
   for (const wait of waiting) await t.rejects(wait, reason)
   release('done')
@@ -68,7 +68,7 @@ t.test('an abort ends the wait, here and for another replica, and not the work',
   t.equal(await a.exclusively('name', {}, async () => 'next'), 'next')
 })
 
-t.test('what a killed holder left ends by itself, and a living one keeps its lock', async t => {
+t.test('the lock of a killed holder expires, and a running holder renews its lock', async t => {
   const { db, a, b, count } = await replicas(t)
   await sql`insert into locks (key, holder, ends_at)
     values (sha256('killed'), gen_random_uuid(), now() + interval '1 second'),
@@ -83,7 +83,7 @@ t.test('what a killed holder left ends by itself, and a living one keeps its loc
   await sql`update locks set ends_at = now() + interval '8 seconds'`.execute(db)
   await sleep(9000)
   const other = b.exclusively('name', {}, async () => 'turn')
-  t.equal(await Promise.race([other, sleep(300, 'none')]), 'none', 'it was renewed')
+  t.equal(await Promise.race([other, sleep(300, 'none')]), 'none', 'the lock was renewed')
   release()
   await holding
   t.equal(await other, 'turn')

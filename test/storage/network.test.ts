@@ -1,4 +1,4 @@
-/** The way out of the server: no spelling, name, redirect or change in DNS leads to a closed address. */
+/** Outgoing connections: no spelling, name, redirect or DNS change leads to a closed address. */
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import { get as getTls } from 'node:https'
@@ -9,7 +9,7 @@ import type { Network } from '../../adapters/contract.ts'
 import { closedAddresses } from '../../src/storage/network/addresses.ts'
 import { createNetwork, isClosedAddress } from '../../src/storage/network/index.ts'
 
-/** Each way to make a request; resolves with the status. */
+/** All ways to send a request. Each resolves with the status. */
 const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
   httpAgent: (network, url) => ask(done => get(url, { agent: network.httpAgent() }, done)),
   httpsAgent: (network, { href }) =>
@@ -31,7 +31,7 @@ async function isRefused(network: Network, url: URL, way: keyof typeof ways): Pr
   return await (ways[way]?.(network, url) ?? Promise.reject()).then(() => false, isClosedAddress)
 }
 
-/** On every loopback address. `visited` has those at which something connected, even if it sent nothing. */
+/** Starts a server on every loopback address. `visited` lists the addresses that received a connection, even without data. */
 async function listen(t: Test, answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const visited: (string | undefined)[] = []
   const server = createServer(answer)
@@ -65,7 +65,7 @@ const pairs = ([a, b, c, d]: V4) => `${(a * 256 + b).toString(16)}:${(c * 256 + 
 const octal = (value: number) => `0${value.toString(8)}`
 const hex = (value: number) => `0x${value.toString(16)}`
 
-/** As a configuration may have it: https://url.spec.whatwg.org/#concept-ipv4-parser, RFC 4291, 6052, 3056. */
+/** Spellings that a configuration can contain: https://url.spec.whatwg.org/#concept-ipv4-parser, RFC 4291, 6052, 3056. */
 const spellings: Record<string, (address: V4) => string> = {
   dotted: address => address.join('.'),
   'with a dot at its end': address => `${address.join('.')}.`,
@@ -87,7 +87,7 @@ const spellings: Record<string, (address: V4) => string> = {
   '6to4': address => `[2002:${pairs(address)}::1]`,
 }
 
-t.test('every spelling of every closed IPv4 address is refused by every way', async t => {
+t.test('every way to connect refuses every spelling of every closed IPv4 address', async t => {
   const network = createNetwork()
   for (const [name, spell] of Object.entries(spellings)) {
     await fc.assert(
@@ -100,7 +100,7 @@ t.test('every spelling of every closed IPv4 address is refused by every way', as
   }
 })
 
-t.test('closed IPv6 addresses', async t => {
+t.test('closed IPv6 addresses are refused', async t => {
   const network = createNetwork()
   const hosts = [
     '::',
@@ -117,11 +117,11 @@ t.test('closed IPv6 addresses', async t => {
       t.ok(await isRefused(network, new URL(`http://[${host}]/`), way), `${host} ${way}`)
   }
   const closed = closedAddresses()
-  t.ok(closed.includes('fe80::1%eth0'), 'with a zone, as DNS may answer it')
+  t.ok(closed.includes('fe80::1%eth0'), 'an address with a zone, as DNS may return it')
   t.ok(closed.includes('no address'))
 })
 
-t.test('private, loopback and public addresses stay open', async t => {
+t.test('private, loopback and public addresses are open by default', async t => {
   const closed = closedAddresses()
   const open = [
     '127.0.0.1',
@@ -146,12 +146,12 @@ t.test('private, loopback and public addresses stay open', async t => {
   const { at, visited } = await listen(t, (_, response) => response.end('here'))
   for (const way of ['httpAgent', 'fetch']) {
     t.equal(await ways[way]?.(createNetwork(), at('127.0.0.1')), 200)
-    t.equal(await ways[way]?.(createNetwork(), at('localhost')), 200, 'by the resolver of the system')
+    t.equal(await ways[way]?.(createNetwork(), at('localhost')), 200, "through the system's resolver")
   }
   t.equal(visited.length, 4)
 })
 
-t.test('the operator opens and closes networks', async t => {
+t.test('the operator can open and close networks', async t => {
   const closed = closedAddresses({
     allow: ['169.254.10.0/24', 'fe80::/64', '10.1.1.1'],
     deny: ['10.0.0.0/8', '127.0.0.0/8', '::1', 'fc00::/7'],
@@ -175,7 +175,7 @@ t.test('the operator opens and closes networks', async t => {
   for (const [address, is] of Object.entries(expected)) t.equal(closed.includes(address), is, address)
 })
 
-t.test('a name whose answer changes between one look and the next', async t => {
+t.test('a DNS name that changes between two lookups cannot bypass the check', async t => {
   const { at, visited } = await listen(t, (_, response) => response.setHeader('connection', 'close').end())
   const answers: Record<string, string[]>[] = []
   for (const way of ['httpAgent', 'fetch']) {
@@ -202,13 +202,13 @@ t.test('a name whose answer changes between one look and the next', async t => {
     const results: unknown[] = []
     for (const _ of script) results.push(await ways[way]?.(network, url).catch(isClosedAddress))
     t.strictSame(results, [200, true, 200, 200, true], way)
-    t.equal(looks, script.length, 'one look for each connection: what was checked is what is used')
+    t.equal(looks, script.length, 'each connection has one lookup, whose address is checked and used')
     answers.push({ [way]: visited.splice(0).map(String) })
   }
   t.strictSame(answers, [{ httpAgent: Array(3).fill('127.0.0.1') }, { fetch: Array(3).fill('127.0.0.1') }])
 })
 
-t.test('a name over TLS is decided on, too', async t => {
+t.test('names are checked for TLS connections, too', async t => {
   const { at, visited } = await listen(t, () => {})
   const resolve = (address: string) =>
     createNetwork({ deny: ['127.0.0.2'], resolve: (_n, _o, callback) => callback(null, [{ address, family: 4 }]) })
@@ -217,11 +217,11 @@ t.test('a name over TLS is decided on, too', async t => {
     t.ok(await isRefused(resolve('127.0.0.2'), url, way))
     t.strictSame(visited, [])
     t.notOk(await isRefused(resolve('127.0.0.1'), url, way))
-    t.strictSame(visited.splice(0), ['127.0.0.1'], 'what is open is reached, and is no TLS')
+    t.strictSame(visited.splice(0), ['127.0.0.1'], 'the open address got a connection, which is not TLS')
   }
 })
 
-t.test('a redirect to a closed address', async t => {
+t.test('a redirect to a closed address is refused', async t => {
   const { at, visited, port } = await listen(t, (request, response) => {
     const [, host, status] = (request.url ?? '').split('/')
     response.writeHead(host ? Number(status) : 200, host ? { location: `http://${host}:${port}/` } : {}).end()
@@ -235,13 +235,13 @@ t.test('a redirect to a closed address', async t => {
   t.notOk(visited.includes('127.0.0.2'))
 })
 
-t.test('no Unix socket of the machine is reached', async t => {
+t.test('Unix sockets of the machine are refused', async t => {
   const network = createNetwork()
   const asked = ask(done => get({ socketPath: '/run/some.sock', agent: network.httpAgent() }, done))
   t.ok(await asked.then(() => false, isClosedAddress))
 })
 
-t.test('connections are kept and counted as with agents of Node', async t => {
+t.test('connections are reused and limited like those of Node agents', async t => {
   const { at, visited } = await listen(t, (_, response) => response.end('x'))
   const agent = createNetwork().httpAgent({ keepAlive: true, maxSockets: 2 })
   const send = () => ask(done => get(at('127.0.0.1'), { agent }, done))
@@ -249,7 +249,7 @@ t.test('connections are kept and counted as with agents of Node', async t => {
   t.equal(visited.length, 2)
   const refused = Array.from({ length: 5 }, () => ask(done => get('http://169.254.0.1/', { agent }, done)))
   for (const { status } of await Promise.allSettled(refused))
-    t.equal(status, 'rejected', 'more than may be open at once')
+    t.equal(status, 'rejected', 'connections above the limit are refused')
   t.equal(await send(), 200)
   agent.destroy()
 })

@@ -1,4 +1,4 @@
-/** Back ends and adapters that answer what they never should, through the entrances that everybody uses. */
+/** Uses adapters that violate the contract through the normal endpoints. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { StoragePath, StorageProvider } from '../../adapters/contract.ts'
@@ -10,11 +10,11 @@ import { adapter, badOpens, liar, lies, oddErrors, secret } from './lies.ts'
 
 /** Milliseconds. */
 const metadataTimeout = 200
-/** Milliseconds after which a client has waited long enough. */
+/** Milliseconds after which a client disconnects. */
 const patience = 2000
 
 interface Answer {
-  /** 'ok', 'left' where the client had to go away, 'cut' where a body came and was not whole, or the reason of an error. */
+  /** 'ok', 'left' if the client disconnected after its timeout, 'cut' if the body was incomplete, or the reason of an error. */
   outcome: string
   text: string
   status: number
@@ -41,7 +41,7 @@ const documents: Record<string, string> = {
     again: copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
 }
 
-/** Asks for everything, as any client would. */
+/** Uses all operations like a normal client. */
 async function askAll(app: TestApp, token: string, id: string, other: string): Promise<Map<string, Answer>> {
   const answers = new Map<string, Answer>()
   const request = (path: string, init: RequestInit = {}) =>
@@ -87,12 +87,12 @@ const listFaults = ['list', 'copyOut', 'deleteTree']
 const everything = ['download', 'upload', ...Object.keys(documents)]
 const expect = (reason: string, names: readonly string[]) => Object.fromEntries(names.map(name => [name, reason]))
 
-/** By the beginning of a lie's name: what must have come of it. What is not named may be fine or a fault of the back end. */
+/** The required outcomes, by the start of a case's name. Other cases may succeed or be a fault of the back end. */
 const expected: Record<string, Record<string, string>> = {
   size: expect('BACK_END_FAULT', entryFaults),
   kind: expect('BACK_END_FAULT', entryFaults),
   entry: expect('BACK_END_FAULT', entryFaults),
-  // Nothing of it would show that the file had changed while it was copied.
+  // Without these properties a change during the copy would go unnoticed.
   facts: { ...expect('ok', everything), moveWithin: 'COPY_ONLY' },
   page: expect('BACK_END_FAULT', listFaults),
   cursor: expect('BACK_END_FAULT', ['copyOut', 'deleteTree']),
@@ -133,10 +133,10 @@ const expected: Record<string, Record<string, string>> = {
   ]),
 }
 
-/** What may come of anything that is not named above: nothing that is a fault of the server itself. */
+/** The allowed outcomes of all other cases. None of them is a fault of the server itself. */
 const harmless = /^(ok|BACK_END_FAULT|UNAVAILABLE|NOT_EMPTY|NOT_FOUND|PRECONDITION_FAILED|RANGE_NOT_SATISFIABLE)$/
 
-t.test('whatever a back end answers, the client is told what it is and the server goes on', async t => {
+t.test('any result of an adapter leads to a clear error, and the server keeps working', async t => {
   const paths: string[] = []
   const liars = Object.entries(lies).map(([type, lie]) => adapter(type, () => liar(lie, paths)))
   const app = await startApp(t, { adapters: [memoryAdapter, ...liars] as never, metadataTimeout })
@@ -148,10 +148,10 @@ t.test('whatever a back end answers, the client is told what it is and the serve
       const id = await app.connectProvider(token, type, {})
       const answers = await askAll(app, token, id, other)
       const wanted = Object.entries(expected).filter(([start]) => type.startsWith(start))
-      t.ok(wanted.length > 0, 'something is known of it')
+      t.ok(wanted.length > 0, 'the case has a known outcome')
       const outcomes = Object.fromEntries(wanted.flatMap(([, outcomes]) => Object.entries(outcomes)))
       for (const [name, { outcome, text, status }] of answers) {
-        t.notMatch(text, secret, `${name}: what the adapter says is not shown`)
+        t.notMatch(text, secret, `${name}: the message of the adapter is not shown`)
         if (outcomes[name]) t.equal(outcome, outcomes[name], `${name} ${status} ${text.slice(0, 500)}`)
         else t.match(outcome, type.startsWith('body-') || type.startsWith('handle-') ? /./ : harmless, name)
         t.not(outcome, 'INTERNAL', name)
@@ -161,20 +161,21 @@ t.test('whatever a back end answers, the client is told what it is and the serve
     })
   }
   const outside = paths.filter(path => path !== '' && path !== 'folder' && !path.startsWith('folder/'))
-  t.same([...new Set(outside)], [], 'no name has led anywhere else')
+  t.same([...new Set(outside)], [], 'no name led to another path')
   t.notOk(paths.some(path => path.split('/').some(name => name === '..' || name === '.' || name.includes('\0'))))
 })
 
-/** The log is read, too: an answer can be well while something broke beside it. */
+/** Checks the log, too, because something can fail although the response is correct. */
 async function isWell(t: Test, app: TestApp, token: string, other: string): Promise<void> {
   const kept = await app.download(token, other, '/kept')
-  t.equal(await kept.text(), 'kept', 'others are served')
+  t.equal(await kept.text(), 'kept', 'other providers still work')
   await eventually(() => {
-    if (app.app.server.transfers.size > 0) throw new Error(`${app.app.server.transfers.size} transfers are left over`)
+    if (app.app.server.transfers.size > 0)
+      throw new Error(`${app.app.server.transfers.size} transfers are still running`)
   })
 }
 
-t.test('errors of the contract with odd facts are told without them', async t => {
+t.test('invalid properties of adapter errors are not returned to clients', async t => {
   const liars = Object.entries(oddErrors).map(([type, error]) =>
     adapter(type, () =>
       liar(() => ({
@@ -198,7 +199,7 @@ t.test('errors of the contract with odd facts are told without them', async t =>
   }
 })
 
-t.test('an adapter that does not open is no provider', async t => {
+t.test('a provider whose adapter does not open cannot be connected', async t => {
   const app = await startApp(t, {
     adapters: Object.entries(badOpens).map(([type, open]) => adapter(type, open)),
     metadataTimeout,
@@ -216,7 +217,7 @@ t.test('an adapter that does not open is no provider', async t => {
   t.same((await app.ask('{ providers { id } }', {}, token)).providers, [])
 })
 
-t.test('a client that goes away ends what would never end', async t => {
+t.test('a disconnecting client ends operations that never finish', async t => {
   const started: { what: string; signal: AbortSignal }[] = []
   const wait = (what: string) => (_path: StoragePath, options: { signal: AbortSignal }) => {
     started.push({ what, signal: options.signal })
@@ -252,26 +253,26 @@ t.test('a client that goes away ends what would never end', async t => {
     })}${json}`,
   }
   for (const [what, request] of Object.entries(requests)) {
-    // fetch would connect again at once, and keep the server waiting for a request.
+    // fetch would open a new connection at once and keep the server waiting for a request.
     const client = await talk(Number(new URL(app.url).port))
     await client.send(request)
     await eventually(() => {
-      if (!started.some(call => call.what === what)) throw new Error(`${what} has not begun`)
+      if (!started.some(call => call.what === what)) throw new Error(`${what} has not started`)
     })
     client.socket.destroy()
     await eventually(() => {
       if (!started.find(call => call.what === what)?.signal.aborted) throw new Error(`${what} goes on`)
-      if (app.app.server.transfers.size > 0) throw new Error('a transfer goes on')
-      // Of a write the adapter's answer is waited for, for five seconds.
+      if (app.app.server.transfers.size > 0) throw new Error('a transfer is still running')
+      // After an aborted write, the server waits up to five seconds for the adapter.
     }, 10_000)
     t.equal(client.received(), '', what)
   }
   const seen = pages
   await sleep(100)
-  t.ok(pages <= seen + 1, 'no further page is asked for')
+  t.ok(pages <= seen + 1, 'no further page is requested')
 })
 
-t.test('a provider that cannot be closed does not keep the server from stopping', async t => {
+t.test('a provider that fails to close does not block the stop of the server', async t => {
   const closings: Record<string, StorageProvider['close']> = {
     'close-throws': () => {
       throw new Error(secret)

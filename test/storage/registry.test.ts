@@ -1,4 +1,4 @@
-/** What no installed package has to show: the others are in test/package.test.ts. */
+/** Loads adapters from data URLs. test/package.test.ts loads installed packages. */
 import t from 'tap'
 import { loadAdapters } from '../../src/storage/registry.ts'
 
@@ -15,13 +15,13 @@ async function load(...packages: string[]) {
   return { types, warnings }
 }
 
-t.test('a package that never ends loading does not keep the others away', async t => {
+t.test('a package that never finishes loading does not block the others', async t => {
   const { types, warnings } = await load(module('await new Promise(() => {})'), definition({}))
   t.same(types, ['mine'])
   t.match(warnings, [/is left out: it has not loaded within 0.2 seconds\.$/])
 })
 
-t.test('what would only fail later is refused at once', async t => {
+t.test('an adapter that would fail later is refused at once', async t => {
   const refused: [string, object][] = [
     ['its configSchema is asynchronous', { configSchema: { $async: true, type: 'object', properties: {} } }],
     ['its configSchema does not describe an object with properties', { configSchema: { type: 'object' } }],
@@ -41,7 +41,7 @@ t.test('the first of two adapters of one type is used', async t => {
   t.match(warnings, [/the type "mine" is taken by another adapter\.$/])
 })
 
-t.test('whatever a package throws, the others load', async t => {
+t.test('the other packages load after any exception in one', async t => {
   const thrown: [string, RegExp][] = [
     ['Object.create(null)', /it throws \[Object: null prototype\] \{\}\.$/],
     ['{ toString() { throw 1 } }', /it throws \{ toString: \[Function: toString\] \}\.$/],
@@ -55,7 +55,7 @@ t.test('whatever a package throws, the others load', async t => {
   }
 })
 
-t.test('the schemas of two adapters may have one $id', async t => {
+t.test('two adapters can have schemas with the same $id', async t => {
   const configSchema = { $id: 'config', type: 'object', properties: {} }
   const { types, warnings } = await load(definition({ configSchema }), definition({ configSchema, type: 'another' }))
   t.same([types, warnings], [['mine', 'another'], []])

@@ -1,4 +1,4 @@
-/** A whole server on a loopback port, on a database of its own, with one folder that local providers may use. */
+/** Starts a whole server on a loopback port with its own database and a folder for local providers. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,14 +16,14 @@ import { type Client, client } from './client.ts'
 export interface TestApp extends Client {
   app: App
   db: Database
-  /** Where clients reach it: http://127.0.0.1:<port> */
+  /** The address: http://127.0.0.1:<port> */
   url: string
   /** An empty folder inside STOWAGE_LOCAL_ROOTS. */
   folder: string
   settings: Settings
-  /** Every line that the server has logged. */
+  /** Returns all lines that the server has logged. */
   logged(): string
-  /** A second server on the same database, as another replica; with the same options unless given. */
+  /** Starts another replica on the same database, with the same options unless `other` changes them. */
   replica(options?: TestAppOptions): Promise<TestApp>
   close(): Promise<void>
 }
@@ -31,13 +31,13 @@ export interface TestApp extends Client {
 export interface TestAppOptions {
   settings?: Partial<Settings>
   onQuery?: (query: CompiledQuery) => void
-  /** In place of those that come with the server. */
+  /** Replaces the built-in adapters. */
   adapters?: readonly AdapterDefinition[] | ((folder: string) => readonly AdapterDefinition[])
-  /** Milliseconds; a minute unless given. */
+  /** Milliseconds. The default is one minute. */
   metadataTimeout?: number
   secret?: string
   previousSecret?: string
-  /** Milliseconds; half a minute unless given. */
+  /** Milliseconds. The default is half a minute. */
   bodyTimeout?: number
 }
 
@@ -51,7 +51,7 @@ export async function startApp(t: Test, options: TestAppOptions = {}): Promise<T
 async function launch(t: Test, connectionString: string, folder: string, options: TestAppOptions): Promise<TestApp> {
   const settings: Settings = {
     ...readSettings({ STOWAGE_LOCAL_ROOTS: folder, PORT: '0', LOG_LEVEL: 'debug' }),
-    // All of a test comes from one address.
+    // A test sends all its requests from one address.
     rateLimit: 0,
     signInLimit: 0,
     ...options.settings,

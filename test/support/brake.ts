@@ -1,18 +1,18 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
 import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
 
-/** Stops what reads from a provider at a chosen byte, so that a test can interrupt it exactly there. */
+/** Pauses a read from a provider at a chosen byte, so that a test can interrupt it there. */
 export class Brake {
   #next: { bytes: number; reached: () => void } | undefined
 
-  /** The next body that is read gives no byte from this one on. Resolves once it stands there. */
+  /** Pauses the next body after `bytes` bytes. Resolves when the body has reached this position. */
   holdAt(bytes: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#next = { bytes, reached: resolve }
     return promise
   }
 
-  /** The same adapter, whose providers read through this brake. */
+  /** Wraps an adapter so that its providers read through this brake. */
   on(definition: AdapterDefinition): AdapterDefinition {
     return { ...definition, open: async (...parameters) => this.#wrap(await definition.open(...parameters)) }
   }
@@ -40,7 +40,7 @@ export class Brake {
       transform(piece: Buffer, _encoding, done) {
         passed += piece.length
         if (passed <= stop.bytes) return done(null, piece)
-        // Never done: it ends when it is destroyed.
+        // The callback is never called, so the stream pauses until it is destroyed.
         stop.reached()
       },
     })

@@ -1,4 +1,4 @@
-/** What a client of the API does, over HTTP. */
+/** A client of the API. */
 
 export interface GraphqlError {
   message: string
@@ -6,7 +6,7 @@ export interface GraphqlError {
   extensions: { code: string; reason: string; retryable: boolean; requestId: string; [fact: string]: unknown }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what each test asserts
+// biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape of its response
 export type Data = any
 
 export interface GraphqlResult {
@@ -16,17 +16,17 @@ export interface GraphqlResult {
 }
 
 export interface Client {
-  /** POST /graphql; never rejects because of errors in the answer. */
+  /** Sends a document and resolves even if the response has errors. */
   graphql(query: string, variables?: Record<string, unknown>, token?: string | null): Promise<GraphqlResult>
-  /** The data. @throws where the answer has errors */
+  /** Sends a document and resolves with its data. @throws if the response has errors */
   ask(query: string, variables?: Record<string, unknown>, token?: string | null): Promise<Data>
-  /** Any route, with the token as bearer credential. */
+  /** Sends a request to any route with the token as a Bearer credential. */
   request(path: string, init?: RequestInit & { token?: string | null; duplex?: 'half' }): Promise<Response>
-  /** Resolves with the token. */
+  /** Registers somebody and resolves with their token and id. */
   register(email: string, options?: { password?: string; invite?: string }): Promise<{ token: string; id: string }>
   /** Connects a provider and resolves with its id. */
   connectProvider(token: string, type: string, config: object, name?: string): Promise<string>
-  /** Resolves with the full key and its id. */
+  /** Creates a key and resolves with it and its id. */
   createKey(token: string, input: object): Promise<{ key: string; id: string }>
   upload(
     token: string,

@@ -1,7 +1,7 @@
-/** The clock of this process, as one that somebody sets, or a machine that wakes up from long ago. Time itself goes on. */
+/** Changes the clock of this process, as if somebody set it or the machine woke up. Timers are not affected. */
 import type { Test } from 'tap'
 
-/** What it does is undone at the end of the test. Resolves with what sets the clock off by so many milliseconds. */
+/** Returns a function that offsets the clock by milliseconds. The end of the test restores the clock. */
 export function steppedClock(t: Test): (milliseconds: number) => void {
   const Real = Date
   let offset = 0

@@ -1,4 +1,4 @@
-/** A browser as far as OAuth consent needs one: it keeps cookies of this server and follows what the pages lead to. */
+/** A minimal browser for OAuth consents: it stores cookies and follows the links of the pages. */
 
 export interface Page {
   status: number
@@ -7,7 +7,7 @@ export interface Page {
 }
 
 export interface Consenting extends Page {
-  /** Where the vendor has sent the browser: the address of this server, with code and state. */
+  /** The address of this server to which the vendor redirected, with code and state. */
   callback: string
 }
 
@@ -15,7 +15,7 @@ export class ConsentBrowser {
   readonly cookies = new Map<string, string>()
   readonly #headers: Record<string, string>
 
-  /** @param headers that a proxy in front adds */
+  /** @param headers the headers that a proxy in front adds */
   constructor(headers: Record<string, string> = {}) {
     this.#headers = headers
   }
@@ -33,7 +33,7 @@ export class ConsentBrowser {
     return { status: response.status, text: await response.text(), headers: response.headers }
   }
 
-  /** From the address that the API gave to the address at the vendor. @throws where the page leads nowhere */
+  /** Opens the address from the API and resolves with the vendor's address. @throws if the page has no link */
   async begin(authorizationUrl: string): Promise<string> {
     const page = await this.open(authorizationUrl)
     const address = /<a href="([^"]+)"/.exec(page.text)?.[1]
@@ -41,15 +41,15 @@ export class ConsentBrowser {
     return address.replaceAll('&#38;', '&')
   }
 
-  /** At the vendor, where the person answers at once; resolves with the address that leads back here. */
-  async answer(vendorUrl: string): Promise<string> {
+  /** Consents at the vendor and resolves with the callback address. */
+  async consentAtVendor(vendorUrl: string): Promise<string> {
     const response = await fetch(vendorUrl, { redirect: 'manual' })
     return response.headers.get('location') ?? ''
   }
 
-  /** All of it. */
+  /** Completes a consent. */
   async consent(authorizationUrl: string): Promise<Consenting> {
-    const callback = await this.answer(await this.begin(authorizationUrl))
+    const callback = await this.consentAtVendor(await this.begin(authorizationUrl))
     return { ...(await this.open(callback)), callback }
   }
 }

@@ -1,4 +1,4 @@
-/** Enough of a Dockerfile to carry it out without Docker, with each stage as a plain folder. */
+/** Runs the steps of a Dockerfile without Docker, with a folder for each stage. */
 import { cp, mkdir, readFile, rename } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
@@ -13,7 +13,7 @@ export interface Stage {
   instructions: Instruction[]
 }
 
-/** Each stage, in order; ARG values are not put in. @throws Error for what would be left out silently */
+/** Parses the stages in order, without replacing ARG values. @throws Error for an unsupported instruction */
 export function parseDockerfile(text: string): Stage[] {
   const lines = text.replace(/\\\n/g, ' ').split('\n')
   const stages: Stage[] = []
@@ -26,18 +26,18 @@ export function parseDockerfile(text: string): Stage[] {
   return stages
 }
 
-/** The texts of all instructions of a name. */
+/** Returns the texts of all instructions with this name. */
 export function all(stage: Stage, name: string): string[] {
   return stage.instructions.filter(instruction => instruction.name === name).map(({ text }) => text)
 }
 
-/** What `ENV` lines set. */
+/** Returns the variables of all `ENV` lines. */
 export function environmentOf(stage: Stage): Record<string, string> {
   const pairs = all(stage, 'ENV').flatMap(text => text.split(/ +/))
   return Object.fromEntries(pairs.map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
 }
 
-/** The exec form: `CMD ["node", "main.js"]`, also behind HEALTHCHECK's options. @throws Error for the shell form */
+/** Parses the exec form `CMD ["node", "main.js"]`, also after HEALTHCHECK's options. @throws Error for the shell form */
 export function execForm(text: string): [string, ...string[]] {
   return JSON.parse(/\[.*\]$/.exec(text)?.[0] ?? 'null')
 }
@@ -45,9 +45,9 @@ export function execForm(text: string): [string, ...string[]] {
 export interface Build {
   /** The folder that `COPY` without `--from` reads. */
   context: string
-  /** The folder of a stage: its `/`. */
+  /** Returns the folder that is the `/` of a stage. */
   folderOf(stage: string): string
-  /** Carries out a RUN line in the working folder. */
+  /** Runs a RUN line in the working folder. */
   run(line: string, workingFolder: string): Promise<void>
 }
 
@@ -66,28 +66,29 @@ export async function carryOut(stage: Stage, build: Build): Promise<void> {
 async function copy(text: string, workingFolder: string, { context, folderOf }: Build): Promise<void> {
   const words = text.split(/ +/)
   const from = words[0]?.startsWith('--from=') ? words.shift()?.slice('--from='.length) : undefined
-  if (words.some(word => word.startsWith('--'))) throw new Error(`an option that is not known here: COPY ${text}`)
+  if (words.some(word => word.startsWith('--'))) throw new Error(`unsupported option: COPY ${text}`)
   const target = join(workingFolder, words.pop() ?? '')
   const source = from === undefined ? context : folderOf(from)
   const sources = words.length === 1 && words[0] === '.' ? await contextEntries(context) : words
   for (const word of sources) {
     if (from === undefined && !isWithinContext(word, await contextEntries(context))) {
-      throw new Error(`.dockerignore keeps ${word} away`)
+      throw new Error(`.dockerignore excludes ${word}`)
     }
     const isFolder = words.length > 1 || words[0] === '.' || target.endsWith('/')
     const into = words[0] === '.' ? join(target, word) : isFolder ? join(target, basename(word)) : target
-    // A stage that was read from is done for, and moving costs nothing.
+    // No later step reads the source stage, and a move is faster than a copy.
     if (from !== undefined) await rename(join(source, word.replace(/^\//, '')), into)
     else await cp(join(source, word), into, { recursive: true, verbatimSymlinks: true })
   }
 }
 
-/** What .dockerignore lets through, which here is a list of exceptions to nothing. */
+/** Returns the paths that .dockerignore includes. It must exclude everything and list exceptions. */
 async function contextEntries(context: string): Promise<string[]> {
   const lines = (await readFile(join(context, '.dockerignore'), 'utf8'))
     .split('\n')
     .filter(line => line !== '' && !line.startsWith('#'))
-  if (lines.shift() !== '*' || lines.some(line => !line.startsWith('!'))) throw new Error('.dockerignore is no list')
+  if (lines.shift() !== '*' || lines.some(line => !line.startsWith('!')))
+    throw new Error('.dockerignore must start with * and list only exceptions')
   return lines.map(line => line.slice(1))
 }
 

@@ -1,4 +1,4 @@
-/** A thread of its own, so that clients that never pause do not slow down the server's: see `startFlood`. */
+/** The worker thread of `startFlood`. A separate thread keeps busy clients from slowing down the server's thread. */
 import { once } from 'node:events'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import type { Test } from 'tap'
@@ -16,8 +16,8 @@ interface Work {
 }
 
 /**
- * Clients that send one request after the other, client n the n-th of `requests`, until the flood is ended.
- * @returns a function that ends it, and resolves with the number of responses by reason; `none` is a success
+ * Starts clients that each repeat one request: client n repeats the n-th of `requests`.
+ * @returns a function that stops the clients and resolves with the number of responses by reason; `none` is a success
  */
 export function startFlood(t: Test, work: Work): () => Promise<Record<string, number>> {
   const worker = new Worker(new URL(import.meta.url), { workerData: work })

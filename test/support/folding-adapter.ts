@@ -1,7 +1,7 @@
 import type { AdapterDefinition, StoragePath, StorageProvider } from '../../adapters/contract.ts'
 import { MemoryProvider } from '../../adapters/memory/provider.ts'
 
-/** In memory, and takes upper and lower case for the same, as exFAT and many network drives do. */
+/** A memory adapter with case-insensitive names, like exFAT and many network drives. */
 export function foldingAdapter(): AdapterDefinition & { mkdirs: string[] } {
   const mkdirs: string[] = []
   const fold = (path: string) => path.toLowerCase() as StoragePath

@@ -1,4 +1,4 @@
-/** An adapter from elsewhere that is careless with its password: each name of a file is another way to tell it. */
+/** An external adapter that leaks its password. Each file name selects another way to leak it. */
 import { setTimeout as later } from 'node:timers'
 import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
 

@@ -1,18 +1,18 @@
-/** npm, as an author of adapters or an operator uses it. */
+/** Runs npm like an author of adapters or an operator. */
 import { cp, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runProgram } from './program.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 
-/** Runs npm. Resolves with what it prints. @throws Error with all that it says */
+/** Runs npm and resolves with its output. @throws Error with the whole output */
 export async function npm(cwd: string, ...args: string[]): Promise<string> {
   const { status, stdout, stderr } = await runProgram({ command: ['npm', ...args], environment: npmEnvironment(), cwd })
   if (status !== 0) throw new Error(`npm ${args.join(' ')}: ${stdout}${stderr}`)
   return stdout
 }
 
-/** Makes the tarball of this project, from a copy of its sources in `folder`. Resolves with its path. */
+/** Packs a copy of this project's sources in `folder` and resolves with the path of the tarball. */
 export async function packStowage(folder: string): Promise<string> {
   const copy = join(folder, 'sources')
   await mkdir(copy)
@@ -39,13 +39,13 @@ export async function packStowage(folder: string): Promise<string> {
   return pack(copy, folder)
 }
 
-/** Resolves with the path of the tarball, in `folder`. */
+/** Packs a package into `folder` and resolves with the path of the tarball. */
 export async function pack(source: string, folder: string): Promise<string> {
   const printed = await npm(source, 'pack', '--silent', '--pack-destination', folder)
   return join(folder, printed.trim().split('\n').at(-1) ?? '')
 }
 
-/** What npm needs to find its packages as on this machine, and nothing of the run that a test is part of. */
+/** The environment that npm needs on this machine, without the variables of the test run. */
 function npmEnvironment(): Record<string, string> {
   const wanted = /^(HOME|npm_config_(registry|cache|userconfig|globalconfig)|(https?|no)_proxy|NODE_EXTRA_CA_CERTS)$/i
   const found = Object.entries(process.env).flatMap(([name, value]) =>

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../src/db/client.ts'
 
-/** The tables of a database as text that is the same on every version of PostgreSQL. */
+/** Prints the tables of a database in a form that is the same on every version of PostgreSQL. */
 export async function printSchema(db: Database): Promise<string> {
   const { rows } = await sql<{ line: string }>`
     select line from (

@@ -1,4 +1,4 @@
-/** Milliseconds of the processor, all of this process: on a busy machine the clock tells of others. */
+/** Measures the CPU time of this process in milliseconds. Unlike wall-clock time, it excludes other processes. */
 export async function cost<T>(work: () => Promise<T>): Promise<[T, number]> {
   const begin = process.cpuUsage()
   const result = await work()

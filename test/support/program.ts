@@ -1,4 +1,4 @@
-/** Stowage as a process of its own, started as an operator starts it. */
+/** Runs Stowage in a separate process, like an operator. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -11,9 +11,9 @@ import type { Test } from 'tap'
 export const main = new URL('../../src/main.ts', import.meta.url).pathname
 
 export interface ProgramOptions {
-  /** Nothing else is in its environment, but PATH. */
+  /** The environment of the process, apart from PATH. */
   environment: Record<string, string>
-  /** The program and its arguments; the server from its sources unless given. */
+  /** The program and its arguments. The default is the server from its sources. */
   command?: readonly [string, ...string[]]
   cwd?: string
   uid?: number
@@ -22,14 +22,14 @@ export interface ProgramOptions {
 
 export interface Program {
   process: ChildProcess
-  /** As it prints it. */
+  /** The address that the server prints. */
   url: string
   output(): string
-  /** Resolves with the exit status; null after a signal that it did not handle. */
+  /** Resolves with the exit status, or null after an unhandled signal. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Milliseconds; a first start makes a database, on a machine where other tests run. */
+/** Milliseconds. The first start creates a database, while other tests run on the machine. */
 const startTimeout = 60_000
 
 export async function temporaryFolder(t: Pick<Test, 'teardown'>): Promise<string> {
@@ -38,7 +38,7 @@ export async function temporaryFolder(t: Pick<Test, 'teardown'>): Promise<string
   return path
 }
 
-/** Resolves once the server is ready; it ends with the test at the latest. */
+/** Starts the server and resolves when it is ready. It stops at the latest with the test. */
 export async function startProgram(t: Pick<Test, 'teardown'>, options: ProgramOptions): Promise<Program> {
   const child = launch(options)
   let output = ''
@@ -53,7 +53,7 @@ export async function startProgram(t: Pick<Test, 'teardown'>, options: ProgramOp
   for (;;) {
     const url = /ready at (http\S+)/.exec(output)?.[1]
     if (url) return { process: child, url, output: () => output, stop }
-    if (child.exitCode !== null || Date.now() > until) throw new Error(`It did not start: ${output}`)
+    if (child.exitCode !== null || Date.now() > until) throw new Error(`The server did not start: ${output}`)
     await sleep(20)
   }
 }
@@ -64,7 +64,7 @@ export interface Result {
   stderr: string
 }
 
-/** Runs a program to its end. */
+/** Runs a program until it exits. */
 export async function runProgram(options: ProgramOptions & { input?: string }): Promise<Result> {
   const child = launch(options)
   child.stdin.end(options.input ?? '')
@@ -73,7 +73,7 @@ export async function runProgram(options: ProgramOptions & { input?: string }): 
 }
 
 function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
-  // tap would have every Node process load its hooks, which only this process needs.
+  // Remove tap's hooks from the environment, which every Node process would load.
   return spawn('env', ['-u', 'NODE_OPTIONS', ...command], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: 'pipe',

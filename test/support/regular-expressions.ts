@@ -1,9 +1,9 @@
-/** Finds the regular expressions in source text, and those whose time can grow faster than their input. */
+/** Finds the regular expressions in source text and reports those that are not linear. */
 import type { Diagnostics } from 'recheck'
 import { type ESTree, parseSync, Visitor } from 'vite'
 
 export interface Source {
-  /** Ends in `.ts`, `.tsx` or `.js`. */
+  /** The file name, which ends in `.ts`, `.tsx` or `.js`. */
   name: string
   text: string
 }
@@ -11,21 +11,20 @@ export interface Source {
 export interface RegularExpression {
   pattern: string
   flags: string
-  /** Where it is: `file:line`. */
+  /** The position: `file:line`. */
   place: string
 }
 
-/** Milliseconds for one pattern. */
+/** The timeout for one pattern in milliseconds. */
 const timeout = 20_000
 
-// The backend in JavaScript: the others start a process or need Java.
+// Use the JavaScript backend, because the others start a process or need Java.
 process.env.RECHECK_BACKEND = 'pure'
 const { checkSync } = await import('recheck')
 
 /**
- * Literals, and the patterns of JSON Schemas, which ajv compiles. A pattern that is built while the program runs
- * cannot be checked.
- * @throws Error with the places of such patterns
+ * Finds literals, and the patterns of JSON Schemas, which ajv compiles. A pattern that is built at run time cannot be checked.
+ * @throws Error with the positions of such patterns
  */
 export function regularExpressionsIn({ name, text }: Source): RegularExpression[] {
   const { program, errors } = parseSync(name, text)
@@ -53,7 +52,7 @@ export function regularExpressionsIn({ name, text }: Source): RegularExpression[
   return found
 }
 
-/** A sentence for each that is not linear, and for each of which that cannot be said in time. */
+/** Returns a sentence for each pattern that is not linear or could not be checked in time. */
 export function superLinear(expressions: readonly RegularExpression[]): string[] {
   const places = Map.groupBy(expressions, ({ pattern, flags }) => `/${pattern}/${flags}`)
   return [...places].flatMap(([literal, [first, ...others]]) => {
@@ -67,5 +66,5 @@ export function superLinear(expressions: readonly RegularExpression[]): string[]
 function describe(result: Diagnostics): string | null {
   if (result.status === 'safe') return null
   if (result.status === 'vulnerable') return `${result.complexity.summary}, with ${result.attack.pattern}`
-  return `recheck cannot tell (${result.error.kind}): write it in a simpler way`
+  return `recheck cannot decide (${result.error.kind}): simplify the pattern`
 }

@@ -7,8 +7,8 @@ interface Deadline {
 }
 
 /**
- * Polls until `check` returns true; any other value says what is still in the way.
- * @throws once the time is over, with the last such value
+ * Polls until `check` returns true. Other values describe what is missing.
+ * @throws after the timeout, with the last value
  */
 export async function until(check: () => unknown, { within = 30_000, every = 10 }: Deadline = {}): Promise<void> {
   for (const end = performance.now() + within; ; await sleep(every)) {
@@ -18,7 +18,7 @@ export async function until(check: () => unknown, { within = 30_000, every = 10 
   }
 }
 
-/** Polls until `check` returns without throwing. @throws what it threw last, once the time is over */
+/** Polls until `check` does not throw. @throws the last error after the timeout */
 export async function eventually(check: () => Promise<void> | void, within = 5000): Promise<void> {
   for (const end = performance.now() + within; ; await sleep(10)) {
     try {

@@ -16,12 +16,12 @@ t.test('a backup under load, from another process, restores every commit made be
     'CREATE TABLE bulk AS SELECT n, repeat(md5(n::text), 8) AS filler FROM generate_series(1, 50000) n',
   )
   const before = await query(connection, 'SELECT max(id) AS id FROM written')
-  // Enough writing and checkpointing to recycle the log of the copy's start, were it not held.
+  // Enough writes and checkpoints to recycle the log from the start of the copy if nothing retained it.
   const noise = churn(connection)
   await backupEmbedded({ dataFolder, destination })
   await noise
   const after = await query(connection, 'SELECT max(id) AS id FROM written')
-  t.ok(Number(after[0]?.id) > Number(before[0]?.id), 'it wrote on meanwhile')
+  t.ok(Number(after[0]?.id) > Number(before[0]?.id), 'the server kept writing')
   t.same(await query(connection, 'SELECT * FROM pg_replication_slots'), [])
   await server.stop()
 
@@ -30,7 +30,7 @@ t.test('a backup under load, from another process, restores every commit made be
   await rename(cluster(dataFolder), `${cluster(dataFolder)}.away`)
   await cp(destination, cluster(dataFolder), { recursive: true })
   const restored = await start(t, dataFolder)
-  t.match(restored.lines.join(), /starting backup recovery.*completed backup recovery/, 'the label went along')
+  t.match(restored.lines.join(), /starting backup recovery.*completed backup recovery/, 'the backup contains its label')
   t.same(await query(restored.connection, 'SELECT count(*)::int AS n, count(DISTINCT n)::int AS d FROM bulk'), [
     { n: 50_000, d: 50_000 },
   ])
@@ -44,7 +44,7 @@ t.test('a backup under load, from another process, restores every commit made be
   t.same(await query(restored.connection, 'SELECT count(*) > 0 AS churned FROM churned'), [{ churned: true }])
 })
 
-t.test('what cannot be backed up says so, and leaves nothing', async t => {
+t.test('a failed backup says why and leaves nothing', async t => {
   const dataFolder = await preparedFolder(t)
   const parent = await temporaryFolder(t)
   const destination = join(parent, 'backup')

@@ -1,4 +1,4 @@
-/** What kill -9 leaves behind, and that the next start mends it. */
+/** The next start recovers from a kill -9 at any moment. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
@@ -14,13 +14,13 @@ import {
   temporaryFolder,
 } from './harness.ts'
 
-/** Milliseconds, different each time and the same in every run. */
+/** Returns milliseconds that differ for each round and are the same in every run. */
 function moment(round: number, most: number): number {
   return Math.round(((round * 0.618_034) % 1) * most)
 }
 
 export function crashTests(t: Test, useWatchdog: boolean): void {
-  t.test('killed while it writes: what was committed stays, no process or socket is left', async t => {
+  t.test('a kill during writes keeps committed rows and leaves no process or socket', async t => {
     const dataFolder = await preparedFolder(t)
     const committed: number[] = []
     for (let round = 1; round <= 4; round++) {
@@ -29,13 +29,13 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
       await sleep(moment(round, 150))
       await server.kill()
       committed.push(...server.told.flatMap(told => ('committed' in told ? [told.committed] : [])))
-      // Every second time the next start meets the old server in its last moments.
+      // In every second round, the next start meets the old server while it is still stopping.
       if (round % 2 === 1) t.equal(await nothingLeft(dataFolder), true, `round ${round}`)
     }
-    await allThere(t, dataFolder, committed)
+    await keepsAll(t, dataFolder, committed)
   })
 
-  t.test('killed together with the postmaster', async t => {
+  t.test('a kill together with the postmaster keeps committed rows', async t => {
     const dataFolder = await preparedFolder(t)
     const committed: number[] = []
     for (let round = 1; round <= 2; round++) {
@@ -46,10 +46,10 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
       await server.kill()
       committed.push(...server.told.flatMap(told => ('committed' in told ? [told.committed] : [])))
     }
-    await allThere(t, dataFolder, committed)
+    await keepsAll(t, dataFolder, committed)
   })
 
-  t.test('killed at any moment of the first start', async t => {
+  t.test('a kill at any moment of the first start can be repaired by the next start', async t => {
     const dataFolder = await temporaryFolder(t)
     for (let round = 1; round <= 3; round++) {
       const server = serverProcess(t, { dataFolder, useWatchdog })
@@ -64,13 +64,13 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
   })
 }
 
-/** Resolves when the server has acknowledged some. */
+/** Resolves when the server has acknowledged ten commits. */
 async function commits(server: ServerProcess): Promise<void> {
   await server.wait('committed')
   await until(() => server.told.filter(told => 'committed' in told).length >= 10)
 }
 
-async function allThere(t: Test, dataFolder: string, committed: number[]): Promise<void> {
+async function keepsAll(t: Test, dataFolder: string, committed: number[]): Promise<void> {
   t.comment(`${committed.length} commits were acknowledged`)
   const server = await start(t, dataFolder)
   const rows = await query(server.connection, 'SELECT id FROM written')
@@ -78,6 +78,6 @@ async function allThere(t: Test, dataFolder: string, committed: number[]): Promi
   t.same(
     committed.filter(id => !found.has(id)),
     [],
-    'none is lost',
+    'no commit is lost',
   )
 }

@@ -1,4 +1,4 @@
-/** As on a system without setpriv. */
+/** Runs the crash tests as on a system without setpriv. */
 import t from 'tap'
 import { crashTests } from './crash-cases.ts'
 

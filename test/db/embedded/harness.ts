@@ -13,15 +13,15 @@ import { processesIn } from '../../../src/db/embedded/processes.ts'
 import type { EmbeddedPostgresOptions } from '../../../src/db/embedded/start.ts'
 import type { ServerProcessOptions, Told } from './server-process.ts'
 
-/** Servers are started and killed here by the dozen, perhaps on a machine that does other things as well. */
+/** Settings for tests that start and kill many servers, possibly on a busy machine. */
 top.setTimeout(120_000)
 
 export const QUICK = { fsync: 'off', full_page_writes: 'off' }
 export const AS_ROOT = process.getuid?.() === 0
-/** Debian's, which is in every /etc/passwd and owns nothing. */
+/** Debian's user `nobody`, which is in every /etc/passwd and owns no files. */
 export const NOBODY = { uid: 65534, gid: 65534 }
 
-/** Mode 0700, as every folder that mkdtemp makes: as root, PostgreSQL's user cannot walk into it. */
+/** Creates a folder with mode 0700, which PostgreSQL's user cannot enter if the test runs as root. */
 export async function temporaryFolder(t: Test, owner?: { uid: number; gid: number }): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-embedded-'))
   if (owner !== undefined) await chown(folder, owner.uid, owner.gid)
@@ -35,7 +35,7 @@ export function cluster(dataFolder: string, name = 'data'): string {
 
 let pattern: Promise<string> | undefined
 
-/** A data folder whose cluster is new and stopped; initdb runs once per test file. */
+/** Creates a data folder with a new, stopped cluster. It runs initdb once per test file. */
 export async function preparedFolder(t: Test, owner?: { uid: number; gid: number }): Promise<string> {
   pattern ??= makePattern()
   const folder = await temporaryFolder(t, owner)
@@ -51,14 +51,14 @@ async function makePattern(): Promise<string> {
   return folder
 }
 
-/** Not the lock: a copy of it, made by closing it, would drop it. */
+/** Excludes the lock file, because copying opens and closes it, which would release the lock. */
 function isPlain(path: string): boolean {
   return !path.endsWith('/lock')
 }
 
 export type Started = EmbeddedPostgres & { lines: string[] }
 
-/** Stopped at the latest when `t` ends. */
+/** Starts an embedded server, which stops at the latest when `t` ends. */
 export async function start(
   t: Test,
   dataFolder: string,
@@ -84,17 +84,17 @@ export async function query(connection: ClusterConnection, text: string, user = 
 export interface ServerProcess {
   child: ChildProcess
   told: Told[]
-  /** Resolves with the first such line, past or future; rejects if the process ends without. */
+  /** Resolves with the first past or future line that has `key`. @throws if the process exits before */
   wait<Key extends string>(key: Key): Promise<Extract<Told, Record<Key, unknown>>>
   kill(): Promise<void>
-  /** Ends it in good order. */
+  /** Stops the process normally. */
   stop(): Promise<void>
 }
 
 const SCRIPT = fileURLToPath(new URL('server-process.ts', import.meta.url))
 
 export function serverProcess(t: Test, options: ServerProcessOptions): ServerProcess {
-  // Without tap's loader, which would count these as test processes.
+  // Without tap's loader, which would count them as test processes.
   const child = spawn(process.execPath, [SCRIPT, JSON.stringify({ settings: QUICK, ...options })], {
     env: { PATH: process.env.PATH },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -114,7 +114,8 @@ export function serverProcess(t: Test, options: ServerProcessOptions): ServerPro
       const found = told.find(has)
       if (found !== undefined) return found
       const next = await Promise.race([once(lines, 'told'), end])
-      if (next === 'closed' && !told.some(has)) throw new Error(`it ended without "${key}": ${JSON.stringify(told)}`)
+      if (next === 'closed' && !told.some(has))
+        throw new Error(`The process exited without "${key}": ${JSON.stringify(told)}`)
     }
   }
   const finish = async (end: () => unknown) => {
@@ -131,7 +132,7 @@ export function serverProcess(t: Test, options: ServerProcessOptions): ServerPro
   }
 }
 
-/** Whether, soon, no PostgreSQL process and no socket is left in any cluster of the data folder. */
+/** Waits until no cluster of the data folder has a PostgreSQL process or socket. Resolves with false after a timeout. */
 export async function nothingLeft(dataFolder: string, milliseconds = 8_000): Promise<boolean> {
   const end = performance.now() + milliseconds
   for (;;) {
@@ -147,7 +148,7 @@ export async function nothingLeft(dataFolder: string, milliseconds = 8_000): Pro
   }
 }
 
-/** A copy of the package's programs as npm leaves it when it runs no postinstall script: without the library links. */
+/** Copies PostgreSQL's programs without the library links that npm's postinstall script creates. */
 export async function programsWithoutLinks(t: Test, mode: 0o700 | 0o755): Promise<string> {
   const folder = await temporaryFolder(t)
   const native = fileURLToPath(

@@ -9,18 +9,18 @@ import { chooseRunUser, claimCluster } from '../../../src/db/embedded/user.ts'
 import { until } from '../../support/until.ts'
 import { cluster, preparedFolder, query, serverProcess, start } from './harness.ts'
 
-t.test('a recorded process id that a stranger has now', async t => {
+t.test('a start ignores a recorded process id that another program has now', async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
   const stranger = spawn('sleep', ['60'], { ...owner, cwd: '/' })
   t.teardown(() => stranger.kill('SIGKILL'))
   await pretend(data, owner, stranger.pid)
   await works(t, dataFolder)
-  t.equal(stranger.exitCode ?? stranger.signalCode, null, 'the stranger lives on')
+  t.equal(stranger.exitCode ?? stranger.signalCode, null, 'the other program still runs')
 })
 
-t.test('a recorded process id that is a zombie', async t => {
+t.test('a start ignores a recorded process id of a zombie', async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
-  // It ends only once its parent has become `sleep`, which waits for no children.
+  // The child exits after its parent has become `sleep`, which never reaps it.
   const child = 'until grep -q sleep /proc/$PPID/comm; do :; done'
   const parent = spawn('sh', ['-c', `sh -c '${child}' & echo $!; exec sleep 60`], { ...owner, cwd: '/' })
   t.teardown(() => parent.kill('SIGKILL'))
@@ -30,29 +30,29 @@ t.test('a recorded process id that is a zombie', async t => {
   await works(t, dataFolder)
 })
 
-t.test('a recorded process id that nobody has', async t => {
+t.test('a start ignores a recorded process id that does not exist', async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
-  const gone = spawn('true')
-  await once(gone, 'exit')
-  await pretend(data, owner, gone.pid)
+  const exited = spawn('true')
+  await once(exited, 'exit')
+  await pretend(data, owner, exited.pid)
   await works(t, dataFolder)
 })
 
-t.test('backends that outlived their postmaster', async t => {
+t.test('a start ends backends that survived their postmaster', async t => {
   const dataFolder = await preparedFolder(t)
   const { busy, server } = await withBusyBackend(t, dataFolder)
   process.kill((await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN, 'SIGKILL')
   await server.kill()
-  t.ok((await processesIn(cluster(dataFolder))).includes(busy), 'it notices nothing, in its endless loop')
+  t.ok((await processesIn(cluster(dataFolder))).includes(busy), 'the backend survives in its endless loop')
   await works(t, dataFolder)
   t.notOk((await processesIn(cluster(dataFolder))).includes(busy))
 })
 
-t.test('a postmaster that outlived its owner', async t => {
+t.test('a start takes over from a postmaster that survived its owner', async t => {
   const dataFolder = await preparedFolder(t)
   const { server } = await withBusyBackend(t, dataFolder)
   const postmaster = (await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN
-  // Stopped, it cannot act on the signal that its owner's death sends.
+  // A stopped process does not handle the signal that it gets when its owner dies.
   process.kill(postmaster, 'SIGSTOP')
   await server.kill()
   t.ok((await processesIn(cluster(dataFolder))).includes(postmaster))
@@ -60,7 +60,7 @@ t.test('a postmaster that outlived its owner', async t => {
   await works(t, dataFolder)
 })
 
-t.test("somebody's program in the cluster's folder is left alone", async t => {
+t.test("another program in the cluster's folder is not killed", async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
   const visitor = spawn('sleep', ['60'], { ...owner, cwd: data })
   t.teardown(() => visitor.kill('SIGKILL'))
@@ -72,7 +72,7 @@ t.test("somebody's program in the cluster's folder is left alone", async t => {
 interface Stopped {
   dataFolder: string
   data: string
-  /** For `spawn`: whom PostgreSQL runs as, whose living processes it takes for a postmaster. */
+  /** The user that runs PostgreSQL, for `spawn`. PostgreSQL considers only this user's processes as a postmaster. */
   owner: { uid: number; gid: number }
 }
 
@@ -84,7 +84,7 @@ async function stoppedCluster(t: Test): Promise<Stopped> {
   return { dataFolder, data, owner: { uid, gid } }
 }
 
-/** Leaves the files of a server that was killed, as process `pid`. */
+/** Writes the files that a killed server with this process id leaves. */
 async function pretend(data: string, owner: Stopped['owner'], pid: ChildProcess['pid']): Promise<void> {
   const files = {
     'postmaster.pid': `${pid}\n${data}\n1795247511\n5432\n.\n\n  1        4\nready   \n`,

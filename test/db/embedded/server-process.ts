@@ -1,6 +1,6 @@
 /**
- * A server process to be killed: `node server-process.ts <options as JSON>`. Tells what happens in lines of JSON on standard
- * output, and stops in good order when standard input ends.
+ * A server process that tests kill: `node server-process.ts <options as JSON>`. It prints events as lines of JSON and stops
+ * normally when standard input closes.
  */
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
@@ -10,7 +10,7 @@ export interface ServerProcessOptions {
   useWatchdog?: boolean
   binaries?: string
   settings?: Record<string, string>
-  /** Become this user before anything else. */
+  /** Switch to this user first. */
   uid?: number
   gid?: number
   /** Insert rows, one per transaction, until killed. */
@@ -45,7 +45,7 @@ async function serve(options: ServerProcessOptions): Promise<void> {
 
 async function insertForEver(connection: pg.ClientConfig): Promise<never> {
   const client = new pg.Client(connection)
-  client.on('error', () => undefined) // the insert that it breaks tells it
+  client.on('error', () => undefined) // The failed insert reports it.
   await client.connect()
   await client.query('CREATE TABLE IF NOT EXISTS written (id bigserial PRIMARY KEY, filler text)')
   for (;;) {

@@ -4,7 +4,7 @@ import t from 'tap'
 import { startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
 import { cluster, nothingLeft, preparedFolder, query, serverProcess, start, temporaryFolder } from './harness.ts'
 
-t.test('first start, stop, and a warm start on the same data', async t => {
+t.test('data survives a stop and a second start', async t => {
   const folder = await temporaryFolder(t)
   const first = await start(t, folder)
   t.equal(first.owner, true)
@@ -15,7 +15,7 @@ t.test('first start, stop, and a warm start on the same data', async t => {
   ])
   await query(first.connection, 'CREATE TABLE kept AS SELECT 42 AS answer')
   await Promise.all([first.stop(), first.stop()])
-  t.equal(await nothingLeft(folder, 0), true, 'gone by the time that stop resolves')
+  t.equal(await nothingLeft(folder, 0), true, 'stop resolves after all processes have exited')
 
   const second = await start(t, folder)
   t.same(await query(second.connection, 'SELECT answer FROM kept'), [{ answer: 42 }])
@@ -36,7 +36,7 @@ t.test('first start, stop, and a warm start on the same data', async t => {
   )
 })
 
-t.test('the same process may start twice: the second shares the database and its stop ends nothing', async t => {
+t.test('a second start in the same process shares the database, and its stop ends nothing', async t => {
   const folder = await preparedFolder(t)
   const owner = await start(t, folder)
   const guest = await start(t, folder)
@@ -44,10 +44,10 @@ t.test('the same process may start twice: the second shares the database and its
   await query(guest.connection, 'CREATE TABLE shared ()')
   await guest.stop()
   t.same(await query(owner.connection, 'SELECT * FROM shared'), [])
-  t.equal((await start(t, folder)).owner, false, 'and the lock is still held')
+  t.equal((await start(t, folder)).owner, false, 'the first start still owns the lock')
 })
 
-t.test('several at the same instant on a fresh folder: one initdb, one owner', async t => {
+t.test('concurrent starts on a new folder run initdb once and have one owner', async t => {
   const folder = await temporaryFolder(t)
   const all = [1, 2, 3].map(() => serverProcess(t, { dataFolder: folder }))
   const ready = await Promise.all(all.map(one => one.wait('ready')))
@@ -64,20 +64,23 @@ t.test('several at the same instant on a fresh folder: one initdb, one owner', a
   t.equal(await nothingLeft(folder), true)
 })
 
-t.test('when the owner is killed, the process that shares its database learns it, and the next start owns', async t => {
-  const folder = await preparedFolder(t)
-  const owner = serverProcess(t, { dataFolder: folder })
-  await owner.wait('ready')
-  const guest = serverProcess(t, { dataFolder: folder })
-  t.equal((await guest.wait('ready')).ready.owner, false)
-  await owner.kill()
-  await guest.wait('ended')
-  const next = await start(t, folder)
-  t.equal(next.owner, true)
-  t.same(await query(next.connection, 'SELECT 1 AS one'), [{ one: 1 }])
-})
+t.test(
+  'a killed owner is noticed by processes that share its database, and the next start becomes the owner',
+  async t => {
+    const folder = await preparedFolder(t)
+    const owner = serverProcess(t, { dataFolder: folder })
+    await owner.wait('ready')
+    const guest = serverProcess(t, { dataFolder: folder })
+    t.equal((await guest.wait('ready')).ready.owner, false)
+    await owner.kill()
+    await guest.wait('ended')
+    const next = await start(t, folder)
+    t.equal(next.owner, true)
+    t.same(await query(next.connection, 'SELECT 1 AS one'), [{ one: 1 }])
+  },
+)
 
-t.test('the database dies unasked: the owner is told why', async t => {
+t.test('the owner learns why its database exited', async t => {
   const folder = await preparedFolder(t)
   const server = await start(t, folder)
   const reason = new Promise<string>(resolve => server.onExit(resolve))
@@ -92,7 +95,7 @@ t.test('the database dies unasked: the owner is told why', async t => {
   t.equal((await start(t, folder)).owner, true)
 })
 
-t.test('an aborted start leaves nothing running, and the next one works', async t => {
+t.test('an aborted start leaves no process, and the next one works', async t => {
   const folder = await temporaryFolder(t)
   for (const milliseconds of [0, 30, 150, 400]) {
     const signal = AbortSignal.timeout(milliseconds)
@@ -102,7 +105,7 @@ t.test('an aborted start leaves nothing running, and the next one works', async 
   t.equal((await start(t, folder)).owner, true)
 })
 
-t.test('a data folder whose path is too long for a socket', async t => {
+t.test('a data folder can have a path that is too long for a socket', async t => {
   const folder = join(await temporaryFolder(t), 'x'.repeat(200), 'y'.repeat(100))
   const owner = await start(t, folder)
   const guest = await start(t, folder)
@@ -112,7 +115,7 @@ t.test('a data folder whose path is too long for a socket', async t => {
   await owner.stop()
 })
 
-t.test('one sentence says what to do', async t => {
+t.test('a failed start says what to do in one sentence', async t => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'file'), '')
   const refused = (dataFolder: string, message: RegExp) =>
@@ -123,6 +126,6 @@ t.test('one sentence says what to do', async t => {
   const message =
     /^PostgreSQL could not start on .* \(invalid value for parameter "shared_buffers": "nonsense"\): correct/
   await t.rejects(start(t, folder, { settings }), { name: 'EmbeddedPostgresError', message })
-  t.equal((await start(t, folder)).owner, true, 'and the lock was given back')
+  t.equal((await start(t, folder)).owner, true, 'the lock was released')
   t.ok(await stat(cluster(folder)))
 })

@@ -1,4 +1,4 @@
-/** From PostgreSQL 15, where Debian's package has put it, to the one that the npm package brings. */
+/** Upgrades a cluster from PostgreSQL 15 of Debian's package to the version of the npm package. */
 import { access, chmod, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
@@ -20,7 +20,7 @@ if (!present) {
 }
 const needsOlder = { skip: present ? false : missing }
 
-/** Stowage's own tables, and beside them what those may come to have. */
+/** Stowage's tables, and a table with features that future tables may have. */
 async function migrate(connection: ClusterConnection): Promise<void> {
   const db = connect(connection)
   try {
@@ -40,7 +40,7 @@ const CONTENTS = `SELECT md5(string_agg(t::text, E'\\n' ORDER BY id)) AS digest,
 const PEOPLE = `SELECT w.*, u.*, m.* FROM members m
   JOIN users u ON u.id = m.user_id JOIN workspaces w ON w.id = m.workspace_id`
 
-t.test('every row, sequence and generated value arrives, and the old cluster is kept', needsOlder, async t => {
+t.test('an upgrade copies every row, sequence and generated value and keeps the old cluster', needsOlder, async t => {
   const dataFolder = await walkable(await temporaryFolder(t))
   const old = await start(t, dataFolder, { binaries: OLDER })
   await migrate(old.connection)
@@ -51,7 +51,7 @@ t.test('every row, sequence and generated value arrives, and the old cluster is 
             n / 3.0, jsonb_build_object('n', n, 'ü', null), array['a,b', '"', n::text, null]
      FROM generate_series(1, 20000) n`,
   )
-  // `members` comes before the tables that it refers to.
+  // `members` is dumped before the tables that it refers to.
   await query(
     old.connection,
     `WITH w AS (INSERT INTO workspaces (name) VALUES ('Ünïcode') RETURNING id),
@@ -81,10 +81,10 @@ t.test('every row, sequence and generated value arrives, and the old cluster is 
   await rename(cluster(dataFolder), cluster(dataFolder, 'data.new'))
   await rename(cluster(dataFolder, 'data.pg15'), cluster(dataFolder))
   const kept = await start(t, dataFolder, { binaries: OLDER })
-  t.same(await query(kept.connection, CONTENTS), contents, 'the old one still works')
+  t.same(await query(kept.connection, CONTENTS), contents, 'the old cluster still works')
 })
 
-t.test('refusals and failures name the way out and keep the old database', needsOlder, async t => {
+t.test('a failed upgrade says what to do and keeps the old database', needsOlder, async t => {
   const dataFolder = await walkable(await temporaryFolder(t))
   const old = await start(t, dataFolder, { binaries: OLDER })
   await query(old.connection, 'CREATE TABLE kept AS SELECT 42 AS answer')
@@ -95,7 +95,7 @@ t.test('refusals and failures name the way out and keep the old database', needs
   await refused(/run "stowage" itself once/, { olderBinaries: OLDER })
   const failing = () => Promise.reject(new Error('no room'))
   await refused(/upgrade .* failed \(no room\) .* is unchanged/, { olderBinaries: OLDER, migrate: failing })
-  // `kept` is no table that the migrations make: nothing may be lost in silence.
+  // The migrations do not create `kept`, so the upgrade must not drop it silently.
   await refused(/other tables than those in the old database/, { olderBinaries: OLDER, migrate })
   const still = await start(t, dataFolder, { binaries: OLDER })
   t.same(await query(still.connection, 'SELECT answer FROM kept'), [{ answer: 42 }])
@@ -110,7 +110,7 @@ t.test('a cluster of a newer version is refused', async t => {
   })
 })
 
-t.test('killed between the renames that put the new cluster in place', async t => {
+t.test('a start completes an upgrade that was killed between its two renames', async t => {
   const dataFolder = await preparedFolder(t)
   const server = await start(t, dataFolder)
   await query(server.connection, 'CREATE TABLE upgraded ()')
@@ -120,7 +120,7 @@ t.test('killed between the renames that put the new cluster in place', async t =
   t.same(await query(finished.connection, 'SELECT * FROM upgraded'), [])
 })
 
-/** Version 15 changes its directory while it resolves its own path, and must be able to walk back. */
+/** Runs in a folder that version 15 can return to, because it changes the directory to resolve its own path. */
 async function walkable(folder: string): Promise<string> {
   await chmod(folder, 0o755)
   return folder

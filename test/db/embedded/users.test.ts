@@ -1,4 +1,4 @@
-/** Who runs PostgreSQL, and from where: as root, as a plain user, below folders that are shut. */
+/** The user and the folder that PostgreSQL runs in: as root, as a normal user, and below closed folders. */
 import { chmod, chown, readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -18,7 +18,7 @@ import {
 
 const needsRoot = { skip: AS_ROOT ? false : 'only root can become another user' }
 
-t.test('programs without their library links, where nothing may be written', async t => {
+t.test('PostgreSQL starts from read-only programs without library links', async t => {
   const binaries = await programsWithoutLinks(t, 0o755)
   const before = await readdir(join(binaries, '../lib'))
   const dataFolder = await temporaryFolder(t)
@@ -29,7 +29,7 @@ t.test('programs without their library links, where nothing may be written', asy
   t.ok((await readdir(join(dataFolder, 'postgres/lib/18'))).includes('libpq.so.5'))
 })
 
-t.test('as root: an unprivileged user runs it, in a folder that the user cannot walk to', needsRoot, async t => {
+t.test('as root, an unprivileged user runs PostgreSQL in a folder below closed ones', needsRoot, async t => {
   const dataFolder = await temporaryFolder(t)
   t.equal((await stat(dataFolder)).mode & 0o777, 0o700)
   await start(t, dataFolder)
@@ -38,11 +38,11 @@ t.test('as root: an unprivileged user runs it, in a folder that the user cannot 
   const [, uid] = /^Uid:\t(\d+)\t/m.exec(status) ?? []
   t.ok(Number(uid) > 0)
   t.equal((await stat(cluster(dataFolder))).uid, Number(uid))
-  t.match(status, /^Groups:\t *$/m, 'no group of ours goes along')
-  t.equal((await stat(join(dataFolder, 'postgres'))).uid, 0, 'and cannot plant links where root writes')
+  t.match(status, /^Groups:\t *$/m, 'the process has no groups of root')
+  t.equal((await stat(join(dataFolder, 'postgres'))).uid, 0, 'the user cannot create links where root writes')
 })
 
-t.test('as root: programs that the unprivileged user cannot read', needsRoot, async t => {
+t.test('as root, PostgreSQL starts from programs that the unprivileged user cannot read', needsRoot, async t => {
   const binaries = await programsWithoutLinks(t, 0o700)
   const dataFolder = await temporaryFolder(t)
   const first = await start(t, dataFolder, { binaries })
@@ -56,7 +56,7 @@ t.test('as root: programs that the unprivileged user cannot read', needsRoot, as
   t.equal((await stat(copy)).ino, ino, 'copied once')
 })
 
-t.test('as a plain user, then as root, then again', needsRoot, async t => {
+t.test('a normal user and root can start the same cluster in turn', needsRoot, async t => {
   const binaries = await programsWithoutLinks(t, 0o755)
   const dataFolder = await temporaryFolder(t, NOBODY)
   for (const useWatchdog of [false, true]) {
@@ -66,14 +66,14 @@ t.test('as a plain user, then as root, then again', needsRoot, async t => {
     t.equal(await nothingLeft(dataFolder), true)
   }
   const asRoot = await start(t, dataFolder, { binaries })
-  t.equal((await stat(cluster(dataFolder))).uid, NOBODY.uid, 'root goes on as the user whose it is')
+  t.equal((await stat(cluster(dataFolder))).uid, NOBODY.uid, 'root runs PostgreSQL as the owner of the cluster')
   await asRoot.stop()
   const plain = serverProcess(t, { dataFolder, binaries, ...NOBODY })
   await plain.wait('ready')
   await plain.stop()
 })
 
-t.test("a stranger's data folder is refused in one sentence", needsRoot, async t => {
+t.test('a data folder of another user is refused in one sentence', needsRoot, async t => {
   const binaries = await programsWithoutLinks(t, 0o755)
   const dataFolder = await preparedFolder(t, NOBODY)
   const stranger = serverProcess(t, { dataFolder, binaries, ...NOBODY })
@@ -86,7 +86,7 @@ t.test("a stranger's data folder is refused in one sentence", needsRoot, async t
   t.match(await unknown.wait('error'), { error: /needs a name for user id 54321: add it to \/etc\/passwd/ })
 })
 
-t.test('a cluster that root copied in is given to its user', needsRoot, async t => {
+t.test('a cluster that root copied gets the owner of the data folder', needsRoot, async t => {
   const dataFolder = await preparedFolder(t)
   await chownAll(t, cluster(dataFolder))
   const server = await start(t, dataFolder)
