@@ -13,7 +13,7 @@ const others = { enter: 0o001, any: 0o007 }
 /** Creates the data folder and its folder for local files. Existing folders keep their mode. @throws SettingsError */
 export async function makeDataFolder(dataFolder: string): Promise<void> {
   await mkdir(join(dataFolder, 'files'), { recursive: true, mode: ownMode }).catch(cause => {
-    throw new SettingsError(`STOWAGE_DATA must be a folder that this user may write to: ${cause.message}.`, { cause })
+    throw new SettingsError(`STOWAGE_DATA must name a folder that this user can write to: ${cause.message}.`, { cause })
   })
 }
 

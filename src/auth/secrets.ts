@@ -49,19 +49,19 @@ const contextOf: Record<SealedKind, (id: string) => string> = {
 }
 
 interface Keys {
-  of: Record<Purpose, Buffer>
+  byPurpose: Record<Purpose, Buffer>
   id: Buffer
 }
 
 function deriveKeys(secret: string): Keys {
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, 'stowage', purpose, 32))
-  const of: Record<Purpose, Buffer> = {
+  const byPurpose: Record<Purpose, Buffer> = {
     session: derive('session'),
     credentials: derive('credentials'),
     'download-link': derive('download-link'),
     cursor: derive('cursor'),
   }
-  return { of, id: createHash('sha256').update(of.credentials).digest().subarray(0, keyIdBytes) }
+  return { byPurpose, id: createHash('sha256').update(byPurpose.credentials).digest().subarray(0, keyIdBytes) }
 }
 
 /** @param previous a secret whose values are still accepted */
@@ -75,12 +75,12 @@ export function deriveSecrets(secret: string, previous: string | null = null): S
       .subarray(0, macBytes)
 
   return {
-    keys: purpose => [current.of[purpose], ...accepted.slice(1).map(({ of }) => of[purpose])],
+    keys: purpose => [current.byPurpose[purpose], ...accepted.slice(1).map(({ byPurpose }) => byPurpose[purpose])],
     currentKeyId: current.id,
 
     seal(kind, id, plain) {
       const iv = randomBytes(ivBytes)
-      const cipher = createCipheriv('aes-256-gcm', current.of.credentials, iv)
+      const cipher = createCipheriv('aes-256-gcm', current.byPurpose.credentials, iv)
       cipher.setAAD(Buffer.from(contextOf[kind](id)))
       const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
       return Buffer.concat([current.id, iv, cipher.getAuthTag(), body])
@@ -92,7 +92,7 @@ export function deriveSecrets(secret: string, previous: string | null = null): S
       const iv = sealed.subarray(keyIdBytes, keyIdBytes + ivBytes)
       const tag = sealed.subarray(keyIdBytes + ivBytes, keyIdBytes + ivBytes + tagBytes)
       try {
-        const decipher = createDecipheriv('aes-256-gcm', keys.of.credentials, iv, { authTagLength: tagBytes })
+        const decipher = createDecipheriv('aes-256-gcm', keys.byPurpose.credentials, iv, { authTagLength: tagBytes })
         decipher.setAAD(Buffer.from(contextOf[kind](id))).setAuthTag(tag)
         const body = sealed.subarray(keyIdBytes + ivBytes + tagBytes)
         return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
@@ -102,7 +102,7 @@ export function deriveSecrets(secret: string, previous: string | null = null): S
     },
 
     sign(purpose, payload, context = '') {
-      const signature = mac(current.of[purpose], payload, context)
+      const signature = mac(current.byPurpose[purpose], payload, context)
       return `${Buffer.from(payload).toString('base64url')}.${signature.toString('base64url')}`
     },
 
@@ -112,7 +112,9 @@ export function deriveSecrets(secret: string, previous: string | null = null): S
       const payload = Buffer.from(encoded, 'base64url').toString('utf8')
       const actual = Buffer.from(signature, 'base64url')
       if (actual.length !== macBytes) return null
-      const isSigned = accepted.some(({ of }) => timingSafeEqual(actual, mac(of[purpose], payload, context)))
+      const isSigned = accepted.some(({ byPurpose }) =>
+        timingSafeEqual(actual, mac(byPurpose[purpose], payload, context)),
+      )
       return isSigned ? payload : null
     },
   }

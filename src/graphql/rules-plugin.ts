@@ -52,7 +52,7 @@ export function requireLocationRules(schema: GraphQLSchema): void {
       const rule = ruleOf(field)
       const isStated = (name: string) =>
         rule?.needs.some(need => inputNames(need).includes(name.replace(/^input\./, '')))
-      const unstated = locationNames(field.args).find(name => rule?.of !== 'arguments' || !isStated(name))
+      const unstated = locationNames(field.args).find(name => rule?.namedBy !== 'arguments' || !isStated(name))
       if (unstated === undefined) continue
       throw new Error(
         `${type.name}.${field.name} takes "${unstated}": declare the scope that it needs there with authScopes: at(...), or mark the argument as notALocation.`,
@@ -107,16 +107,16 @@ function describeRule(rule: Rule, { isRoot, input }: { isRoot: boolean; input: s
 }
 
 /** "the scope `read` at `input.path`, the scope `write` at `input.toPath`" */
-function describeNeeds({ needs, of }: LocationRule, input: string): string {
+function describeNeeds({ needs, namedBy }: LocationRule, input: string): string {
   const byScope = scopes.flatMap((scope: Scope) => {
-    const locations = needs.filter(need => need.scope === scope).map(need => describeLocation(need, of, input))
+    const locations = needs.filter(need => need.scope === scope).map(need => describeLocation(need, namedBy, input))
     return locations.length > 0 ? [`the scope \`${scope}\` ${locations.join(' and ')}`] : []
   })
   return byScope.join(', and ')
 }
 
-function describeLocation({ at }: Need, of: LocationRule['of'], input: string): string {
-  if (of === 'parent') return 'at the path of this entry'
+function describeLocation({ at }: Need, namedBy: LocationRule['namedBy'], input: string): string {
+  if (namedBy === 'parent') return 'at the path of this entry'
   if (at === 'id') return `on all of the provider \`${input}id\``
   if (at === 'name') return `at the new \`${input}name\``
   return `at \`${input}${at === 'newPath' ? 'path' : at}\``

@@ -27,10 +27,10 @@ export interface Rules {
   at: { needs: readonly Need[]; input: object }
 }
 
-/** A rule about locations. `of` says where the locations are named. */
+/** A rule about locations, which the arguments of the field or its parent name. */
 export interface LocationRule {
   needs: readonly Need[]
-  of: 'arguments' | 'parent'
+  namedBy: 'arguments' | 'parent'
 }
 
 /** Maps each rule to the policy. The client gets the error that the policy throws. */
@@ -52,7 +52,7 @@ export function at<const N extends readonly Need[]>(operation: N) {
     const input = 'input' in args ? args.input : args
     return { at: { needs: operation, input } }
   }
-  return Object.assign(rule, { needs: operation, of: 'arguments' } as const)
+  return Object.assign(rule, { needs: operation, namedBy: 'arguments' } as const)
 }
 
 /** The rule for a field that reads at the location of its parent entry. */
@@ -60,5 +60,5 @@ export const atEntry = Object.assign(
   ({ providerId, path }: { providerId: string; path: StoragePath }) => ({
     at: { needs: needs.read, input: { providerId, path: formatPath(path) } },
   }),
-  { needs: needs.read, of: 'parent' } as const,
+  { needs: needs.read, namedBy: 'parent' } as const,
 )

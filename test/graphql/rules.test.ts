@@ -110,7 +110,7 @@ t.test('rules of entry fields apply at the path of the entry', async t => {
   const ofEntry = reaching.filter(({ name }) => name !== 'provider')
   t.same(ofEntry.map(({ name }) => name).toSorted(), ['downloadUrl', 'downloadUrl', 'entries'])
   t.same(
-    ofEntry.filter(field => ruleOf(field)?.of !== 'parent').map(({ name }) => name),
+    ofEntry.filter(field => ruleOf(field)?.namedBy !== 'parent').map(({ name }) => name),
     [],
   )
 })

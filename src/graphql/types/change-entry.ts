@@ -20,7 +20,7 @@ export const ConflictBehaviorEnum = builder.enumType('ConflictBehavior', {
 
 const conflict = 'What to do if the name is taken.'
 const toProviderId =
-  'The ID of the destination provider. The default is the same provider; to another one, the server streams the bytes.'
+  'The ID of the destination provider. The default is the same provider. Between two providers, the server streams the bytes.'
 const toPath = 'The destination path, including the new name. Missing folders are created.'
 
 const CreateFolderInput = builder.inputType('CreateFolderInput', {

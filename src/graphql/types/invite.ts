@@ -61,7 +61,7 @@ const CreateInviteInput = builder.inputType('CreateInviteInput', {
 builder.queryField('invites', t =>
   t.field({
     type: [InviteType],
-    description: `Returns the unused, unexpired invites that grant no more than you could, newest first, at most ${maxInvites}.`,
+    description: `Returns the unused, unexpired invites that grant at most your own role and access, newest first, at most ${maxInvites}.`,
     authScopes: { keyManager: true, scope: 'admin' },
     complexity: { field: 1, multiplier: maxInvites },
     resolve: (_root, _args, { services, viewer }) => services.invites.list(viewer),
@@ -85,7 +85,7 @@ builder.mutationFields(t => ({
     resolve: (_root, { input }, { services, viewer }) => services.invites.create(viewer, input),
   }),
   revokeInvite: t.boolean({
-    description: 'Revokes an unused invite that grants no more than you could. Returns true.',
+    description: 'Revokes an unused invite that grants at most your own role and access. Returns true.',
     audit: 'INVITE_REVOKE',
     authScopes: { keyManager: true, scope: 'admin' },
     args: { id: t.arg.id({ required: true, description: 'The ID of the invite.' }) },
