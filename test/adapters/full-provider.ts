@@ -1,4 +1,4 @@
-/** A provider in memory with what the memory adapter leaves out, on a server of its own: for trying out the kit itself. */
+/** A provider with the optional methods that the memory adapter lacks, on its own server, to test the kit itself. */
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
@@ -13,11 +13,11 @@ interface Upload {
   pieces: Map<number, Buffer>
 }
 
-/** What two providers that were opened on the same back end share. */
+/** The back end, which providers can share. */
 class BackEnd {
   readonly files = new MemoryProvider(512 * 1024 * 1024)
   readonly uploads = new Map<string, Upload>()
-  /** What every call fails with, while there is one. */
+  /** The error of every call while a fault is active. */
   fault: { code: StorageErrorCode; retryAfterMs?: number } | null = null
   server: Server | null = null
 
@@ -147,7 +147,7 @@ function backEndOf(provider: StorageProvider): BackEnd {
   return backEnd
 }
 
-/** For providers that `change` has made of one of these. */
+/** Returns a harness for providers that `change` derives from this one. */
 export function harness(change: (good: StorageProvider) => StorageProvider = good => good): Harness {
   const changed = (backEnd?: BackEnd) => {
     const good = open(backEnd)

@@ -8,7 +8,7 @@ import { silentHost } from './host.ts'
 
 const { network } = silentHost
 
-t.test('the consent screen is asked for offline access, with PKCE', async t => {
+t.test('the consent URL requests offline access with PKCE', async t => {
   const { oauth } = googleDriveAdapter()
   const config = { clientId: 'id', clientSecret: 'secret' }
   const query = {
@@ -34,7 +34,7 @@ t.test('the consent screen is asked for offline access, with PKCE', async t => {
   t.equal(oauth?.isNeeded?.({ serviceAccountKey: '{}' }), false)
 })
 
-t.test('a code is exchanged with its verifier only; tokens are refreshed until consent is withdrawn', async t => {
+t.test('a code needs its verifier, and tokens are refreshed until consent is withdrawn', async t => {
   const fake = await startGoogleDrive(t)
   const options = { endpoints: endpointsOf(fake), backoff }
   const { oauth } = googleDriveAdapter(options)
@@ -65,7 +65,7 @@ t.test('a code is exchanged with its verifier only; tokens are refreshed until c
   await rejectsWith('NEEDS_RECONNECT', oauth.refresh(config, 'any', network))
 })
 
-t.test('a token that expires is renewed by one request for all, also in the middle of 10,000 files', async t => {
+t.test('concurrent calls renew an expired token with one request, also while listing 10,000 files', async t => {
   const { provider, fake, rootId, host } = await openWorld(t)
   for (let i = 0; i < 10_000; i += 1) fake.addFile(rootId, `file ${String(i).padStart(5, '0')}`, `${i}`)
   const first = await provider.list(at(''), { ...call(), limit: 1000 })
@@ -87,7 +87,7 @@ t.test('a token that expires is renewed by one request for all, also in the midd
   t.equal(host.refreshes, 1, 'one question to the host')
 })
 
-t.test('a token that expires in the middle of an upload is renewed, and the upload goes on', async t => {
+t.test('an upload continues after its token expires', async t => {
   const { provider, fake } = await openWorld(t)
   const bytes = Buffer.alloc(20 * 1024 * 1024, 'x')
   fake.faults.before({ method: 'PUT', path: /upload_id/, run: () => fake.oauth.expireAccessTokens() })
@@ -96,7 +96,7 @@ t.test('a token that expires in the middle of an upload is renewed, and the uplo
   t.equal(fake.oauth.grants.refresh_token, 1)
 })
 
-t.test('consent that is withdrawn is NEEDS_RECONNECT, with a sentence that says what to do', async t => {
+t.test('withdrawn consent is NEEDS_RECONNECT with a message that says what to do', async t => {
   const { provider, fake } = await openWorld(t)
   await put(provider, 'file', 'content')
   fake.oauth.withdraw()
@@ -111,7 +111,7 @@ t.test('consent that is withdrawn is NEEDS_RECONNECT, with a sentence that says 
   await provider.stat(at('file'), call()).catch(error => t.match(error.message, /connect it again/))
 })
 
-t.test('a token that is refused again and again ends as UNAUTHORIZED', async t => {
+t.test('a token that is always refused is UNAUTHORIZED', async t => {
   const { provider, fake, host } = await openWorld(t)
   await put(provider, 'file', 'content')
   fake.faults.fail({ path: /drive\/v3/, reason: 'authError', times: 100 })
@@ -121,7 +121,7 @@ t.test('a token that is refused again and again ends as UNAUTHORIZED', async t =
   t.equal(host.refreshes, 1)
 })
 
-t.test('a service account needs no consent, and its mistakes are told when it is opened', async t => {
+t.test('a service account needs no consent, and open reports its errors', async t => {
   const fake = await startGoogleDrive(t)
   const email = 'robot@fake.iam.gserviceaccount.com'
   const serviceAccountKey = fake.oauth.addServiceAccount(email)
@@ -152,7 +152,7 @@ t.test('a service account needs no consent, and its mistakes are told when it is
   await rejectsWith('UNAUTHORIZED', adapter.open({ serviceAccountKey: unreadable }, silentHost))
 })
 
-t.test('a token that Google never answers is not waited for without end', async t => {
+t.test('a token request that Google never answers times out', async t => {
   const fake = await startGoogleDrive(t)
   const serviceAccountKey = fake.oauth.addServiceAccount('robot@fake.iam.gserviceaccount.com')
   const timeouts = { ...usualTimeouts, token: 50 }
@@ -168,7 +168,7 @@ t.test('a configuration without a client or a key is refused', async () => {
   await rejectsWith('INVALID_CONFIG', googleDriveAdapter().open({ clientId: 'id' }, silentHost))
 })
 
-t.test('a shared drive: its files only, without a quota; and a folder in one', async t => {
+t.test('a provider can be a shared drive or a folder in one', async t => {
   const fake = await startGoogleDrive(t)
   const options = { endpoints: endpointsOf(fake), backoff, trust: 0 }
   const host = await oauthHost(fake, options)
@@ -201,7 +201,7 @@ t.test('a shared drive: its files only, without a quota; and a folder in one', a
   }
 })
 
-t.test('without a root folder it is My Drive, with the quota of the account', async t => {
+t.test('without a root folder the provider is My Drive with the quota of the account', async t => {
   const fake = await startGoogleDrive(t)
   const options = { endpoints: endpointsOf(fake), backoff }
   const { clientId, clientSecret } = fake.oauth
@@ -212,5 +212,5 @@ t.test('without a root folder it is My Drive, with the quota of the account', as
   t.strictSame(await provider.quota?.(call()), { used: 5, total: 10 })
   await rejectsWith('QUOTA_EXCEEDED', put(provider, 'large', 'x'.repeat(20)))
   await rejectsWith('QUOTA_EXCEEDED', put(provider, 'folder/larger', Buffer.alloc(9_000_000)))
-  t.strictSame(await namesIn(provider, ''), ['file'], 'not even the folder stays')
+  t.strictSame(await namesIn(provider, ''), ['file'], 'the folder is removed, too')
 })

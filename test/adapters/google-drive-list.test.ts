@@ -4,7 +4,7 @@ import { openWorld } from './google-drive-world.ts'
 
 const nameOf = (i: number) => `file ${String(i).padStart(5, '0')}`
 
-t.test('10,000 files in pages of any size, each once, in two requests for a page', async t => {
+t.test('pages of any size list 10,000 files once each, with two requests per page', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   for (let i = 0; i < 10_000; i += 1) fake.addFile(rootId, nameOf((i * 7919) % 10_000))
   const expected = Array.from({ length: 10_000 }, (_, i) => nameOf(i))
@@ -17,14 +17,14 @@ t.test('10,000 files in pages of any size, each once, in two requests for a page
   }
 })
 
-t.test('pages that Drive cuts short, and that are empty, lose nothing', async t => {
+t.test('short and empty pages of Drive lose no file', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   for (let i = 0; i < 100; i += 1) fake.addFile(rootId, nameOf(i))
   fake.lister.maxPage = 7
   t.equal((await listAll(provider, '', 1000)).length, 100)
 })
 
-t.test('a cursor outlives the page token of Drive', async t => {
+t.test('a cursor works after its page token expired in Drive', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   for (let i = 0; i < 100; i += 1) fake.addFile(rootId, nameOf(i))
   const names: string[] = []
@@ -48,7 +48,7 @@ t.test('a cursor outlives the page token of Drive', async t => {
   await rejectsWith('UNAVAILABLE', provider.list(at(''), { ...call(), limit: 9, cursor: first.cursor ?? '' }))
 })
 
-t.test('only the fields that are needed are asked for', async t => {
+t.test('requests ask only for the needed fields', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   fake.addFile(rootId, 'file')
   await listAll(provider, '')
@@ -59,7 +59,7 @@ t.test('only the fields that are needed are asked for', async t => {
   }
 })
 
-t.test('what is in the trash, or under something that is, is not there', async t => {
+t.test('trashed files, and files in trashed folders, do not exist', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const folder = fake.addFolder(rootId, 'folder')
   fake.addFile(folder.id, 'file')

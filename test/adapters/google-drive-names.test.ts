@@ -7,7 +7,7 @@ import { openWorld } from './google-drive-world.ts'
 const keep = { overwrite: false }
 const replace = { overwrite: true }
 
-/** Rich in what is shown otherwise. */
+/** Names with many characters that need escaping. */
 const storedName = fc
   .array(fc.oneof(fc.constantFrom('/', '\0', '.', '\u201b', '\uff0f', '\u2400', '\uff0e', 'a'), fc.string()), {
     minLength: 1,
@@ -36,7 +36,7 @@ t.test('every name in Drive has one path, and every name in a path one in Drive'
   t.equal(toShown('\ud800'), undefined)
 })
 
-t.test('names with a slash are read, written and moved under what they are shown as', async t => {
+t.test('files with a slash in their names are read, written and moved by their escaped names', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   fake.addFile(rootId, 'AC/DC', 'rock')
   fake.addFile(rootId, '..', 'dots')
@@ -47,7 +47,7 @@ t.test('names with a slash are read, written and moved under what they are shown
   t.ok(fake.store.childrenOf(rootId).some(item => item.name === 'new/name'))
 })
 
-t.test('names that no path can hold are left out, reported once for a page', async t => {
+t.test('listings leave out names that are not valid in a path, with one warning per page', async t => {
   const { provider, fake, rootId, host } = await openWorld(t)
   fake.addFile(rootId, 'fine')
   fake.addFile(rootId, '\ud800 half')
@@ -55,49 +55,46 @@ t.test('names that no path can hold are left out, reported once for a page', asy
   t.equal(host.warnings.length, 1)
 })
 
-t.test(
-  'several files of one name: the oldest has it, each is reached, and a write goes to the one that is named',
-  async t => {
-    const { provider, fake, rootId } = await openWorld(t)
-    const now = Date.now()
-    const [second, first, third] = [1000, 0, 2000].map((age, i) =>
-      fake.addFile(rootId, 'report.pdf', `content ${i}`, { createdTime: now - 10_000 + age }),
-    )
-    if (!first || !second || !third) throw new Error('none')
-    const twin = (id: string) => `report (~${id.slice(-8)}).pdf`
-    const names = ['report.pdf', twin(second.id), twin(third.id)].sort()
-    t.strictSame(await namesIn(provider, ''), names)
-    t.strictSame((await listAll(provider, '', 1)).map(entry => entry.name).sort(), names, 'also on pages of one')
-    await has(provider, 'report.pdf', 'content 1')
-    await has(provider, twin(second.id), 'content 0')
-    await has(provider, `report (~${third.id}).pdf`, 'content 2')
-    t.equal((await provider.stat(at(twin(third.id)), call())).name, twin(third.id))
-    await isMissing(provider, 'report (~xxxxxxxx).pdf')
+t.test('of several files of one name the oldest has the plain name, and each can be read and written', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  const now = Date.now()
+  const [second, first, third] = [1000, 0, 2000].map((age, i) =>
+    fake.addFile(rootId, 'report.pdf', `content ${i}`, { createdTime: now - 10_000 + age }),
+  )
+  if (!first || !second || !third) throw new Error('none')
+  const twin = (id: string) => `report (~${id.slice(-8)}).pdf`
+  const names = ['report.pdf', twin(second.id), twin(third.id)].sort()
+  t.strictSame(await namesIn(provider, ''), names)
+  t.strictSame((await listAll(provider, '', 1)).map(entry => entry.name).sort(), names, 'also on pages of one')
+  await has(provider, 'report.pdf', 'content 1')
+  await has(provider, twin(second.id), 'content 0')
+  await has(provider, `report (~${third.id}).pdf`, 'content 2')
+  t.equal((await provider.stat(at(twin(third.id)), call())).name, twin(third.id))
+  await isMissing(provider, 'report (~xxxxxxxx).pdf')
 
-    await rejectsWith('ALREADY_EXISTS', put(provider, 'report.pdf', 'no'))
-    await put(provider, 'report.pdf', 'new', true)
-    await has(provider, twin(second.id), 'content 0')
-    await put(provider, twin(third.id), 'newest', true)
-    t.equal(fake.store.childrenOf(rootId).length, 3, 'an id keeps its file')
-    t.strictSame(
-      [first, second, third].map(item => Buffer.concat(item.content?.chunks ?? []).toString()),
-      ['new', 'content 0', 'newest'],
-    )
+  await rejectsWith('ALREADY_EXISTS', put(provider, 'report.pdf', 'no'))
+  await put(provider, 'report.pdf', 'new', true)
+  await has(provider, twin(second.id), 'content 0')
+  await put(provider, twin(third.id), 'newest', true)
+  t.equal(fake.store.childrenOf(rootId).length, 3, 'an id keeps its file')
+  t.strictSame(
+    [first, second, third].map(item => Buffer.concat(item.content?.chunks ?? []).toString()),
+    ['new', 'content 0', 'newest'],
+  )
 
-    await put(provider, 'other', 'other')
-    const move = provider.move?.(at('other'), at('report.pdf'), { ...call(), ...replace })
-    await rejectsWith('PERMISSION_DENIED', Promise.resolve(move))
-    await has(provider, 'other', 'other')
-    await provider.move?.(at(twin(third.id)), at('third.pdf'), { ...call(), ...keep })
-    await has(provider, 'third.pdf', 'newest')
-    await provider.delete(at('report.pdf'), call())
-    t.ok(first.explicitlyTrashed)
-    await has(provider, 'report.pdf', 'content 0')
-    await has(provider, twin(second.id), 'content 0')
-  },
-)
+  await put(provider, 'other', 'other')
+  const move = provider.move?.(at('other'), at('report.pdf'), { ...call(), ...replace })
+  await rejectsWith('PERMISSION_DENIED', Promise.resolve(move))
+  await has(provider, 'other', 'other')
+  await provider.move?.(at(twin(third.id)), at('third.pdf'), { ...call(), ...keep })
+  await has(provider, 'third.pdf', 'newest')
+  await provider.delete(at('report.pdf'), call())
+  t.ok(first.explicitlyTrashed)
+  await has(provider, 'report.pdf', 'content 0')
+  await has(provider, twin(second.id), 'content 0')
+})
 
-t.test('twins that are folders, or a folder and a file', async t => {
+t.test('twins can be two folders, or a folder and a file', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const now = Date.now()
   const folder = fake.addFolder(rootId, 'v1.2', { createdTime: now - 2000 })
@@ -114,7 +111,7 @@ t.test('twins that are folders, or a folder and a file', async t => {
   t.equal(fake.store.childrenOf(other.id).length, 2)
 })
 
-t.test('twins at the edges of pages, among thousands', async t => {
+t.test('twins at the edges of pages have unique names', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   for (let i = 0; i < 300; i += 1) {
     const name = `file ${String(i % 100).padStart(3, '0')}`
@@ -158,7 +155,7 @@ t.test("Google's documents have no size and are downloaded as exports", async t 
   t.equal(copied?.mimeType, 'application/vnd.google-apps.document')
 })
 
-t.test('a document gives way to a file that really has the name, on whichever page', async t => {
+t.test('a document yields its name to a file that really has it, on any page', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const doc = fake.addGoogleDoc(rootId, 'Report', 'document', 'of Google')
   fake.addFile(rootId, 'Report 2', '')
@@ -172,7 +169,7 @@ t.test('a document gives way to a file that really has the name, on whichever pa
   t.match((await get(provider, twin)).toString(), /of Google/)
 })
 
-t.test('shortcuts are not followed, wherever they lead, and take no name', async t => {
+t.test('shortcuts are never followed and occupy no name', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const secret = fake.addFile(fake.rootId, 'outside', 'SECRET')
   const folder = fake.addFolder(rootId, 'folder')
@@ -190,6 +187,6 @@ t.test('shortcuts are not followed, wherever they lead, and take no name', async
   await rejectsWith('NOT_EMPTY', provider.delete(at('folder'), call()))
   await t.rejects(provider.delete(at('folder'), call()), { message: /contains shortcuts/ })
   await provider.deleteTree?.(at('folder'), call())
-  t.ok(folder.explicitlyTrashed, 'to the trash, never for good')
+  t.ok(folder.explicitlyTrashed, 'it is trashed, not deleted')
   t.notOk(fake.store.isTrashed(secret))
 })

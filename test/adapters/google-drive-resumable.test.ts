@@ -56,15 +56,15 @@ const appended = async (provider: StorageProvider, path: string) => append(provi
 const finish = (provider: StorageProvider, state: string, overwrite = false) =>
   complete(provider, state, chunkSize, overwrite, short)
 
-/** What bytes went in which requests, and questions where it stands. */
+/** The byte ranges of the upload requests, including status requests. */
 const ranges = ({ faults }: GoogleDrive) =>
   faults.log.filter(({ method }) => method === 'PUT').map(({ contentRange }) => contentRange)
 
-/** What is in the drive and is never shown. */
+/** The files in the drive that listings leave out. */
 const hidden = ({ store }: GoogleDrive) =>
   [...store.items.values()].map(({ name }) => name).filter(name => name.startsWith('.stowage'))
 
-t.test('what has arrived is not sent again, by whichever server goes on', async t => {
+t.test('bytes that have arrived are not sent again, by any server', async t => {
   const { provider, other, fake } = await openTwo(t)
   const first = await begin(provider, 'file')
   fake.faults.clear()
@@ -74,7 +74,7 @@ t.test('what has arrived is not sent again, by whichever server goes on', async 
     fake.faults.clear()
   }
   const unreachable = () => fake.faults.fail({ ...session, reason: 'lost', times: Infinity })
-  /** The next bytes are cut after so many, and then nobody answers. */
+  /** Cuts the next body after this many bytes and answers no further request. */
   const cut = (after: number) => {
     const drop = () => {
       fake.uploads.dropAfter = after
@@ -111,7 +111,7 @@ t.test('what has arrived is not sent again, by whichever server goes on', async 
   )
 })
 
-t.test('within one call, too: dropped connections, errors that pass, rate limits', async t => {
+t.test('one call survives dropped connections, temporary errors and rate limits', async t => {
   const { provider, fake } = await openTwo(t)
   const state = await begin(provider, 'file')
   for (const reason of ['backendError', 'userRateLimitExceeded', 'lost']) {
@@ -127,14 +127,14 @@ t.test('within one call, too: dropped connections, errors that pass, rate limits
 /** `MATRIX=all` tries many more. */
 const numRuns = process.env.MATRIX === 'all' ? 300 : 10
 
-/** Of one request. */
+/** A fault in one request. */
 const trouble = fc.record({
-  /** Which one, counted from the beginning of the upload. */
+  /** The number of the request, counted from the start of the upload. */
   at: fc.integer({ min: 1, max: 20 }),
   what: fc.constantFrom('unheard', 'unanswered', 'backendError', 'userRateLimitExceeded', 'dropped', 'aborted'),
 })
 
-t.test('whatever request fails in whichever way: it goes on from there, and the file is there once, whole', async t => {
+t.test('after any failure of any request, the upload continues and stores one whole file', async t => {
   const { provider, other, fake, rootId } = await openTwo(t, 1)
   const reason = new Error('the client went away')
   const place = fc.constantFrom('new', 'over', 'made/up/new')
@@ -199,14 +199,14 @@ t.test('whatever request fails in whichever way: it goes on from there, and the 
     const expected = { new: ['new', 'over'], over: ['over'], 'made/up/new': ['made', 'over'] }[path]
     t.strictSame(await namesIn(provider, ''), expected)
     if (path.startsWith('made')) t.strictSame(await namesIn(provider, 'made/up'), ['new'])
-    t.equal(fake.store.childrenNamed(rootId, 'over')[0]?.id, id, 'what is replaced stays the same file')
+    t.equal(fake.store.childrenNamed(rootId, 'over')[0]?.id, id, 'the replaced file keeps its id')
     t.strictSame(hidden(fake), [])
   }
   await fc.assert(fc.asyncProperty(place, rest, fc.array(trouble, { maxLength: 6 }), run), { numRuns, seed: 5 })
   t.ok(troubled > numRuns, `${troubled} requests failed`)
 })
 
-t.test('nothing shows before the end, not even where the folder has to be made', async t => {
+t.test('nothing is visible before complete, even if the folder is missing', async t => {
   const { provider, fake, rootId } = await openTwo(t)
   await makeFolder(provider, 'there')
   const state = await appended(provider, 'there/made/up/file')
@@ -215,14 +215,14 @@ t.test('nothing shows before the end, not even where the folder has to be made',
     fake.faults.before({ ...move, run: async () => resolve(await namesIn(provider, 'there')) })
   })
   await finish(provider, state)
-  t.strictSame(await looked, ['made'], 'while it is moved there')
+  t.strictSame(await looked, ['made'], 'during the move')
   t.strictSame(await namesIn(provider, 'there/made/up'), ['file'])
   const [there] = fake.store.childrenNamed(rootId, 'there')
   fake.addFile(there?.id ?? '', '.stowage-upload-of-a-person', 'shown')
   t.strictSame(await namesIn(provider, 'there'), ['.stowage-upload-of-a-person', 'made'], 'only our own are hidden')
 })
 
-t.test('what cannot be moved to where it belongs is hidden, and is freed or goes on', async t => {
+t.test('a file that cannot be moved to its path stays hidden until it is freed or the upload continues', async t => {
   const { provider, fake } = await openTwo(t)
   for (const isGivenUp of [true, false]) {
     const state = await appended(provider, 'made/up/file')
@@ -239,7 +239,7 @@ t.test('what cannot be moved to where it belongs is hidden, and is freed or goes
   await has(provider, 'made/up/file', short)
 })
 
-t.test('a name that is taken is told before the last byte is sent, and the upload can still replace', async t => {
+t.test('an existing name is reported before the last byte is sent, and the upload can still replace it', async t => {
   const { provider, fake, rootId } = await openTwo(t)
   for (const path of ['file', 'made/file']) {
     const state = await appended(provider, path)
@@ -258,10 +258,10 @@ t.test('a name that is taken is told before the last byte is sent, and the uploa
   fake.faults.before({ ...session, run: () => fake.faults.before({ ...session, run: add }) })
   await rejectsWith('ALREADY_EXISTS', finish(provider, late))
   await has(provider, 'late', 'theirs')
-  t.equal(fake.store.childrenNamed(rootId, 'late').length, 1, 'and ours is gone for good')
+  t.equal(fake.store.childrenNamed(rootId, 'late').length, 1, 'our file is deleted')
 })
 
-t.test('what takes no bytes is refused: folders, documents, a file on the way, what has gone', async t => {
+t.test('an upload refuses folders, documents, a file as parent, and a deleted destination', async t => {
   const { provider, fake, rootId } = await openTwo(t)
   await makeFolder(provider, 'folder')
   fake.addGoogleDoc(rootId, 'Report', 'document')
@@ -281,7 +281,7 @@ t.test('what takes no bytes is refused: folders, documents, a file on the way, w
   await isMissing(provider, 'file')
 })
 
-t.test('a folder that moves or goes while the upload is under way', async t => {
+t.test('an upload handles a parent folder that is moved or deleted', async t => {
   const { provider, fake, rootId } = await openTwo(t)
   const shown = async (path: string) => (await namesIn(provider, path)).join()
   for (const change of ['moved', 'trashed']) {
@@ -298,7 +298,7 @@ t.test('a folder that moves or goes while the upload is under way', async t => {
   t.equal(await shown('moved'), '')
 })
 
-t.test('a session that Drive has given up is NOT_FOUND, unless its file is there', async t => {
+t.test('an expired session is NOT_FOUND, unless its file exists', async t => {
   const { provider, fake } = await openTwo(t)
   const [first, second] = [await begin(provider, 'first'), await appended(provider, 'second')]
   await finish(provider, second)
@@ -313,7 +313,7 @@ t.test('a session that Drive has given up is NOT_FOUND, unless its file is there
   await has(provider, 'second', short)
 })
 
-t.test('the end is answered again: of a new file, of one that is replaced, of one whose folder is made', async t => {
+t.test('a repeated complete returns the same result', async t => {
   const { provider, other } = await openTwo(t)
   await put(provider, 'over', 'old')
   for (const path of ['new', 'over', 'made/up/new']) {
@@ -325,7 +325,7 @@ t.test('the end is answered again: of a new file, of one that is replaced, of on
   t.strictSame(await namesIn(provider, ''), ['made', 'new', 'over'])
 })
 
-t.test('a file that was completed is respected, whatever comes after it', async t => {
+t.test('a repeated complete or abort keeps what others did with the file', async t => {
   const { provider, fake, rootId } = await openTwo(t)
   const changes: ((path: string) => unknown)[] = [
     path => fake.store.rename(fake.store.childrenNamed(rootId, path)[0] ?? fake.addFile(rootId, path), `${path} kept`),
@@ -344,7 +344,7 @@ t.test('a file that was completed is respected, whatever comes after it', async 
   t.equal(ours.length, 3, 'nothing was destroyed')
 })
 
-t.test('states: short for any path, no other place, and no secret in errors', async t => {
+t.test('states are short, fit only their offset, and leave no secret in errors', async t => {
   const { provider, fake } = await openTwo(t)
   const long = await begin(provider, `${'\u0001'.repeat(2000)}/${'"'.repeat(2095)}`)
   t.ok(Buffer.byteLength(long) < 8192, `${long.length} bytes`)
@@ -374,7 +374,7 @@ t.test('states: short for any path, no other place, and no secret in errors', as
   t.equal(fake.uploads.openSessions, 0)
 })
 
-t.test('a size that is too large for the account is told before', async t => {
+t.test('a file larger than the free space is refused before its bytes are sent', async t => {
   const { provider, fake } = await openTwo(t)
   fake.store.storageLimit = bytes.length - 1
   const size = { ...call(), size: bytes.length }

@@ -1,4 +1,4 @@
-/** Others move, rename, delete and make things behind our back. */
+/** Changes that others make in Drive while the adapter uses it. */
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import {
@@ -19,9 +19,9 @@ import { openWorld } from './google-drive-world.ts'
 const keep = { overwrite: false }
 
 for (const trust of [0, 2000]) {
-  t.test(`folders that are moved, renamed, deleted or trashed, with trust for ${trust} ms`, async t => {
+  t.test(`folders that others move, rename, delete or trash are noticed within ${trust} ms`, async t => {
     const { provider, fake, rootId } = await openWorld(t, { options: { trust } })
-    /** What was believed may be believed for a while yet. */
+    /** A cached folder may be used for this time. */
     const settle = () => delay(trust === 0 ? 0 : trust + 50)
     const a = fake.addFolder(rootId, 'a')
     const b = fake.addFolder(a.id, 'b')
@@ -65,7 +65,7 @@ t.test(
   },
 )
 
-t.test('a write looks at every folder again, however fresh the trust', async t => {
+t.test('a write looks up every folder again, even if it is cached', async t => {
   const { provider, fake, rootId } = await openWorld(t, { options: { trust: 600_000 } })
   const folder = fake.addFolder(rootId, 'folder')
   const outside = fake.addFolder(fake.rootId, 'outside')
@@ -79,12 +79,12 @@ t.test('a write looks at every folder again, however fresh the trust', async t =
   t.strictSame(await namesIn(provider, 'folder'), ['second'])
 })
 
-t.test('an answer from before a move of ours is not believed after it', async t => {
+t.test('a lookup that began before a move is not cached after it', async t => {
   const { provider, fake, rootId } = await openWorld(t, { options: { trust: 600_000 } })
   const outer = fake.addFolder(rootId, 'outer')
   fake.addFile(fake.addFolder(outer.id, 'inner').id, 'file')
   await has(provider, 'outer/inner/file', '')
-  // Both folders are looked at together; the answer about the outer one comes after the inner one was moved.
+  // Both folders are looked up at once. The response for the outer one arrives after the inner one was moved.
   const move = () => provider.move?.(at('outer/inner'), at('moved'), { ...call(), ...keep })
   fake.faults.before({ path: /name = 'outer'/, run: move })
   await provider.delete(at('outer/inner/nothing'), call())
@@ -92,7 +92,7 @@ t.test('an answer from before a move of ours is not believed after it', async t 
   await rejectsWith('NOT_FOUND', provider.list(at('outer/inner'), { ...call(), limit: 10 }))
 })
 
-t.test('a deep path costs one wait for all its folders, and remembered ones little', async t => {
+t.test('a deep path with cached folders costs one request', async t => {
   const { provider, fake, rootId } = await openWorld(t, { options: { trust: 600_000 } })
   let parent = rootId
   for (const name of ['a', 'b', 'c', 'd']) parent = fake.addFolder(parent, name).id
@@ -103,7 +103,7 @@ t.test('a deep path costs one wait for all its folders, and remembered ones litt
   t.equal(fake.faults.log.length, 1)
 })
 
-t.test('a folder that goes to the trash during a write gets a successor', async t => {
+t.test('a folder that is trashed during a write is created again', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const folder = fake.addFolder(rootId, 'folder')
   for (const size of [10, 9_000_000]) {
@@ -121,7 +121,7 @@ t.test('a folder that goes to the trash during a write gets a successor', async 
   }
 })
 
-t.test('a file that is moved away during a large overwrite is not written over', async t => {
+t.test('a file that is moved during a large overwrite keeps its content', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const file = fake.addFile(rootId, 'file', 'old')
   const outside = fake.addFolder(fake.rootId, 'outside')
@@ -132,9 +132,9 @@ t.test('a file that is moved away during a large overwrite is not written over',
   t.equal(fake.uploads.openSessions, 0)
 })
 
-t.test('a twin that another makes meanwhile: the younger one yields, and neither is harmed', async t => {
+t.test('of two files that are created at the same time, the younger one yields', async t => {
   const { provider, fake, rootId } = await openWorld(t)
-  /** Just before the request that makes the file. */
+  /** Runs just before the request that creates the file. */
   const makeTwin = (size: number, age: number) => {
     const run = () => void fake.addFile(rootId, 'file', 'of another', { createdTime: Date.now() - age })
     if (size === 10) return fake.faults.before({ method: 'POST', path: /upload\/drive/, run })
@@ -149,7 +149,7 @@ t.test('a twin that another makes meanwhile: the younger one yields, and neither
     t.equal(fake.store.childrenOf(rootId).length, 1, 'ours has left no trace')
     for (const item of fake.store.childrenOf(rootId)) fake.store.remove(item)
 
-    // The one that is younger than ours has to yield itself; here it does not.
+    // The other writer would yield with a younger file. Here it does not.
     makeTwin(size, -60_000)
     await put(provider, 'file', bytes)
     t.ok((await get(provider, 'file')).equals(bytes))
@@ -170,7 +170,7 @@ t.test('a twin that another makes meanwhile: the younger one yields, and neither
   }
 })
 
-t.test('two servers that write, make and copy the same at once leave something whole, and lose nothing', async t => {
+t.test('two servers that write, create and copy the same path at once leave whole files and lose none', async t => {
   const { provider, fake, rootId, options, host } = await openWorld(t)
   const { clientId, clientSecret } = fake.oauth
   const other = await googleDriveAdapter(options).open({ clientId, clientSecret, rootFolderId: rootId }, host)
@@ -182,7 +182,7 @@ t.test('two servers that write, make and copy the same at once leave something w
     t.ok(winners.length > 0, 'somebody wins')
     const entries = await listAll(provider, `folder ${round}`)
     t.equal(entries.length, winners.length)
-    t.ok(winners.includes((await get(provider, path)).toString()), 'the bytes of one who was told so')
+    t.ok(winners.includes((await get(provider, path)).toString()), 'the content is that of a write that succeeded')
     await Promise.all([provider, other].map(each => makeFolder(each, `made ${round}/deep`)))
     const copies = [provider, other].map(each => each.copy?.(at('source'), at(`copy ${round}`), { ...call(), ...keep }))
     const copied = await Promise.allSettled(copies)
@@ -197,7 +197,7 @@ t.test('two servers that write, make and copy the same at once leave something w
   )
 })
 
-t.test('nothing outside of the root folder is reached', async t => {
+t.test('a provider never leaves its root folder', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const outside = fake.addFolder(fake.rootId, 'outside')
   const secret = fake.addFile(outside.id, 'secret', 'SECRET')
@@ -227,7 +227,7 @@ t.test('nothing outside of the root folder is reached', async t => {
   await rejectsWith('INVALID_PATH', Promise.resolve(into))
 })
 
-t.test('a move whose answer is lost has happened, and is told so', async t => {
+t.test('a move whose response was lost is reported as a success', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const file = fake.addFile(rootId, 'file', 'content')
   fake.faults.fail({ method: 'PATCH', reason: 'lost', executed: true })
@@ -236,7 +236,7 @@ t.test('a move whose answer is lost has happened, and is told so', async t => {
   t.equal(file.name, 'moved')
 })
 
-t.test('everything that is deleted lies in the trash', async t => {
+t.test('deleted files go to the trash', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   await put(provider, 'folder/file', 'content')
   await put(provider, 'other', 'other')
@@ -250,7 +250,7 @@ t.test('everything that is deleted lies in the trash', async t => {
   t.equal(Buffer.concat(replaced?.content?.chunks ?? []).toString(), 'replaced')
 })
 
-t.test('an overwrite keeps the id, and with it who the file is shared with', async t => {
+t.test('an overwrite keeps the id and the sharing of the file', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const file = fake.addFile(rootId, 'file', 'old')
   file.sharedWith.set('somebody@example.com', 'reader')

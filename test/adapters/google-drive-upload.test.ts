@@ -12,7 +12,7 @@ import { openWorld } from './google-drive-world.ts'
 const kib256 = 256 * 1024
 const reason = new Error('the client went away')
 
-t.test('a dropped upload goes on from where Drive says it stands', async t => {
+t.test('a dropped upload continues from the bytes that Drive has', async t => {
   const { provider, fake } = await openWorld(t)
   const bytes = randomBytes(2 * chunkSize + 12_345)
   for (const dropAfter of [1, kib256 - 1, kib256, kib256 + 1, chunkSize - 1]) {
@@ -33,7 +33,7 @@ t.test('a dropped upload goes on from where Drive says it stands', async t => {
   }
 })
 
-t.test('each chunk is dropped once, and again', async t => {
+t.test('an upload survives repeated drops of each chunk', async t => {
   const { provider, fake } = await openWorld(t)
   const bytes = randomBytes(3 * chunkSize)
   async function* pieces() {
@@ -46,7 +46,7 @@ t.test('each chunk is dropped once, and again', async t => {
   t.ok((await get(provider, 'file')).equals(bytes))
 })
 
-t.test('an answer that is lost is asked for: nothing comes twice', async t => {
+t.test('a lost response is checked, so no file is created twice', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   for (const size of [10, 2 * chunkSize + 5]) {
     const bytes = randomBytes(size)
@@ -68,7 +68,7 @@ t.test('an answer that is lost is asked for: nothing comes twice', async t => {
   t.equal(fake.store.childrenOf(rootId).filter(item => item.name === 'folder').length, 1)
 })
 
-t.test('errors that pass, in every place of an upload, are waited for', async t => {
+t.test('temporary errors at any point of an upload are retried', async t => {
   const places = [
     { size: 10, path: /generateIds/ },
     { size: 10, path: /uploadType=multipart/, method: 'POST' },
@@ -88,7 +88,7 @@ t.test('errors that pass, in every place of an upload, are waited for', async t 
   }
 })
 
-t.test('a rate limit: Retry-After is kept to where it is short, and told where it is long', async t => {
+t.test('a short Retry-After is respected, a long one is returned', async t => {
   const { provider, fake } = await openWorld(t)
   await put(provider, 'file', 'content')
   fake.faults.fail({ reason: 'userRateLimitExceeded', retryAfter: 1, path: /files/ })
@@ -103,18 +103,18 @@ t.test('a rate limit: Retry-After is kept to where it is short, and told where i
   fake.faults.clear()
   fake.faults.fail({ reason: 'userRateLimitExceeded', path: /files/, times: 100 })
   t.match(await provider.stat(at('file'), call()).catch(error => error), { code: 'RATE_LIMITED', retryAfterMs: Number })
-  t.equal(fake.faults.log.length, 6, 'a bounded number of attempts')
+  t.equal(fake.faults.log.length, 6, 'the number of attempts is bounded')
   fake.faults.clear()
   fake.faults.fail({ reason: 'userRateLimitExceeded', method: 'PUT', path: /upload_id/, times: Infinity })
   await rejectsWith('RATE_LIMITED', put(provider, 'large', randomBytes(chunkSize + 1)))
-  t.equal(fake.faults.count({ method: 'PUT' }), 6, 'also for the chunks of an upload')
+  t.equal(fake.faults.count({ method: 'PUT' }), 6, 'the same holds for the chunks of an upload')
   fake.faults.clear()
   fake.faults.fail({ reason: 'dailyLimitExceeded', path: /files/, times: 100 })
   await rejectsWith('RATE_LIMITED', provider.stat(at('file'), call()))
   t.equal(fake.faults.log.length, 1, 'today it makes no sense')
 })
 
-t.test('what is not repeatable is not repeated', async t => {
+t.test('requests that are not repeatable are not repeated', async t => {
   const { provider, fake } = await openWorld(t)
   await put(provider, 'file', 'content')
   fake.faults.clear()
@@ -154,7 +154,7 @@ t.test('an upload that is aborted, or whose body fails, leaves no session, no fi
   t.strictSame(fake.store.childrenOf(rootId).filter(item => !item.explicitlyTrashed).length, 1)
 })
 
-t.test('what was made, but never answered, is taken back', async t => {
+t.test('a file whose creation was never confirmed is deleted', async t => {
   const { provider, fake } = await openWorld(t)
   await put(provider, 'source', 'content')
   const write = (size: number) => (path: string, signal: AbortSignal) =>
@@ -187,7 +187,7 @@ t.test('what was made, but never answered, is taken back', async t => {
   t.strictSame(await namesIn(provider, ''), ['source'])
 })
 
-t.test('a folder that was made for an upload that failed is not believed to be there', async t => {
+t.test('a folder of a failed upload does not stay in the cache', async t => {
   const { provider, fake } = await openWorld(t, { options: { trust: 600_000 } })
   fake.faults.fail({ method: 'POST', path: /upload/, reason: 'badRequest' })
   await rejectsWith('UNAVAILABLE', put(provider, 'made/up/new', 'no'))
@@ -213,7 +213,7 @@ t.test(
   },
 )
 
-t.test('a session that Drive gives up is told, and nothing is left', async t => {
+t.test('an upload whose session expired fails and leaves nothing', async t => {
   const { provider, fake } = await openWorld(t)
   let puts = 0
   const expire = () => {
@@ -227,19 +227,19 @@ t.test('a session that Drive gives up is told, and nothing is left', async t => 
   t.strictSame(await namesIn(provider, ''), [])
 })
 
-t.test('neither addresses of sessions nor bytes are in an error, not even for the log', async t => {
+t.test('errors and their causes contain neither session URLs nor bytes', async t => {
   const { provider, fake } = await openWorld(t)
   for (const reason of ['badRequest', 'lost', 'backendError']) {
     fake.faults.clear()
     fake.faults.fail({ method: 'PUT', path: /upload_id/, reason, times: 100 })
     const error = await put(provider, 'file', randomBytes(chunkSize + 1)).catch(error => error)
     t.equal(error.code, 'UNAVAILABLE')
-    t.ok(error.cause, 'what happened is told to the log')
+    t.ok(error.cause, 'the log gets the cause')
     t.notMatch(inspect(error, { depth: 20, showHidden: true }), /upload_id=|Bearer|<Buffer|ya29/)
   }
 })
 
-t.test('a download that breaks off ends with an error, not as a short file', async t => {
+t.test('a download that breaks off ends with an error', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   fake.addFile(rootId, 'file', randomBytes(1_000_000))
   fake.cutDownloadAfter = 300_000
@@ -258,7 +258,7 @@ t.test('a download that stalls ends with an error; one whose reader is slow does
   t.ok((await buffer(body)).equals(bytes))
 })
 
-t.test('a type of Google does not make a document of the bytes', async t => {
+t.test('a file with a type of Google is not converted to a document', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const mimeType = 'application/vnd.google-apps.document'
   const entry = await provider.write(at('file'), bodyOf('content'), { ...call(), mimeType, overwrite: false })
@@ -267,7 +267,7 @@ t.test('a type of Google does not make a document of the bytes', async t => {
   t.equal(fake.store.childrenOf(rootId)[0]?.content?.size, 7)
 })
 
-t.test('ifMatch: bytes that were replaced between the look and the download are not handed out', async t => {
+t.test('ifMatch never returns bytes that were replaced before the download', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const item = fake.addFile(rootId, 'file', 'first!')
   const { etag, checksums } = await provider.stat(at('file'), call())

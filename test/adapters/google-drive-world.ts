@@ -9,13 +9,13 @@ export function endpointsOf(fake: GoogleDrive): Endpoints {
   return { api: fake.url, authorize: oauth2AuthBaseUrl, token: oauth2TokenUrl }
 }
 
-/** Short waits, as what is tested is that there are some. */
+/** Short delays, since the tests need only that there are some. */
 export const backoff = { first: 5, longest: 2000, attempts: 6 }
 
 export interface World {
   fake: GoogleDrive
   options: GoogleDriveOptions
-  /** A folder of its own, not the root of the drive. */
+  /** A separate folder, not the root of the drive. */
   rootId: string
   provider: StorageProvider
   host: OAuthHost
@@ -23,7 +23,7 @@ export interface World {
 
 type OAuthHost = Host & { warnings: readonly { message: string }[]; asked: number; refreshes: number }
 
-/** Gives consent as a person would, and keeps tokens as a server does. */
+/** Gives consent as a person does, and stores tokens as a server does. */
 export async function oauthHost(fake: GoogleDrive, options: GoogleDriveOptions): Promise<OAuthHost> {
   const { oauth } = googleDriveAdapter(options)
   if (!oauth) throw new Error('no OAuth')

@@ -9,7 +9,7 @@ import { endpointsOf, oauthHost } from './google-drive-world.ts'
 const fake = await new GoogleDrive().start()
 t.teardown(() => fake.stop())
 
-/** Longer waits are the caller's, so the limit of the kit is told at once. */
+/** Longer delays fail the call, so the rate limit of the kit is returned at once. */
 const backoff = { first: 20, longest: 1000, attempts: 4 }
 const options = { endpoints: endpointsOf(fake), backoff }
 const host = await oauthHost(fake, options)
@@ -20,7 +20,7 @@ const open = (rootFolderId: string) => googleDriveAdapter(options).open({ client
 const harness: Harness = {
   inMemory: true,
   hasCreateRaces: true,
-  // 10,000 are listed in google-drive-list.test.ts: here each one is written, in four requests.
+  // google-drive-list.test.ts lists 10,000. Here each file is written, which takes four requests.
   manyEntries: 2000,
   partSize: chunkSize,
   faults: {

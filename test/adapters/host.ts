@@ -1,7 +1,7 @@
 import { type TestHost, testHost } from '../../adapters/conformance/index.ts'
 import { createNetwork } from '../../src/storage/network/index.ts'
 
-/** A host for adapters without OAuth, on the real network; what it is warned of is kept in `warnings`. */
+/** A host for adapters without OAuth, on the real network. It collects warnings in `warnings`. */
 export function recordingHost(): TestHost {
   return { ...testHost(), network: createNetwork() }
 }

@@ -30,7 +30,7 @@ const secret = 'SECRET of somebody else'
 const keep = { overwrite: false }
 const replace = { overwrite: true }
 
-t.test('symbolic links, wherever they lead, are not there for reading and are taken names for writing', async t => {
+t.test('symbolic links cannot be read, and occupy their names for writes', async t => {
   const { provider, root, outside } = await openTemporary(t)
   await writeFile(join(outside, 'file'), secret)
   await mkdir(join(outside, 'folder'))
@@ -95,7 +95,7 @@ t.test('symbolic links, wherever they lead, are not there for reading and are ta
   t.strictSame(await snapshot(outside), before)
 })
 
-t.test('a folder that is swapped for a link to the outside, again and again, leads nobody out', async t => {
+t.test('a folder that is repeatedly replaced by a link to the outside never leads out of the root', async t => {
   const { provider, root, outside } = await openTemporary(t)
   for (const folder of [outside, join(root, 'dir')]) {
     await mkdir(join(folder, 'sub/tree/deep'), { recursive: true })
@@ -107,7 +107,7 @@ t.test('a folder that is swapped for a link to the outside, again and again, lea
   await writeFile(join(outside, 'sub/only-outside'), secret)
   const before = await snapshot(outside)
   const worker = new Worker(new URL('swapper.ts', import.meta.url), {
-    workerData: { place: join(root, 'dir'), away: join(root, 'away'), outside },
+    workerData: { folder: join(root, 'dir'), away: join(root, 'away'), outside },
   })
   await once(worker, 'online')
 
@@ -128,7 +128,7 @@ t.test('a folder that is swapped for a link to the outside, again and again, lea
     while (Date.now() < until) {
       i += 1
       const path = ['dir/file', 'dir/sub/file', 'dir/sub/tree/deep/file'][i % 3] ?? ''
-      // The control: what an adapter would do that goes by path.
+      // The control: an adapter that opens whole paths would fail here.
       const naive = await readFile(join(root, path), 'utf8').catch(() => '')
       if (naive === secret) counts.naive += 1
       const read = await tolerate(get(provider, path))
@@ -172,10 +172,10 @@ t.test('a folder that is swapped for a link to the outside, again and again, lea
     [...codes].filter(code => !expected.includes(code)),
     [],
   )
-  t.strictSame((await readdir(join(root, '.stowage-staging'))).length, 0, 'nothing is left unfinished')
+  t.strictSame((await readdir(join(root, '.stowage-staging'))).length, 0, 'no unfinished file remains')
 })
 
-t.test('FIFOs, sockets and devices are not served, and nobody waits for them', { timeout: 10_000 }, async t => {
+t.test('FIFOs, sockets and devices are not served and block no call', { timeout: 10_000 }, async t => {
   const { provider, root } = await openTemporary(t)
   await makeFolder(provider, 'folder')
   await run('mkfifo', [join(root, 'folder/fifo')])
@@ -209,7 +209,7 @@ t.test('FIFOs, sockets and devices are not served, and nobody waits for them', {
   server.close()
 })
 
-t.test('names that are not UTF-8 are left out, reported once for a page, and deleted with their folder', async t => {
+t.test('listings leave out names that are not UTF-8, and deleteTree removes them', async t => {
   const { provider, root, host } = await openTemporary(t)
   await put(provider, 'folder/fine', 'content')
   for (const bytes of ['fffe', 'c328', 'eda080', '61f0809f']) {
@@ -249,10 +249,10 @@ t.test('the reserved name is hidden and refused at every level and in any case',
   await rejectsWith('NOT_EMPTY', provider.delete(at('folder'), call()))
   await age(join(root, 'folder/.stowage-staging/young'))
   await provider.delete(at('folder'), call())
-  t.strictSame(await namesIn(provider, ''), [], 'a folder that held only what a killed server had left')
+  t.strictSame(await namesIn(provider, ''), [], 'a folder with only the rest of a killed write is deleted')
 })
 
-t.test('no path leaves the root, even where the host let it through', async t => {
+t.test('no path leaves the root, even if the host does not refuse it', async t => {
   const { provider, outside } = await openTemporary(t)
   await writeFile(join(outside, 'file'), secret)
   await makeFolder(provider, 'folder')
@@ -275,16 +275,16 @@ t.test('no path leaves the root, even where the host let it through', async t =>
   t.strictSame(await namesIn(provider, 'folder'), [])
 })
 
-t.test('hard links are files like others', async t => {
+t.test('hard links are ordinary files', async t => {
   const { provider, root, outside } = await openTemporary(t)
   await writeFile(join(outside, 'file'), 'shared')
   await link(join(outside, 'file'), join(root, 'linked'))
   await has(provider, 'linked', 'shared')
   await put(provider, 'linked', 'replaced', true)
-  t.equal(await readFile(join(outside, 'file'), 'utf8'), 'shared', 'a write replaces the name, never the bytes')
+  t.equal(await readFile(join(outside, 'file'), 'utf8'), 'shared', 'a write replaces only this name')
 })
 
-t.test('opening sweeps what is older than a day, and only that', async t => {
+t.test('opening a provider removes unfinished files that are older than a day, and no others', async t => {
   const temporary = await openTemporary(t)
   const staging = join(temporary.root, '.stowage-staging')
   for (const name of ['old', 'young']) await writeFile(join(staging, name), 'unfinished')
@@ -295,7 +295,7 @@ t.test('opening sweeps what is older than a day, and only that', async t => {
   t.match(host.warnings, [{ details: { removed: 1 } }])
 })
 
-t.test('a server that is killed in the middle of a write leaves nothing to see, and its rest is swept', async t => {
+t.test('a server that is killed during a write leaves nothing visible, and its file is swept', async t => {
   const temporary = await openTemporary(t)
   await put(temporary.provider, 'file', 'old')
   const child = spawn(process.execPath, [join(import.meta.dirname, 'stalled-writer.ts'), temporary.root], {
@@ -319,7 +319,7 @@ t.test('a server that is killed in the middle of a write leaves nothing to see, 
   await eventually(async () => (await readdir(staging)).length === 0)
 })
 
-t.test('any name that the contract allows is kept exactly', async t => {
+t.test('every name that the contract allows is stored exactly', async t => {
   const { provider } = await openTemporary(t)
   const name = fc
     .oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary-ascii' }))
@@ -331,7 +331,7 @@ t.test('any name that the contract allows is kept exactly', async t => {
     const listed = await listAll(provider, `round ${round}`, 2)
     t.strictSame(listed.map(entry => entry.name).sort(), [...names].sort())
     const bytes = listed.map(entry => Buffer.from(entry.name))
-    t.strictSame([...bytes].sort(Buffer.compare), bytes, 'in the order of their bytes')
+    t.strictSame([...bytes].sort(Buffer.compare), bytes, 'names are sorted by their bytes')
     for (const [index, text] of names.entries()) await has(provider, `round ${round}/${text}`, `file ${index}`)
     for (const text of names) await provider.delete(at(`round ${round}/${text}`), call())
     await provider.delete(at(`round ${round}`), call())
@@ -350,7 +350,7 @@ function isName(text: string): boolean {
   )
 }
 
-/** Every name below a folder, with its kind, bytes and times of change. */
+/** Returns every name below a folder with its kind, bytes and modification times. */
 async function snapshot(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const lines = entries.map(async entry => {

@@ -1,4 +1,4 @@
-/** No local provider reaches the server's own data, however its folder is spelt. */
+/** No local provider can open the server's own data, whatever path leads to its folder. */
 import { mkdir, mkdtemp, realpath, rename, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ async function folders(t: Test) {
   return { top, data }
 }
 
-t.test('what a root may be', async t => {
+t.test('a root that contains the data folder or is in it is refused', async t => {
   const { top, data } = await folders(t)
   await symlink(data, join(top, 'beside', 'to-data'))
   await symlink(top, join(top, 'beside', 'up'))
@@ -45,7 +45,7 @@ t.test('what a root may be', async t => {
   for (const path of ['beside', 'app/data/files', 'beside/to-files']) await (await open(join(top, path))).close?.()
 })
 
-t.test('before the data folder exists', async t => {
+t.test('the data folder is protected before it exists', async t => {
   const { top } = await folders(t)
   const data = join(top, 'later', 'data')
   t.equal(await reachesData(top, data), true)
@@ -53,7 +53,7 @@ t.test('before the data folder exists', async t => {
   t.equal(await reachesData(join(data, 'files'), data), false)
 })
 
-t.test('"files" that is a link into the data folder is no folder for files', async t => {
+t.test('a link named "files" into the data folder is refused', async t => {
   const { data } = await folders(t)
   await rename(join(data, 'files'), join(data, 'away'))
   await symlink('postgres', join(data, 'files'))
@@ -63,7 +63,7 @@ t.test('"files" that is a link into the data folder is no folder for files', asy
   t.equal(await reachesData(join(data, 'files'), data), true)
 })
 
-t.test('an administrator is refused, whatever STOWAGE_LOCAL_ROOTS allows', async t => {
+t.test('the data folder is refused even if STOWAGE_LOCAL_ROOTS allows it', async t => {
   const { top, data } = await folders(t)
   const app = await startApp(t, { settings: { localRoots: [top], dataFolder: data } })
   const { token } = await app.register('owner@example.org')

@@ -12,7 +12,7 @@ import { packNames } from '../../adapters/local/packed-names.ts'
 import { silentHost } from './host.ts'
 import { openTemporary } from './temporary.ts'
 
-/** How often a directory was read, by the real readdir(3). */
+/** Counts how often readdir(3) reads a directory. */
 let reads = 0
 const { readdir } = fs.promises
 fs.promises.readdir = ((...parameters: Parameters<typeof readdir>) => {
@@ -22,7 +22,7 @@ fs.promises.readdir = ((...parameters: Parameters<typeof readdir>) => {
 syncBuiltinESMExports()
 
 const many = 5000
-/** Milliseconds after which a list of a directory that does not change is good for good. */
+/** Milliseconds after which the list of an unchanged directory is complete. */
 const settling = 100
 
 async function openFull(t: Test) {
@@ -35,7 +35,7 @@ async function openFull(t: Test) {
   return { ...temporary, names: names.sort() }
 }
 
-/** All names, in pages of 100. */
+/** Returns all names, in pages of 100. */
 async function walk(provider: StorageProvider, afterPage: () => Promise<unknown> = async () => {}): Promise<string[]> {
   const met: string[] = []
   let cursor: string | undefined
@@ -54,22 +54,22 @@ async function readsOf(work: () => Promise<unknown>): Promise<number> {
   return reads - before
 }
 
-t.test('a walk reads the directory once, not once a page', async t => {
+t.test('a walk reads the directory once, not for each page', async t => {
   const { provider, names } = await openFull(t)
   t.equal(await readsOf(async () => t.strictSame(await walk(provider), names)), 1)
 })
 
-t.test('walks that begin at once share what they read', async t => {
+t.test('walks that begin at the same time share one read', async t => {
   const { provider, names } = await openFull(t)
   const count = await readsOf(async () => {
     const walks = await Promise.all(Array.from({ length: 20 }, () => walk(provider)))
     for (const met of walks) t.ok(met.length === names.length && met.every((name, i) => name === names[i]))
   })
-  // One that is under way does not serve those who come meanwhile.
+  // A read that is already running does not serve later callers.
   t.ok(count <= 5, `it was read ${count} times`)
 })
 
-t.test('a directory that changes all the time is not read once a page', async t => {
+t.test('a directory that changes all the time is not read for each page', async t => {
   const { provider, names } = await openFull(t)
   let page = 0
   let met: string[] = []
@@ -83,13 +83,13 @@ t.test('a directory that changes all the time is not read once a page', async t 
   )
 })
 
-t.test('a walk that goes on at another replica, and after a restart, has that one read it once', async t => {
+t.test('a walk that continues on another replica or after a restart reads the directory once there', async t => {
   const { provider, root, names } = await openFull(t)
   const replicas = [
     provider,
     await localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, silentHost),
   ]
-  // Which waits for the sweep of its staging folder.
+  // Closing waits for the sweep of the staging folder.
   t.teardown(() => replicas[1]?.close?.())
   const first = await provider.list(at('folder'), { ...call(), limit: 100 })
   const met = first.entries.map(({ name }) => name)
@@ -105,7 +105,7 @@ t.test('a walk that goes on at another replica, and after a restart, has that on
   t.strictSame(met, names)
 })
 
-t.test('the first page always reads the directory: nothing is missed that has just come', async t => {
+t.test('the first page always reads the directory and so includes new files', async t => {
   const { provider, root } = await openFull(t)
   for (let round = 0; round < 50; round += 1) {
     const name = `a ${String(round).padStart(2, '0')}`
@@ -117,7 +117,7 @@ t.test('the first page always reads the directory: nothing is missed that has ju
   }
 })
 
-t.test('the lists that are kept have a bound, and the least used goes first', async t => {
+t.test('the cache of lists is bounded and drops the least recently used', async t => {
   const lists = new NameLists(100)
   const list = (length: number) => ({ names: packNames(['x'.repeat(length - 1)]), completeTo: 1n })
   const directory = (key: string) => ({ key, changedAt: 1n })
@@ -129,8 +129,8 @@ t.test('the lists that are kept have a bound, and the least used goes first', as
   lists.cache(directory('c'), list(40))
   t.same(kept(), ['a', 'c'])
   lists.cache(directory('d'), list(101))
-  t.same(kept(), ['a', 'c'], 'one that is larger than all is not kept')
+  t.same(kept(), ['a', 'c'], 'a list larger than the cache is not cached')
   lists.cache(directory('a'), list(60))
-  t.same(kept(), ['a', 'c'], 'one that is replaced gives back its share')
-  t.notOk(lists.cached(directory('a'), 2n), 'nor does a list serve a walk that began after it')
+  t.same(kept(), ['a', 'c'], 'a replaced list frees its bytes')
+  t.notOk(lists.cached(directory('a'), 2n), 'a list does not serve a walk that began later')
 })

@@ -1,4 +1,4 @@
-/** What only other file systems below the root can show: runs itself in a mount namespace of its own. */
+/** Tests with other file systems below the root. The file runs itself again in a mount namespace. */
 import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -78,7 +78,7 @@ function mountTests(): void {
     })
   }
 
-  t.test("the server's own data is known behind a bind mount", async t => {
+  t.test("the server's own data is refused behind a bind mount", async t => {
     const { root, outside } = await openTemporary(t)
     const data = join(outside, 'app', 'data')
     for (const name of ['files', 'postgres']) await mkdir(join(data, name), { recursive: true })
@@ -95,7 +95,7 @@ function mountTests(): void {
     t.equal(await reachesData(await bind(join(data, 'files'), 'files'), data), false)
   })
 
-  t.test('a bind mount leads to the same files, and says so', async t => {
+  t.test('files have the same fileId behind a bind mount', async t => {
     const { provider, root, outside } = await openTemporary(t)
     await mkdir(join(root, 'mount'))
     mount('--bind', outside, join(root, 'mount'))
@@ -131,7 +131,7 @@ function mountTests(): void {
     t.strictSame(await readdir(join(root, 'small')), ['fits'])
   })
 
-  t.test('a read-only disk can be read, and says so to who writes', async t => {
+  t.test('a read-only disk can be read, and writes say that it is read-only', async t => {
     const { root, outside } = await openTemporary(t)
     await writeFile(join(outside, 'file'), 'content')
     mount('--bind', outside, root)

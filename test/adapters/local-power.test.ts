@@ -1,6 +1,6 @@
 /**
- * Power cuts: what a call has resolved with is on the disk. Each case runs on an ext4 of its own, whose device is copied in the
- * moment of the answer; the copy is what a machine finds that lost its power then. Needs root and loop devices.
+ * Power cuts: the result of a resolved call is on the disk. Each case runs on its own ext4, whose device is copied at the
+ * moment when the call resolves. The copy is the disk of a machine that lost its power then. Needs root and loop devices.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -20,7 +20,7 @@ const bytes = pattern(300_000)
 interface Case {
   name: string
   before?(provider: StorageProvider): Promise<unknown>
-  /** What it resolves with, `after` gets, on what is left. */
+  /** `after` gets its result, on the copy of the disk. */
   run(provider: StorageProvider): Promise<unknown>
   after(provider: StorageProvider, result: unknown): Promise<unknown>
 }
@@ -110,7 +110,7 @@ function hasLoopDevices(): boolean {
 
 function powerTests(): void {
   for (const { name, before, run, after } of cases) {
-    t.test(`${name} outlasts a power cut`, async t => {
+    t.test(`${name} survives a power cut`, async t => {
       const folder = await mkdtemp(join(tmpdir(), 'stowage-power-'))
       const [image, left, disk, found] = ['image', 'left', 'disk', 'found'].map(name => join(folder, name)) as [
         string,
@@ -122,7 +122,7 @@ function powerTests(): void {
       await Promise.all([mkdir(disk), mkdir(found)])
       execFileSync('truncate', ['-s', '16M', image])
       execFileSync('mkfs.ext4', ['-q', image])
-      // Nothing is written but what is asked for.
+      // Only explicit syncs write to the disk.
       execFileSync('mount', ['-o', 'loop,commit=3000', image, disk])
       const open = (root: string) =>
         localAdapter({ localRoots: [root], dataFolder: '/nowhere' }).open({ root }, silentHost)

@@ -34,7 +34,7 @@ t.test('two providers share nothing', async t => {
   t.pass()
 })
 
-t.test('maxBytes bounds files and folders, and what goes away frees its share', async t => {
+t.test('maxBytes limits files and folders, and deleting them frees their bytes', async t => {
   const limit = 1024 * 1024
   const provider = await open(limit)
   await put(provider, 'folder/big', Buffer.alloc(900_000))
@@ -50,7 +50,7 @@ t.test('maxBytes bounds files and folders, and what goes away frees its share', 
   t.equal(refused.length, 2000 - 1024)
 })
 
-t.test('what a failed write had taken is given back', async t => {
+t.test('a failed write frees its bytes', async t => {
   const provider = await open(1024 * 1024)
   const controller = new AbortController()
   const body = stalledBody(Buffer.alloc(500_000))
@@ -61,7 +61,7 @@ t.test('what a failed write had taken is given back', async t => {
   t.match(await provider.quota?.(call()), { used: 0 })
 })
 
-t.test('all providers of a server share a limit, and one that is closed gives back its share', async t => {
+t.test('all providers of a server share a limit, and close frees bytes', async t => {
   const adapter = createMemoryAdapter(1_000_000)
   const openShared = () => adapter.open({ maxBytes: 1_000_000 }, silentHost)
   const [one, other] = await Promise.all([openShared(), openShared()])
@@ -79,7 +79,7 @@ t.test('all providers of a server share a limit, and one that is closed gives ba
   await put(await openShared(), 'file', Buffer.alloc(900_000))
 })
 
-t.test('the limit of all providers is no more than a quarter of the memory, nor than 256 MiB', async t => {
+t.test('the limit of all providers is a quarter of the memory and at most 256 MiB', async t => {
   t.ok(sharedBytes > 0 && sharedBytes <= Math.min(totalmem() / 4, 256 * 1024 ** 2), `${sharedBytes} bytes`)
 })
 
@@ -98,7 +98,7 @@ t.test('maxBytes has an upper bound', async t => {
   t.same((await connect(256 * 1024 ** 2)).errors, [])
 })
 
-t.test('what is counted is what is held: empty files, long names, and bodies that come byte by byte', async t => {
+t.test('the counted bytes match the used memory for empty files, long names and one-byte chunks', async t => {
   const limit = 16 * 1024 * 1024
   const provider = await open(limit)
   const before = await held()
@@ -122,7 +122,7 @@ t.test('what is counted is what is held: empty files, long names, and bodies tha
   t.equal((await get(provider, 'dripped')).toString(), 'x'.repeat(500_000))
 })
 
-/** Bytes, of objects and of Buffers. */
+/** Returns the bytes of objects and Buffers. */
 async function held(): Promise<number> {
   for (let round = 0; round < 3; round += 1) {
     collect()

@@ -1,4 +1,4 @@
-/** The built-in adapters go out by the network that the host gives them, and by no other way. */
+/** The built-in adapters open connections only with the network of the host. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
@@ -19,7 +19,7 @@ const closed: Host = {
   accessToken: async () => 'a token',
 }
 
-/** Resolves with how many sockets this process opened meanwhile, to wherever. */
+/** Returns the number of sockets that this process opened while `work` ran. */
 async function socketsDuring(work: () => Promise<void>): Promise<number> {
   let count = 0
   const onSocket = () => {
@@ -36,7 +36,7 @@ async function socketsDuring(work: () => Promise<void>): Promise<number> {
 
 const mib = 1024 * 1024
 
-/** One call to each method, and to those that choose between ways one for each. */
+/** Calls each method, once for each way in which it can send requests. */
 function callsOf(provider: StorageProvider): Record<string, () => Promise<unknown>> {
   const [from, to] = [at('folder/a'), at('folder/b')]
   const body = (bytes: number) => Readable.from([Buffer.alloc(bytes)], { objectMode: false })

@@ -28,7 +28,7 @@ async function behindProxy(t: Test, limits = {}) {
   return { proxy, provider: await openS3({ ...server, endpoint: proxy.endpoint }, bucket, { limits }) }
 }
 
-t.test('a read whose connection breaks or stalls goes on where it stood', async t => {
+t.test('a read whose connection breaks or stalls continues at the same byte', async t => {
   const { proxy, provider } = await behindProxy(t, { idleTime: 400 })
   const bytes = pattern(3 * mib)
   await put(provider, 'file', bytes)
@@ -42,12 +42,12 @@ t.test('a read whose connection breaks or stalls goes on where it stood', async 
       }
       const expected = bytes.subarray(range?.offset ?? 0, range && range.offset + range.length)
       t.ok((await get(provider, 'file', range)).equals(expected), `${kind} ${JSON.stringify(range)}`)
-      t.equal(asked.length, 5, 'each part was asked for once')
+      t.equal(asked.length, 5, 'each range was requested once')
     }
   }
 })
 
-t.test('a read that never gets on ends with an error, as does one whose file was replaced meanwhile', async t => {
+t.test('a read without progress, or of a file that was replaced, ends with an error', async t => {
   const { proxy, provider } = await behindProxy(t, { idleTime: 500 })
   await put(provider, 'file', pattern(mib))
   proxy.fault = ({ method, headers }) => {
@@ -67,7 +67,7 @@ t.test('a read that never gets on ends with an error, as does one whose file was
   await t.rejects(buffer(body), { code: 'UNAVAILABLE', message: /changed while it was read/ })
 })
 
-t.test('a server that takes requests and never answers', async t => {
+t.test('a server that never answers is UNAVAILABLE', async t => {
   const { proxy, provider } = await behindProxy(t, { idleTime: 200 })
   await put(provider, 'file', 'content')
   proxy.fault = () => 'stall'
@@ -83,7 +83,7 @@ t.test('a server that takes requests and never answers', async t => {
   await has(provider, 'file', 'content')
 })
 
-t.test('what answers does not speak HTTP', async t => {
+t.test('a server that does not speak HTTP is UNAVAILABLE', async t => {
   const talker = createServer(socket => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.2\r\n'))
   await once(talker.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => talker.close())
@@ -92,7 +92,7 @@ t.test('what answers does not speak HTTP', async t => {
   await t.rejects(namesIn(provider, ''), { code: 'UNAVAILABLE', message: /does not speak HTTP/ })
 })
 
-t.test('an answer of another range than the one that was asked for is not taken for it', async t => {
+t.test('a response with another range than requested is refused', async t => {
   const { proxy, provider } = await behindProxy(t)
   await put(provider, 'file', pattern(mib))
   const etag = `"${'0'.repeat(32)}"`
@@ -103,7 +103,7 @@ t.test('an answer of another range than the one that was asked for is not taken 
       await t.rejects(get(provider, 'file', { offset, length: 5 }), { code: 'UNAVAILABLE', message: /which part/ })
     }
   }
-  // Nor where a read goes on.
+  // The same holds when a read continues.
   proxy.fault = ({ method, headers }) => {
     if (method !== 'GET') return undefined
     return headers.range
@@ -113,7 +113,7 @@ t.test('an answer of another range than the one that was asked for is not taken 
   await t.rejects(get(provider, 'file'), { code: 'UNAVAILABLE', message: /which part/ })
 })
 
-t.test('many slow readers do not keep others out', async t => {
+t.test('many slow readers do not block other calls', async t => {
   const provider = await openS3(server, bucket)
   await put(provider, 'file', pattern(mib))
   const bodies = await Promise.all(
@@ -127,7 +127,7 @@ t.test('many slow readers do not keep others out', async t => {
 const xml = (code: string, more = '') =>
   `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code>${more}</Error>`
 
-t.test('what each refusal is told as', async t => {
+t.test('each refusal of S3 has a code and a message', async t => {
   const { proxy, provider } = await behindProxy(t)
   const answers: [number, string, Record<string, string>, string, RegExp, number?][] = [
     [503, xml('SlowDown'), {}, 'RATE_LIMITED', /too many requests/],
@@ -177,7 +177,7 @@ t.test('what each refusal is told as', async t => {
   await t.rejects(provider.stat(at('file'), call()), { code: 'PERMISSION_DENIED' }, 'a refusal without a reason')
 })
 
-t.test('what was signed, and tokens, stay out of errors, whose causes are logged', async t => {
+t.test('errors and their causes contain neither signed text nor tokens', async t => {
   const { proxy, provider } = await behindProxy(t)
   for (const code of ['SignatureDoesNotMatch', 'ExpiredToken']) {
     const body = xml(code, '<Token-0>hidden</Token-0><CanonicalRequest>hidden</CanonicalRequest>')
@@ -188,7 +188,7 @@ t.test('what was signed, and tokens, stay out of errors, whose causes are logged
   }
 })
 
-t.test('deletes that are refused one by one', async t => {
+t.test('a batch deletion reports the failure of a single key', async t => {
   const { proxy, provider } = await behindProxy(t)
   await put(provider, 'folder/file', 'kept')
   const body = '<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>no</Message></Error></DeleteResult>'
@@ -201,7 +201,7 @@ t.test('deletes that are refused one by one', async t => {
   await has(provider, 'folder/file', 'kept')
 })
 
-t.test('wrong credentials, by the real server', async t => {
+t.test('wrong credentials are UNAUTHORIZED at the real server', async t => {
   const wrong = { secretAccessKey: 'not the secret' }
   const unknown = { accessKeyId: 'NOBODY' }
   for (const [config, message] of [
@@ -223,7 +223,7 @@ t.test('wrong credentials, by the real server', async t => {
   }
 })
 
-t.test('a bucket that is missing, or goes', async t => {
+t.test('a missing bucket is reported, also if it is deleted later', async t => {
   await t.rejects(openS3(server, 'no-such-bucket'), {
     code: 'INVALID_CONFIG',
     message: /There is no bucket "no-such-bucket" at 127\.0\.0\.1:\d+: create it/,
@@ -243,7 +243,7 @@ t.test('a bucket that is missing, or goes', async t => {
   await server.newBucket()
 })
 
-t.test('the wrong region is told when the provider is opened', async t => {
+t.test('open refuses the wrong region', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   proxy.fault = () => ({ answer: { status: 301, headers: { 'x-amz-bucket-region': 'ap-south-1' } } })
   await t.rejects(openS3({ ...server, endpoint: proxy.endpoint }, bucket), {
@@ -252,7 +252,7 @@ t.test('the wrong region is told when the provider is opened', async t => {
   })
 })
 
-t.test('a clock that is hours off is made up for, also in links', async t => {
+t.test('a clock that is hours off is corrected, also in links', async t => {
   for (const hours of [-5, 5]) {
     const settings = parseConfig(configFor(server, bucket, { prefix: `clock ${hours}` }))
     const own = new Bucket(settings, silentHost, defaultLimits)
@@ -265,7 +265,7 @@ t.test('a clock that is hours off is made up for, also in links', async t => {
   }
 })
 
-t.test('endpoints where nobody answers', async t => {
+t.test('unreachable endpoints are UNAVAILABLE with a reason', async t => {
   const tls = server.endpoint.replace('http:', 'https:')
   for (const [endpoint, message] of [
     ['http://127.0.0.1:9', /127\.0\.0\.1:9 cannot be reached: nothing listens there/],
@@ -277,7 +277,7 @@ t.test('endpoints where nobody answers', async t => {
   }
 })
 
-t.test('a server that was down when the provider was opened', async t => {
+t.test('a provider opened during an outage works afterwards', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   proxy.fault = () => ({ answer: { status: 503 } })
   const provider = await openS3({ ...server, endpoint: proxy.endpoint }, bucket)
@@ -287,10 +287,10 @@ t.test('a server that was down when the provider was opened', async t => {
     return undefined
   }
   await put(provider, 'file', 'content')
-  t.ok(conditions > 1, 'what it honours is found out before the first write')
+  t.ok(conditions > 1, 'the conditions are tested before the first write')
 })
 
-t.test('the configuration', async t => {
+t.test('an invalid configuration is refused with a reason', async t => {
   const good = configFor(server, bucket)
   for (const endpoint of ['not an address', 'ftp://host', 'https://a:b@host', 'https://host/?x=1', 'https://host/#x']) {
     await t.rejects(s3Adapter.open({ ...good, endpoint }, silentHost), { code: 'INVALID_CONFIG', message: /endpoint/ })
@@ -317,7 +317,7 @@ t.test('the configuration', async t => {
   )
 })
 
-t.test('a link to write at Amazon asks for no checksum of the body, which nobody can know yet', async t => {
+t.test('a write link at Amazon requires no checksum of the unknown body', async t => {
   const { endpoint: _, ...amazon } = configFor(server, 'some-bucket')
   const own = new Bucket(parseConfig(amazon), silentHost, defaultLimits)
   const url = await sign(own, new PutObjectCommand({ Bucket: 'some-bucket', Key: 'a b' }), 10_000_000)

@@ -38,12 +38,12 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unk
   await Promise.all(Array.from({ length: 16 }, worker))
 }
 
-/** Files `name`, folders `name/`, in the order of the pages. */
+/** Returns files as `name` and folders as `name/`, in the order of the pages. */
 async function listing(provider: Parameters<typeof listAll>[0], path: string, limit: number): Promise<string[]> {
   return (await listAll(provider, path, limit)).map(entry => (entry.kind === 'file' ? entry.name : `${entry.name}/`))
 }
 
-t.test('2,500 keys below a prefix, files and folders mixed, in order, in pages of any size', async t => {
+t.test('pages of any size list 2,500 files and folders in order', async t => {
   const prefix = randomUUID()
   const names = Array.from({ length: 2_500 }, (_, i) => `${(i * 7919) % 2_500}${i % 3 === 0 ? '/' : ''}`)
   await inParallel(names, name => putKey(`${prefix}/many/${name}${name.endsWith('/') ? 'file' : ''}`))
@@ -55,7 +55,7 @@ t.test('2,500 keys below a prefix, files and folders mixed, in order, in pages o
   t.strictSame(await namesIn(provider, ''), [])
 })
 
-t.test('odd names of folders are listed as they are, and whatever is in them is deleted with them', async t => {
+t.test('odd folder names are listed unchanged, and deleteTree removes their content', async t => {
   const provider = await openS3(server, bucket)
   for (const name of oddNames) await put(provider, `all/${name}/file`, name)
   t.strictSame(await namesIn(provider, 'all'), [...oddNames].sort())
@@ -65,7 +65,7 @@ t.test('odd names of folders are listed as they are, and whatever is in them is 
   t.strictSame(await namesIn(provider, ''), [])
 })
 
-t.test('keys that no path can hold are left out, told of once per page, and deleted with their folder', async t => {
+t.test('listings leave out keys that are not valid paths, and deleteTree removes them', async t => {
   const prefix = randomUUID()
   const host = recordingHost()
   const provider = await openS3(server, bucket, { config: { prefix }, host })
@@ -79,7 +79,7 @@ t.test('keys that no path can hold are left out, told of once per page, and dele
   t.strictSame(await namesIn(provider, ''), [])
 })
 
-t.test('a provider never sees what lies beside its prefix', async t => {
+t.test('a provider never leaves its prefix', async t => {
   const odd = 'ü+ %2F "quoted" &<'
   const open = (prefix: string) => openS3(server, bucket, { config: { prefix } })
   const [a, ab, slashed, special] = await Promise.all([open('a'), open('ab'), open('/a/deeper/'), open(odd)])
@@ -105,7 +105,7 @@ t.test('a provider never sees what lies beside its prefix', async t => {
 })
 
 t.test('folders', async t => {
-  t.test('a folder is there while anything is below, with a marker or without', async t => {
+  t.test('a folder exists while any key is below it, with or without a marker', async t => {
     const prefix = randomUUID()
     const provider = await openS3(server, bucket, { config: { prefix } })
     await putKey(`${prefix}/made/elsewhere/file`)
@@ -122,7 +122,7 @@ t.test('folders', async t => {
     t.strictSame(await namesIn(provider, ''), ['empty', 'made'])
   })
 
-  t.test('a folder stays when its last entry goes, and nothing is made by deleting nothing', async t => {
+  t.test('a folder stays after its last entry is deleted, and deleting nothing creates nothing', async t => {
     const provider = await openS3(server, bucket)
     await put(provider, 'a/b/file', '')
     await provider.delete(at('a/b/file'), call())
@@ -139,11 +139,11 @@ t.test('folders', async t => {
   })
 })
 
-t.test('a file and a folder of one name', async t => {
+t.test('a file hides a folder of the same name', async t => {
   const prefix = randomUUID()
   const host = recordingHost()
   const provider = await openS3(server, bucket, { config: { prefix }, host })
-  // Between the two in the order of keys.
+  // These keys sort between the file and the folder.
   const keys = ['both', 'both!', 'both-1', 'both.txt', 'both/inside', 'other']
   await inParallel(keys, key => putKey(`${prefix}/${key}`, key))
   t.match(await provider.stat(at('both'), call()), { kind: 'file', size: 4 })
@@ -167,7 +167,7 @@ t.test('paths and keys', async t => {
     .string({ unit: 'binary', minLength: 1, maxLength: 20 })
     .filter(name => !/[/\0]/.test(name) && name !== '.' && name !== '..')
   const path = fc.array(segment, { minLength: 1, maxLength: 5 }).map(names => names.join('/'))
-  t.test('one path has one key, which lies below the base and tells the path', async t => {
+  t.test('each path has its own key below the base', async t => {
     fc.assert(
       fc.property(path, path, path, (base, one, other) => {
         const keys = new Keys(`${base}/`)
@@ -183,7 +183,7 @@ t.test('paths and keys', async t => {
     )
     t.pass()
   })
-  t.test('what leaves the base, or is too long, is refused', async t => {
+  t.test('paths that leave the base or are too long are refused', async t => {
     const bad = fc.constantFrom('', '.', '..', 'a\0b', '\ud800', 'x'.repeat(1024))
     fc.assert(
       fc.property(
@@ -207,7 +207,7 @@ t.test('paths and keys', async t => {
     )
     t.pass()
   })
-  t.test('the order of names is that of their code points', async t => {
+  t.test('names are sorted by their code points', async t => {
     const order = (a: string[], b: string[]): number => {
       const [[x, ...xs], [y, ...ys]] = [a, b]
       if (x === undefined || y === undefined) return Math.sign(a.length - b.length)

@@ -1,4 +1,4 @@
-/** What can be done with a link to write by adding headers to its request. */
+/** A write link must not allow anything else, whatever headers its holder adds. */
 import { GetObjectAclCommand, HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { conformanceCases } from '../../adapters/conformance/index.ts'
@@ -14,7 +14,7 @@ t.setTimeout(300_000)
 const server = await s3Server(t)
 const secret = 'of somebody else'
 
-/** Every header that makes a PUT something else than the upload of one file. */
+/** Headers that change a PUT to something other than the upload of one file. */
 function hostile(bucket: string): Record<string, string>[] {
   const source = { 'x-amz-copy-source': `/${bucket}/others/secret` }
   const everybody = 'uri="http://acs.amazonaws.com/groups/global/AllUsers"'
@@ -40,16 +40,16 @@ async function keysOf(bucket: string): Promise<(string | undefined)[]> {
   return Contents.map(({ Key }) => Key)
 }
 
-t.test('a server that takes headers which were not signed gets no links to write', async t => {
+t.test('a server that accepts unsigned headers gets no write links', async t => {
   const bucket = await server.newBucket()
   const provider = await openS3(server, bucket, { config: { prefix: 'team' } })
   t.equal(await link(provider, 'file'), null)
-  t.same(await keysOf(bucket), [], 'nothing stays of finding out')
+  t.same(await keysOf(bucket), [], 'the test leaves no object')
   const read = await provider.presign(at('file'), { ...call(), method: 'GET', expiresIn: 300 })
-  t.ok(read, 'links to read go on')
+  t.ok(read, 'read links still work')
 })
 
-t.test('links of a server that refuses them', async t => {
+t.test('write links of a server that refuses unsigned headers', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   proxy.fault = refuseUnsigned
   const bucket = await server.newBucket()
@@ -58,15 +58,15 @@ t.test('links of a server that refuses them', async t => {
   const others = await open('others')
   await put(others, 'secret', secret)
 
-  await t.test('write the file', async t => {
+  await t.test('store the file', async t => {
     const given = await link(provider, 'file')
     t.ok(given)
-    t.notMatch(given?.url.search, /checksum/, 'nobody knows the checksum of the body yet')
+    t.notMatch(given?.url.search, /checksum/, 'the link requires no checksum of the body')
     t.ok((await fetch(given?.url ?? '', { method: 'PUT', body: 'content' })).ok)
     t.equal(`${await get(provider, 'file')}`, 'content')
   })
 
-  await t.test('and do nothing else, whatever is added', async t => {
+  await t.test('do nothing else, whatever headers are added', async t => {
     for (const [i, headers] of hostile(bucket).entries()) {
       const what = JSON.stringify(headers)
       await put(provider, `file ${i}`, 'kept')
@@ -83,14 +83,14 @@ t.test('links of a server that refuses them', async t => {
     }
   })
 
-  await t.test('hold the contract', async t => {
+  await t.test('pass the conformance cases', async t => {
     for (const { name, run } of conformanceCases({ open: () => open(`p ${Math.random()}`) })) {
       if (name.startsWith('presign:')) await t.test(name, async t => t.strictSame(await run(), {}))
     }
   })
 })
 
-t.test('one header that is taken is enough to give no links', async t => {
+t.test('one accepted header is enough to make no write links', async t => {
   for (const taken of ['x-amz-copy-source', 'x-amz-acl', 'x-amz-meta-probe']) {
     const proxy = await faultProxy(t, server.endpoint)
     proxy.fault = request => (request.headers[taken] === undefined ? refuseUnsigned(request) : undefined)
@@ -99,7 +99,7 @@ t.test('one header that is taken is enough to give no links', async t => {
   }
 })
 
-t.test('an outage gives no link, and decides nothing for later', async t => {
+t.test('an outage makes no link and is not cached', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openS3({ ...server, endpoint: proxy.endpoint }, await server.newBucket())
   proxy.fault = () => ({ answer: { status: 503 } })

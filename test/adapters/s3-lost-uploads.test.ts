@@ -1,4 +1,4 @@
-/** Uploads in parts whose ids were lost with the answers that named them. */
+/** Multipart uploads whose ids were lost with a response. */
 import { Readable } from 'node:stream'
 import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, UploadPartCommand } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
@@ -15,7 +15,7 @@ const mib = 1024 * 1024
 const server = await s3Server(t)
 const bytes = pattern(6 * mib)
 
-/** What a host knows: the last state, or undefined once it ended. */
+/** The record of a host: the last state, or undefined after the end. */
 class Notes implements Unfinished {
   state: string | undefined
   readonly all: string[] = []
@@ -40,7 +40,7 @@ async function start(t: Test) {
   const { client } = server
   return {
     provider,
-    /** Meets the requests that begin an upload with these, one after the other. */
+    /** The faults of the requests that begin an upload, in order. */
     meetBeginnings(...faults: (Fault | undefined)[]) {
       proxy.fault = ({ method, url }) => (method === 'POST' && url?.includes('?uploads') ? faults.shift() : undefined)
     },
@@ -82,11 +82,11 @@ const beginnings: Record<string, (started: Started, unfinished: Unfinished) => P
 }
 
 for (const [what, run] of Object.entries(beginnings)) {
-  t.test(`${what}: the host knows before S3 does, and until nothing can be left`, async t => {
+  t.test(`${what}: the host has a record from before S3 creates the upload until nothing can remain`, async t => {
     const started = await start(t)
     const { provider, meetBeginnings, uploads, beginTheirs } = started
 
-    await t.test('all goes well', async t => {
+    await t.test('without a fault', async t => {
       const notes = new Notes()
       const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
       meetBeginnings({ answerAfter: answered })
@@ -98,29 +98,29 @@ for (const [what, run] of Object.entries(beginnings)) {
       await running
       t.equal(notes.state, undefined)
       t.same(await uploads(), [])
-      // As after a kill in that moment.
+      // The state after a kill at this moment.
       await beginTheirs('file', 0)
       await provider.resumable.abort(early, call())
       t.same(await uploads(), [])
     })
 
-    await t.test('an answer is lost', async t => {
+    await t.test('after a lost response', async t => {
       const notes = new Notes()
       meetBeginnings('lose answer')
       await run(started, notes)
-      t.same(await uploads(), ['file'], 'which nobody can name')
+      t.same(await uploads(), ['file'], 'the upload whose id was lost remains')
       await beginTheirs('file', 1)
       for (const key of ['file 2', 'file/below', 'fil']) await beginTheirs(key, 0)
       const theirs = ['fil', 'file', 'file 2', 'file/below']
       await provider.resumable.abort(notes.state ?? '', call())
-      t.same(await uploads(), theirs, 'those of others stay')
+      t.same(await uploads(), theirs, 'uploads of others are kept')
       await provider.resumable.abort(notes.state ?? '', call())
       t.same(await uploads(), theirs)
     })
   })
 }
 
-t.test('no answer comes at all', async t => {
+t.test('an upload is freed if no response arrives at all', async t => {
   const started = await start(t)
   const notes = new Notes()
   started.meetBeginnings('lose answer', 'lose answer', 'lose answer', 'lose answer')
@@ -130,7 +130,7 @@ t.test('no answer comes at all', async t => {
   t.same(await started.uploads(), [])
 })
 
-t.test('S3 refuses, and so has begun nothing', async t => {
+t.test('a refused upload leaves no record', async t => {
   const started = await start(t)
   const notes = new Notes()
   started.meetBeginnings({ answer: { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' } })
@@ -139,7 +139,7 @@ t.test('S3 refuses, and so has begun nothing', async t => {
   t.equal(notes.state, undefined)
 })
 
-t.test('what was begun long before or after is left alone', async t => {
+t.test('uploads that began long before or after are kept', async t => {
   const { provider, uploads, beginTheirs } = await start(t)
   await beginTheirs('file', 0)
   for (const hours of [-1, 1]) {
@@ -149,7 +149,7 @@ t.test('what was begun long before or after is left alone', async t => {
   }
 })
 
-t.test('more uploads of one key than S3 lists at once', async t => {
+t.test('more uploads of one key than a page lists are freed', async t => {
   const { provider, uploads, beginTheirs } = await start(t)
   const workers = Array.from({ length: 10 }, async () => {
     for (let i = 0; i < 110; i += 1) await beginTheirs('file', 0)

@@ -1,4 +1,4 @@
-/** What finding out about a server leaves. */
+/** The test objects that the adapter writes to learn what a server supports. */
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { call, namesIn } from '../../adapters/conformance/kit.ts'
@@ -10,7 +10,7 @@ t.setTimeout(300_000)
 
 const server = await s3Server(t)
 
-t.test('a server that is killed meanwhile leaves nothing to be seen, and the next one removes it', async t => {
+t.test('the test object of a killed server is hidden, and the next server removes it', async t => {
   const bucket = await server.newBucket()
   const left = async () => {
     const [{ Contents = [] }, { Uploads = [] }] = await Promise.all([
@@ -21,7 +21,7 @@ t.test('a server that is killed meanwhile leaves nothing to be seen, and the nex
   }
   const proxy = await faultProxy(t, server.endpoint)
   const refused: Fault = { answer: { status: 403 } }
-  // From the first part on, nothing can be removed or done any more.
+  // From the first part on, the proxy refuses everything, like after a kill.
   proxy.fault = ({ method, url }) => (method === 'DELETE' || url?.includes('partNumber') ? refused : undefined)
   const killed = await openS3({ ...server, endpoint: proxy.endpoint }, bucket, { config: { prefix: '' } })
   t.strictSame(await left(), { objects: 1, uploads: 1 })
@@ -33,6 +33,6 @@ t.test('a server that is killed meanwhile leaves nothing to be seen, and the nex
     await provider.stat('' as never, call())
     return await left()
   }
-  t.strictSame(await again({}, '127.0.0.1'), { objects: 1, uploads: 1 }, 'another may be at it just now')
+  t.strictSame(await again({}, '127.0.0.1'), { objects: 1, uploads: 1 }, 'another server may be testing now')
   t.strictSame(await again({ staleProbeAge: -300_000 }, 'localhost'), { objects: 0, uploads: 0 })
 })

@@ -6,7 +6,7 @@ import { openProvider, type S3Provider } from '../../adapters/s3/provider.ts'
 import type { S3Account } from '../servers/radosgw.ts'
 import { silentHost } from './host.ts'
 
-/** As small as S3 lets a part be, so that little is needed for many. */
+/** The smallest parts that S3 allows, so that small files have many parts. */
 export const smallParts = { partBytes: 5 * 1024 * 1024, memoryBytes: 20 * 1024 * 1024 }
 
 export function configFor(account: S3Account, bucket: string, changes: Partial<S3Config> = {}): S3Config {
@@ -15,7 +15,7 @@ export function configFor(account: S3Account, bucket: string, changes: Partial<S
   return { ...base, ...changes }
 }
 
-/** With a part of the bucket to itself, unless a prefix is given. */
+/** Opens a provider with its own prefix, unless the config has one. */
 export function openS3(
   account: S3Account,
   bucket: string,

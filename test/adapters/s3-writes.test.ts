@@ -41,7 +41,7 @@ async function uploads(): Promise<number> {
 
 const xml = (code: string) => `<Error><Code>${code}</Code></Error>`
 
-/** Announced, since parts are twice as long where the size is not known. */
+/** Writes with a known size, because parts are twice as long for an unknown size. */
 const announced = { size: 20 * mib }
 
 function write(provider: StorageProvider, path: string, body: Readable, options: object = {}) {
@@ -49,7 +49,7 @@ function write(provider: StorageProvider, path: string, body: Readable, options:
 }
 
 async function openBehind(proxy: FaultProxy, limits: Partial<Limits> = smallParts) {
-  // A bucket of its own: what it can do is found out through the proxy.
+  // A separate bucket, so that the conditions are tested through the proxy.
   return await openS3({ ...server, endpoint: proxy.endpoint }, await server.newBucket(), { limits })
 }
 
@@ -77,7 +77,7 @@ t.test('an upload that is aborted or fails leaves no parts', async t => {
   t.strictSame(await namesIn(provider, ''), [])
 })
 
-t.test('an upload that the host cannot note, or whose client went away before, is given up', async t => {
+t.test('an upload that the host cannot record, or whose client disconnected, is aborted', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openS3({ ...server, endpoint: proxy.endpoint }, bucket, { limits: smallParts })
   const told: string[] = []
@@ -89,15 +89,15 @@ t.test('an upload that the host cannot note, or whose client went away before, i
       told.push('ended')
     },
   }
-  await t.test('also by a server that is busy just then', async t => {
+  await t.test('at a server that is busy', async t => {
     const away = new Error('the database is gone')
-    // It knows that one begins, and cannot note which.
+    // The host records that an upload begins, but cannot record its id.
     const began = async (state: string) => {
       if (JSON.parse(state).id !== undefined) throw away
     }
     let refused = 0
     proxy.fault = ({ method }) => {
-      // One call more than the client of S3 makes by itself.
+      // One attempt more than the S3 client makes by itself.
       if (method !== 'DELETE' || refused++ > 4) return undefined
       return { answer: { status: 503, body: xml('SlowDown') } }
     }
@@ -105,9 +105,9 @@ t.test('an upload that the host cannot note, or whose client went away before, i
     await t.rejects(write(provider, 'new', body, { unfinished: { ...unfinished, began } }), away)
     t.ok(refused > 4)
     t.equal(await uploads(), 0)
-    t.same(told.splice(0), ['ended'], 'what the host may have kept after all can go')
+    t.same(told.splice(0), ['ended'], 'the host can drop its record')
   })
-  await t.test('in the moment in which it begins', async t => {
+  await t.test('while it begins', async t => {
     const controller = new AbortController()
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     proxy.fault = ({ method, url }) => {
@@ -125,7 +125,7 @@ t.test('an upload that the host cannot note, or whose client went away before, i
   })
 })
 
-t.test('an upload is given up only when no part of it is under way: the server would keep such for ever', async t => {
+t.test('an upload is aborted only after all its parts have ended', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openBehind(proxy, { ...smallParts, copyBytes: 6 * mib, copyPartBytes: 5 * mib })
   await put(provider, 'source', pattern(11 * mib))
@@ -161,7 +161,7 @@ t.test('an upload is given up only when no part of it is under way: the server w
   proxy.fault = undefined
 })
 
-t.test('of large files that race with overwrite: false one wins, and no other bytes or parts are left', async t => {
+t.test('of concurrent large writes with overwrite: false one succeeds, and no other parts remain', async t => {
   const provider = await openS3(server, bucket, { limits: smallParts })
   const contents = Array.from({ length: 6 }, (_, i) => pattern(6 * mib, i))
   const results = await Promise.allSettled(contents.map(bytes => write(provider, 'file', bodyOf(bytes))))
@@ -172,7 +172,7 @@ t.test('of large files that race with overwrite: false one wins, and no other by
   t.equal(await uploads(), 0)
 })
 
-t.test('a part whose connection breaks is sent again; when it always breaks, nothing is left', async t => {
+t.test('a part whose connection breaks is sent again, and repeated breaks leave nothing', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openBehind(proxy)
   let cut = 0
@@ -186,13 +186,13 @@ t.test('a part whose connection breaks is sent again; when it always breaks, not
   proxy.fault = ({ url }) => (url?.includes('partNumber=2') ? { cutRequestAfter: mib } : undefined)
   const endless = stalledBody(bytes)
   await t.rejects(write(provider, 'other', endless), { code: 'UNAVAILABLE', message: /closed the connection/ })
-  t.ok(endless.destroyed, 'it does not wait for the rest of a body in vain')
+  t.ok(endless.destroyed, 'the rest of the body is not awaited')
   proxy.fault = undefined
   t.strictSame(await namesIn(provider, ''), ['file'])
   t.equal(await uploads(), 0)
 })
 
-t.test('a write whose answer was lost is known for its own', async t => {
+t.test('a write whose response was lost succeeds', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openBehind(proxy)
   const loseOne = (wanted: (request: { url?: string | undefined; method?: string | undefined }) => boolean) => {
@@ -212,11 +212,11 @@ t.test('a write whose answer was lost is known for its own', async t => {
   await rejectsWith('ALREADY_EXISTS', put(provider, 'small', 'small'))
 })
 
-t.test('a refused repetition of a step whose answer was lost is known for its own success', async t => {
+t.test('a refused repetition after a lost response counts as a success', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const { endpoint } = proxy
   const settings = parseConfig(configFor({ ...server, endpoint }, await server.newBucket()))
-  // As Amazon, which looks at conditions in every request.
+  // Like Amazon, which checks conditions in every request.
   const provider = new S3Provider(
     new Bucket(settings, silentHost, { ...defaultLimits, ...smallParts }),
     silentHost,
@@ -236,7 +236,7 @@ t.test('a refused repetition of a step whose answer was lost is known for its ow
 })
 
 t.test('resumable uploads', async t => {
-  t.test('an append of parts too long for memory flows through', async t => {
+  t.test('an append with parts too long to buffer is streamed', async t => {
     const limits = { partBytes: 5 * mib, memoryBytes: 6 * mib }
     const provider = await openS3(server, bucket, { limits })
     const { resumable } = provider
@@ -253,7 +253,7 @@ t.test('resumable uploads', async t => {
     await has(provider, 'file', bytes)
   })
 
-  t.test('an empty file is there even where its upload cannot be given up', async t => {
+  t.test('an empty file is stored even if its upload cannot be aborted', async t => {
     const proxy = await faultProxy(t, server.endpoint)
     const provider = await openBehind(proxy)
     const state = await provider.resumable.begin(at('file'), call())
@@ -266,7 +266,7 @@ t.test('resumable uploads', async t => {
   })
 })
 
-t.test('where the last step fails, nothing is there', async t => {
+t.test('a write whose last step fails stores nothing', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openBehind(proxy)
   proxy.fault = ({ method, url }) =>
@@ -277,7 +277,7 @@ t.test('where the last step fails, nothing is there', async t => {
   t.strictSame(await namesIn(provider, ''), [])
 })
 
-t.test('a file of which the back end kept only a part is removed, and that is told', async t => {
+t.test('a file that the back end stored incompletely is removed and reported', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openBehind(proxy)
   const headers = { etag: `"${createHash('md5').update('content').digest('hex')}"`, 'content-length': '3' }
@@ -288,7 +288,7 @@ t.test('a file of which the back end kept only a part is removed, and that is to
   await isMissing(provider, 'file')
 })
 
-t.test('a server that knows no conditions', async t => {
+t.test('a write without overwrite replaces no file at a server without conditions', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   proxy.fault = ({ headers }) => (headers['if-none-match'] ? { answer: { status: 501 } } : undefined)
   const provider = await openBehind(proxy)
@@ -304,7 +304,7 @@ t.test('a server that knows no conditions', async t => {
   await rejectsWith('ALREADY_EXISTS', provider.mkdir(at('folder'), { ...call(), exclusive: true }))
 })
 
-t.test('parts too long for memory flow through, and have to have the size that was announced', async t => {
+t.test('parts too long to buffer are streamed and must have the announced size', async t => {
   const limits = { partBytes: 5 * mib, memoryBytes: 6 * mib }
   const provider = await openS3(server, bucket, { limits })
   const bytes = pattern(11 * mib)
@@ -327,7 +327,7 @@ t.test('parts too long for memory flow through, and have to have the size that w
   t.equal(await uploads(), 0)
 })
 
-t.test('every size up to the largest is cut into parts that suffice, in bounded memory', async t => {
+t.test('every file size is split into a valid number of parts in bounded memory', async t => {
   const sizes = [0, 1, 8 * mib, 100 * 1024 * mib, 200 * 1024 * mib, maxFileSize - 1, maxFileSize, undefined]
   for (const size of sizes) {
     const { partBytes, atOnce } = planParts(size, defaultLimits)
@@ -337,7 +337,7 @@ t.test('every size up to the largest is cut into parts that suffice, in bounded 
   }
 })
 
-t.test('a body is gathered to whole parts, whatever its pieces', async t => {
+t.test('a body is joined to whole parts, whatever its chunks', async t => {
   const bytes = pattern(1000)
   for (const piece of [1, 7, 99, 100, 101, 250, 1000]) {
     const flow = new BodyReader(bodyOf(bytes, piece))
@@ -354,7 +354,7 @@ t.test('a body is gathered to whole parts, whatever its pieces', async t => {
   }
 })
 
-t.test('writes share the memory for parts, and slow ones of them hold nobody up for ever', async t => {
+t.test('writes share the memory for parts, and slow writes do not block others for ever', async t => {
   const provider = await openS3(server, bucket, { limits: smallParts })
   const bytes = pattern(12 * mib)
   const all = Array.from({ length: 12 }, (_, i) => {
@@ -365,7 +365,7 @@ t.test('writes share the memory for parts, and slow ones of them hold nobody up 
   await has(provider, 'file 0', bytes)
   await has(provider, 'file 1', bytes)
 
-  // As many as there is memory for, then some that wait for it.
+  // Use all memory, then start writes that wait for it.
   const slow = Array.from({ length: 8 }, (_, i) => {
     const controller = new AbortController()
     const body = stalledBody(pattern(mib))
@@ -389,7 +389,7 @@ t.test('writes share the memory for parts, and slow ones of them hold nobody up 
 })
 
 t.test('copies', async t => {
-  t.test('in parts, with what describes the file, or not at all', async t => {
+  t.test('a copy in parts keeps the metadata', async t => {
     const limits = { ...smallParts, copyBytes: 6 * mib, copyPartBytes: 5 * mib }
     const provider = await openS3(server, bucket, { limits })
     const bytes = pattern(11 * mib)
@@ -405,7 +405,7 @@ t.test('copies', async t => {
     t.equal(await uploads(), 0)
   })
 
-  t.test('aborted in the middle, nothing is there', async t => {
+  t.test('an aborted copy leaves nothing', async t => {
     const proxy = await faultProxy(t, server.endpoint)
     const provider = await openBehind(proxy, { ...smallParts, copyBytes: 6 * mib, copyPartBytes: 5 * mib })
     await put(provider, 'file', pattern(11 * mib))
@@ -421,7 +421,7 @@ t.test('copies', async t => {
     t.strictSame(await namesIn(provider, ''), ['file'])
   })
 
-  t.test('of a file that is replaced meanwhile', async t => {
+  t.test('a copy of a file that is replaced fails', async t => {
     const proxy = await faultProxy(t, server.endpoint)
     const provider = await openBehind(proxy)
     await put(provider, 'file', 'old')
@@ -434,7 +434,7 @@ t.test('copies', async t => {
     t.strictSame(await namesIn(provider, ''), ['file'])
   })
 
-  t.test('of a file onto itself', async t => {
+  t.test('a copy of a file onto itself changes nothing', async t => {
     const provider = await openS3(server, bucket)
     const written = await put(provider, 'file', 'kept')
     await rejectsWith('ALREADY_EXISTS', provider.copy(at('file'), at('file'), { ...call(), overwrite: false }))

@@ -8,7 +8,7 @@ import { s3Server } from '../servers/radosgw.ts'
 import { faults, runConformance } from './conformance.ts'
 import { configFor, openS3 } from './s3-provider.ts'
 
-// The server may have to be installed first.
+// The server may need to be installed first.
 t.setTimeout(300_000)
 
 const server = await s3Server(t)
@@ -25,7 +25,7 @@ const harness: Harness = {
   open,
   reopen: provider => open(server, prefixes.get(provider) ?? ''),
   openFolder: (provider, path) => open(server, `${prefixes.get(provider)}/${path}`),
-  // As many as fill several pages; 10,000 are listed in s3-folders.test.ts.
+  // Enough for several pages. s3-folders.test.ts lists more.
   manyEntries: 1_100,
 }
 runConformance(harness, [
@@ -33,22 +33,22 @@ runConformance(harness, [
   // Ceph accepts headers that the signature does not cover: see s3-links.test.ts.
   'a PUT link, but presign returned null',
   ...['move', 'openFile', 'quota'].map(name => `the method ${name}`),
-  // Those are tried below.
+  // The faults are tested below.
   ...faults,
 ])
 
-t.test('ids name the bucket of its owner, whatever the endpoint at Amazon is called', async t => {
+t.test('fileId has the same bucket for all endpoints of Amazon', async t => {
   const idOf = (changes: Partial<S3Config>) => parseConfig(configFor(server, 'bucket', changes)).storeId
   const amazon = idOf({ endpoint: '' })
   t.equal(idOf({ endpoint: 'https://s3.eu-central-1.amazonaws.com', region: 'eu-central-1' }), amazon)
   t.equal(idOf({ endpoint: 'https://s3.dualstack.us-east-1.amazonaws.com/', forcePathStyle: false }), amazon)
-  t.not(idOf({ endpoint: '', region: 'cn-north-1' }), amazon, 'another partition has buckets of its own')
+  t.not(idOf({ endpoint: '', region: 'cn-north-1' }), amazon, 'another partition has its own buckets')
   t.equal(idOf({ endpoint: 'http://Storage.Example:80/' }), idOf({ endpoint: 'http://storage.example' }))
   t.not(idOf({ endpoint: 'http://storage.example:8080' }), idOf({ endpoint: 'http://storage.example' }))
   t.not(idOf({ bucket: 'other' }), idOf({}))
 })
 
-t.test('faults, by a proxy in between', async t => {
+t.test('the fault cases pass behind a proxy', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const begin = (fault: Fault) => {
     proxy.fault = () => fault

@@ -1,13 +1,13 @@
-/** Puts a symbolic link in a folder's place and the folder back, as fast as it can, until it is told to stop. */
+/** Replaces a folder by a symbolic link and back, as fast as possible, until it gets a message to stop. */
 import { renameSync, symlinkSync, unlinkSync } from 'node:fs'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 
-const { place, away, outside } = workerData as { place: string; away: string; outside: string }
+const { folder, away, outside } = workerData as { folder: string; away: string; outside: string }
 
 let swaps = 0
 let strays = 0
 
-/** Whoever found the place empty may have made a folder of its own there, and may take it away again. */
+/** Makes the change, after moving away a folder that another process created at the path. */
 function insist(change: () => void): void {
   for (;;) {
     try {
@@ -22,17 +22,17 @@ function insist(change: () => void): void {
 function putAside(): void {
   strays += 1
   try {
-    renameSync(place, `${away} ${strays}`)
+    renameSync(folder, `${away} ${strays}`)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
   }
 }
 
 while (parentPort && !receiveMessageOnPort(parentPort)) {
-  renameSync(place, away)
-  insist(() => symlinkSync(outside, place))
-  unlinkSync(place)
-  insist(() => renameSync(away, place))
+  renameSync(folder, away)
+  insist(() => symlinkSync(outside, folder))
+  unlinkSync(folder)
+  insist(() => renameSync(away, folder))
   swaps += 1
 }
 parentPort?.postMessage(swaps)

@@ -9,12 +9,12 @@ export interface Temporary {
   provider: StorageProvider
   /** The provider's root. */
   root: string
-  /** Beside the root: what no call may reach. */
+  /** A folder next to the root, which no call may open. */
   outside: string
   host: ReturnType<typeof recordingHost>
 }
 
-/** A local provider on a fresh folder that goes away with the test. */
+/** Opens a local provider on a new folder, which is removed after the test. */
 export async function openTemporary(t: { teardown(clean: () => Promise<void>): void }): Promise<Temporary> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'stowage-local-')))
   const [root, outside] = [join(folder, 'root'), join(folder, 'outside')]
