@@ -1,4 +1,4 @@
-/** Stands for a test file: asks for a database, tells which server and database it got, and waits to be ended. */
+/** Acts as a test file: requests a database, prints its server and name, and waits to be killed. */
 import { once } from 'node:events'
 import pg from 'pg'
 import { testDatabase } from './postgres.ts'

@@ -1,30 +1,30 @@
-/** Stands between a client and an HTTP server, and does to its requests what networks and busy servers do. */
+/** An HTTP proxy that simulates the faults of networks and busy servers. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What happens to a request that is not simply passed on. */
+/** The fault of one request. */
 export type Fault =
-  /** Answered here, without the server; the body may be made of all that was sent. */
+  /** The proxy itself responds. The body can depend on the request's body. */
   | { answer: { status: number; headers?: Record<string, string>; body?: string | ((sent: string) => string) } }
-  /** The connection breaks after so many bytes of the request's body have been passed on. */
+  /** The connection breaks after this many bytes of the request's body. */
   | { cutRequestAfter: number }
-  /** The connection breaks after so many bytes of the answer's body have been passed on. */
+  /** The connection breaks after this many bytes of the response's body. */
   | { cutAnswerAfter: number }
-  /** After so many bytes of the answer's body nothing comes any more. */
+  /** The response stalls after this many bytes of its body. */
   | { stallAnswerAfter: number }
-  /** The server gets the request only then. */
+  /** The server gets the request after this promise. */
   | { holdUntil: Promise<unknown> }
-  /** The server does its work, and its answer waits for this. */
+  /** The server handles the request, and its response waits for this promise. */
   | { answerAfter: Promise<unknown> }
-  /** The server does its work, and its answer is lost. */
+  /** The server handles the request, and its response is lost. */
   | 'lose answer'
-  /** Nobody takes the request. */
+  /** The request never gets a response. */
   | 'stall'
 
 export interface FaultProxy {
   endpoint: string
-  /** Decides on each request; undefined passes it on. */
+  /** Returns the fault of a request; undefined passes the request on. */
   fault: ((request: IncomingMessage) => Fault | undefined) | undefined
 }
 

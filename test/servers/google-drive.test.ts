@@ -1,4 +1,4 @@
-/** The fake is held to Google's published behaviour by Google's own client, and by nothing of ours. */
+/** Checks the fake server against Google's published behaviour with Google's own client. */
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -46,7 +46,7 @@ async function consent(fake: GoogleDrive, auth: OAuth2, more = {}): Promise<URL>
   return new URL(answer.headers.get('location') ?? fake.url)
 }
 
-t.test('consent with PKCE: one code, one use, the right verifier', async t => {
+t.test('a code of a consent works once and only with its verifier', async t => {
   const fake = await startGoogleDrive(t)
   const auth = clientOf(fake)
   const pkce = await auth.generateCodeVerifierAsync()
@@ -67,7 +67,7 @@ t.test('consent with PKCE: one code, one use, the right verifier', async t => {
   t.equal((await consent(fake, auth)).searchParams.get('error'), 'access_denied')
 })
 
-t.test('access tokens expire and are refreshed, until the consent is withdrawn', async t => {
+t.test('access tokens expire and are refreshed until the consent is withdrawn', async t => {
   const fake = await startGoogleDrive(t)
   const auth = clientOf(fake)
   const code = (await consent(fake, auth)).searchParams.get('code') ?? ''
@@ -82,7 +82,7 @@ t.test('access tokens expire and are refreshed, until the consent is withdrawn',
   await t.rejects(api.about.get({ fields: 'user' }), { message: /invalid_grant/ })
 })
 
-t.test('files: ids, twins of one name, masks, move, copy, trash and delete', async t => {
+t.test('files are created, moved, copied, trashed and deleted by id', async t => {
   const fake = await startGoogleDrive(t)
   const { api, root } = connect(fake)
   const create = async (name: string, parents?: string[], mimeType = 'text/plain') =>
@@ -127,11 +127,11 @@ t.test('files: ids, twins of one name, masks, move, copy, trash and delete', asy
   await api.files.update({ fileId: folder.id ?? '', requestBody: { trashed: false } })
   t.equal((await list(`'${folder.id}' in parents and not trashed = true`)).length, 2)
   await api.files.delete({ fileId: folder.id ?? '' })
-  t.equal(await reasonOf(api.files.get({ fileId: b.id ?? '' })), '404 notFound', 'for good, with all beneath')
+  t.equal(await reasonOf(api.files.get({ fileId: b.id ?? '' })), '404 notFound', 'its content is deleted, too')
   t.ok(root)
 })
 
-t.test('generated ids are used once, and a second create with one is a conflict', async t => {
+t.test('a second create with a generated id is a conflict', async t => {
   const fake = await startGoogleDrive(t)
   const { api } = connect(fake)
   const id = (await api.files.generateIds({ count: 3 })).data.ids?.[0] ?? ''
@@ -140,7 +140,7 @@ t.test('generated ids are used once, and a second create with one is a conflict'
   t.equal(await reasonOf(api.files.create({ requestBody: { id: 'mine', name: 'file' } })), '400 invalid')
 })
 
-t.test('queries: terms, conjunctions, escapes, and what is none', async t => {
+t.test('queries support terms, conjunctions and escapes, and malformed ones are refused', async t => {
   const fake = await startGoogleDrive(t)
   const { api } = connect(fake)
   const names = ["Valentine's Day", 'back\\slash', 'README', 'readme', 'photo.jpg']
@@ -151,7 +151,7 @@ t.test('queries: terms, conjunctions, escapes, and what is none', async t => {
     ((await api.files.list({ q, fields: 'files/name' })).data.files ?? []).map(file => file.name).sort()
   t.strictSame(await found("name = 'Valentine\\'s Day'"), ["Valentine's Day"])
   t.strictSame(await found("name = 'back\\\\slash'"), ['back\\slash'])
-  t.strictSame(await found("name = 'ReadMe'"), ['README', 'readme'], 'case does not count')
+  t.strictSame(await found("name = 'ReadMe'"), ['README', 'readme'], 'names are not case-sensitive')
   t.strictSame(await found("'root' in parents and mimeType contains 'image/'"), ['photo.jpg'])
   t.strictSame(await found(`mimeType = '${folderType}' or name contains 'pho'`), ['folder', 'photo.jpg'])
   t.strictSame(await found(`not (mimeType != '${folderType}')`), ['folder'])
@@ -163,7 +163,7 @@ t.test('queries: terms, conjunctions, escapes, and what is none', async t => {
   t.equal(await reasonOf(api.files.list({ q: "'unknown' in parents" })), '404 notFound')
 })
 
-t.test('10,000 files of one folder come in pages, in order, and once', async t => {
+t.test('a folder of 10,000 files is listed in order, each file once', async t => {
   const fake = await startGoogleDrive(t)
   const { api } = connect(fake)
   for (let i = 0; i < 10_000; i += 1) fake.addFile(fake.rootId, `file ${String((i * 7919) % 10_000).padStart(5, '0')}`)
@@ -183,13 +183,17 @@ t.test('10,000 files of one folder come in pages, in order, and once', async t =
 
   const first = await api.files.list({ q, pageSize: 10, fields: 'nextPageToken,files(id)' })
   pageToken = first.data.nextPageToken ?? ''
-  t.equal(await reasonOf(api.files.list({ q: 'trashed = false', pageToken })), '400 invalid', 'of another query')
+  t.equal(
+    await reasonOf(api.files.list({ q: 'trashed = false', pageToken })),
+    '400 invalid',
+    'a token of another query',
+  )
   t.equal(await reasonOf(api.files.list({ q, pageToken: `${pageToken}x` })), '400 invalid')
   fake.lister.tokens.expiredBefore = Date.now()
   t.equal(await reasonOf(api.files.list({ q, pageToken })), '400 invalid', 'expired')
 })
 
-t.test('shared drives are found only by those who say that they support them', async t => {
+t.test('shared drives are found only with supportsAllDrives', async t => {
   const fake = await startGoogleDrive(t)
   const { api } = connect(fake)
   const shared = fake.store.addDrive('Team', [fake.account])
@@ -211,7 +215,7 @@ t.test('shared drives are found only by those who say that they support them', a
   t.equal(await reasonOf(api.files.list({ ...all, corpora: 'drive' })), '400 invalid')
 })
 
-t.test('content: checksums, ranges, revisions', async t => {
+t.test('content has checksums, ranges and revisions', async t => {
   const fake = await startGoogleDrive(t)
   const { api, root } = connect(fake)
   const bytes = randomBytes(300_000)
@@ -267,7 +271,7 @@ t.test("Google's own documents have no bytes, and are exported", async t => {
   })
 })
 
-t.test('resumable uploads: chunks, where they stand, what is wrong, and the end', async t => {
+t.test('resumable uploads accept chunks, report their status and refuse invalid requests', async t => {
   const fake = await startGoogleDrive(t)
   const { auth, api } = connect(fake)
   const kib256 = 256 * 1024
@@ -307,12 +311,12 @@ t.test('resumable uploads: chunks, where they stand, what is wrong, and the end'
     { status: 308, range: `bytes=0-${2 * kib256 - 1}` },
     'whole units stay',
   )
-  t.strictSame(await fake.store.childrenOf(fake.rootId), [], 'nothing is there before the end')
+  t.strictSame(await fake.store.childrenOf(fake.rootId), [], 'the file is not visible before the end')
   const last = await put(url, `bytes ${2 * kib256}-${bytes.length - 1}/${bytes.length}`, bytes.subarray(2 * kib256))
   t.equal(last.status, 200)
   const { id, md5Checksum } = JSON.parse(last.text)
   t.equal(md5Checksum, createHash('md5').update(bytes).digest('hex'))
-  t.match(await put(url, `bytes */${bytes.length}`), { status: 200 }, 'the answer can be had again')
+  t.match(await put(url, `bytes */${bytes.length}`), { status: 200 }, 'the response can be requested again')
 
   const update = await begin(`files/${id}`, 'PATCH', { 'X-Upload-Content-Length': '4' })
   t.match(await put(update, 'bytes 0-4/5', Buffer.from('wrong')), { status: 400 }, 'not the declared length')
@@ -329,12 +333,12 @@ t.test('resumable uploads: chunks, where they stand, what is wrong, and the end'
   t.equal((await put(old, 'bytes */*')).status, 404)
 })
 
-t.test('service accounts sign for themselves', async t => {
+t.test('service accounts get tokens with their own keys', async t => {
   const fake = await startGoogleDrive(t)
   const key = JSON.parse(fake.oauth.addServiceAccount('robot@fake.iam.gserviceaccount.com'))
   const sent = async (claims: { email: string; key: string }) => {
     const jwt = new google.JWT({ ...claims, scopes: [scope] })
-    // Google's client has the token address built in.
+    // The token address is built into Google's client.
     const { transporter } = jwt
     transporter.interceptors.request.add({
       resolved: async options => {
@@ -361,7 +365,7 @@ t.test('service accounts sign for themselves', async t => {
   await t.rejects(sent({ email: key.client_email, key: other.private_key }), { message: /invalid_grant/ })
 })
 
-t.test('faults on demand, and a log of what was asked', async t => {
+t.test('requests fail on demand and are logged', async t => {
   const fake = await startGoogleDrive(t)
   const { api } = connect(fake)
   const about = () => api.about.get({ fields: 'user' }, { retry: false })
@@ -378,7 +382,7 @@ t.test('faults on demand, and a log of what was asked', async t => {
   fake.faults.fail({ reason: 'lost' })
   await t.rejects(about())
   fake.faults.fail({ reason: 'lost', executed: true, method: 'POST' })
-  t.equal((await about()).status, 200, 'only what fits the match fails')
+  t.equal((await about()).status, 200, 'other requests succeed')
   await t.rejects(api.files.create({ requestBody: { name: 'made all the same' } }, { retry: false }))
   t.equal(fake.store.childrenOf(fake.rootId).length, 1)
   const { id: fileId } = fake.addFile(fake.rootId, 'file', randomBytes(200_000))

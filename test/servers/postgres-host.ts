@@ -14,7 +14,7 @@ interface Stoppable {
   stop(): Promise<void>
 }
 
-/** Nothing here has to survive a power cut. */
+/** Settings for speed, as nothing has to survive a power cut. */
 const SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',

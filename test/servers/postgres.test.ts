@@ -14,7 +14,7 @@ import { isMigrated } from '../../src/db/migrate.ts'
 import { RUN_PREFIX, testDatabase } from './postgres.ts'
 import { identityOf, runsFolder } from './run.ts'
 
-t.test('each database is migrated, writable and apart', async t => {
+t.test('each database is migrated, writable and separate', async t => {
   const [one, two] = [connect(await testDatabase(t)), connect(await testDatabase(t))]
   t.teardown(() => Promise.all([one.destroy(), two.destroy()]))
   t.equal(await isMigrated(one), true)
@@ -23,7 +23,7 @@ t.test('each database is migrated, writable and apart', async t => {
   t.equal((await sql`select 1 from workspaces`.execute(two)).rows.length, 0)
 })
 
-t.test('files of one run share one server, started once', async t => {
+t.test('all files of a run share one server', async t => {
   const files = [1, 2, 3].map(() => databaseUser(t, { TAP_CHILD_KEY: '1' }))
   const found = await Promise.all(files.map(file => file.answer))
   t.equal(new Set(found.map(one => one.server)).size, 1)
@@ -32,7 +32,7 @@ t.test('files of one run share one server, started once', async t => {
   for (const file of files) t.equal(await file.end(), 0)
 })
 
-t.test('a run that is killed leaves no server and no folder', async t => {
+t.test('a killed run leaves no server and no folder', async t => {
   const file = databaseUser(t)
   await file.answer
   const run = await identityOf(file.child.pid ?? 0)
@@ -43,7 +43,7 @@ t.test('a run that is killed leaves no server and no folder', async t => {
   t.same(await mine(), [])
 })
 
-t.test('a server that is given is left as it was', async t => {
+t.test('a server from the environment is not changed', async t => {
   const dataFolder = await mkdtemp(join(tmpdir(), 'stowage-given-'))
   const server = await startEmbeddedPostgres({ dataFolder, log: () => undefined, settings: { fsync: 'off' } })
   t.teardown(async () => {
@@ -70,7 +70,7 @@ interface Answer {
 interface DatabaseUser {
   child: ChildProcess
   answer: Promise<Answer>
-  /** Resolves with the exit status. */
+  /** The exit status. */
   end(): Promise<number>
 }
 

@@ -5,14 +5,14 @@
 import pg from 'pg'
 import { type RunServer, serverOfThisRun } from './run.ts'
 
-/** What the host publishes once the template is there. */
+/** What the host publishes when the template exists. */
 export interface HostServer {
-  /** A role that may create databases. */
+  /** The URL of a role that can create databases. */
   adminUrl: string
-  /** For tests: the same server, the role that owns the tables. */
+  /** The URL for tests: the same server, with the role that owns the tables. */
   user: string
   template: string
-  /** Ends CREATE DATABASE ... TEMPLATE. */
+  /** The end of the statement CREATE DATABASE ... TEMPLATE. */
   strategy: string
 }
 
@@ -25,7 +25,7 @@ const testDatabaseServer: RunServer = {
   prefix: RUN_PREFIX,
   what: 'test database',
   host: new URL('postgres-host.ts', import.meta.url),
-  patience: 60_000,
+  startTimeout: 60_000,
   environment: ['TEST_DATABASE_URL', 'NODE_EXTRA_CA_CERTS'],
 }
 let count = 0

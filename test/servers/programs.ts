@@ -6,18 +6,18 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 export interface Needed {
-  /** What the tests are about: "The tests of S3". */
+  /** The subject of messages: "The tests of S3". */
   who: string
   programs: readonly string[]
-  /** Debian packages that have them, but for the tools. */
+  /** The Debian packages of the programs. */
   packages: readonly string[]
-  /** What else would do: "put ... on PATH". */
+  /** The alternative for messages: "put ... on PATH". */
   instead: string
 }
 
 /**
- * Several runs may start at once on a fresh machine: the first one to get the lock installs, the others find it done. The
- * lock is on a folder that is there anyway, and not the lock that dpkg itself takes.
+ * The lock of the installation. Several runs may start at once on a new machine: the first one installs, the others wait. The
+ * lock is on a folder that always exists, and is not dpkg's own lock.
  */
 const install = ({ programs, packages }: Needed) => `flock /var/lib/dpkg sh -c '
   ${programs.map(program => `command -v ${program}`).join(' && ')} && exit 0
@@ -25,7 +25,7 @@ const install = ({ programs, packages }: Needed) => `flock /var/lib/dpkg sh -c '
   apt-get -o DPkg::Lock::Timeout=120 -q update
   apt-get -o DPkg::Lock::Timeout=120 -qy install --no-install-recommends ${packages.join(' ')}'`
 
-/** Installs what is missing, for root on Debian. @throws where they are neither there nor can be installed */
+/** Installs missing programs, for root on Debian. @throws where they cannot be installed */
 export async function requirePrograms(needed: Needed): Promise<void> {
   const haveAll = async () => (await Promise.all(needed.programs.map(findProgram))).every(found => found !== null)
   if (await haveAll()) return
@@ -43,7 +43,7 @@ export async function requirePrograms(needed: Needed): Promise<void> {
   )
 }
 
-/** Where it is on PATH. */
+/** Returns the path of a program on PATH. */
 export async function findProgram(program: string): Promise<string | null> {
   for (const folder of (process.env.PATH ?? '').split(delimiter)) {
     const path = join(folder, program)

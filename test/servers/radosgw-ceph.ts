@@ -1,4 +1,4 @@
-/** The smallest Ceph that serves S3: one monitor, one store in memory, one gateway; on loopback, without any log. */
+/** The smallest Ceph that serves S3: one monitor, one store in memory and one gateway, on loopback and without logs. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ const START_MS = 60_000
 export async function startCeph(folder: string): Promise<{ account: S3Account; stop: () => Promise<void> }> {
   const daemons: ChildProcess[] = []
   const stop = async () => {
-    // A graceful stop takes over ten seconds, and all of this is in memory.
+    // A graceful stop would take over ten seconds, and everything is in memory.
     const closed = daemons.map(daemon => (daemon.exitCode === null ? once(daemon, 'exit') : undefined))
     for (const daemon of daemons) daemon.kill('SIGKILL')
     await Promise.all(closed)
@@ -37,7 +37,7 @@ async function startAll(folder: string, daemons: ChildProcess[]): Promise<S3Acco
   const keyring = join(folder, 'keyring')
   const call = (program: string, ...args: string[]) => run(program, ['--conf', conf, ...args])
   const daemon = (program: string, ...args: string[]) => {
-    // However the host ends, they end with it.
+    // The kernel kills these processes when the host ends in any way.
     const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', program, '--conf', conf, '--foreground', ...args], {
       stdio: ['ignore', 'inherit', 'inherit'],
     })
@@ -75,7 +75,7 @@ interface Places {
   gatewayPort: number
 }
 
-/** Without the short intervals a first start takes twelve seconds instead of one; with auth "none" the gateway hangs. */
+/** Short intervals make the first start take one second instead of twelve. With auth "none" the gateway would hang. */
 function configuration({ folder, fsid, monitorPort, gatewayPort }: Places): string {
   return `[global]
 fsid = ${fsid}
@@ -135,7 +135,7 @@ async function freePorts(): Promise<[number, number]> {
 
 async function answers(port: number, gateway: ChildProcess): Promise<void> {
   for (const end = performance.now() + START_MS; performance.now() < end; await sleep(POLL_MS)) {
-    if (gateway.exitCode !== null) throw new Error(`radosgw ended at once, with status ${gateway.exitCode}.`)
+    if (gateway.exitCode !== null) throw new Error(`radosgw ended at once with status ${gateway.exitCode}.`)
     const socket = connect(port, '127.0.0.1')
     const open = await once(socket, 'connect').then(
       () => true,

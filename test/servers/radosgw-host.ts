@@ -23,7 +23,7 @@ function given(): S3Account | undefined {
   const { TEST_S3_ENDPOINT, TEST_S3_ACCESS_KEY_ID, TEST_S3_SECRET_ACCESS_KEY, TEST_S3_REGION } = process.env
   if (!TEST_S3_ENDPOINT) return undefined
   if (!TEST_S3_ACCESS_KEY_ID || !TEST_S3_SECRET_ACCESS_KEY) {
-    throw new Error('TEST_S3_ENDPOINT needs TEST_S3_ACCESS_KEY_ID and TEST_S3_SECRET_ACCESS_KEY beside it.')
+    throw new Error('TEST_S3_ENDPOINT needs TEST_S3_ACCESS_KEY_ID and TEST_S3_SECRET_ACCESS_KEY to be set, too.')
   }
   return {
     endpoint: TEST_S3_ENDPOINT,

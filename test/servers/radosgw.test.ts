@@ -11,7 +11,7 @@ import { identityOf, runsFolder } from './run.ts'
 
 t.setTimeout(300_000)
 
-t.test('files of one run share one server, started once', async t => {
+t.test('all files of a run share one server', async t => {
   const files = [1, 2].map(() => s3User(t, { TAP_CHILD_KEY: '1' }))
   const found = await Promise.all(files.map(file => file.answer))
   t.equal(new Set(found.map(one => one.endpoint)).size, 1)
@@ -19,7 +19,7 @@ t.test('files of one run share one server, started once', async t => {
   for (const file of files) t.equal(await file.end(), 0)
 })
 
-t.test('a run that is killed leaves no server and no folder', async t => {
+t.test('a killed run leaves no server and no folder', async t => {
   const file = s3User(t)
   const { endpoint } = await file.answer
   const run = await identityOf(file.child.pid ?? 0)
@@ -28,10 +28,10 @@ t.test('a run that is killed leaves no server and no folder', async t => {
   file.child.kill('SIGKILL')
   for (let waited = 0; (await mine()).length > 0 && waited < 10_000; waited += 50) await sleep(50)
   t.strictSame(await mine(), [])
-  await t.rejects(fetch(endpoint), 'nobody listens there any more')
+  await t.rejects(fetch(endpoint), 'the server has ended')
 })
 
-t.test('a server that is given is left as it was', async t => {
+t.test('a server from the environment is not changed', async t => {
   const { client, newBucket, ...account } = await s3Server(t)
   const kept = await newBucket()
   const given = {
@@ -49,7 +49,7 @@ t.test('a server that is given is left as it was', async t => {
   t.notOk(Buckets.some(({ Name }) => Name === bucket))
 })
 
-t.test('without a server and a way to get one, a sentence names all ways', async t => {
+t.test('without a server, the error names all ways to get one', async t => {
   const file = s3User(t, { PATH: '/nowhere' })
   t.not(await file.end(), 0)
   const said = await file.said
@@ -72,7 +72,7 @@ function s3User(t: Test, environment: Record<string, string> = {}) {
   const answer = once(child.stdout, 'data').then(
     ([text]) => JSON.parse(String(text)) as { endpoint: string; bucket: string },
   )
-  /** Resolves with the exit status. */
+  /** The exit status. */
   const end = async () => {
     child.stdin.end()
     return (await closed)[0] as number

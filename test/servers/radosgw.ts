@@ -1,6 +1,6 @@
 /**
  * One S3 server per test run: Ceph's radosgw (radosgw-host.ts), with real signatures. The environment can name another
- * server: TEST_S3_ENDPOINT, TEST_S3_ACCESS_KEY_ID, TEST_S3_SECRET_ACCESS_KEY and perhaps TEST_S3_REGION.
+ * server: TEST_S3_ENDPOINT, TEST_S3_ACCESS_KEY_ID, TEST_S3_SECRET_ACCESS_KEY and optionally TEST_S3_REGION.
  */
 import { randomUUID } from 'node:crypto'
 import {
@@ -21,9 +21,9 @@ export interface S3Account {
 }
 
 export interface S3Server extends S3Account {
-  /** Speaks to the server without the adapter; ends with the test. */
+  /** A client that does not use the adapter. It is closed at the end of the test. */
   client: S3Client
-  /** An empty one, which is gone when the test ends. */
+  /** Creates an empty bucket, which is removed after the test. */
   newBucket(): Promise<string>
 }
 
@@ -36,8 +36,8 @@ const s3RunServer: RunServer = {
   prefix: RUN_PREFIX,
   what: 'S3 server',
   host: new URL('radosgw-host.ts', import.meta.url),
-  // Perhaps with an installation first.
-  patience: 240_000,
+  // The first start may install programs.
+  startTimeout: 240_000,
   environment: [
     'TEST_S3_ENDPOINT',
     'TEST_S3_ACCESS_KEY_ID',
@@ -63,7 +63,7 @@ export async function s3Server(t: Scope): Promise<S3Server> {
   })
   const buckets: string[] = []
   t.teardown(async () => {
-    // Our own server forgets everything by itself.
+    // Our own server keeps everything in memory, so it needs no cleanup.
     if (process.env.TEST_S3_ENDPOINT) for (const bucket of buckets) await removeBucket(client, bucket)
     client.destroy()
   })

@@ -1,8 +1,8 @@
 /**
  * Servers that one test run shares.
  *
- * The first test file of a run that asks starts a detached host, which serves the whole run and ends by itself when the
- * run's process is gone, however it went. Under tap that process is the runner; a file that is run by itself is its own run.
+ * The first test file of a run that requests a server starts a detached host. The host serves the whole run and ends when the
+ * run's process has ended in any way. Under tap that process is the runner; without tap, it is the test file itself.
  */
 import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
@@ -13,45 +13,47 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 export interface RunServer {
-  /** Of the folder names of its runs; none begins with another's. */
+  /** The prefix of the folder names of its runs. No prefix begins with another one. */
   prefix: string
-  /** For people: "test database". */
+  /** The name in messages: "test database". */
   what: string
   /** The script that calls `serveRun`. */
   host: URL
   /** Milliseconds until a first start counts as failed. */
-  patience: number
-  /** Variables that the host needs, beside PATH. */
+  startTimeout: number
+  /** The environment variables that the host needs in addition to PATH. */
   environment: readonly string[]
 }
 
 const POLL_MS = 15
 const HOST_POLL_MS = 200
-/** proc_pid_stat(5): field 22, counted from the one after the state. */
+/** The index of the start time in proc_pid_stat(5): field 22, counted from the field after the state. */
 const START_TIME = 18
 const RECORD = 'server.json'
 
-/** What the host published; starts it where nobody has. */
+/** Returns what the host published. Starts the host if it is not running. */
 export async function serverOfThisRun<Server extends object>(server: RunServer): Promise<Server> {
   const run = await identityOf(process.env.TAP_CHILD_KEY === undefined ? process.pid : process.ppid)
-  if (run === undefined) throw new Error('The test runner is gone.')
+  if (run === undefined) throw new Error('The test runner has ended.')
   const folder = join(runsFolder(), `${server.prefix}${run}`)
   if (await isFirst(folder)) await startHost(server, folder, run)
-  for (const end = performance.now() + server.patience; performance.now() < end; await sleep(POLL_MS)) {
+  for (const end = performance.now() + server.startTimeout; performance.now() < end; await sleep(POLL_MS)) {
     const text = await readFile(join(folder, RECORD), 'utf8').catch(() => undefined)
     if (text === undefined) continue
     const record = JSON.parse(text) as Server | { error: string }
-    if ('error' in record) throw new Error(`The ${server.what} could not be made: ${record.error}`)
+    if ('error' in record) throw new Error(`The ${server.what} could not be started: ${record.error}`)
     return record
   }
   const log = await readFile(join(folder, 'host.log'), 'utf8').catch(() => '')
-  throw new Error(`The ${server.what} was not ready after ${server.patience} ms. Its host said: ${log.slice(-2_000)}`)
+  throw new Error(
+    `The ${server.what} was not ready after ${server.startTimeout} ms. The log of its host: ${log.slice(-2_000)}`,
+  )
 }
 
 /**
- * The host's whole life: publishes what `start` resolves with, or why it failed, until the run is over.
+ * Runs the host: publishes the result of `start`, or its error, and ends after the run.
  *
- * @param options.isBusy whether something still uses the folder of a run that is gone
+ * @param options.isBusy returns true while something still uses the folder of an ended run
  */
 export async function serveRun<Server extends object>(
   prefix: string,
@@ -78,7 +80,7 @@ export async function serveRun<Server extends object>(
   }
 }
 
-/** Folders of runs lie here: in memory where there is a tmpfs. */
+/** The parent of the folders of runs: in memory where the machine has a tmpfs. */
 export function runsFolder(): string {
   try {
     accessSync('/dev/shm', constants.W_OK)
@@ -88,7 +90,7 @@ export function runsFolder(): string {
   }
 }
 
-/** Tells a process from a later one with the same id, where that can be done; undefined for one that is gone, or a zombie. */
+/** Identifies a process even if its id is reused later, where possible. Returns undefined for an ended process or a zombie. */
 export async function identityOf(pid: number): Promise<string | undefined> {
   if (process.platform === 'linux') {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
@@ -107,7 +109,7 @@ async function isAlive(run: string): Promise<boolean> {
   return (await identityOf(Number.parseInt(run, 10))) === run
 }
 
-/** Folders that a killed host left. */
+/** Removes folders that a killed host left. */
 async function sweep(prefix: string, isBusy?: (folder: string) => Promise<boolean>): Promise<void> {
   const runs = runsFolder()
   for (const name of await readdir(runs)) {

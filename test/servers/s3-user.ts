@@ -1,4 +1,4 @@
-/** Stands for a test file: asks for an S3 server, tells which one it got and a bucket there, and waits to be ended. */
+/** Acts as a test file: requests an S3 server, prints its address and a bucket, and waits to be killed. */
 import { once } from 'node:events'
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import { s3Server } from './radosgw.ts'

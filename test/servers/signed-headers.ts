@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Fault } from './fault-proxy.ts'
 
 /**
- * The rule of Amazon S3 that Ceph 16 lacks: a presigned request with an `x-amz-*` header that was not signed is refused.
+ * Adds a rule of Amazon S3 that Ceph 16 lacks: refuses a presigned request with an unsigned `x-amz-*` header.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 export function refuseUnsigned({ url = '', headers }: IncomingMessage): Fault | undefined {

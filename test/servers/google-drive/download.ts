@@ -3,10 +3,10 @@ import type { Files } from './files.ts'
 import { type Exchange, sendChunks, sendJson } from './http.ts'
 import type { Item } from './store.ts'
 
-/** Bytes; Google exports no more. */
+/** The maximum size of an export in bytes. */
 const exportLimit = 10 * 1024 * 1024
 
-/** `alt=media`, whole or one range (RFC 9110, section 14). */
+/** Serves `alt=media`: the whole file or one range (RFC 9110, section 14). */
 export async function sendMedia(
   exchange: Exchange,
   item: Item,
@@ -60,7 +60,7 @@ function* slice(chunks: readonly Buffer[], start: number, end: number) {
   }
 }
 
-/** What the export of a document with this text looks like; never the same bytes twice, as ZIPs hold times. */
+/** Returns an export of a document with this text. Its bytes differ each time, like those of a ZIP with times. */
 export function exportedBytes(text: string, type: string, times: number): Buffer {
   return Buffer.from(`${type} export ${times}\n${text}`)
 }

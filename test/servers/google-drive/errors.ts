@@ -1,4 +1,4 @@
-/** An answer in the JSON shape of Google's APIs (developers.google.com/workspace/drive/api/guides/handle-errors). */
+/** An error in the JSON format of Google's APIs (developers.google.com/workspace/drive/api/guides/handle-errors). */
 export class ApiError extends Error {
   readonly status: number
   readonly reason: string
@@ -51,7 +51,7 @@ const known: Record<string, readonly [number, string]> = {
   badRequest: [400, 'Bad Request'],
 }
 
-/** For faults on demand: by the reasons that the guide lists. */
+/** The errors for faults on demand, by the reasons in the guide. */
 export function errorOf(reason: string, status?: number, headers: Record<string, string> = {}): ApiError {
   const [usual, message] = known[reason] ?? [500, 'Internal Error']
   return new ApiError(status ?? usual, reason, message, { headers })

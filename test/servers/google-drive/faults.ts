@@ -2,27 +2,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorOf } from './errors.ts'
 import { sendError } from './http.ts'
 
-/** Which requests: all of what is given has to fit. */
+/** Selects requests. All given properties have to match. */
 export interface Match {
   method?: string
-  /** On the path with its query, decoded. */
+  /** Matches the decoded path with its query. */
   path?: RegExp
 }
 
 export interface Fault extends Match {
-  /** One of the reasons in Google's guide, or `lost`: the connection breaks without an answer. */
+  /** One of the reasons in Google's guide, or `lost`: the connection breaks without a response. */
   reason: string
   status?: number
   /** Seconds. */
   retryAfter?: number
   times?: number
-  /** The request is carried out first; only its answer is replaced. */
+  /** The server handles the request first and replaces only the response. */
   executed?: boolean
 }
 
 export interface Logged {
   method: string
-  /** With the query. */
+  /** The path with its query. */
   url: string
   status: number
   token: string | undefined
@@ -31,7 +31,7 @@ export interface Logged {
 
 type Hook = Match & { run: () => unknown }
 
-/** Faults and hooks on demand, and the log of what was asked. */
+/** Faults and hooks on demand, and the log of requests. */
 export class Faults {
   readonly log: Logged[] = []
   #faults: Fault[] = []
@@ -41,12 +41,12 @@ export class Faults {
     this.#faults.push({ times: 1, ...fault })
   }
 
-  /** Runs once, before the next request that fits is looked at. */
+  /** Runs a hook once, before the next matching request is handled. */
   before(hook: Hook): void {
     this.#hooks.push(hook)
   }
 
-  /** Faults that have not run out. */
+  /** The number of faults that are still to occur. */
   get pending(): number {
     return this.#faults.length
   }
@@ -88,7 +88,7 @@ export function answerWith(fault: Fault, request: IncomingMessage, response: Ser
     request.socket.destroy()
     return
   }
-  // Like Google, which reads on: an answer before the body is whole breaks many clients.
+  // Read the whole body first, as Google does: an early response breaks many clients.
   request.resume()
   const headers = fault.retryAfter === undefined ? {} : { 'retry-after': String(fault.retryAfter) }
   sendError(response, errorOf(fault.reason, fault.status, headers))

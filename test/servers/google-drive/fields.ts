@@ -1,6 +1,6 @@
 import { ApiError } from './errors.ts'
 
-/** A partial response mask: `nextPageToken,files(id,owners/emailAddress)`; null takes everything. */
+/** A mask for partial responses: `nextPageToken,files(id,owners/emailAddress)`. Null selects all fields. */
 export type Mask = Map<string, Mask> | null
 
 /** @throws 400 invalidParameter */
@@ -43,7 +43,7 @@ export function parseMask(source: string): Mask {
   return mask
 }
 
-/** @param known every field there can be, so that a misspelt one is refused as Google does */
+/** @param known all existing fields, so that unknown ones are refused */
 export function checkMask(mask: Mask, known: readonly string[], source: string): void {
   for (const name of mask?.keys() ?? []) {
     if (!known.includes(name)) {

@@ -62,7 +62,7 @@ export class Files {
     this.#send(exchange, this.insert(exchange, await readJson(exchange.request), null, null))
   }
 
-  /** @param mediaType what the upload calls its bytes */
+  /** @param mediaType the media type of the upload's bytes */
   insert(exchange: Exchange, metadata: Metadata, content: Content | null, mediaType: string | null): Item {
     const { account } = exchange
     const parents = metadata.parents === undefined ? ['root'] : metadata.parents
@@ -140,7 +140,7 @@ export class Files {
     this.#send(exchange, item)
   }
 
-  /** @throws 403 where Google keeps nothing of that type */
+  /** @throws 403 where Google stores no files of that type */
   checkExport(item: Item, type: string | null): void {
     const types = exportTypes[item.mimeType]
     if (!types) {
@@ -154,9 +154,9 @@ export class Files {
     sendJson(response, masked(fileResource(this.#store, account, item), fileMask(query.get('fields'))))
   }
 
-  /** In My Drive only the owner; in a shared drive every member here may. */
+  /** In My Drive only the owner can delete; in a shared drive this server lets every member delete. */
   #checkTrashable(account: string, item: Item): void {
-    if (item.parent === null) throw new ApiError(403, 'insufficientFilePermissions', 'A root folder stays.')
+    if (item.parent === null) throw new ApiError(403, 'insufficientFilePermissions', 'A root folder cannot be deleted.')
     if (item.driveId === null && item.owner !== account) {
       throw new ApiError(
         403,
@@ -166,7 +166,7 @@ export class Files {
     }
   }
 
-  /** One parent only: who adds one has to remove the one there is. */
+  /** Changes the parent. A file has one parent, so adding one requires removing the other. */
   #changeParent(exchange: Exchange, item: Item): void {
     const added = exchange.query.get('addParents')
     const removed = exchange.query.get('removeParents')
@@ -181,7 +181,7 @@ export class Files {
     }
     if (to.mimeType !== folderType) throw new ApiError(403, 'parentNotAFolder', 'The specified parent is not a folder.')
     if (to.id === item.id || this.#store.ancestors(to).includes(item)) {
-      throw new ApiError(400, 'cyclicParents', 'A folder cannot lie in itself.')
+      throw new ApiError(400, 'cyclicParents', 'A folder cannot be in itself.')
     }
     this.#store.move(item, to.id)
   }

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError } from './errors.ts'
 
-/** One request under way, as the handlers see it. */
+/** A request as the handlers get it. */
 export interface Exchange {
   request: IncomingMessage
   response: ServerResponse
   method: string
   path: string
   query: URLSearchParams
-  /** Whose access token it carries. */
+  /** The account of the access token. */
   account: string
 }
 
@@ -57,7 +57,7 @@ export function parseJson(body: Buffer): Record<string, unknown> {
   }
 }
 
-/** With back-pressure, so that a slow reader holds nothing here. */
+/** Writes with back-pressure, so that a slow reader needs no memory here. */
 export async function sendChunks(
   response: ServerResponse,
   chunks: Iterable<Buffer>,

@@ -1,6 +1,6 @@
 /**
- * A Google Drive on loopback, for tests: the HTTP behaviour that Google publishes, kept in memory, with faults on demand.
- * It knows nothing of who talks to it; `google-drive.test.ts` beside it checks it with Google's own client.
+ * A fake Google Drive on loopback: the HTTP behaviour that Google publishes, with files in memory and faults on demand.
+ * It does not depend on the adapter. `google-drive.test.ts` checks it with Google's own client.
  */
 
 import { once } from 'node:events'
@@ -29,9 +29,9 @@ export class GoogleDrive {
   readonly lister = new Lister(this.store)
   readonly #files = new Files(this.store, this.lister)
   readonly uploads = new Uploads(this.store, this.#files)
-  /** Bytes of the next download after which the connection is cut. */
+  /** The connection of the next download is cut after this many bytes. */
   cutDownloadAfter: number | undefined
-  /** Whether it then stays open, and nothing more comes. */
+  /** If true, the connection stalls instead of being cut. */
   cutIsStall = false
   readonly #texts = new Map<string, string>()
   readonly #server = createServer((request, response) => void this.#serve(request, response))
@@ -53,7 +53,7 @@ export class GoogleDrive {
     return `http://127.0.0.1:${port}/`
   }
 
-  /** For `new OAuth2Client({ endpoints })`. */
+  /** The argument of `new OAuth2Client({ endpoints })`. */
   get oauthEndpoints() {
     return {
       oauth2AuthBaseUrl: `${this.url}o/oauth2/v2/auth`,
@@ -67,7 +67,7 @@ export class GoogleDrive {
     return this.store.rootOf(this.account)
   }
 
-  /** As another client would, at once and without HTTP. */
+  /** Adds a file like another client, directly and without HTTP. */
   addFile(parent: string, name: string, content: string | Buffer = '', more: Partial<Item> = {}): Item {
     return this.store.add({
       name,

@@ -8,10 +8,10 @@ const tokenLifetime = 4 * 3_600_000
 
 type SortKey = readonly (string | number)[]
 
-/** Page tokens are opaque: sealed with a key that lives as long as the server. */
+/** Encrypts page tokens with a key of this server, so that they are opaque. */
 export class PageTokens {
   readonly #key = randomBytes(32)
-  /** Tokens made before are refused. */
+  /** Tokens from before this time are refused. */
   expiredBefore = 0
 
   seal(content: object): string {
@@ -31,7 +31,7 @@ export class PageTokens {
       const content = JSON.parse(text)
       if (content.made + tokenLifetime > Date.now() && content.made > this.expiredBefore) return content
     } catch {
-      // As any other that is not good.
+      // Refuse it like any other invalid token.
     }
     throw invalidValue('pageToken')
   }
@@ -59,11 +59,11 @@ const sortKeys: Record<string, (item: Item) => string | number> = {
   recency: item => item.modifiedTime,
 }
 
-/** files.list over what one account sees. Sorted lists are kept until something changes. */
+/** files.list for the files that one account can see. Sorted lists are cached until something changes. */
 export class Lister {
   readonly #store: Store
   readonly tokens = new PageTokens()
-  /** Entries a page may have at most, whatever was asked for: Drive promises no full pages. */
+  /** The maximum number of entries in a page, even if more are requested: Drive does not promise full pages. */
   maxPage = 1000
   #sorted: { changes: number; lists: Map<string, Item[]> } = { changes: -1, lists: new Map() }
 
@@ -138,7 +138,7 @@ function checkCorpora(listing: Listing): void {
   }
 }
 
-/** Without an order, one that nobody can rely on: that of the ids. */
+/** Sorts by id where no order is requested, so that no test relies on an order. */
 function parseOrder(orderBy: string | null): (item: Item) => SortKey {
   if (orderBy === null) return item => [item.id]
   const keys = orderBy.split(',').map(part => {

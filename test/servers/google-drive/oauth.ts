@@ -30,9 +30,9 @@ export class OAuth {
   readonly clientSecret = `GOCSPX-${randomUUID()}`
   /** Milliseconds. */
   tokenLifetime = 3_600_000
-  /** What the person answers on the consent screen. */
+  /** The person's response on the consent screen. */
   consents = true
-  /** Of each grant type. */
+  /** The number of token requests by grant type. */
   readonly grants: Record<string, number> = {}
   readonly #account: string
   readonly #codes = new Map<string, Code>()
@@ -58,19 +58,19 @@ export class OAuth {
     return token
   }
 
-  /** As after one hour: refresh tokens stay good. */
+  /** Expires all access tokens, as after one hour. Refresh tokens stay valid. */
   expireAccessTokens(): void {
     this.#accessTokens.clear()
   }
 
-  /** As by the person, at myaccount.google.com/permissions. */
+  /** Withdraws the consent, as a person does at myaccount.google.com/permissions. */
   withdraw(): void {
     this.#refreshTokens.clear()
     this.#accessTokens.clear()
     this.#codes.clear()
   }
 
-  /** The JSON that the Cloud console hands out. */
+  /** Returns the JSON key that the Cloud console creates. */
   addServiceAccount(email: string): string {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     this.#serviceAccounts.set(email, publicKey.export({ type: 'spki', format: 'pem' }).toString())
@@ -89,7 +89,7 @@ export class OAuth {
     this.#serviceAccounts.delete(email)
   }
 
-  /** The consent screen; the person answers at once. */
+  /** The consent screen, to which the person responds at once. */
   authorize(query: URLSearchParams, response: ServerResponse): void {
     const redirectUri = query.get('redirect_uri') ?? ''
     const method = query.get('code_challenge_method')
@@ -164,7 +164,7 @@ export class OAuth {
 
   #redeem(form: URLSearchParams): object {
     const code = this.#codes.get(form.get('code') ?? '')
-    // Single use, also where it fails.
+    // A code works once, even if the request fails.
     this.#codes.delete(form.get('code') ?? '')
     if (!code || code.expires < Date.now()) throw new Refused('invalid_grant', 'Malformed auth code.')
     if (code.redirectUri !== form.get('redirect_uri')) throw new Refused('redirect_uri_mismatch', 'Bad Request')
@@ -181,7 +181,7 @@ export class OAuth {
     return { refresh_token: token }
   }
 
-  /** RFC 7523 with RS256; the account that it stands for. */
+  /** Checks an assertion (RFC 7523 with RS256) and returns its account. */
   #assert(assertion: string): string {
     const [head = '', body = '', signature = ''] = assertion.split('.')
     const refuse = () => new Refused('invalid_grant', 'Invalid JWT Signature.')

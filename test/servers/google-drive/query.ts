@@ -34,7 +34,7 @@ export function parseQuery(source: string): Query {
   }
   const isWord = (word: string) => rest[0]?.type === 'word' && peek() === word
 
-  // Both conjunctions bind alike and from the left; parentheses decide.
+  // Both conjunctions have the same precedence and are left-associative. Parentheses change the order.
   function parseChain(): Query {
     let left = parseTerm()
     while (isWord('and') || isWord('or')) {
@@ -88,7 +88,7 @@ function tokenize(source: string): Token[] {
   return found
 }
 
-/** What the terms of a query are held against. */
+/** The properties of a file that queries can match. */
 export interface Subject {
   name: string
   mimeType: string
@@ -98,7 +98,7 @@ export interface Subject {
   parents: readonly string[]
 }
 
-/** `=` on names minds neither case nor composition, as Drive's users have found. */
+/** `=` on names ignores case and Unicode composition, as Drive does in practice. */
 export const nameKey = (name: string) => name.normalize('NFC').toLowerCase()
 
 export function matches(query: Query, subject: Subject): boolean {
@@ -124,7 +124,7 @@ function compares({ field, operator, value }: Extract<Query, { kind: 'compare' }
     field === 'name' ? [nameKey(subject.name), nameKey(String(value))] : [subject.mimeType, String(value)]
   if (operator === '=') return have === want
   if (operator === '!=') return have !== want
-  // Names are matched by the beginnings of their words, types anywhere.
+  // Match names by the beginnings of words, and types anywhere.
   return field === 'name' ? have.split(/[^\p{L}\p{N}]+/u).some(word => word.startsWith(want)) : have.includes(want)
 }
 
@@ -142,14 +142,14 @@ function inTime(have: number, operator: string, text: string): boolean {
   return results[operator] ?? false
 }
 
-/** The folder that every match lies in, where the query says so. */
+/** Returns the parent folder of all matches, if the query has one. */
 export function parentOf(query: Query): string | undefined {
   if (query.kind === 'in') return query.value
   if (query.kind !== 'and') return undefined
   return parentOf(query.left) ?? parentOf(query.right)
 }
 
-/** The names that every match has one of, where the query says so. */
+/** Returns the possible names of matches, if the query has them. */
 export function namesIn(query: Query): string[] | undefined {
   if (query.kind === 'compare' && query.field === 'name' && query.operator === '=') return [String(query.value)]
   if (query.kind !== 'and' && query.kind !== 'or') return undefined

@@ -8,7 +8,7 @@ const fileFields =
 
 const defaultMask = parseMask('kind,id,name,mimeType')
 
-/** Google's own formats: what each can be exported to (developers.google.com/workspace/drive/api/guides/ref-export-formats). */
+/** The export formats of Google's own documents (developers.google.com/workspace/drive/api/guides/ref-export-formats). */
 const openXml = 'application/vnd.openxmlformats-officedocument'
 export const exportTypes: Record<string, readonly string[]> = {
   'application/vnd.google-apps.document': [
@@ -53,7 +53,7 @@ export function fileResource(store: Store, account: string, item: Item): Record<
     id: item.id,
     name: item.name,
     mimeType: item.mimeType,
-    // What lies above is left out for those who may not see it.
+    // Leave out parents that the account may not see.
     ...(item.parent !== null && isVisible(store, account, item.parent) ? { parents: [item.parent] } : {}),
     trashed: store.isTrashed(item),
     explicitlyTrashed: item.explicitlyTrashed,

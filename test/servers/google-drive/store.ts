@@ -6,7 +6,7 @@ export const folderType = 'application/vnd.google-apps.folder'
 export const shortcutType = 'application/vnd.google-apps.shortcut'
 
 export interface Content {
-  /** In pieces, as they came. */
+  /** The chunks as they arrived. */
   chunks: readonly Buffer[]
   size: number
   md5: string
@@ -28,7 +28,7 @@ export interface Item {
   content: Content | null
   headRevisionId: string | null
   shortcutTargetId: string | null
-  /** Beside the owner: who reaches it and what lies beneath. */
+  /** The accounts other than the owner that can access it and everything below it. */
   sharedWith: Map<string, 'reader' | 'writer'>
 }
 
@@ -48,19 +48,19 @@ export function contentOf(chunks: readonly Buffer[]): Content {
   return { chunks, size, md5: md5.digest('hex'), sha1: sha1.digest('hex'), sha256: sha256.digest('hex') }
 }
 
-/** Everything that the accounts keep; knows nothing of HTTP. */
+/** The files of all accounts, without HTTP. */
 export class Store {
   readonly items = new Map<string, Item>()
   readonly drives = new Map<string, SharedDrive>()
-  /** Rises with each change, for whoever caches. */
+  /** Increases with each change, to invalidate caches. */
   changes = 0
-  /** Bytes; what an account may keep. */
+  /** The storage of an account in bytes. */
   storageLimit = 15 * 1024 ** 3
   readonly #children = new Map<string, Set<string>>()
   readonly #byName = new Map<string, Set<string>>()
   readonly #roots = new Map<string, string>()
 
-  /** The account's My Drive, made when first asked for. */
+  /** Returns the account's My Drive. Creates it on first use. */
   rootOf(account: string): string {
     const known = this.#roots.get(account)
     if (known) return known
@@ -132,7 +132,7 @@ export class Store {
     this.touch(item, false)
   }
 
-  /** For good, with all beneath it. */
+  /** Deletes an item for good, with everything below it. */
   remove(item: Item): void {
     for (const child of this.childrenOf(item.id)) this.remove(child)
     this.#unindex(item)
@@ -144,7 +144,7 @@ export class Store {
     return [...(this.#children.get(id) ?? [])].flatMap(child => this.items.get(child) ?? [])
   }
 
-  /** Those that `name =` finds. */
+  /** Returns the items that `name =` matches. */
   childrenNamed(id: string, name: string): Item[] {
     return [...(this.#byName.get(`${id} ${nameKey(name)}`) ?? [])].flatMap(child => this.items.get(child) ?? [])
   }
@@ -174,7 +174,7 @@ export class Store {
     return undefined
   }
 
-  /** @throws 404 notFound, as Drive tells nobody of what they may not see */
+  /** @throws 404 notFound, also for files that the account may not see */
   find(account: string, id: string, supportsAllDrives: boolean): Item {
     const item = this.items.get(id === 'root' ? this.rootOf(account) : id)
     if (!item || this.roleOf(account, item) === undefined) throw fileNotFound(id)

@@ -10,7 +10,7 @@ const sessionLifetime = 7 * 24 * 3_600_000
 
 interface Session {
   id: string
-  /** The request that began it: its account, and its parameters for the answer. */
+  /** The request that began it, for its account and the parameters of the response. */
   begun: Exchange
   itemId: string | null
   metadata: Metadata
@@ -26,7 +26,7 @@ export class Uploads {
   readonly #store: Store
   readonly #files: Files
   readonly #sessions = new Map<string, Session>()
-  /** Bytes of the next request's body after which the connection is cut. */
+  /** The connection of the next request is cut after this many bytes of its body. */
   dropAfter: number | undefined
 
   constructor(store: Store, files: Files) {
@@ -116,7 +116,7 @@ export class Uploads {
       .end()
   }
 
-  /** PUT or DELETE on a session's address, which is itself the permission. */
+  /** Handles PUT or DELETE on a session's address, which is itself the permission. */
   async resume(exchange: Exchange): Promise<void> {
     const { request, response, query, method } = exchange
     const session = this.#sessions.get(query.get('upload_id') ?? '')
@@ -177,12 +177,12 @@ export class Uploads {
         }
       }
     } catch {
-      // The client or the network went away: what has arrived stays.
+      // The connection broke. Keep the bytes that have arrived.
     }
     const isCut = limit !== undefined && bytes >= limit
     const whole = !isCut && bytes === end - start
     const usable = whole ? bytes : Math.floor(Math.min(bytes, limit ?? bytes) / unit) * unit
-    // What was sent before and is here already is not taken twice.
+    // Skip bytes that have already arrived.
     const fresh = Buffer.concat(taken).subarray(session.received - start, Math.max(usable, session.received - start))
     session.chunks.push(fresh)
     session.received += fresh.length
@@ -195,9 +195,9 @@ export class Uploads {
 }
 
 interface ContentRange {
-  /** Null asks where the upload stands. */
+  /** Null asks how many bytes have arrived. */
   start: number | null
-  /** Exclusive. */
+  /** The end of the range, exclusive. */
   end: number
   total: number | null
 }
@@ -211,7 +211,7 @@ function parseContentRange(header: string | undefined, length: number, session: 
   if (match[1] === undefined) return { start: null, end: 0, total }
   const [start, end] = [Number(match[1]), Number(match[2]) + 1]
   if (end <= start || end - start !== length || (total !== null && end > total)) {
-    throw new ApiError(400, 'badRequest', 'Content-Range and Content-Length do not fit.')
+    throw new ApiError(400, 'badRequest', 'Content-Range and Content-Length do not match.')
   }
   return { start, end, total }
 }
