@@ -1,6 +1,5 @@
 /** Tests the image without Docker: runs the steps of the Dockerfile in folders and starts its server. */
 import { chmod, copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import t, { type Test } from 'tap'
@@ -8,6 +7,8 @@ import { parse } from 'yaml'
 import { definitions, readSettings } from '../src/settings.ts'
 import { client, password } from './support/client.ts'
 import { all, carryOut, environmentOf, execForm, parseDockerfile, type Stage } from './support/dockerfile.ts'
+import { freePort } from './support/free-port.ts'
+import { npmEnvironment } from './support/npm.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 const root = new URL('..', import.meta.url).pathname
@@ -183,22 +184,4 @@ function interpolateAll(values: Record<string, string>, given: Record<string, st
       return rest ?? ''
     })
   return Object.fromEntries(Object.entries(values).map(([name, text]) => [name, interpolate(text)]))
-}
-
-/** The environment that npm needs on this machine, without the variables of the test run. */
-function npmEnvironment(): Record<string, string> {
-  const wanted = /^(HOME|npm_config_(registry|cache|userconfig|globalconfig)|(https?|no)_proxy|NODE_EXTRA_CA_CERTS)$/i
-  const found = Object.entries(process.env).flatMap(([name, value]) =>
-    value && wanted.test(name) ? [[name, value]] : [],
-  )
-  return { ...Object.fromEntries(found), npm_config_prefer_offline: 'true' }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  if (typeof address !== 'object' || address === null) throw new Error('The server has no port')
-  return address.port
 }

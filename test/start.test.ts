@@ -1,67 +1,21 @@
 /** Starts, uses, stops and kills the program like an operator. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { chmod, readdir, readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { testDatabase } from './servers/postgres.ts'
 import { client, password } from './support/client.ts'
+import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
 
-const main = new URL('../src/main.ts', import.meta.url).pathname
-
-interface Running {
-  process: ChildProcess
-  url: string
-  output(): string
-  /** Resolves with the exit status. */
-  stop(signal?: NodeJS.Signals): Promise<number | null>
-}
-
-async function folder(t: Test): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'stowage-start-'))
-  t.teardown(() => rm(path, { recursive: true, force: true }))
-  return path
-}
-
-function launch(t: Test, environment: Record<string, string>) {
-  const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env.PATH, PORT: '0', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
-  const exited = once(child, 'exit').then(([code]) => code as number | null)
-  t.teardown(async () => {
-    child.kill('SIGTERM')
-    await exited
-  })
-  return { child, exited, output: () => output }
-}
-
-async function start(t: Test, environment: Record<string, string>): Promise<Running> {
-  const { child, exited, output } = launch(t, environment)
-  const until = Date.now() + 30_000
-  for (;;) {
-    const url = /ready at (http\S+)/.exec(output())?.[1]
-    if (url) {
-      const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
-        child.kill(signal)
-        return exited
-      }
-      return { process: child, url, output, stop }
-    }
-    if (child.exitCode !== null || Date.now() > until) throw new Error(`The server did not start: ${output()}`)
-    await sleep(20)
-  }
-}
+const start = (t: Test, environment: Record<string, string>) =>
+  startProgram(t, { environment: { PORT: '0', ...environment } })
 
 t.test('the server runs on its embedded database', async t => {
-  const data = await folder(t)
+  const data = await temporaryFolder(t)
   const environment = { STOWAGE_DATA: data }
   const first = await start(t, environment)
   t.ok(first.output().includes(data), 'the data folder')
@@ -97,7 +51,7 @@ t.test('the server runs on its embedded database', async t => {
 })
 
 t.test('only its user can access a new data folder', async t => {
-  const parent = await folder(t)
+  const parent = await temporaryFolder(t)
   await chmod(parent, 0o755)
   const data = join(parent, 'new', 'data')
   for (let round = 0; round < 2; round += 1) {
@@ -122,7 +76,11 @@ t.test('only its user can access a new data folder', async t => {
 t.test('the server runs on an external database', async t => {
   const { connectionString } = await testDatabase(t)
   const secret = 'a secret of at least thirty-two bytes'
-  const environment = { DATABASE_URL: connectionString, STOWAGE_SECRET: secret, STOWAGE_LOCAL_ROOTS: await folder(t) }
+  const environment = {
+    DATABASE_URL: connectionString,
+    STOWAGE_SECRET: secret,
+    STOWAGE_LOCAL_ROOTS: await temporaryFolder(t),
+  }
   const server = await start(t, environment)
   t.ok(await client(server.url).register('owner@example.org'))
   for (const path of ['/healthz', '/readyz']) t.equal((await fetch(server.url + path)).status, 200, path)
@@ -132,7 +90,7 @@ t.test('the server runs on an external database', async t => {
 })
 
 t.test('a running transfer can finish while the server stops', async t => {
-  const data = await folder(t)
+  const data = await temporaryFolder(t)
   const server = await start(t, { STOWAGE_DATA: data })
   const api = client(server.url)
   const { token } = await api.register('owner@example.org')
@@ -164,7 +122,7 @@ t.test('a failed start prints one sentence', async t => {
   const address = busy.address()
   const port = typeof address === 'object' ? String(address?.port) : ''
   const { connectionString } = await testDatabase(t)
-  const data = join(await folder(t), 'data')
+  const data = join(await temporaryFolder(t), 'data')
   const own = { DATABASE_URL: connectionString, STOWAGE_SECRET: 'x'.repeat(32) }
   const cases: [Record<string, string>, RegExp][] = [
     [{ PORT: 'x' }, /PORT must be a whole number/],
@@ -183,13 +141,11 @@ t.test('a failed start prints one sentence', async t => {
     [{ ...own, HOST: '203.0.113.1' }, /HOST "203.0.113.1" is not an address of this machine/],
   ]
   for (const [environment, sentence] of cases) {
-    const { exited, output } = launch(t, environment)
-    t.equal(await exited, 1)
-    const lines = output()
-      .trim()
-      .split('\n')
-      .filter(line => !line.startsWith('{'))
-    t.equal(lines.length, 1, output())
+    const { status, stdout, stderr } = await runProgram({ environment: { PORT: '0', ...environment } })
+    t.equal(status, 1)
+    const output = (stdout + stderr).trim().split('\n')
+    const lines = output.filter(line => !line.startsWith('{'))
+    t.equal(lines.length, 1, output.join('\n'))
     t.match(lines[0], sentence)
   }
 })

@@ -1,11 +1,10 @@
 /** The whole program with its own data folder, a local provider and perhaps an S3 provider. Tests kill and restart it. */
-import { once } from 'node:events'
 import { mkdir, readdir, readlink } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { S3Account } from '../servers/radosgw.ts'
 import { type Client, client } from '../support/client.ts'
+import { freePort } from '../support/free-port.ts'
 import { main, type Program, startProgram, temporaryFolder } from '../support/program.ts'
 import { type Content, sha256 } from './ledger.ts'
 
@@ -103,16 +102,6 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
 
 interface Page {
   entries: { nodes: { name: string }[]; pageInfo: { hasNextPage: boolean; endCursor: string } }
-}
-
-/** Finds a free port, so that a restarted server keeps its address. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Lists the files of unfinished writes on the disk of the local provider. */

@@ -3,25 +3,16 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, symlink, unlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
+import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 import { type HttpServer, startHttp } from './server.ts'
 
 const content = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 251))
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === 'string') throw new Error('No port is free')
-  return address.port
-}
 
 /** Returns the nginx location from the documentation, for a folder. */
 async function documentedLocation(folder: string): Promise<string> {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { password } from '../support/client.ts'
+import { randomNumbers } from '../support/random.ts'
 import { type Answer, type Call, operation, type Schema, sendAs } from './api.ts'
 import { type Area, beside, type CellLocation, defaultArea, locate } from './areas.ts'
 import { fields } from './fields.ts'
@@ -240,17 +241,6 @@ export function sample<T>(items: readonly T[], count: number, seed = 1): T[] {
     if (index < rest.length) rest[index] = last
     return drawn
   })
-}
-
-/** Generates numbers from 0 to 1 with Mulberry32. */
-function randomNumbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 /** Samples up to `count` permitted and up to `count` refused items. */

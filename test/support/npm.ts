@@ -46,7 +46,7 @@ export async function pack(source: string, folder: string): Promise<string> {
 }
 
 /** The environment that npm needs on this machine, without the variables of the test run. */
-function npmEnvironment(): Record<string, string> {
+export function npmEnvironment(): Record<string, string> {
   const wanted = /^(HOME|npm_config_(registry|cache|userconfig|globalconfig)|(https?|no)_proxy|NODE_EXTRA_CA_CERTS)$/i
   const found = Object.entries(process.env).flatMap(([name, value]) =>
     value && wanted.test(name) ? [[name, value]] : [],
