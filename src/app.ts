@@ -19,7 +19,7 @@ import { createAuthentication } from './services/people/authentication.ts'
 import type { Settings } from './settings.ts'
 import { createStorage } from './storage/index.ts'
 import { createNetwork } from './storage/network/index.ts'
-import { createFindRecord } from './storage/records.ts'
+import { createFindRecord } from './storage/provider-records.ts'
 import { loadAdapters } from './storage/registry.ts'
 import { withTimeout } from './timeout.ts'
 

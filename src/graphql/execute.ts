@@ -20,15 +20,15 @@ export interface GraphqlResponse {
 export interface Execution {
   parameters: Parameters
   context: GraphqlContext
-  /** True if only a query is allowed. */
-  safe: boolean
+  /** True if a mutation is refused. */
+  isQueryOnly: boolean
   /** Called for each error that the client did not cause. */
   report(error: AppError, path: string): void
 }
 
 export type Execute = (execution: Execution) => Promise<GraphqlResponse>
 
-/** Returns a function that throws METHOD_NOT_ALLOWED if `safe` is set and the operation is not a query. */
+/** Returns a function that throws METHOD_NOT_ALLOWED if `isQueryOnly` is set and the operation is not a query. */
 export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Execute {
   const documents = createDocuments(schema)
   /** Operations without variables, which always have the same cost, so they are checked only once. */
@@ -46,7 +46,7 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
     return operation
   }
 
-  return async ({ parameters, context, safe, report }) => {
+  return async ({ parameters, context, isQueryOnly, report }) => {
     const { requestId } = context
     let operation: OperationDefinitionNode
     try {
@@ -54,7 +54,7 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
     } catch (error) {
       return { errors: formatRefusal(error, requestId) }
     }
-    if (safe && operation.operation !== 'query') {
+    if (isQueryOnly && operation.operation !== 'query') {
       throw new AppError('METHOD_NOT_ALLOWED', 'GET can only run queries: send a mutation with POST.')
     }
     const { query, variables, operationName } = parameters

@@ -35,13 +35,13 @@ export function graphqlRoute(
   const { services, execute, facts } = options
   const pending = new PendingResponses()
 
-  async function respond(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, safe: boolean) {
+  async function respond(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, isQueryOnly: boolean) {
     const mediaType = negotiate(request.headers.accept)
     const context = new GraphqlContext(services, facts, request, pending)
     const executing = execute({
       parameters,
       context,
-      safe,
+      isQueryOnly,
       report(error, path) {
         if (context.signal.aborted) return
         const level = error.reason === 'INTERNAL' ? 'error' : 'warn'
@@ -49,7 +49,7 @@ export function graphqlRoute(
       },
     })
     try {
-      const body = await (safe ? executing : facts.track(executing))
+      const body = await (isQueryOnly ? executing : facts.track(executing))
       if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
       else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
       const retryAfter = secondsToWait(body)

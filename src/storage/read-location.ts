@@ -10,7 +10,7 @@ import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
-import { enclosingIds } from './enclosing.ts'
+import { enclosingIds } from './enclosing-folders.ts'
 import { readWithTimeout, runWithTimeout, type TransferTimeouts } from './transfer-timeouts.ts'
 import {
   type CheckedEntry,

@@ -41,7 +41,7 @@ export class ZipWriter {
   async folder(name: string, modifiedAt: Date | null): Promise<void> {
     const utf8 = Buffer.from(`${name}/`)
     const entry: EntryHeader = { name: utf8, modifiedAt, isFolder: true, method: 'stored', isLarge: false }
-    await this.#list(entry, { crc32: 0, compressedSize: 0, size: 0 }, this.#position)
+    await this.#addToDirectory(entry, { crc32: 0, compressedSize: 0, size: 0 }, this.#position)
     await this.#put(localHeader(entry))
   }
 
@@ -57,7 +57,7 @@ export class ZipWriter {
     await this.#put(localHeader(entry))
     const sums = await (method === 'stored' ? this.#store(send, signal) : this.#deflate(send, signal))
     await this.#put(dataDescriptor(entry, sums))
-    await this.#list(entry, sums, offset)
+    await this.#addToDirectory(entry, sums, offset)
   }
 
   async end(): Promise<void> {
@@ -103,7 +103,7 @@ export class ZipWriter {
     return { crc32: counter.crc32, compressedSize, size: counter.bytes }
   }
 
-  async #list(entry: EntryHeader, sums: EntrySums, offset: number): Promise<void> {
+  async #addToDirectory(entry: EntryHeader, sums: EntrySums, offset: number): Promise<void> {
     this.#count++
     await this.#directory.add(directoryRecord(entry, sums, offset))
   }
