@@ -38,7 +38,7 @@ export async function install(): Promise<Installation> {
 }
 
 /** Returns the query of an upload or download address. */
-export function place(providerId: string, path: string): string {
+export function query(providerId: string, path: string): string {
   return `?${new URLSearchParams({ providerId, path })}`
 }
 

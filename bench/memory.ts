@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Installation, install, makeFile, place } from './installation.ts'
+import { type Installation, install, makeFile, query } from './installation.ts'
 import type { Part } from './part.ts'
 
 const mib = 1024 * 1024
@@ -65,7 +65,7 @@ async function readSlowly(
   count: number,
   stepsToTake: number,
 ): Promise<void> {
-  const url = `${stowage.url}/api/download/proxy${place(providerId, '/down.bin')}`
+  const url = `${stowage.url}/api/download/proxy${query(providerId, '/down.bin')}`
   const started = Array.from({ length: count }, async () => {
     const asked = request(url, { headers: { authorization: `Bearer ${key}` }, agent: false })
     asked.end()
@@ -89,7 +89,7 @@ async function writeSlowly(
   stepsToTake: number,
 ): Promise<void> {
   const requests: ClientRequest[] = Array.from({ length: count }, (_, index) => {
-    const url = `${stowage.url}/api/upload/proxy${place(providerId, `/up-${index}.bin`)}`
+    const url = `${stowage.url}/api/upload/proxy${query(providerId, `/up-${index}.bin`)}`
     const headers = { authorization: `Bearer ${key}`, 'content-length': fileBytes }
     return request(url, { method: 'POST', headers, agent: false }).on('error', () => {})
   })

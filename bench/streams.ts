@@ -1,6 +1,6 @@
 import { link, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Installation, install, makeFile, place } from './installation.ts'
+import { type Installation, install, makeFile, query } from './installation.ts'
 import type { Part } from './part.ts'
 import { findProgram, run, startBare, startNginx, startRclone } from './processes.ts'
 import { interleave } from './rounds.ts'
@@ -92,9 +92,9 @@ function stowageOf({ stowage, files, key, providerId }: Installation): Contestan
   return {
     name: 'Stowage',
     root: files,
-    down: file => [...header, `${stowage.url}/api/download/proxy${place(providerId, `/${file}`)}`],
-    up: (source, name) => [...header, '-X', 'POST', '-T', source, upload + place(providerId, `/${name}`)],
-    form: source => [...header, '-F', `file=@${source};filename=up.bin`, upload + place(providerId, '/')],
+    down: file => [...header, `${stowage.url}/api/download/proxy${query(providerId, `/${file}`)}`],
+    up: (source, name) => [...header, '-X', 'POST', '-T', source, upload + query(providerId, `/${name}`)],
+    form: source => [...header, '-F', `file=@${source};filename=up.bin`, upload + query(providerId, '/')],
   }
 }
 

@@ -26,7 +26,7 @@ t.test('every regular expression is linear', async t => {
   t.ok(expressions.length > 100, `${expressions.length} are found in ${sources.length} files`)
   for (const folder of folders.filter(folder => folder !== 'migrations')) {
     t.ok(
-      expressions.some(({ place }) => place.startsWith(`${folder}/`)),
+      expressions.some(({ position }) => position.startsWith(`${folder}/`)),
       folder,
     )
   }

@@ -16,14 +16,14 @@ import { main, type Program, startProgram, temporaryFolder } from './support/pro
 
 const random = (prefix: string) => `${prefix}${randomBytes(24).toString('base64')}`
 
-interface Told {
+interface SearchedText {
   what: string
   text: string
   /** The names of the secrets that this text is allowed to contain. */
   shows: ReadonlySet<string>
 }
 
-const told: Told[] = []
+const texts: SearchedText[] = []
 /** Maps names to the encodings of each secret. */
 const secrets = new Map<string, readonly string[]>()
 
@@ -73,7 +73,7 @@ async function ask(url: string, { token, shows = [], ...init }: Ask = {}) {
   const answer = await fetch(url, { redirect: 'manual', ...init, headers })
   const body = await answer.text()
   const heads = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
-  told.push({
+  texts.push({
     what: `${init.method ?? 'GET'} ${url}: ${answer.status}`,
     text: `${heads}\n\n${body}`,
     shows: new Set(shows),
@@ -106,7 +106,7 @@ async function raw(url: string, bytes: string): Promise<void> {
   const { hostname, port } = new URL(url)
   const socket = openSocket(Number(port), hostname)
   socket.end(bytes)
-  told.push({ what: `raw ${bytes.slice(0, 20)}`, text: await text(socket), shows: new Set() })
+  texts.push({ what: `raw ${bytes.slice(0, 20)}`, text: await text(socket), shows: new Set() })
 }
 
 /** Loads two adapters as packages: Google Drive with the addresses of this test, and a careless one. */
@@ -370,13 +370,13 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
 
   // Valid and invalid requests for files.
   const work = async (id: string, what: string) => {
-    const place = `providerId=${id}&path=/${what}.txt`
+    const location = `providerId=${id}&path=/${what}.txt`
     const idempotencyKey = secret(`idempotency key ${what}`, random('idem-').replace(/[^\w-]/g, 'x'))
     for (const headers of [{ 'idempotency-key': idempotencyKey }, { 'idempotency-key': idempotencyKey }, {}]) {
-      await ask(`${url}/api/upload/proxy?${place}`, { method: 'POST', token: key, headers, body: what })
+      await ask(`${url}/api/upload/proxy?${location}`, { method: 'POST', token: key, headers, body: what })
     }
-    await ask(`${url}/api/download/proxy?${place}`, { token: owner })
-    await ask(`${url}/api/download/proxy?${place}`, { token: owner, headers: { range: 'bytes=1-2' } })
+    await ask(`${url}/api/download/proxy?${location}`, { token: owner })
+    await ask(`${url}/api/download/proxy?${location}`, { token: owner, headers: { range: 'bytes=1-2' } })
     await ask(`${url}/api/download/proxy?providerId=${id}&path=/`, { token: owner })
     const files = await graphql(
       url,
@@ -488,7 +488,7 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   const readTables = async () => {
     for (const { tablename } of tables) {
       const { rows } = await database.query(`select row_to_json(r)::text as row from "${tablename}" r`)
-      told.push({ what: `table ${tablename}`, text: rows.map(({ row }) => row).join('\n'), shows: new Set() })
+      texts.push({ what: `table ${tablename}`, text: rows.map(({ row }) => row).join('\n'), shows: new Set() })
     }
   }
   t.equal(await program.stop(), 0)
@@ -518,7 +518,7 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   await readTables()
 
   for (const [n, { output }] of programs.entries()) {
-    told.push(
+    texts.push(
       ...output()
         .split('\n')
         .map(line => ({ what: `line of program ${n}: ${line}`, text: line, shows: new Set<string>() })),
@@ -528,10 +528,10 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   t.match(fault, /You sent/, 'the log has messages in which back ends echo requests')
   t.match(fault, /Cannot log in with .{1,3}\[redacted\]/, 'a secret that is only known by its value is redacted')
   t.comment(
-    `${secrets.size} secrets, ${told.length} texts of ${told.reduce((sum, { text }) => sum + text.length, 0)} characters`,
+    `${secrets.size} secrets, ${texts.length} texts of ${texts.reduce((sum, { text }) => sum + text.length, 0)} characters`,
   )
   let leaks = 0
-  for (const { what, text, shows } of told) {
+  for (const { what, text, shows } of texts) {
     const names = found(text).filter(name => !shows.has(name))
     leaks += names.length
     if (names.length > 0 && leaks < 40) t.fail(`${what} tells ${names.join(', ')}`, { text: text.slice(0, 3000) })

@@ -134,10 +134,10 @@ t.test('a concurrent create of the same file on another replica waits and is ref
   const [first, second] = [randomBytes(9 * mib), randomBytes(mib)]
   const released = Promise.withResolvers<void>()
   const completing = Promise.withResolvers<void>()
-  let held = false
+  let isDelayed = false
   proxy.fault = ({ method, url }) => {
-    if (held || method !== 'POST' || !url?.includes('uploadId')) return undefined
-    held = true
+    if (isDelayed || method !== 'POST' || !url?.includes('uploadId')) return undefined
+    isDelayed = true
     completing.resolve()
     return { holdUntil: released.promise }
   }

@@ -27,7 +27,7 @@ export interface World extends Client {
   names(providerId: string): Promise<string[]>
 }
 
-export interface WorldOptions {
+interface WorldOptions {
   environment?: Record<string, string>
   s3?: { account: S3Account; endpoint?: string; bucket: string }
   /** The root of the local provider. The default is a folder in the data folder. */

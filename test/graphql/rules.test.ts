@@ -139,19 +139,22 @@ t.test('a field that takes a path cannot be defined without a rule', async t => 
 })
 
 t.test('the description of each field states its rule', async t => {
-  const told = (type: string, field: string) => {
+  const descriptionOf = (type: string, field: string) => {
     const found = schema.getType(type)
     return isObjectType(found) ? found.getFields()[field]?.description : null
   }
-  t.match(told('Query', 'folder'), / Requires the scope `read` at `path`\.$/)
+  t.match(descriptionOf('Query', 'folder'), / Requires the scope `read` at `path`\.$/)
   t.match(
-    told('Mutation', 'copy'),
+    descriptionOf('Mutation', 'copy'),
     / Requires the scope `read` at `input.path`, and the scope `write` at `input.toPath`\.$/,
   )
-  t.match(told('Mutation', 'move'), / Requires the scope `write` at `input.path` and at `input.toPath`\.$/)
-  t.match(told('Mutation', 'rename'), / Requires the scope `write` at `input.path` and at the new `input.name`\.$/)
-  t.match(told('Mutation', 'testProvider'), / Requires the scope `admin` on all of the provider `id`\.$/)
-  t.match(told('Folder', 'entries'), / Requires the scope `read` at the path of this entry\.$/)
+  t.match(descriptionOf('Mutation', 'move'), / Requires the scope `write` at `input.path` and at `input.toPath`\.$/)
+  t.match(
+    descriptionOf('Mutation', 'rename'),
+    / Requires the scope `write` at `input.path` and at the new `input.name`\.$/,
+  )
+  t.match(descriptionOf('Mutation', 'testProvider'), / Requires the scope `admin` on all of the provider `id`\.$/)
+  t.match(descriptionOf('Folder', 'entries'), / Requires the scope `read` at the path of this entry\.$/)
   const roots = [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
     Object.values(type?.getFields() ?? {}),
   )

@@ -36,11 +36,11 @@ async function status(socket: Socket): Promise<string> {
 
 t.test('the connections of one address are limited without affecting others', async t => {
   const app = await startApp(t, { settings: { connectionLimit: 100 } })
-  const held = await open(app, 1200, '127.0.0.2')
-  t.equal(held.length, 100)
+  const kept = await open(app, 1200, '127.0.0.2')
+  t.equal(kept.length, 100)
   const [other] = await open(app, 1, '127.0.0.3')
   t.equal(other && (await status(other)), '200')
-  for (const socket of held) socket.destroy()
+  for (const socket of kept) socket.destroy()
   await eventually(async () => {
     const [again] = await open(app, 1, '127.0.0.2')
     if (!again) throw new Error('Closed connections still count')
@@ -58,7 +58,7 @@ t.test('the connections of one address are limited without affecting others', as
 
 t.test('a trusted proxy is bounded only by the limit for all connections', async t => {
   const app = await startApp(t, { settings: { connectionLimit: 20, trustedProxies: ['127.0.0.0/30'] } })
-  const held = await open(app, 300, '127.0.0.2')
-  t.equal(held.length, 200)
-  for (const socket of held) socket.destroy()
+  const kept = await open(app, 300, '127.0.0.2')
+  t.equal(kept.length, 200)
+  for (const socket of kept) socket.destroy()
 })

@@ -100,7 +100,7 @@ t.setTimeout(90_000)
 t.test('a delayed step is authorized again', async t => {
   const { app, owner, gated, local, assign, person, late, names } = await setUp(t)
   const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { __typename } }'
-  const told = ({ status, errors }: { status: number; errors: { extensions: { reason: string } }[] }) =>
+  const outcomeOf = ({ status, errors }: { status: number; errors: { extensions: { reason: string } }[] }) =>
     `${status} ${errors[0]?.extensions.reason ?? 'yes'}`
   let steps = 0
   const slowStep = () => {
@@ -115,7 +115,7 @@ t.test('a delayed step is authorized again', async t => {
       () => app.graphql(document, {}, admin.token),
       () => assign(admin.id, 'EDITOR'),
     )
-    t.equal(told(answer), '200 EXCEEDS_OWN_REACH')
+    t.equal(outcomeOf(answer), '200 EXCEEDS_OWN_REACH')
     const { users } = await app.ask('{ users(first: 100) { nodes { id role } } }', {}, owner.token)
     t.match(
       users.nodes.filter(({ id }: { id: string }) => id === friend.id),
@@ -133,7 +133,7 @@ t.test('a delayed step is authorized again', async t => {
         () => app.graphql(`mutation { ${slowStep()} ${step} }`, {}, key),
         () => app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, owner.token),
       )
-      t.equal(told(answer), '401 KEY_REVOKED', step)
+      t.equal(outcomeOf(answer), '401 KEY_REVOKED', step)
     }
     t.same(await names(local), [])
     const { apiKeys } = await app.ask('{ apiKeys { nodes { name } } }', {}, owner.token)
@@ -143,22 +143,23 @@ t.test('a delayed step is authorized again', async t => {
   t.test('a mutation whose first lookup was slow changes nothing', async t => {
     t.equal((await app.upload(owner.token, gated, '/file', 'x')).status, 201)
     const cases: Record<string, (token: string) => Promise<string>> = {
-      delete: async token => told(await app.graphql(remove, { input: { providerId: gated, path: '/file' } }, token)),
+      delete: async token =>
+        outcomeOf(await app.graphql(remove, { input: { providerId: gated, path: '/file' } }, token)),
       upload: async token => {
         const answer = await app.upload(token, gated, '/new', 'x')
         const { errors } = (await answer.json()) as { errors: { extensions: { reason: string } }[] }
-        return told({ status: answer.status, errors: errors ?? [] })
+        return outcomeOf({ status: answer.status, errors: errors ?? [] })
       },
       copy: async token => {
         const input = { providerId: gated, path: '/file', toProviderId: local, toPath: '/copied' }
-        return told(
+        return outcomeOf(
           await app.graphql('mutation ($input: CopyInput!) { copy(input: $input) { path } }', { input }, token),
         )
       },
       connect: async token => {
         const connect =
           'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
-        return told(await app.graphql(connect, { input: { type: 'gated', name: 'late', config: {} } }, token))
+        return outcomeOf(await app.graphql(connect, { input: { type: 'gated', name: 'late', config: {} } }, token))
       },
     }
     for (const [name, begin] of Object.entries(cases)) {
@@ -184,7 +185,7 @@ t.test('a delayed step is authorized again', async t => {
       () => sql`alter table sessions rename to sessions_away`.execute(app.db),
     )
     await sql`alter table sessions_away rename to sessions`.execute(app.db)
-    t.equal(told(answer), '200 yes')
+    t.equal(outcomeOf(answer), '200 yes')
     for (const name of ['one', 'two']) {
       t.equal(await (await app.download(owner.token, local, `/many/${name}`)).text(), name)
     }

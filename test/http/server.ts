@@ -57,7 +57,7 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-export interface HttpOptions {
+interface HttpOptions {
   /** Bytes. */
   maxUploadBytes?: number
   /** Adds routes for the test. */

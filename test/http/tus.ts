@@ -18,7 +18,7 @@ export interface TusTarget {
   metadata: Record<string, string>
 }
 
-export function tusUpload(
+function tusUpload(
   target: TusTarget,
   bytes: Buffer,
   options: UploadOptions,

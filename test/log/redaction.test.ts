@@ -77,7 +77,7 @@ t.test('it finds the same secrets as a simple search', async () => {
 t.test('a secret in use is never forgotten, and a released one is forgotten later', async t => {
   const redaction = new Redaction()
   const [first, twice] = [random(), random()]
-  const held = redaction.hold(first, twice)
+  const hold = redaction.hold(first, twice)
   const again = redaction.hold(twice)
   let most = 0
   for (let n = 0; n < 5000; n++) {
@@ -88,8 +88,8 @@ t.test('a secret in use is never forgotten, and a released one is forgotten late
   }
   t.equal(redaction.redact(`${first} ${twice}`), '[redacted] [redacted]', 'after 5,000 others')
   t.ok(most < 21_000, `the search has up to ${most} texts`)
-  held[Symbol.dispose]()
-  held[Symbol.dispose]()
+  hold[Symbol.dispose]()
+  hold[Symbol.dispose]()
   t.equal(redaction.redact(first), '[redacted]', 'a released secret is still redacted in late lines')
   const others = Array.from({ length: 6000 }, random)
   for (const other of others) redaction.hold(other)[Symbol.dispose]()

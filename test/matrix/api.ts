@@ -61,7 +61,7 @@ export function post(query: string, variables: Record<string, unknown> = {}): Ca
 }
 
 /** The schema as introspection returns it. */
-export interface TypeRef {
+interface TypeRef {
   kind: string
   name: string | null
   ofType: TypeRef | null

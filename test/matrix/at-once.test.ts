@@ -7,7 +7,7 @@ t.setTimeout(120_000)
 
 /** Writes and reads at two locations. Resolves with the distinct reasons of refusals, or "yes" if all calls succeed. */
 async function tries(world: World, schema: Schema, holder: Holder, url = world.url): Promise<string> {
-  const told: string[] = []
+  const outcomes: string[] = []
   for (const path of [folders.inside, folders.outside]) {
     for (const [row, args] of [
       [
@@ -17,10 +17,10 @@ async function tries(world: World, schema: Schema, holder: Holder, url = world.u
       ['Query.folder', { providerId: world.providers.main, path }],
     ] as const) {
       const answer = await send(url, holder.header, operation(schema, row, args))
-      told.push(answer.status === 401 ? `401 ${reasonOf(answer)}` : reasonOf(answer))
+      outcomes.push(answer.status === 401 ? `401 ${reasonOf(answer)}` : reasonOf(answer))
     }
   }
-  return [...new Set(told)].join(', ')
+  return [...new Set(outcomes)].join(', ')
 }
 
 const reasonOf = (answer: Answer): string => answer.errors[0]?.extensions?.reason ?? 'yes'
@@ -43,8 +43,8 @@ async function setUp(t: Test) {
   const schema = await readSchema(world.url)
   const replica = await world.app.replica()
   const everywhere = async (holder: Holder) => {
-    const told = await Promise.all([world.url, replica.url].map(url => tries(world, schema, holder, url)))
-    return told[0] === told[1] ? told[0] : told
+    const outcomes = await Promise.all([world.url, replica.url].map(url => tries(world, schema, holder, url)))
+    return outcomes[0] === outcomes[1] ? outcomes[0] : outcomes
   }
   const admin = () => world.person({ role: 'ADMIN', access: 'all' })
   return { world, schema, replica, everywhere, admin }
@@ -74,9 +74,11 @@ t.test('a lost right is refused with the next request, on every replica', async 
     const late: string[] = []
     while (Date.now() < expiresAt.getTime() + 300) {
       const asked = Date.now()
-      const told = reasonOf(await send(world.url, key.header, post('{ me { id } }')))
-      if (asked >= expiresAt.getTime() ? told !== 'KEY_EXPIRED' : Date.now() < expiresAt.getTime() && told !== 'yes')
-        late.push(told)
+      const outcome = reasonOf(await send(world.url, key.header, post('{ me { id } }')))
+      if (
+        asked >= expiresAt.getTime() ? outcome !== 'KEY_EXPIRED' : Date.now() < expiresAt.getTime() && outcome !== 'yes'
+      )
+        late.push(outcome)
     }
     t.same(late, [], 'the key works until its expiry, to the millisecond')
     t.equal(await everywhere(key), '401 KEY_EXPIRED')

@@ -163,7 +163,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
  * Who may read nested fields. `as its parent`: everyone who receives the object. `accessible`: the field names only
  * providers that the credential may use. `managed`: the field is empty unless the credential may change the provider.
  */
-export type NestedNeed = 'as its parent' | 'accessible' | 'managed'
+type NestedNeed = 'as its parent' | 'accessible' | 'managed'
 
 const own = 'as its parent' as const
 

@@ -20,7 +20,7 @@ t.test('every call gets the response that the model predicts', async t => {
   const world = await createWorld(t, { people: true })
   const schema = await readSchema(world.url)
   t.comment(
-    `${world.good.length} good credentials, ${world.dead.length} others, ${world.inCookies.length} with cookies`,
+    `${world.good.length} good credentials, ${world.invalid.length} others, ${world.inCookies.length} with cookies`,
   )
 
   t.test('every field, argument and route has a row, and every row has one', async t => {
@@ -54,12 +54,12 @@ t.test('every call gets the response that the model predicts', async t => {
   })
 
   t.test('invalid and missing credentials', async t => {
-    const cells = rowNames.flatMap(row => world.dead.map(holder => makeCell(world, row, holder)))
+    const cells = rowNames.flatMap(row => world.invalid.map(holder => makeCell(world, row, holder)))
     const hostile = onPaths.flatMap(row =>
       hostileAreas.filter(area => canCarry(row, area)).map(area => makeCell(world, row, world.none, [area])),
     )
     await runGroups(t, world, schema, [...cells, ...hostile])
-    const lost = world.dead.filter(({ faults }) => faults)
+    const lost = world.invalid.filter(({ faults }) => faults)
     const wrong = await runAll(lost, async holder => {
       const calls = [
         { method: 'GET', path: '/nowhere' },

@@ -87,9 +87,9 @@ t.test('nobody grants rights that they do not have', async t => {
       const verdict = verdictOf(actor, gift)
       const id = verdict.may ? await world.insertInvite(gift) : standing
       const fault = differs(await call(world, schema, actor, 'Mutation.revokeInvite', { id }), verdict)
-      const left = await world.app.db.selectFrom('invites').select('id').where('id', '=', id).execute()
-      const isRight = left.length === (verdict.may ? 0 : 1)
-      return !fault && isRight ? null : `${actor.label} revokes ${name(gift)}: ${fault}, ${left.length} left`
+      const remaining = await world.app.db.selectFrom('invites').select('id').where('id', '=', id).execute()
+      const isRight = remaining.length === (verdict.may ? 0 : 1)
+      return !fault && isRight ? null : `${actor.label} revokes ${name(gift)}: ${fault}, ${remaining.length} remaining`
     })
     t.comment(`${actors.length} lists, ${cases.length} cases`)
     t.same(wrong.slice(0, 20), [], 'revoked')
@@ -178,9 +178,9 @@ t.test('a workspace keeps an owner', async t => {
     const states = await Promise.all(
       [founder, other].map(async one => [one, await read(world, one.userId ?? '')] as const),
     )
-    const left = states.filter(([, now]) => now === stored({ role: 'OWNER', access: 'all' }))
-    t.equal(left.length, 1, 'of two owners who demote each other at once, one succeeds')
-    const [owner] = left[0] ?? []
+    const remaining = states.filter(([, now]) => now === stored({ role: 'OWNER', access: 'all' }))
+    t.equal(remaining.length, 1, 'of two owners who demote each other at once, one succeeds')
+    const [owner] = remaining[0] ?? []
     const loser = owner === founder ? other : founder
     if (owner)
       await call(world, schema, owner, 'Mutation.updateMember', { input: { userId: loser.userId, role: 'OWNER' } })

@@ -18,7 +18,7 @@ export type Purpose =
   | 'doomed'
   | 'replaced'
 
-export type Effect = 'names its path' | 'folder made' | 'moved' | 'copied' | 'gone' | 'stored' | 'sent' | 'archived'
+type Effect = 'names its path' | 'folder made' | 'moved' | 'copied' | 'gone' | 'stored' | 'sent' | 'archived'
 
 export interface Target {
   locations: readonly Location[]

@@ -63,9 +63,9 @@ t.test('no nested field reveals data outside the access of a credential', async 
     const text = answer.text + decoded(answer.text)
     // This row always signs in as the founder.
     const eyes = row === 'Mutation.login' ? world.founder : holder
-    const told = canaries.filter(canary => text.includes(canary.text))
-    for (const canary of told) seen.set(canary.text, (seen.get(canary.text) ?? new Set()).add(holder.label))
-    const leaks = told.filter(canary => !canary.isFor(eyes))
+    const visible = canaries.filter(canary => text.includes(canary.text))
+    for (const canary of visible) seen.set(canary.text, (seen.get(canary.text) ?? new Set()).add(holder.label))
+    const leaks = visible.filter(canary => !canary.isFor(eyes))
     return leaks.length > 0 ? `${where} tells ${leaks.map(({ text }) => text)}` : null
   })
   t.comment(

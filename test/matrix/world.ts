@@ -44,7 +44,7 @@ export interface World {
   /** The same sessions as cookies of the console, and some valid headers combined with the founder's cookie. */
   inCookies: readonly Holder[]
   /** Invalid and expired credentials, and a request without one. */
-  dead: readonly Holder[]
+  invalid: readonly Holder[]
   none: Holder
   /** Maps each owner to a key that is not used as a credential. */
   ownKeys: Map<string, string>
@@ -76,7 +76,7 @@ export const privateBase = '/canary-private'
 export const seedFile = 'seed.txt'
 export const seedFolder = 'kept'
 
-export type AccessName = 'all' | 'listed' | 'base' | 'other' | 'both' | 'wider' | 'apart'
+type AccessName = 'all' | 'listed' | 'base' | 'other' | 'both' | 'wider' | 'apart'
 const memberAccesses = ['all', 'listed', 'base', 'other'] as const
 
 export function accessInput(access: Access) {
@@ -200,7 +200,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     accesses,
     good: [],
     inCookies: [],
-    dead: [],
+    invalid: [],
     none,
     ownKeys,
     bystander: { id: await insertMember(bystander), ...bystander },
@@ -214,8 +214,8 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
   }
   if (!options.people) return world
   const good = await people(world)
-  const dead = [none, ...(await deadCredentials(world)), ...(await deadCookies(world))]
-  return { ...world, good, dead, inCookies: await cookies(world, good) }
+  const invalid = [none, ...(await invalidCredentials(world)), ...(await invalidCookies(world))]
+  return { ...world, good, invalid, inCookies: await cookies(world, good) }
 }
 
 /** Returns the headers of a browser that has the session in its cookie. */
@@ -227,7 +227,7 @@ async function cookieOf({ app }: World, token: string): Promise<Record<string, s
   return carriedBy(cookie)
 }
 
-export function carriedBy(cookie: string): Record<string, string> {
+function carriedBy(cookie: string): Record<string, string> {
   return { cookie, 'x-stowage-console': '1' }
 }
 
@@ -248,15 +248,15 @@ async function cookies(world: World, good: readonly Holder[]): Promise<Holder[]>
 }
 
 /** Invalid cookies, and a valid one without the header that only the console's scripts send. */
-async function deadCookies(world: World): Promise<Holder[]> {
+async function invalidCookies(world: World): Promise<Holder[]> {
   const { app, founder, person, key, none } = world
   const { cookie = '' } = await cookieOf(world, tokenIn(founder))
-  const left = await person({ role: 'OWNER', access: 'all' })
-  const ended = await cookieOf(world, tokenIn(left))
-  await app.ask('mutation { logout }', {}, tokenIn(left))
+  const loggedOut = await person({ role: 'OWNER', access: 'all' })
+  const ended = await cookieOf(world, tokenIn(loggedOut))
+  await app.ask('mutation { logout }', {}, tokenIn(loggedOut))
   const apiKey = await key(founder, { scopes: ['admin'], access: 'all' })
   const name = cookie.slice(0, cookie.indexOf('='))
-  const dead = (label: string, beside: Record<string, string>, ...faults: string[]): Holder => ({
+  const invalid = (label: string, beside: Record<string, string>, ...faults: string[]): Holder => ({
     ...none,
     label,
     beside,
@@ -264,13 +264,13 @@ async function deadCookies(world: World): Promise<Holder[]> {
     faults: faults.length > 0 ? faults : null,
   })
   return [
-    dead('cookie without the header of the console', { cookie }),
-    dead('cookie of another name', carriedBy(`x${cookie}`)),
-    dead('cookie that is rubbish', carriedBy(`${name}=rubbish`), 'INVALID_CREDENTIAL'),
-    dead('cut cookie', carriedBy(cookie.slice(0, -2)), 'INVALID_CREDENTIAL'),
-    dead('cookie behind another', carriedBy(`${name}=rubbish; ${cookie}`), 'INVALID_CREDENTIAL'),
-    dead('key in a cookie', carriedBy(`${name}=${tokenIn(apiKey)}`), 'INVALID_CREDENTIAL'),
-    dead('cookie of a session that has ended', ended, 'SESSION_ENDED'),
+    invalid('cookie without the header of the console', { cookie }),
+    invalid('cookie of another name', carriedBy(`x${cookie}`)),
+    invalid('cookie that is rubbish', carriedBy(`${name}=rubbish`), 'INVALID_CREDENTIAL'),
+    invalid('cut cookie', carriedBy(cookie.slice(0, -2)), 'INVALID_CREDENTIAL'),
+    invalid('cookie behind another', carriedBy(`${name}=rubbish; ${cookie}`), 'INVALID_CREDENTIAL'),
+    invalid('key in a cookie', carriedBy(`${name}=${tokenIn(apiKey)}`), 'INVALID_CREDENTIAL'),
+    invalid('cookie of a session that has ended', ended, 'SESSION_ENDED'),
   ]
 }
 
@@ -298,7 +298,7 @@ async function people({ person, key, accesses, app, founder, ownKeys, providers 
   return holders.flat()
 }
 
-async function deadCredentials({ app, founder, key, person, none }: World): Promise<Holder[]> {
+async function invalidCredentials({ app, founder, key, person, none }: World): Promise<Holder[]> {
   const token = founder.header?.slice('Bearer '.length) ?? ''
   const everything = { scopes: ['admin'] as const, access: 'all' as const }
   const soon = { name: 'short', scopes: ['admin'], expiresAt: new Date(Date.now() + 1500).toISOString() }
@@ -318,33 +318,33 @@ async function deadCredentials({ app, founder, key, person, none }: World): Prom
   await app.ask(change, { input }, other.token)
   await sleep(Math.max(0, Date.parse(soon.expiresAt) - Date.now() + 1))
 
-  const dead = (label: string, header: string, ...faults: string[]): Holder => ({ ...none, label, header, faults })
+  const invalid = (label: string, header: string, ...faults: string[]): Holder => ({ ...none, label, header, faults })
   const [head = '', claims = '', signature = ''] = token.split('.')
   const unsigned = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')
   const { exp: _, ...payload } = JSON.parse(Buffer.from(claims, 'base64url').toString())
   const foreign = createSigner({ key: 'a secret of somebody else entirely', expiresIn: 60_000 })(payload)
   const good = (await key(founder, everything)).header ?? ''
   return [
-    dead('no scheme', token, 'INVALID_CREDENTIAL'),
-    dead('basic', 'Basic YTpi', 'INVALID_CREDENTIAL'),
-    dead('scheme alone', 'Bearer', 'INVALID_CREDENTIAL'),
-    dead('two tokens', `${good} ${token}`, 'INVALID_CREDENTIAL'),
-    dead('two in a list', `${good}, ${good}`, 'INVALID_CREDENTIAL'),
-    dead('rubbish', 'Bearer rubbish', 'INVALID_CREDENTIAL'),
-    dead('unknown key', `Bearer stw_${'0'.repeat(40)}`, 'INVALID_CREDENTIAL'),
-    dead('cut key', good.slice(0, -1), 'INVALID_CREDENTIAL'),
-    dead('long key', `${good}0`, 'INVALID_CREDENTIAL'),
-    dead('display prefix', good.slice(0, 'Bearer '.length + 12), 'INVALID_CREDENTIAL'),
-    dead('key in upper case', good.toUpperCase(), 'INVALID_CREDENTIAL'),
-    dead('unsigned session', `Bearer ${unsigned}.${claims}.`, 'INVALID_CREDENTIAL'),
-    dead('cut session', `Bearer ${head}.${claims}.${signature.slice(0, -2)}`, 'INVALID_CREDENTIAL'),
-    dead('session of another server', `Bearer ${foreign}`, 'INVALID_CREDENTIAL'),
-    dead('expired key', `Bearer ${expired.key}`, 'KEY_EXPIRED'),
-    dead('revoked key', revoked.header ?? '', 'KEY_REVOKED'),
-    dead('session of a removed member', removed.header ?? '', 'SESSION_ENDED', 'INVALID_CREDENTIAL'),
-    dead('key of a removed member', removedKey.header ?? '', 'KEY_REVOKED', 'INVALID_CREDENTIAL'),
-    dead('logged out session', out.header ?? '', 'SESSION_ENDED'),
-    dead('session from before a password change', changed.header ?? '', 'SESSION_ENDED'),
+    invalid('no scheme', token, 'INVALID_CREDENTIAL'),
+    invalid('basic', 'Basic YTpi', 'INVALID_CREDENTIAL'),
+    invalid('scheme alone', 'Bearer', 'INVALID_CREDENTIAL'),
+    invalid('two tokens', `${good} ${token}`, 'INVALID_CREDENTIAL'),
+    invalid('two in a list', `${good}, ${good}`, 'INVALID_CREDENTIAL'),
+    invalid('rubbish', 'Bearer rubbish', 'INVALID_CREDENTIAL'),
+    invalid('unknown key', `Bearer stw_${'0'.repeat(40)}`, 'INVALID_CREDENTIAL'),
+    invalid('cut key', good.slice(0, -1), 'INVALID_CREDENTIAL'),
+    invalid('long key', `${good}0`, 'INVALID_CREDENTIAL'),
+    invalid('display prefix', good.slice(0, 'Bearer '.length + 12), 'INVALID_CREDENTIAL'),
+    invalid('key in upper case', good.toUpperCase(), 'INVALID_CREDENTIAL'),
+    invalid('unsigned session', `Bearer ${unsigned}.${claims}.`, 'INVALID_CREDENTIAL'),
+    invalid('cut session', `Bearer ${head}.${claims}.${signature.slice(0, -2)}`, 'INVALID_CREDENTIAL'),
+    invalid('session of another server', `Bearer ${foreign}`, 'INVALID_CREDENTIAL'),
+    invalid('expired key', `Bearer ${expired.key}`, 'KEY_EXPIRED'),
+    invalid('revoked key', revoked.header ?? '', 'KEY_REVOKED'),
+    invalid('session of a removed member', removed.header ?? '', 'SESSION_ENDED', 'INVALID_CREDENTIAL'),
+    invalid('key of a removed member', removedKey.header ?? '', 'KEY_REVOKED', 'INVALID_CREDENTIAL'),
+    invalid('logged out session', out.header ?? '', 'SESSION_ENDED'),
+    invalid('session from before a password change', changed.header ?? '', 'SESSION_ENDED'),
   ]
 }
 

@@ -306,7 +306,7 @@ t.test('pages and filters return the same events as a simple model', async t => 
   const workspaceId = rows[0]?.id ?? ''
   const nextId = timeOrderedIds()
   const paths = ['/a', '/a/x', '/a0', '/a-b', '/a/\u0001\u202e', '/', '/b', null]
-  const spot = (index: number) => paths[index % paths.length] ?? null
+  const pathAt = (index: number) => paths[index % paths.length] ?? null
   const all: AuditEvent[] = Array.from({ length: 150 }, (_, index) => {
     const at = new Date(Date.UTC(2026, 0, 1) + Math.floor(index / 3))
     const moves = index % 5 === 0
@@ -328,9 +328,9 @@ t.test('pages and filters return the same events as a simple model', async t => 
       subjectId: null,
       providerId: index % 11 === 0 ? null : index % 3 ? providerId : other,
       providerName: null,
-      path: spot(index),
+      path: pathAt(index),
       toProviderId: moves ? (index % 2 ? providerId : other) : null,
-      toPath: moves ? spot(index * 3) : null,
+      toPath: moves ? pathAt(index * 3) : null,
       toProviderName: null,
       bytes: null,
       count: 1,

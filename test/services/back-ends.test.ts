@@ -32,14 +32,14 @@ t.test('local, S3 and Google Drive', async t => {
   const serviceAccountKey = fake.oauth.addServiceAccount('robot@fake.iam.gserviceaccount.com')
   const connect = async (type: string, config: object) =>
     providerClient(app, token, await app.connectProvider(token, type, config))
-  const places: Record<string, ProviderClient> = {
+  const providers: Record<string, ProviderClient> = {
     local: await connect('local', { root: app.folder }),
     S3: await connect('s3', configFor(s3, await s3.newBucket())),
     'Google Drive': await connect('google-drive', { serviceAccountKey }),
   }
 
-  const pairs = Object.entries(places).flatMap(([from, source]) =>
-    Object.entries(places).map(([to, target]) => ({ name: `${from} to ${to}`, source, target })),
+  const pairs = Object.entries(providers).flatMap(([from, source]) =>
+    Object.entries(providers).map(([to, target]) => ({ name: `${from} to ${to}`, source, target })),
   )
   for (const { name, source, target } of pairs) {
     const folder = `/${name.replaceAll(' ', '-')}`
@@ -67,7 +67,7 @@ t.test('local, S3 and Google Drive', async t => {
         const [path, toPath] = ['/interrupted/a.bin', `/interrupted/${name} ${where}.bin`]
         t.equal((await app.upload(token, source.providerId, path, bytes, '&conflict=replace')).status, 201)
         const stop = new AbortController()
-        const held = brake.holdAt(at)
+        const reached = brake.holdAt(at)
         const moving = app.request('/graphql', {
           method: 'POST',
           token,
@@ -78,7 +78,7 @@ t.test('local, S3 and Google Drive', async t => {
             variables: { input: { providerId: source.providerId, path, toProviderId: target.providerId, toPath } },
           }),
         })
-        await held
+        await reached
         stop.abort()
         await t.rejects(moving, { name: 'AbortError' })
         // The event is written after all work of the move has ended.

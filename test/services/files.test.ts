@@ -175,10 +175,10 @@ t.test('files', async t => {
       await writeFile(join(app.folder, 'moving', `late${index}`), 'late').catch(() => {})
     }
     const outcome = await moving
-    const left: string[] = await readdir(join(app.folder, 'moving')).catch(() => [])
+    const remaining: string[] = await readdir(join(app.folder, 'moving')).catch(() => [])
     const there: string[] = await other.names('/moving').catch(() => [])
     for (let index = 0; index < 300; index++) {
-      if (!left.includes(`f${index}`) && !there.includes(`f${index}`)) t.fail(`f${index} is lost`)
+      if (!remaining.includes(`f${index}`) && !there.includes(`f${index}`)) t.fail(`f${index} is lost`)
     }
     t.ok(typeof outcome === 'object' || outcome === 'PRECONDITION_FAILED', JSON.stringify(outcome))
   })

@@ -116,10 +116,12 @@ t.test('a client that disconnects leaves the queue', async t => {
   for (let round = 0; round < 5; round++) {
     const gone = new AbortController()
     const { signal } = gone
-    const left = Array.from({ length: 60 }, () => send(app, login, guess, '198.51.100.1', { signal }).catch(() => null))
+    const aborted = Array.from({ length: 60 }, () =>
+      send(app, login, guess, '198.51.100.1', { signal }).catch(() => null),
+    )
     await sleep(100)
     gone.abort()
-    await Promise.all(left)
+    await Promise.all(aborted)
   }
   await sleep(200)
   t.equal(reasonOf(await signIn(app, 'owner@example.org', '198.51.100.1')), 'none', 'also from the same address')

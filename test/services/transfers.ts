@@ -134,8 +134,8 @@ export async function transfers(t: Test, from: ProviderClient, to: ProviderClien
       t.equal(winners.length, 1, JSON.stringify(answers))
       t.equal(await to.get(`/won-${operation}`), String(winners[0]))
       t.equal(answers.filter(answer => answer === 'ALREADY_EXISTS').length, 7)
-      const left = (await from.names('/race')).filter(name => name.startsWith(operation))
-      t.equal(left.length, operation === 'copy' ? 8 : 7, 'the sources of refused moves remain')
+      const remaining = (await from.names('/race')).filter(name => name.startsWith(operation))
+      t.equal(remaining.length, operation === 'copy' ? 8 : 7, 'the sources of refused moves remain')
     }
   })
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checkPage } from '../../src/storage/validate-entry.ts'
-import { badNames } from './lies.ts'
+import { badNames } from './violations.ts'
 
 t.test('names that are not valid in a path are omitted, with one warning per page', async t => {
   const entry = { kind: 'file' as const, size: 1, modifiedAt: null, etag: null, mimeType: null }

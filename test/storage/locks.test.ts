@@ -52,12 +52,12 @@ t.test('an abort ends a wait for the lock on any replica but not the work', asyn
   const { a, b } = await replicas(t)
   const reason = new Error('the client disconnected')
   const controller = new AbortController()
-  const { promise: held, resolve: release } = Promise.withResolvers<string>()
+  const { promise: work, resolve: release } = Promise.withResolvers<string>()
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const { signal } = controller
   const holding = a.exclusively('name', { signal }, () => {
     begin()
-    return held
+    return work
   })
   await begun
   const waiting = [a, b].map(locks => locks.exclusively('name', { signal }, async () => t.fail('the work has started')))
@@ -77,8 +77,8 @@ t.test('the lock of a killed holder expires, and a running holder renews its loc
   t.equal(await a.exclusively('killed', {}, async () => 'free'), 'free')
   t.ok(performance.now() - start > 800)
   await until(async () => (await count()) === 0)
-  const { promise: held, resolve: release } = Promise.withResolvers<void>()
-  const holding = a.exclusively('name', {}, () => held)
+  const { promise: work, resolve: release } = Promise.withResolvers<void>()
+  const holding = a.exclusively('name', {}, () => work)
   await until(async () => (await count()) === 1)
   await sql`update locks set ends_at = now() + interval '8 seconds'`.execute(db)
   await sleep(9000)

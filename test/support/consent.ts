@@ -6,7 +6,7 @@ export interface Page {
   headers: Headers
 }
 
-export interface Consenting extends Page {
+interface Consenting extends Page {
   /** The address of this server to which the vendor redirected, with code and state. */
   callback: string
 }

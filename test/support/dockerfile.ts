@@ -2,7 +2,7 @@
 import { cp, mkdir, readFile, rename } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
-export interface Instruction {
+interface Instruction {
   /** Upper case. */
   name: string
   text: string
@@ -42,7 +42,7 @@ export function execForm(text: string): [string, ...string[]] {
   return JSON.parse(/\[.*\]$/.exec(text)?.[0] ?? 'null')
 }
 
-export interface Build {
+interface Build {
   /** The folder that `COPY` without `--from` reads. */
   context: string
   /** Returns the folder that is the `/` of a stage. */

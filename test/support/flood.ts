@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import type { Test } from 'tap'
 
-export interface FloodRequest {
+interface FloodRequest {
   query: string
   input: object
   headers: Record<string, string>

@@ -10,7 +10,7 @@ import type { Test } from 'tap'
 
 export const main = new URL('../../src/main.ts', import.meta.url).pathname
 
-export interface ProgramOptions {
+interface ProgramOptions {
   /** The environment of the process, apart from PATH. */
   environment: Record<string, string>
   /** The program and its arguments. The default is the server from its sources. */
@@ -58,7 +58,7 @@ export async function startProgram(t: Pick<Test, 'teardown'>, options: ProgramOp
   }
 }
 
-export interface Result {
+interface Result {
   status: number | null
   stdout: string
   stderr: string

@@ -8,11 +8,11 @@ export interface Source {
   text: string
 }
 
-export interface RegularExpression {
+interface RegularExpression {
   pattern: string
   flags: string
   /** The position: `file:line`. */
-  place: string
+  position: string
 }
 
 /** The timeout for one pattern in milliseconds. */
@@ -37,13 +37,13 @@ export function regularExpressionsIn({ name, text }: Source): RegularExpression[
   }
   new Visitor({
     Literal(node) {
-      if ('regex' in node) found.push({ ...node.regex, place: placeOf(node) })
+      if ('regex' in node) found.push({ ...node.regex, position: placeOf(node) })
     },
     Property({ key, value }) {
       const isPattern =
         (key.type === 'Identifier' && key.name === 'pattern') || ('value' in key && key.value === 'pattern')
       if (!isPattern || value.type !== 'Literal' || typeof value.value !== 'string') return
-      found.push({ pattern: value.value, flags: 'u', place: placeOf(value) })
+      found.push({ pattern: value.value, flags: 'u', position: placeOf(value) })
     },
     NewExpression: requireLiteral,
     CallExpression: requireLiteral,
@@ -54,12 +54,12 @@ export function regularExpressionsIn({ name, text }: Source): RegularExpression[
 
 /** Returns a sentence for each pattern that is not linear or could not be checked in time. */
 export function superLinear(expressions: readonly RegularExpression[]): string[] {
-  const places = Map.groupBy(expressions, ({ pattern, flags }) => `/${pattern}/${flags}`)
-  return [...places].flatMap(([literal, [first, ...others]]) => {
+  const positions = Map.groupBy(expressions, ({ pattern, flags }) => `/${pattern}/${flags}`)
+  return [...positions].flatMap(([literal, [first, ...others]]) => {
     if (!first) return []
     const problem = describe(checkSync(first.pattern, first.flags, { timeout, randomSeed: 1 }))
     if (problem === null) return []
-    return `${literal} in ${[first, ...others].map(({ place }) => place).join(', ')}: ${problem}`
+    return `${literal} in ${[first, ...others].map(({ position }) => position).join(', ')}: ${problem}`
   })
 }
 

@@ -12,9 +12,9 @@ interface Deadline {
  */
 export async function until(check: () => unknown, { within = 30_000, every = 10 }: Deadline = {}): Promise<void> {
   for (const end = performance.now() + within; ; await sleep(every)) {
-    const left = await check()
-    if (left === true) return
-    if (performance.now() > end) throw new Error(`After ${within} ms it is still ${JSON.stringify(left)}: ${check}`)
+    const missing = await check()
+    if (missing === true) return
+    if (performance.now() > end) throw new Error(`After ${within} ms it is still ${JSON.stringify(missing)}: ${check}`)
   }
 }
 

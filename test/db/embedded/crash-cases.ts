@@ -28,7 +28,7 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
       await commits(server)
       await sleep(moment(round, 150))
       await server.kill()
-      committed.push(...server.told.flatMap(told => ('committed' in told ? [told.committed] : [])))
+      committed.push(...server.messages.flatMap(message => ('committed' in message ? [message.committed] : [])))
       // In every second round, the next start meets the old server while it is still stopping.
       if (round % 2 === 1) t.equal(await nothingLeft(dataFolder), true, `round ${round}`)
     }
@@ -44,7 +44,7 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
       await sleep(moment(round, 150))
       process.kill((await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN, 'SIGKILL')
       await server.kill()
-      committed.push(...server.told.flatMap(told => ('committed' in told ? [told.committed] : [])))
+      committed.push(...server.messages.flatMap(message => ('committed' in message ? [message.committed] : [])))
     }
     await keepsAll(t, dataFolder, committed)
   })
@@ -67,7 +67,7 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
 /** Resolves when the server has acknowledged ten commits. */
 async function commits(server: ServerProcess): Promise<void> {
   await server.wait('committed')
-  await until(() => server.told.filter(told => 'committed' in told).length >= 10)
+  await until(() => server.messages.filter(message => 'committed' in message).length >= 10)
 }
 
 async function keepsAll(t: Test, dataFolder: string, committed: number[]): Promise<void> {

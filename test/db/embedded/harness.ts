@@ -11,12 +11,12 @@ import top, { type Test } from 'tap'
 import { type ClusterConnection, type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
 import { processesIn } from '../../../src/db/embedded/processes.ts'
 import type { EmbeddedPostgresOptions } from '../../../src/db/embedded/start.ts'
-import type { ServerProcessOptions, Told } from './server-process.ts'
+import type { ServerMessage, ServerProcessOptions } from './server-process.ts'
 
 /** Settings for tests that start and kill many servers, possibly on a busy machine. */
 top.setTimeout(120_000)
 
-export const QUICK = { fsync: 'off', full_page_writes: 'off' }
+const QUICK = { fsync: 'off', full_page_writes: 'off' }
 export const AS_ROOT = process.getuid?.() === 0
 /** Debian's user `nobody`, which is in every /etc/passwd and owns no files. */
 export const NOBODY = { uid: 65534, gid: 65534 }
@@ -83,9 +83,9 @@ export async function query(connection: ClusterConnection, text: string, user = 
 
 export interface ServerProcess {
   child: ChildProcess
-  told: Told[]
+  messages: ServerMessage[]
   /** Resolves with the first past or future line that has `key`. @throws if the process exits before */
-  wait<Key extends string>(key: Key): Promise<Extract<Told, Record<Key, unknown>>>
+  wait<Key extends string>(key: Key): Promise<Extract<ServerMessage, Record<Key, unknown>>>
   kill(): Promise<void>
   /** Stops the process normally. */
   stop(): Promise<void>
@@ -99,23 +99,23 @@ export function serverProcess(t: Test, options: ServerProcessOptions): ServerPro
     env: { PATH: process.env.PATH },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  const told: Told[] = []
+  const messages: ServerMessage[] = []
   const closed = once(child, 'close')
   const lines = createInterface({ input: child.stdout ?? process.stdin })
   lines.on('line', line => {
-    const message: Told = JSON.parse(line)
-    told.push(message)
-    lines.emit('told', message)
+    const message: ServerMessage = JSON.parse(line)
+    messages.push(message)
+    lines.emit('message', message)
   })
   const wait = async <Key extends string>(key: Key) => {
-    const has = (message: Told): message is Extract<Told, Record<Key, unknown>> => key in message
+    const has = (message: ServerMessage): message is Extract<ServerMessage, Record<Key, unknown>> => key in message
     const end = closed.then(() => 'closed' as const)
     for (;;) {
-      const found = told.find(has)
+      const found = messages.find(has)
       if (found !== undefined) return found
-      const next = await Promise.race([once(lines, 'told'), end])
-      if (next === 'closed' && !told.some(has))
-        throw new Error(`The process exited without "${key}": ${JSON.stringify(told)}`)
+      const next = await Promise.race([once(lines, 'message'), end])
+      if (next === 'closed' && !messages.some(has))
+        throw new Error(`The process exited without "${key}": ${JSON.stringify(messages)}`)
     }
   }
   const finish = async (end: () => unknown) => {
@@ -125,7 +125,7 @@ export function serverProcess(t: Test, options: ServerProcessOptions): ServerPro
   t.teardown(() => finish(() => child.kill('SIGKILL')))
   return {
     child,
-    told,
+    messages,
     wait,
     kill: () => finish(() => child.kill('SIGKILL')),
     stop: () => finish(() => child.stdin?.end()),

@@ -17,14 +17,14 @@ export interface ServerProcessOptions {
   write?: boolean
 }
 
-export type Told =
+export type ServerMessage =
   | { log: string; line?: string }
   | { ready: { host: string; owner: boolean; milliseconds: number } }
   | { committed: number }
   | { ended: string }
   | { error: string; name: string }
 
-function tell(message: Told): void {
+function tell(message: ServerMessage): void {
   process.stdout.write(`${JSON.stringify(message)}\n`)
 }
 

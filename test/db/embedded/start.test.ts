@@ -52,7 +52,7 @@ t.test('concurrent starts on a new folder run initdb once and have one owner', a
   const all = [1, 2, 3].map(() => serverProcess(t, { dataFolder: folder }))
   const ready = await Promise.all(all.map(one => one.wait('ready')))
   t.equal(ready.filter(one => one.ready.owner).length, 1)
-  const creations = all.flatMap(one => one.told).filter(told => 'log' in told && /creating/.test(told.log))
+  const creations = all.flatMap(one => one.messages).filter(message => 'log' in message && /creating/.test(message.log))
   t.equal(creations.length, 1)
   const owner = all.find((_, index) => ready[index]?.ready.owner)
   const guests = all.filter(one => one !== owner)

@@ -6,12 +6,12 @@ import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { MemoryProvider } from '../../adapters/memory/provider.ts'
 import { eventually, head, talk } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { adapter, badOpens, liar, lies, oddErrors, secret } from './lies.ts'
+import { adapter, badOpens, brokenProvider, oddErrors, secret, violations } from './violations.ts'
 
 /** Milliseconds. */
 const metadataTimeout = 200
 /** Milliseconds after which a client disconnects. */
-const patience = 2000
+const clientTimeout = 2000
 
 interface Answer {
   /** 'ok', 'left' if the client disconnected after its timeout, 'cut' if the body was incomplete, or the reason of an error. */
@@ -20,24 +20,24 @@ interface Answer {
   status: number
 }
 
-const place = '$id: ID!, $other: ID!'
+const parameters = '$id: ID!, $other: ID!'
 const documents: Record<string, string> = {
-  entry: `query (${place}) { entry(providerId: $id, path: "/folder/file") { name ... on File { size etag mimeType } }
+  entry: `query (${parameters}) { entry(providerId: $id, path: "/folder/file") { name ... on File { size etag mimeType } }
     entryOther: entry(providerId: $other, path: "/") { name } }`,
-  list: `query (${place}) { folder(providerId: $id, path: "/folder") { entries { nodes { name path } } }
+  list: `query (${parameters}) { folder(providerId: $id, path: "/folder") { entries { nodes { name path } } }
     entry(providerId: $other, path: "/") { name } }`,
-  createFolder: `mutation (${place}) { createFolder(input: { providerId: $id, path: "/folder/new" }) { path }
+  createFolder: `mutation (${parameters}) { createFolder(input: { providerId: $id, path: "/folder/new" }) { path }
     copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
-  copyOut: `mutation (${place}) { copy(input: { providerId: $id, path: "/folder", toProviderId: $other, toPath: "/out" }) { path } }`,
-  copyFileOut: `mutation (${place}) { copy(input: { providerId: $id, path: "/folder/file", toProviderId: $other, toPath: "/out" }) { path } }`,
-  copyIn: `mutation (${place}) { copy(input: { providerId: $other, path: "/kept", toProviderId: $id, toPath: "/folder/in" }) { path } }`,
-  copyWithin: `mutation (${place}) { copy(input: { providerId: $id, path: "/folder/file", toPath: "/folder/copied" }) { path }
+  copyOut: `mutation (${parameters}) { copy(input: { providerId: $id, path: "/folder", toProviderId: $other, toPath: "/out" }) { path } }`,
+  copyFileOut: `mutation (${parameters}) { copy(input: { providerId: $id, path: "/folder/file", toProviderId: $other, toPath: "/out" }) { path } }`,
+  copyIn: `mutation (${parameters}) { copy(input: { providerId: $other, path: "/kept", toProviderId: $id, toPath: "/folder/in" }) { path } }`,
+  copyWithin: `mutation (${parameters}) { copy(input: { providerId: $id, path: "/folder/file", toPath: "/folder/copied" }) { path }
     again: copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
-  moveWithin: `mutation (${place}) { move(input: { providerId: $id, path: "/folder/file", toPath: "/folder/moved" }) { path }
+  moveWithin: `mutation (${parameters}) { move(input: { providerId: $id, path: "/folder/file", toPath: "/folder/moved" }) { path }
     again: copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
-  quota: `query (${place}) { provider(id: $id) { quota { used total } capabilities { serverSideCopy maxFileSize } }
+  quota: `query (${parameters}) { provider(id: $id) { quota { used total } capabilities { serverSideCopy maxFileSize } }
     entry(providerId: $other, path: "/") { name } }`,
-  deleteTree: `mutation (${place}) { delete(input: { providerId: $id, path: "/folder", recursive: true }) { deletedPath }
+  deleteTree: `mutation (${parameters}) { delete(input: { providerId: $id, path: "/folder", recursive: true }) { deletedPath }
     again: copy(input: { providerId: $other, path: "/kept", toPath: "/again", conflict: REPLACE }) { path } }`,
 }
 
@@ -65,7 +65,7 @@ async function askAll(app: TestApp, token: string, id: string, other: string): P
 }
 
 async function attempt(send: (signal: AbortSignal) => Promise<Response>): Promise<Answer> {
-  const signal = AbortSignal.timeout(patience)
+  const signal = AbortSignal.timeout(clientTimeout)
   let response: Response | undefined
   try {
     response = await send(signal)
@@ -138,12 +138,14 @@ const harmless = /^(ok|BACK_END_FAULT|UNAVAILABLE|NOT_EMPTY|NOT_FOUND|PRECONDITI
 
 t.test('any result of an adapter leads to a clear error, and the server keeps working', async t => {
   const paths: string[] = []
-  const liars = Object.entries(lies).map(([type, lie]) => adapter(type, () => liar(lie, paths)))
-  const app = await startApp(t, { adapters: [memoryAdapter, ...liars] as never, metadataTimeout })
+  const brokenAdapters = Object.entries(violations).map(([type, violation]) =>
+    adapter(type, () => brokenProvider(violation, paths)),
+  )
+  const app = await startApp(t, { adapters: [memoryAdapter, ...brokenAdapters] as never, metadataTimeout })
   const { token } = await app.register('owner@example.org')
   const other = await app.connectProvider(token, 'memory', {})
   await app.upload(token, other, '/kept', 'kept')
-  for (const type of Object.keys(lies)) {
+  for (const type of Object.keys(violations)) {
     await t.test(type, async t => {
       const id = await app.connectProvider(token, type, {})
       const answers = await askAll(app, token, id, other)
@@ -176,16 +178,16 @@ async function isWell(t: Test, app: TestApp, token: string, other: string): Prom
 }
 
 t.test('invalid properties of adapter errors are not returned to clients', async t => {
-  const liars = Object.entries(oddErrors).map(([type, error]) =>
+  const brokenAdapters = Object.entries(oddErrors).map(([type, error]) =>
     adapter(type, () =>
-      liar(() => ({
+      brokenProvider(() => ({
         stat: async () => {
           throw error
         },
       })),
     ),
   )
-  const app = await startApp(t, { adapters: liars, metadataTimeout })
+  const app = await startApp(t, { adapters: brokenAdapters, metadataTimeout })
   const { token } = await app.register('owner@example.org')
   for (const type of Object.keys(oddErrors)) {
     const id = await app.connectProvider(token, type, {})
@@ -234,7 +236,7 @@ t.test('a disconnecting client ends operations that never finish', async t => {
       return { entries: [], cursor: `${pages}` }
     },
   })
-  const app = await startApp(t, { adapters: [adapter('endless', () => liar(endless))] })
+  const app = await startApp(t, { adapters: [adapter('endless', () => brokenProvider(endless))] })
   const { token } = await app.register('owner@example.org')
   const id = await app.connectProvider(token, 'endless', {})
   const authorization = `Bearer ${token}`

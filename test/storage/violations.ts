@@ -13,8 +13,8 @@ import { MemoryProvider } from '../../adapters/memory/provider.ts'
 /** A text in all internal errors of the adapters, which clients must not see. */
 export const secret = 'a secret of the adapter'
 
-// biome-ignore lint/suspicious/noExplicitAny: they are lies
-type Lie = (good: StorageProvider) => Record<string, any>
+// biome-ignore lint/suspicious/noExplicitAny: they violate the contract
+type Violation = (good: StorageProvider) => Record<string, any>
 
 const content = '0123456789'
 const signal = new AbortController().signal
@@ -32,18 +32,18 @@ const everyMethod = [
   'move',
   'quota',
 ]
-const allOf = (method: () => unknown): Lie => {
+const allOf = (method: () => unknown): Violation => {
   return () => Object.fromEntries(everyMethod.map(name => [name, method]))
 }
-const throwing = (value: unknown): Lie =>
+const throwing = (value: unknown): Violation =>
   allOf(async () => {
     throw value
   })
 
 /** Changes all entries that the adapter returns. */
 const entries =
-  // biome-ignore lint/suspicious/noExplicitAny: they are lies
-    (change: (entry: Entry) => any): Lie =>
+  // biome-ignore lint/suspicious/noExplicitAny: they violate the contract
+    (change: (entry: Entry) => any): Violation =>
     good => ({
       stat: async (path: StoragePath, options: { signal: AbortSignal }) => change(await good.stat(path, options)),
       list: async (path: StoragePath, options: { signal: AbortSignal; limit: number }) => {
@@ -59,7 +59,7 @@ const entries =
     })
 
 const reading =
-  (body: () => unknown): Lie =>
+  (body: () => unknown): Violation =>
   good => ({
     read: async (path: StoragePath, options: { signal: AbortSignal }) => ({
       ...(await good.read(path, options)),
@@ -68,7 +68,7 @@ const reading =
   })
 
 const listing =
-  (list: (limit: number, cursor: string | undefined, calls: number) => unknown): Lie =>
+  (list: (limit: number, cursor: string | undefined, calls: number) => unknown): Violation =>
   () => {
     let calls = 0
     return {
@@ -106,7 +106,7 @@ export const badNames = [
   {},
 ]
 
-export const lies: Record<string, Lie> = {
+export const violations: Record<string, Violation> = {
   'size-negative': entries(entry => ({ ...entry, size: -1 })),
   'size-nan': entries(entry => ({ ...entry, size: Number.NaN })),
   'size-infinite': entries(entry => ({ ...entry, size: Number.POSITIVE_INFINITY })),
@@ -272,7 +272,7 @@ export function adapter(type: string, open: () => unknown): AdapterDefinition {
  * A provider with the file `folder/file` that is correct at its root and violates the contract below. `paths` collects the
  * paths of all calls.
  */
-export async function liar(lie: Lie, paths: string[] = []): Promise<StorageProvider> {
+export async function brokenProvider(violation: Violation, paths: string[] = []): Promise<StorageProvider> {
   const good = new MemoryProvider(64 * 1024 * 1024)
   await good.write('folder/file' as StoragePath, Readable.from([content]), { signal, overwrite: true })
   await good.write('folder/more/file' as StoragePath, Readable.from([content]), { signal, overwrite: true })
@@ -282,9 +282,9 @@ export async function liar(lie: Lie, paths: string[] = []): Promise<StorageProvi
   for (const name of ['stat', 'list', 'read', 'write', 'delete', 'mkdir', 'quota'] as const) {
     methods[name] = (good[name] as Method).bind(good)
   }
-  const lying: Record<string, Method> = { ...methods, ...lie(good) }
+  const broken: Record<string, Method> = { ...methods, ...violation(good) }
   const provider: Record<string, unknown> = { traits: good.traits }
-  for (const [name, method] of Object.entries(lying)) {
+  for (const [name, method] of Object.entries(broken)) {
     provider[name] = (...args: unknown[]) => {
       for (const arg of args) if (typeof arg === 'string') paths.push(arg)
       return (args[0] === '' ? (methods[name] ?? method) : method)(...args)
