@@ -38,7 +38,7 @@ export function nameOf(path: StoragePath): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** Returns the folder that holds the path: `a/b` for `a/b/c`. The parent of the root is the root. */
+/** Returns the parent folder: `a/b` for `a/b/c`. The parent of the root is the root. */
 export function parentOf(path: StoragePath): StoragePath {
   return path.slice(0, Math.max(0, path.lastIndexOf('/'))) as StoragePath
 }
@@ -263,7 +263,7 @@ export interface StorageProvider {
   close?(): Promise<void>
 }
 
-/** Records what a write holds at the back end. If the server is killed, another replica frees it later. */
+/** Records an unfinished write at the back end. If the server is killed, another replica frees it later. */
 export interface Unfinished {
   /**
    * Await this before the request that creates something at the back end, and again once the response names it: the later
@@ -335,8 +335,8 @@ export interface ResumableWrites {
 
 /**
  * Opens connections to other machines; adapters open none themselves. A configuration, a redirect or a DNS name can lead to
- * an address that is no back end, such as the metadata service of a cloud. The network therefore checks the address of each
- * connection when it is made.
+ * an address that is not a back end, such as the metadata service of a cloud. The network therefore checks the address of
+ * each connection when it is made.
  *
  * A refused connection fails with an error whose `code` is ERR_CLOSED_ADDRESS. Do not retry, and keep that error as the
  * `cause` of yours: the host finds it there and explains the refusal.

@@ -59,9 +59,9 @@ export const faultCases: Case[] = [
     },
     async run(provider, { faults }) {
       await put(provider, 'file', 'content')
-      const begun = faults?.rateLimit?.(provider, { retryAfterMs: 60 * second }) ?? faults?.unavailable?.(provider)
+      const started = faults?.rateLimit?.(provider, { retryAfterMs: 60 * second }) ?? faults?.unavailable?.(provider)
       const reason = new Error('the client went away')
-      const outcome = await during(begun, async () => {
+      const outcome = await during(started, async () => {
         const options = { signal: AbortSignal.timeout(100) }
         const controller = new AbortController()
         options.signal.addEventListener('abort', () => controller.abort(reason))
@@ -100,10 +100,10 @@ async function everyCall(provider: StorageProvider): Promise<Outcome[]> {
     'delete of a missing path': provider.delete(at('missing'), call()),
     quota: provider.quota?.(call()),
   }
-  const begun = Object.entries(calls).filter(([, promise]) => promise !== undefined)
-  const results = await Promise.allSettled(begun.map(([, promise]) => promise))
+  const started = Object.entries(calls).filter(([, promise]) => promise !== undefined)
+  const results = await Promise.allSettled(started.map(([, promise]) => promise))
   assert.ok(body.destroyed, 'the body of the write was not destroyed')
-  return begun.map(([what], i) => {
+  return started.map(([what], i) => {
     const result = results[i]
     return { what, error: result?.status === 'rejected' ? result.reason : null }
   })
@@ -118,8 +118,8 @@ async function isNotFound(stat: Promise<unknown>): Promise<void> {
   }
 }
 
-async function during<T>(begun: Promise<Undo> | undefined, work: () => Promise<T>): Promise<T> {
-  const undo = await begun
+async function during<T>(started: Promise<Undo> | undefined, work: () => Promise<T>): Promise<T> {
+  const undo = await started
   try {
     return await work()
   } finally {

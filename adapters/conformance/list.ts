@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ListPage } from '../contract.ts'
 import { at, type Case, call, inParallel, isMissing, listAll, namesIn, put, rejectsWith } from './kit.ts'
 
-/** Not sorted by name. */
+/** Names in an unsorted order. */
 const stable = Array.from({ length: 2000 }, (_, i) => `entry ${String((i * 7919) % 2000).padStart(4, '0')}`)
 
 export const listCases: Case[] = [
@@ -71,7 +71,7 @@ export const listCases: Case[] = [
     async run(provider, { manyEntries = 10_000 }) {
       const names = Array.from({ length: manyEntries }, (_, i) => `${(i * 7919) % manyEntries} of ${manyEntries}`)
       await inParallel(names, name => put(provider, `folder/${name}`, ''))
-      // One whole walk in the largest pages, one in pages that do not divide the number, one of a later page's size.
+      // Walk with the largest pages, with pages that do not divide the number of entries, and with another odd page size.
       for (const limit of [1000, Math.ceil(manyEntries / 13), 997]) {
         const listed = (await listAll(provider, 'folder', Math.min(limit, 1000))).map(entry => entry.name)
         const known = new Set(listed)

@@ -123,8 +123,11 @@ export class DriveApi {
     for (const [name, value] of Object.entries(request.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value))
     }
-    const waiting = new AbortController()
-    const timer = setTimeout(() => waiting.abort(), request.body ? this.timeouts.upload : this.timeouts.metadata)
+    const responseTimeout = new AbortController()
+    const timer = setTimeout(
+      () => responseTimeout.abort(),
+      request.body ? this.timeouts.upload : this.timeouts.metadata,
+    )
     const response = this.#http.request<T>({
       url,
       method: request.method ?? 'GET',
@@ -141,7 +144,7 @@ export class DriveApi {
       retry: false,
       // The client's redactor scans the whole body and blocks the process for a second. `failureOf` keeps no request.
       errorRedactor: false,
-      signal: AbortSignal.any([request.signal, waiting.signal]),
+      signal: AbortSignal.any([request.signal, responseTimeout.signal]),
     })
     return await response.finally(() => clearTimeout(timer))
   }

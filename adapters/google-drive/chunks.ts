@@ -11,26 +11,26 @@ export interface Chunk {
 
 /** Yields chunks and marks the last one. Destroys `body` when the caller stops early. */
 export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, undefined> {
-  let gathered: Uint8Array[] = []
+  let buffered: Uint8Array[] = []
   let size = 0
   for await (const piece of body) {
     let rest: Uint8Array = typeof piece === 'string' ? Buffer.from(piece) : piece
     while (size + rest.byteLength > chunkSize) {
       const part = rest.subarray(0, chunkSize - size)
-      const bytes = Buffer.concat([...gathered, part])
+      const bytes = Buffer.concat([...buffered, part])
       rest = rest.subarray(part.byteLength)
       // Clear this before the wait, so that the joined bytes are not in memory twice.
-      gathered = []
+      buffered = []
       size = 0
       yield { bytes, isLast: false }
     }
     // Copy a small piece, since it may be a view that keeps a large block in memory.
-    gathered.push(rest.byteLength < 4096 ? Buffer.from(rest) : rest)
+    buffered.push(rest.byteLength < 4096 ? Buffer.from(rest) : rest)
     size += rest.byteLength
-    if (gathered.length > 1024) gathered = [Buffer.concat(gathered)]
+    if (buffered.length > 1024) buffered = [Buffer.concat(buffered)]
   }
-  const bytes = Buffer.concat(gathered)
-  gathered = []
+  const bytes = Buffer.concat(buffered)
+  buffered = []
   yield { bytes, isLast: true }
 }
 

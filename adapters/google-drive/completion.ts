@@ -41,12 +41,12 @@ export class Completion {
   #isSeen = false
   #isMoving = false
 
-  constructor(tree: Tree, begun: BegunUpload, options: BlockOptions & { overwrite: boolean }) {
+  constructor(tree: Tree, upload: BegunUpload, options: BlockOptions & { overwrite: boolean }) {
     this.#tree = tree
-    this.#upload = begun
-    this.#segments = segmentsOf(begun.path)
+    this.#upload = upload
+    this.#segments = segmentsOf(upload.path)
     this.#options = options
-    this.#session = UploadSession.of(tree.files, begun.url)
+    this.#session = UploadSession.of(tree.files, upload.url)
     this.#destination = new Destination(tree, this.#segments, options.signal)
   }
 

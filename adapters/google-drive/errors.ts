@@ -77,7 +77,7 @@ const denied = 'The Google account has no permission for this: check its access 
 const full =
   'The storage of the Google account is full: free some space or buy more. (A service account can only store in shared drives.)'
 
-/** By reason (developers.google.com/workspace/drive/api/guides/handle-errors), else by status. */
+/** Keys are reasons (developers.google.com/workspace/drive/api/guides/handle-errors) or statuses. */
 const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   storageQuotaExceeded: ['QUOTA_EXCEEDED', full],
   teamDriveFileLimitExceeded: [

@@ -34,9 +34,9 @@ export function resumableWrites(tree: Tree): ResumableWrites {
         const parent = known ?? (await tree.folders.deepest(segments.slice(0, -1), signal))
         const name = known === undefined ? temporaryName : () => toStored(nameOf(path))
         if (size !== undefined) await refuseTooLarge(files, size, signal)
-        const target = await fileToWrite(files, { existing, parent, name }, { mimeType, signal })
-        const { url } = await UploadSession.begin(files, target, signal)
-        return format({ path, url, id: target.id, isNew: target.isNew, parent, offset: 0 })
+        const written = await fileToWrite(files, { existing, parent, name }, { mimeType, signal })
+        const { url } = await UploadSession.begin(files, written, signal)
+        return format({ path, url, id: written.id, isNew: written.isNew, parent, offset: 0 })
       }),
 
     append: (text, body, options) =>

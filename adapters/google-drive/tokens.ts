@@ -36,9 +36,9 @@ export function fromServiceAccount(
 ): TokenSource {
   const transporterOptions = { timeout, agent: agentOf(network) }
   let current: { token: string; expires: number } | undefined
-  let asking: Promise<string> | undefined
+  let pending: Promise<string> | undefined
 
-  async function ask(): Promise<string> {
+  async function requestToken(): Promise<string> {
     const jwt = new JWT({ email, key: privateKey, scopes: [scope], transporterOptions })
     if (endpoints.token !== googleEndpoints.token) redirect(jwt.transporter, endpoints.token)
     try {
@@ -53,10 +53,10 @@ export function fromServiceAccount(
 
   return async rejected => {
     if (current && current.token !== rejected && current.expires - expiryBuffer > Date.now()) return current.token
-    asking ??= ask().finally(() => {
-      asking = undefined
+    pending ??= requestToken().finally(() => {
+      pending = undefined
     })
-    return await asking
+    return await pending
   }
 }
 

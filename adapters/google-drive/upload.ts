@@ -21,21 +21,21 @@ interface NewFile {
 /** Uploads all bytes in one request. */
 export async function uploadWhole(
   files: DriveFiles,
-  target: WrittenFile,
+  written: WrittenFile,
   bytes: Buffer,
   signal: AbortSignal,
 ): Promise<DriveFile> {
   const boundary = randomUUID()
-  const type = target.metadata.mimeType ?? 'application/octet-stream'
-  const head = `--${boundary}\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n${JSON.stringify(target.metadata)}\r\n--${boundary}\r\ncontent-type: ${type}\r\n\r\n`
+  const type = written.metadata.mimeType ?? 'application/octet-stream'
+  const head = `--${boundary}\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n${JSON.stringify(written.metadata)}\r\n--${boundary}\r\ncontent-type: ${type}\r\n\r\n`
   const request = {
-    ...requestTo(target),
+    ...requestTo(written),
     query: { uploadType: 'multipart', fields: fileFields, ...common },
     headers: { 'content-type': `multipart/related; boundary=${boundary}` },
     body: Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--`)]),
     signal,
   }
-  if (target.isNew) return await files.once(target.id, request)
+  if (written.isNew) return await files.once(written.id, request)
   try {
     return (await files.api.request<DriveFile>({ ...request, repeatable: true })).data
   } catch (error) {
@@ -43,18 +43,18 @@ export async function uploadWhole(
   }
 }
 
-function requestTo(target: WrittenFile): { method: 'POST' | 'PATCH'; url: string } {
-  if (target.isNew) return { method: 'POST', url: 'upload/drive/v3/files' }
-  return { method: 'PATCH', url: `upload/drive/v3/files/${encodeURIComponent(target.id)}` }
+function requestTo(written: WrittenFile): { method: 'POST' | 'PATCH'; url: string } {
+  if (written.isNew) return { method: 'POST', url: 'upload/drive/v3/files' }
+  return { method: 'PATCH', url: `upload/drive/v3/files/${encodeURIComponent(written.id)}` }
 }
 
-/** A resumable session: the file is there, or changes, once the last chunk has arrived. It lives for a week. */
+/** A resumable session. It creates or changes the file with the last chunk, and expires after a week. */
 export class UploadSession {
   readonly #files: DriveFiles
   /** A secret: it allows writing without credentials. */
   readonly url: string
   #sent = 0
-  /** What a session that Drive has given up is told as. */
+  /** The code of the error for a session that Drive has ended. */
   readonly #lost: StorageErrorCode
 
   private constructor(files: DriveFiles, url: string, lost: StorageErrorCode = 'UNAVAILABLE') {
@@ -68,13 +68,13 @@ export class UploadSession {
     return new UploadSession(files, url, 'NOT_FOUND')
   }
 
-  static async begin(files: DriveFiles, target: WrittenFile, signal: AbortSignal): Promise<UploadSession> {
-    const { mimeType } = target.metadata
+  static async begin(files: DriveFiles, written: WrittenFile, signal: AbortSignal): Promise<UploadSession> {
+    const { mimeType } = written.metadata
     try {
       const response = await files.api.request({
-        ...requestTo(target),
+        ...requestTo(written),
         query: { uploadType: 'resumable', fields: fileFields, ...common },
-        json: target.metadata,
+        json: written.metadata,
         // Do not send X-Upload-Content-Length: Drive enforces it, and our size is only a hint.
         headers: mimeType ? { 'x-upload-content-type': mimeType } : {},
         // An unused session expires by itself.

@@ -49,44 +49,44 @@ export class Write {
   async #store(chunks: ReturnType<typeof chunksOf>): Promise<DriveFile> {
     const { files } = this.#tree
     const { signal, size, overwrite } = this.#options
-    let begun: { target: WrittenFile; session: UploadSession } | undefined
+    let upload: { written: WrittenFile; session: UploadSession } | undefined
     for await (const chunk of chunks) {
-      if (!begun && chunk.isLast && chunk.bytes.length <= multipartLimit) {
+      if (!upload && chunk.isLast && chunk.bytes.length <= multipartLimit) {
         return await this.#exclusively(async (parent, existing) => {
-          const target = await this.#fileToWrite(existing, parent)
-          if (target.isNew) this.#creating = target.id
-          return await this.#settle(target, parent, await uploadWhole(files, target, chunk.bytes, signal))
+          const written = await this.#fileToWrite(existing, parent)
+          if (written.isNew) this.#creating = written.id
+          return await this.#settle(written, parent, await uploadWhole(files, written, chunk.bytes, signal))
         })
       }
-      if (!begun) {
+      if (!upload) {
         const { parent, existing } = await this.#destination.prepare()
         refuseOver(existing, overwrite)
-        const target = await this.#fileToWrite(existing, parent)
+        const written = await this.#fileToWrite(existing, parent)
         if (size !== undefined) await refuseTooLarge(files, size, signal)
-        begun = { target, session: await UploadSession.begin(files, target, signal) }
-        this.#session = begun.session
+        upload = { written, session: await UploadSession.begin(files, written, signal) }
+        this.#session = upload.session
       }
-      const { target, session } = begun
+      const { written, session } = upload
       if (!chunk.isLast) await session.send(chunk, signal)
-      else return await this.#exclusively((parent, existing) => this.#finish(target, session, chunk, parent, existing))
+      else return await this.#exclusively((parent, existing) => this.#finish(written, session, chunk, parent, existing))
     }
     throw new StorageError('UNAVAILABLE', 'The upload ended early: try again.')
   }
 
   async #finish(
-    target: WrittenFile,
+    written: WrittenFile,
     session: UploadSession,
     chunk: Chunk,
     parent: string,
     existing: DriveFile | undefined,
   ): Promise<DriveFile> {
-    const begunIn = target.metadata.parents?.[0]
-    if (target.isNew) this.#creating = target.id
-    else if (existing?.id !== target.id) throw displaced()
+    const begunIn = written.metadata.parents?.[0]
+    if (written.isNew) this.#creating = written.id
+    else if (existing?.id !== written.id) throw displaced()
     const file = await session.send(chunk, this.#options.signal)
     if (!file) throw new StorageError('UNAVAILABLE', 'Google Drive did not finish the upload: try again.')
     this.#session = undefined
-    return await this.#settle(target, begunIn ?? parent, file)
+    return await this.#settle(written, begunIn ?? parent, file)
   }
 
   async #exclusively(
@@ -103,8 +103,8 @@ export class Write {
     return fileToWrite(this.#tree.files, { existing, parent, name }, this.#options)
   }
 
-  async #settle(target: WrittenFile, parent: string, file: DriveFile): Promise<DriveFile> {
-    if (!target.isNew) {
+  async #settle(written: WrittenFile, parent: string, file: DriveFile): Promise<DriveFile> {
+    if (!written.isNew) {
       if (file.trashed || (file.parents && !file.parents.includes(parent))) throw displaced()
       return file
     }

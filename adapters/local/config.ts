@@ -7,7 +7,7 @@ export type LocalConfig = { root: string }
 
 /** The operator's settings. */
 export interface LocalOptions {
-  /** Absolute folders; a provider's root is one of them or lies below one. The first is the default. */
+  /** Absolute folders. A provider's root is one of them or below one. The first one is the default. */
   localRoots: readonly string[]
   /** The server's own data folder, absolute. */
   dataFolder: string

@@ -3,15 +3,15 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { toStorageError } from './errors.ts'
 
 /** The bytes buffered for one writev(2), which is 1.3 times as fast as one write for each chunk of a socket. */
-const gatherBytes = 1024 * 1024
+const blockBytes = 1024 * 1024
 
 /** The bytes that all writes of this process buffer together, as slow writes keep their buffers for long. */
 const sharedBytes = 16 * 1024 * 1024
-const smallestGather = 64 * 1024
+const minBlockBytes = 64 * 1024
 let writers = 0
 
 /** IOV_MAX, the maximum number of chunks in one writev(2). It also bounds the memory of a body of tiny chunks. */
-const gatherChunks = 1024
+const maxChunks = 1024
 
 /**
  * Writes a body and returns the position after the last byte. It buffers at most two blocks, which are smaller when many
@@ -20,24 +20,24 @@ const gatherChunks = 1024
 export async function writeBody(handle: FileHandle, body: Readable, signal: AbortSignal, start = 0): Promise<number> {
   let position = start
   let chunks: Uint8Array[] = []
-  let gathered = 0
+  let buffered = 0
   let writing: Promise<void> = Promise.resolve()
   const flush = async () => {
     await writing
     writing = writeAll(handle, chunks, position)
     // Fail at once, since the next chunk may arrive much later.
     writing.catch(error => body.destroy(error))
-    position += gathered
+    position += buffered
     chunks = []
-    gathered = 0
+    buffered = 0
   }
   writers += 1
   try {
     for await (const chunk of addAbortSignal(signal, body)) {
       const bytes: Uint8Array = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
       chunks.push(bytes)
-      gathered += bytes.byteLength
-      if (gathered >= gatherLimit() || chunks.length >= gatherChunks) await flush()
+      buffered += bytes.byteLength
+      if (buffered >= blockLimit() || chunks.length >= maxChunks) await flush()
     }
     await flush()
     await writing
@@ -53,8 +53,8 @@ export async function writeBody(handle: FileHandle, body: Readable, signal: Abor
   return position
 }
 
-function gatherLimit(): number {
-  return Math.max(smallestGather, Math.min(gatherBytes, sharedBytes / writers))
+function blockLimit(): number {
+  return Math.max(minBlockBytes, Math.min(blockBytes, sharedBytes / writers))
 }
 
 async function writeAll(handle: FileHandle, chunks: readonly Uint8Array[], start: number): Promise<void> {

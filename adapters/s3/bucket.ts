@@ -21,7 +21,7 @@ export interface Limits {
   graceTime: number
   /** Milliseconds between attempts to abort an upload that the host has no record of. Each request also has its own retries. */
   abortRetryDelays: readonly number[]
-  /** Milliseconds after which a test object (probe.ts) counts as left by a killed server. */
+  /** A test object (probe.ts) that is older than this many milliseconds belongs to a killed server. */
   staleProbeAge: number
 }
 

@@ -12,7 +12,7 @@ export interface Described {
   ChecksumCRC32C?: string | undefined
 }
 
-/** The types that back ends report where the writer set none. */
+/** The types that back ends report for files without a type. */
 const noType = new Set(['binary/octet-stream', 'application/octet-stream'])
 
 export function fileEntry(name: string, fileId: string, size: number, object: Described): Entry {

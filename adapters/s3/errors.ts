@@ -29,7 +29,7 @@ const full: Meaning = ['QUOTA_EXCEEDED', 'The back end has no room for this: fre
 const badName: Meaning = ['INVALID_PATH', 'The back end cannot store such a name.']
 const again: Meaning = ['UNAVAILABLE', 'Another write to this path was running: try again.']
 
-/** By the code in the response's body: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+/** Keys are the codes in the response's body: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
 const meanings: Record<string, Meaning> = {
   NoSuchKey: ['NOT_FOUND', 'There is nothing at this path.'],
   NoSuchBucket: ['UNAVAILABLE', missingBucket],
@@ -67,7 +67,7 @@ const meanings: Record<string, Meaning> = {
   InvalidURI: badName,
   XMinioInvalidObjectName: badName,
   InvalidObjectName: badName,
-  PreconditionFailed: ['PRECONDITION_FAILED', 'The file is no longer the one that was asked for.'],
+  PreconditionFailed: ['PRECONDITION_FAILED', 'The file has changed since.'],
   ConditionalRequestConflict: again,
   OperationAborted: again,
   InvalidRange: ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
@@ -81,7 +81,7 @@ const statusMeanings: Record<number, Meaning> = {
   403: denied,
   404: ['NOT_FOUND', 'There is nothing at this path.'],
   409: again,
-  412: ['PRECONDITION_FAILED', 'The file is no longer the one that was asked for.'],
+  412: ['PRECONDITION_FAILED', 'The file has changed since.'],
   416: ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
   429: busy,
   507: full,
@@ -158,7 +158,7 @@ function clockSentence({ endpointName }: Where, error: Vendor): string {
 
 function faulty(status: number): Meaning {
   return status < 300
-    ? ['UNAVAILABLE', ({ endpointName }) => `What answers at ${endpointName} is not S3: check the endpoint.`]
+    ? ['UNAVAILABLE', ({ endpointName }) => `The server at ${endpointName} is not an S3 server: check the endpoint.`]
     : ['UNAVAILABLE', ({ endpointName }) => `${endpointName} fails at the moment (HTTP ${status}): try again later.`]
 }
 
@@ -167,8 +167,8 @@ const unreachableCodes: Record<string, string> = {
   ERR_CLOSED_ADDRESS: 'its address is closed to providers',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'its name could not be looked up',
-  EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to it',
+  EHOSTUNREACH: 'no network route leads to it',
+  ENETUNREACH: 'no network route leads to it',
   ECONNRESET: 'it closed the connection',
   EPIPE: 'it closed the connection',
   ETIMEDOUT: 'it did not answer in time',
@@ -193,7 +193,7 @@ export function unreachable(error: Error & { code?: string }, { endpointName }: 
   const why =
     unreachableCodes[error.code ?? ''] ??
     (error.name === 'TimeoutError' ? unreachableCodes.ETIMEDOUT : undefined) ??
-    (error.code?.startsWith('HPE_') ? 'what answers there does not speak HTTP' : undefined)
+    (error.code?.startsWith('HPE_') ? 'it does not speak HTTP' : undefined)
   const message = `${endpointName} cannot be reached: ${why ?? 'the connection failed'}. Check the endpoint, or try again.`
   return new StorageError('UNAVAILABLE', message, { cause: error })
 }

@@ -33,7 +33,10 @@ export class Keys {
     }
     const key = this.base + path
     if (Buffer.byteLength(key) > maxKeyBytes) {
-      throw new StorageError('INVALID_PATH', `The path is too long: with its prefix it may have ${maxKeyBytes} bytes.`)
+      throw new StorageError(
+        'INVALID_PATH',
+        `The path is too long: with its prefix it can have at most ${maxKeyBytes} bytes.`,
+      )
     }
     return key
   }

@@ -191,7 +191,7 @@ function withErrorsOf(piece: Readable, signal: AbortSignal): AbortSignal {
 function refuseTooManyParts(partNumber: number, memory?: PartMemory): void {
   if (partNumber > maxParts) {
     memory?.release({ reusable: true })
-    throw new StorageError('QUOTA_EXCEEDED', 'The file is too large to be sent without its size: announce it first.')
+    throw new StorageError('QUOTA_EXCEEDED', 'The file is too large to be sent without its size: send the size first.')
   }
 }
 

@@ -14,7 +14,7 @@ export interface State {
   type?: string
 }
 
-/** What the host keeps about an unfinished write, so that `abort` can free it after a crash. */
+/** The host's record of an unfinished write, with which `abort` can free it after a crash. */
 export interface UploadRecord {
   path: StoragePath
   /** Undefined until the response names the upload. */

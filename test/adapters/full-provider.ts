@@ -54,7 +54,7 @@ class BackEnd {
 }
 
 function sign(...parts: string[]): string {
-  return createHmac('sha256', 'of this test only').update(JSON.stringify(parts)).digest('hex')
+  return createHmac('sha256', 'only of this test').update(JSON.stringify(parts)).digest('hex')
 }
 
 const backEnds = new WeakMap<StorageProvider, BackEnd>()
@@ -111,12 +111,12 @@ export function open(backEnd = new BackEnd()): StorageProvider {
         return JSON.stringify({ id })
       },
       async append(state, body, { signal, offset }) {
-        const bytes = await gathered(body, signal)
+        const bytes = await buffered(body, signal)
         find(state).pieces.set(offset, bytes)
         return state
       },
       async complete(state, body, { offset, ...options }) {
-        const rest = await gathered(body, options.signal)
+        const rest = await buffered(body, options.signal)
         const { path, pieces } = find(state)
         const parts = [...pieces].filter(([at]) => at < offset).sort(([a], [b]) => a - b)
         const whole = Buffer.concat([...parts.map(([, bytes]) => bytes), rest])
@@ -134,7 +134,7 @@ export function open(backEnd = new BackEnd()): StorageProvider {
   return provider
 }
 
-async function gathered(body: Readable, signal: AbortSignal): Promise<Buffer> {
+async function buffered(body: Readable, signal: AbortSignal): Promise<Buffer> {
   const onAbort = () => body.destroy(signal.reason)
   signal.addEventListener('abort', onAbort)
   if (signal.aborted) onAbort()
@@ -148,11 +148,11 @@ function backEndOf(provider: StorageProvider): BackEnd {
 }
 
 /** Returns a harness for providers that `change` derives from this one. */
-export function harness(change: (good: StorageProvider) => StorageProvider = good => good): Harness {
+export function harness(change: (original: StorageProvider) => StorageProvider = original => original): Harness {
   const changed = (backEnd?: BackEnd) => {
-    const good = open(backEnd)
-    const provider = change(good)
-    backEnds.set(provider, backEndOf(good))
+    const original = open(backEnd)
+    const provider = change(original)
+    backEnds.set(provider, backEndOf(original))
     return provider
   }
   const failing =

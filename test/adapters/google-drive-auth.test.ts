@@ -84,7 +84,7 @@ t.test('concurrent calls renew an expired token with one request, also while lis
     Array.from({ length: 10_000 }, (_, i) => `file ${String(i).padStart(5, '0')}`),
   )
   t.equal(fake.oauth.grants.refresh_token, 1, 'one request to Google')
-  t.equal(host.refreshes, 1, 'one question to the host')
+  t.equal(host.refreshes, 1, 'one call of host.accessToken')
 })
 
 t.test('an upload continues after its token expires', async t => {
@@ -117,7 +117,7 @@ t.test('a token that is always refused is UNAUTHORIZED', async t => {
   fake.faults.fail({ path: /drive\/v3/, reason: 'authError', times: 100 })
   const asked = fake.faults.log.length
   await rejectsWith('UNAUTHORIZED', provider.stat(at('file'), call()))
-  t.ok(fake.faults.log.length - asked <= 4, 'no endless loop')
+  t.ok(fake.faults.log.length - asked <= 4, 'the loop ends')
   t.equal(host.refreshes, 1)
 })
 

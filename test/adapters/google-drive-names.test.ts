@@ -65,7 +65,11 @@ t.test('of several files of one name the oldest has the plain name, and each can
   const twin = (id: string) => `report (~${id.slice(-8)}).pdf`
   const names = ['report.pdf', twin(second.id), twin(third.id)].sort()
   t.strictSame(await namesIn(provider, ''), names)
-  t.strictSame((await listAll(provider, '', 1)).map(entry => entry.name).sort(), names, 'also on pages of one')
+  t.strictSame(
+    (await listAll(provider, '', 1)).map(entry => entry.name).sort(),
+    names,
+    'the names are the same with pages of one entry',
+  )
   await has(provider, 'report.pdf', 'content 1')
   await has(provider, twin(second.id), 'content 0')
   await has(provider, `report (~${third.id}).pdf`, 'content 2')
@@ -76,7 +80,7 @@ t.test('of several files of one name the oldest has the plain name, and each can
   await put(provider, 'report.pdf', 'new', true)
   await has(provider, twin(second.id), 'content 0')
   await put(provider, twin(third.id), 'newest', true)
-  t.equal(fake.store.childrenOf(rootId).length, 3, 'an id keeps its file')
+  t.equal(fake.store.childrenOf(rootId).length, 3, 'each id keeps its file')
   t.strictSame(
     [first, second, third].map(item => Buffer.concat(item.content?.chunks ?? []).toString()),
     ['new', 'content 0', 'newest'],

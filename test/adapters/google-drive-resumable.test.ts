@@ -86,7 +86,7 @@ t.test('bytes that have arrived are not sent again, by any server', async t => {
   await rejectsWith('UNAVAILABLE', append(provider, first, 0))
   reached()
   const second = await append(other, first, 0)
-  t.strictSame(await append(provider, first, 0), second, 'nor where all of it has')
+  t.strictSame(await append(provider, first, 0), second, 'also after the whole block has arrived')
   unreachable()
   await rejectsWith('UNAVAILABLE', append(provider, second, chunkSize))
   reached()
@@ -139,7 +139,7 @@ t.test('after any failure of any request, the upload continues and stores one wh
   const reason = new Error('the client went away')
   const place = fc.constantFrom('new', 'over', 'made/up/new')
   const rest = fc.constantFrom(0, 1, kib256, 300_000)
-  let troubled = 0
+  let failures = 0
   const upload = async (path: string, whole: Buffer, troubles: Map<number, string>) => {
     let controller = new AbortController()
     let requests = 0
@@ -148,7 +148,7 @@ t.test('after any failure of any request, the upload continues and stores one wh
         run() {
           requests += 1
           const what = troubles.get(requests)
-          if (what) troubled += 1
+          if (what) failures += 1
           if (what === 'unheard' || what === 'unanswered') {
             fake.faults.fail({ reason: 'lost', executed: what === 'unanswered' })
           } else if (what === 'dropped') {
@@ -203,7 +203,7 @@ t.test('after any failure of any request, the upload continues and stores one wh
     t.strictSame(hidden(fake), [])
   }
   await fc.assert(fc.asyncProperty(place, rest, fc.array(trouble, { maxLength: 6 }), run), { numRuns, seed: 5 })
-  t.ok(troubled > numRuns, `${troubled} requests failed`)
+  t.ok(failures > numRuns, `${failures} requests failed`)
 })
 
 t.test('nothing is visible before complete, even if the folder is missing', async t => {
@@ -219,7 +219,11 @@ t.test('nothing is visible before complete, even if the folder is missing', asyn
   t.strictSame(await namesIn(provider, 'there/made/up'), ['file'])
   const [there] = fake.store.childrenNamed(rootId, 'there')
   fake.addFile(there?.id ?? '', '.stowage-upload-of-a-person', 'shown')
-  t.strictSame(await namesIn(provider, 'there'), ['.stowage-upload-of-a-person', 'made'], 'only our own are hidden')
+  t.strictSame(
+    await namesIn(provider, 'there'),
+    ['.stowage-upload-of-a-person', 'made'],
+    'only temporary files of the adapter are hidden',
+  )
 })
 
 t.test('a file that cannot be moved to its path stays hidden until it is freed or the upload continues', async t => {
@@ -341,7 +345,7 @@ t.test('a repeated complete or abort keeps what others did with the file', async
   }
   await has(provider, 'file 0 kept', short)
   const ours = [...fake.store.items.values()].filter(({ content }) => content?.size === short.length)
-  t.equal(ours.length, 3, 'nothing was destroyed')
+  t.equal(ours.length, 3, 'no file was deleted')
 })
 
 t.test('states are short, fit only their offset, and leave no secret in errors', async t => {

@@ -52,18 +52,15 @@ for (const trust of [0, 2000]) {
   })
 }
 
-t.test(
-  'a folder that is gone is noticed at once where something in it is looked for, however fresh the trust',
-  async t => {
-    const { provider, fake, rootId } = await openWorld(t, { options: { trust: 600_000 } })
-    const old = fake.addFolder(rootId, 'folder')
-    fake.addFile(old.id, 'file', 'old')
-    await has(provider, 'folder/file', 'old')
-    fake.store.remove(old)
-    fake.addFile(fake.addFolder(rootId, 'folder').id, 'file', 'new')
-    await has(provider, 'folder/file', 'new')
-  },
-)
+t.test('a lookup in a deleted folder notices the deletion at once, even if the folder is cached', async t => {
+  const { provider, fake, rootId } = await openWorld(t, { options: { trust: 600_000 } })
+  const old = fake.addFolder(rootId, 'folder')
+  fake.addFile(old.id, 'file', 'old')
+  await has(provider, 'folder/file', 'old')
+  fake.store.remove(old)
+  fake.addFile(fake.addFolder(rootId, 'folder').id, 'file', 'new')
+  await has(provider, 'folder/file', 'new')
+})
 
 t.test('a write looks up every folder again, even if it is cached', async t => {
   const { provider, fake, rootId } = await openWorld(t, { options: { trust: 600_000 } })
@@ -146,7 +143,7 @@ t.test('of two files that are created at the same time, the younger one yields',
     makeTwin(size, 60_000)
     await rejectsWith('ALREADY_EXISTS', put(provider, 'file', bytes))
     await has(provider, 'file', 'of another')
-    t.equal(fake.store.childrenOf(rootId).length, 1, 'ours has left no trace')
+    t.equal(fake.store.childrenOf(rootId).length, 1, 'our file was removed')
     for (const item of fake.store.childrenOf(rootId)) fake.store.remove(item)
 
     // The other writer would yield with a younger file. Here it does not.

@@ -37,15 +37,15 @@ async function openFull(t: Test) {
 
 /** Returns all names, in pages of 100. */
 async function walk(provider: StorageProvider, afterPage: () => Promise<unknown> = async () => {}): Promise<string[]> {
-  const met: string[] = []
+  const listed: string[] = []
   let cursor: string | undefined
   do {
     const page = await provider.list(at('folder'), { ...call(), limit: 100, ...(cursor ? { cursor } : {}) })
-    met.push(...page.entries.map(({ name }) => name))
+    listed.push(...page.entries.map(({ name }) => name))
     cursor = page.cursor
     await afterPage()
   } while (cursor !== undefined)
-  return met
+  return listed
 }
 
 async function readsOf(work: () => Promise<unknown>): Promise<number> {
@@ -63,7 +63,7 @@ t.test('walks that begin at the same time share one read', async t => {
   const { provider, names } = await openFull(t)
   const count = await readsOf(async () => {
     const walks = await Promise.all(Array.from({ length: 20 }, () => walk(provider)))
-    for (const met of walks) t.ok(met.length === names.length && met.every((name, i) => name === names[i]))
+    for (const listed of walks) t.ok(listed.length === names.length && listed.every((name, i) => name === names[i]))
   })
   // A read that is already running does not serve later callers.
   t.ok(count <= 5, `it was read ${count} times`)
@@ -72,13 +72,13 @@ t.test('walks that begin at the same time share one read', async t => {
 t.test('a directory that changes all the time is not read for each page', async t => {
   const { provider, names } = await openFull(t)
   let page = 0
-  let met: string[] = []
+  let listed: string[] = []
   const count = await readsOf(async () => {
-    met = await walk(provider, () => put(provider, `folder/passing ${page++}`, ''))
+    listed = await walk(provider, () => put(provider, `folder/passing ${page++}`, ''))
   })
   t.ok(count <= 3, `it was read ${count} times`)
   t.strictSame(
-    met.filter(name => !name.startsWith('passing')),
+    listed.filter(name => !name.startsWith('passing')),
     names,
   )
 })
@@ -92,17 +92,17 @@ t.test('a walk that continues on another replica or after a restart reads the di
   // Closing waits for the sweep of the staging folder.
   t.teardown(() => replicas[1]?.close?.())
   const first = await provider.list(at('folder'), { ...call(), limit: 100 })
-  const met = first.entries.map(({ name }) => name)
+  const listed = first.entries.map(({ name }) => name)
   let cursor = first.cursor
   const count = await readsOf(async () => {
     for (let turn = 1; cursor !== undefined; turn += 1) {
       const page = await replicas[turn % 2]?.list(at('folder'), { ...call(), limit: 100, cursor })
-      met.push(...(page?.entries.map(({ name }) => name) ?? []))
+      listed.push(...(page?.entries.map(({ name }) => name) ?? []))
       cursor = page?.cursor
     }
   })
   t.equal(count, 1)
-  t.strictSame(met, names)
+  t.strictSame(listed, names)
 })
 
 t.test('the first page always reads the directory and so includes new files', async t => {

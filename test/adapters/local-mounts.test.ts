@@ -72,7 +72,7 @@ function mountTests(): void {
       await has(provider, 'folder/file', 'stays')
       await isMissing(provider, 'disk/far')
       await rejectsWith('PERMISSION_DENIED', Promise.resolve(provider.deleteTree?.(at('disk'), call())))
-      // Also: no staging folder is left on the other disk, and a mount point is refused before anything in it is deleted.
+      // No staging folder remains on the other disk, and a mount point is refused before anything in it is deleted.
       t.strictSame((await readdir(join(root, 'disk'))).sort(), ['copied', 'new'])
       t.strictSame(await readdir(join(root, '.stowage-staging')), [])
     })

@@ -59,7 +59,7 @@ const cases: Case[] = [
     run: async (provider: StorageProvider) => provider.move?.(at('from/file'), at('to/file'), { ...call(), overwrite }),
     after: async (provider: StorageProvider) => {
       await has(provider, 'to/file', bytes)
-      assert.deepEqual(await namesIn(provider, 'from'), [], 'not at its old place')
+      assert.deepEqual(await namesIn(provider, 'from'), [], 'not at its old path')
     },
   })),
   {

@@ -113,7 +113,7 @@ t.test('a sender that is faster than the disk is slowed down', async t => {
     }
   }
   await provider.write(at('big'), Readable.from(pieces()), { ...call(), overwrite: false })
-  t.ok(mostAhead <= 5 * mib, `${mostAhead / mib} MiB had been taken and were not on the disk, at most`)
+  t.ok(mostAhead <= 5 * mib, `${mostAhead / mib} MiB were read but not on the disk, at most`)
 })
 
 t.test('no call leaves an open descriptor or an unfinished file', async t => {
@@ -156,7 +156,7 @@ t.test('no call leaves an open descriptor or an unfinished file', async t => {
     await Promise.allSettled(calls)
   }
   await until(async () => (await descriptors()) === before)
-  t.strictSame(await readdir(join(root, '.stowage-staging')), [], 'nor an unfinished file')
+  t.strictSame(await readdir(join(root, '.stowage-staging')), [], 'no unfinished file')
 })
 
 t.test('reading a file that becomes shorter ends with an error', async t => {

@@ -214,6 +214,6 @@ t.test('paths and keys', async t => {
       return x === y ? order(xs, ys) : Math.sign((x.codePointAt(0) ?? 0) - (y.codePointAt(0) ?? 0))
     }
     fc.assert(fc.property(segment, segment, (a, b) => Math.sign(compare(a, b)) === order([...a], [...b])))
-    t.ok(compare('\u{1f5c4}', '\uffee') > 0, 'not that of UTF-16')
+    t.ok(compare('\u{1f5c4}', '\uffee') > 0, 'the order is not that of UTF-16')
   })
 })

@@ -16,7 +16,7 @@ const server = await s3Server(t)
 const bytes = pattern(6 * mib)
 
 /** The record of a host: the last state, or undefined after the end. */
-class Notes implements Unfinished {
+class UploadRecord implements Unfinished {
   state: string | undefined
   readonly all: string[] = []
 
@@ -41,7 +41,7 @@ async function start(t: Test) {
   return {
     provider,
     /** The faults of the requests that begin an upload, in order. */
-    meetBeginnings(...faults: (Fault | undefined)[]) {
+    setBeginFaults(...faults: (Fault | undefined)[]) {
       proxy.fault = ({ method, url }) => (method === 'POST' && url?.includes('?uploads') ? faults.shift() : undefined)
     },
     async uploads(): Promise<(string | undefined)[]> {
@@ -59,7 +59,7 @@ async function start(t: Test) {
 
 type Started = Awaited<ReturnType<typeof start>>
 
-const beginnings: Record<string, (started: Started, unfinished: Unfinished) => Promise<unknown>> = {
+const operations: Record<string, (started: Started, unfinished: Unfinished) => Promise<unknown>> = {
   'a write': ({ provider }, unfinished) =>
     provider.write(at('file'), bodyOf(bytes), { ...call(), size: bytes.length, overwrite: true, unfinished }),
   'a write that fails': async ({ provider }, unfinished) => {
@@ -81,22 +81,22 @@ const beginnings: Record<string, (started: Started, unfinished: Unfinished) => P
   },
 }
 
-for (const [what, run] of Object.entries(beginnings)) {
+for (const [what, run] of Object.entries(operations)) {
   t.test(`${what}: the host has a record from before S3 creates the upload until nothing can remain`, async t => {
     const started = await start(t)
-    const { provider, meetBeginnings, uploads, beginTheirs } = started
+    const { provider, setBeginFaults, uploads, beginTheirs } = started
 
     await t.test('without a fault', async t => {
-      const notes = new Notes()
+      const record = new UploadRecord()
       const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
-      meetBeginnings({ answerAfter: answered })
-      const running = run(started, notes)
+      setBeginFaults({ answerAfter: answered })
+      const running = run(started, record)
       await until(async () => (await uploads()).length > 0)
-      t.equal(notes.all.length, 1)
-      const early = notes.state ?? ''
+      t.equal(record.all.length, 1)
+      const early = record.state ?? ''
       answer()
       await running
-      t.equal(notes.state, undefined)
+      t.equal(record.state, undefined)
       t.same(await uploads(), [])
       // The state after a kill at this moment.
       await beginTheirs('file', 0)
@@ -105,16 +105,16 @@ for (const [what, run] of Object.entries(beginnings)) {
     })
 
     await t.test('after a lost response', async t => {
-      const notes = new Notes()
-      meetBeginnings('lose answer')
-      await run(started, notes)
+      const record = new UploadRecord()
+      setBeginFaults('lose answer')
+      await run(started, record)
       t.same(await uploads(), ['file'], 'the upload whose id was lost remains')
       await beginTheirs('file', 1)
       for (const key of ['file 2', 'file/below', 'fil']) await beginTheirs(key, 0)
       const theirs = ['fil', 'file', 'file 2', 'file/below']
-      await provider.resumable.abort(notes.state ?? '', call())
+      await provider.resumable.abort(record.state ?? '', call())
       t.same(await uploads(), theirs, 'uploads of others are kept')
-      await provider.resumable.abort(notes.state ?? '', call())
+      await provider.resumable.abort(record.state ?? '', call())
       t.same(await uploads(), theirs)
     })
   })
@@ -122,21 +122,21 @@ for (const [what, run] of Object.entries(beginnings)) {
 
 t.test('an upload is freed if no response arrives at all', async t => {
   const started = await start(t)
-  const notes = new Notes()
-  started.meetBeginnings('lose answer', 'lose answer', 'lose answer', 'lose answer')
-  await t.rejects(beginnings['a write']?.(started, notes) ?? Promise.resolve(), { code: 'UNAVAILABLE' })
+  const record = new UploadRecord()
+  started.setBeginFaults('lose answer', 'lose answer', 'lose answer', 'lose answer')
+  await t.rejects(operations['a write']?.(started, record) ?? Promise.resolve(), { code: 'UNAVAILABLE' })
   t.equal((await started.uploads()).length, 4)
-  await started.provider.resumable.abort(notes.state ?? '', call())
+  await started.provider.resumable.abort(record.state ?? '', call())
   t.same(await started.uploads(), [])
 })
 
 t.test('a refused upload leaves no record', async t => {
   const started = await start(t)
-  const notes = new Notes()
-  started.meetBeginnings({ answer: { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' } })
-  await t.rejects(beginnings['a write']?.(started, notes) ?? Promise.resolve(), { code: 'PERMISSION_DENIED' })
-  t.equal(notes.all.length, 1)
-  t.equal(notes.state, undefined)
+  const record = new UploadRecord()
+  started.setBeginFaults({ answer: { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' } })
+  await t.rejects(operations['a write']?.(started, record) ?? Promise.resolve(), { code: 'PERMISSION_DENIED' })
+  t.equal(record.all.length, 1)
+  t.equal(record.state, undefined)
 })
 
 t.test('uploads that began long before or after are kept', async t => {

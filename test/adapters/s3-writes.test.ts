@@ -80,13 +80,13 @@ t.test('an upload that is aborted or fails leaves no parts', async t => {
 t.test('an upload that the host cannot record, or whose client disconnected, is aborted', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openS3({ ...server, endpoint: proxy.endpoint }, bucket, { limits: smallParts })
-  const told: string[] = []
+  const calls: string[] = []
   const unfinished: Unfinished = {
     async began() {
-      told.push('began')
+      calls.push('began')
     },
     async ended() {
-      told.push('ended')
+      calls.push('ended')
     },
   }
   await t.test('at a server that is busy', async t => {
@@ -105,7 +105,7 @@ t.test('an upload that the host cannot record, or whose client disconnected, is 
     await t.rejects(write(provider, 'new', body, { unfinished: { ...unfinished, began } }), away)
     t.ok(refused > 4)
     t.equal(await uploads(), 0)
-    t.same(told.splice(0), ['ended'], 'the host can drop its record')
+    t.same(calls.splice(0), ['ended'], 'the host can drop its record')
   })
   await t.test('while it begins', async t => {
     const controller = new AbortController()
@@ -117,11 +117,11 @@ t.test('an upload that the host cannot record, or whose client disconnected, is 
     const writing = write(provider, 'new', body, { signal: controller.signal, unfinished })
     await until(async () => (await uploads()) > 0)
     controller.abort(reason)
-    t.same(told, ['began'])
+    t.same(calls, ['began'])
     release()
     await t.rejects(writing, reason)
     t.equal(await uploads(), 0)
-    t.same(told, ['began', 'began', 'ended'])
+    t.same(calls, ['began', 'began', 'ended'])
   })
 })
 
@@ -202,7 +202,7 @@ t.test('a write whose response was lost succeeds', async t => {
   }
   const small = loseOne(({ method }) => method === 'PUT')
   t.match(await write(provider, 'small', bodyOf('small')), { size: 5 })
-  t.ok(small() > 1, 'it was sent again')
+  t.ok(small() > 1, 'the part was sent again')
   const complete = loseOne(({ method, url }) => method === 'POST' && Boolean(url?.includes('uploadId')))
   t.match(await write(provider, 'completed', bodyOf(pattern(6 * mib, 1))), { size: 6 * mib })
   t.ok(complete() > 1)
@@ -375,10 +375,10 @@ t.test('writes share the memory for parts, and slow writes do not block others f
   t.match(await write(provider, 'known', bodyOf(bytes), { size: bytes.length }), { size: bytes.length })
   await has(provider, 'known', bytes)
   const small = write(provider, 'unknown', bodyOf('small'), { size: undefined })
-  const hurried = await openS3(server, bucket, { limits: { ...smallParts, memoryTime: 100 } })
-  const crowded = { code: 'UNAVAILABLE', message: /send the size \(Content-Length\)/ }
+  const shortWait = await openS3(server, bucket, { limits: { ...smallParts, memoryTime: 100 } })
+  const noMemory = { code: 'UNAVAILABLE', message: /send the size \(Content-Length\)/ }
   const refused = bodyOf('refused')
-  await t.rejects(write(hurried, 'refused', refused, { size: undefined }), crowded)
+  await t.rejects(write(shortWait, 'refused', refused, { size: undefined }), noMemory)
   t.ok(refused.destroyed)
   for (const { writing, abort } of slow.reverse()) {
     abort()

@@ -5,7 +5,7 @@
 import pg from 'pg'
 import { type RunServer, serverOfThisRun } from './run.ts'
 
-/** What the host publishes when the template exists. */
+/** The record that the host publishes when the template exists. */
 export interface HostServer {
   /** The URL of a role that can create databases. */
   adminUrl: string

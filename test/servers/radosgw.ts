@@ -12,7 +12,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { type RunServer, serverOfThisRun } from './run.ts'
 
-/** What the host publishes. */
+/** The record that the host publishes. */
 export interface S3Account {
   endpoint: string
   accessKeyId: string

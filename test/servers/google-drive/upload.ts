@@ -139,7 +139,7 @@ export class Uploads {
       return this.#answer(exchange, session, session.done)
     }
     if (range.total !== null && session.length !== null && range.total !== session.length) {
-      throw new ApiError(400, 'badContent', 'The total size is not the one that was declared.')
+      throw new ApiError(400, 'badContent', 'The total size differs from the declared one.')
     }
     if (range.start !== null) await this.#take(exchange, session, range.start, range.end, range.total)
     if (response.destroyed) return
