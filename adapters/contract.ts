@@ -162,10 +162,10 @@ export interface StorageProvider {
   stat(path: StoragePath, options: Call): Promise<Entry>
 
   /**
-   * Returns one page of a directory: at most `limit` entries (1 to 1,000), perhaps none. A page without `cursor` is the
-   * last. A cursor has 1 to 1,024 characters, holds no secrets and differs from the one passed in. It stays valid while
-   * entries are added and removed: a walk returns an entry that exists all the while exactly once. Entries equal those
-   * of `stat`, but may lack `mimeType` and `checksums`.
+   * Returns one page of a directory: 0 to `limit` entries (`limit` is 1 to 1,000). A page without `cursor` is the last. A
+   * cursor has 1 to 1,024 characters, contains no secrets and differs from the one passed in. It stays valid while entries
+   * are added and removed: a walk returns each entry that exists during the whole walk exactly once. Entries equal those of
+   * `stat`, but may lack `mimeType` and `checksums`.
    * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY
    */
   list(path: StoragePath, options: Call & { cursor?: string; limit: number }): Promise<ListPage>
@@ -179,12 +179,12 @@ export interface StorageProvider {
   read(path: StoragePath, options: Call & { range?: ByteRange; ifMatch?: string }): Promise<ReadResult>
 
   /**
-   * Stores a file and makes missing parents. The file becomes visible whole, when the call resolves, and survives a power
-   * cut from then on: the host may delete the source of a move next. The same holds for `mkdir`, `copy`, `move` and
-   * `complete`. A call that fails or is aborted leaves no trace, and what existed before still does.
+   * Stores a file and makes missing parents. The file becomes visible as a whole when the call resolves, and survives a power
+   * cut from then on, because the host may next delete the source of a move. The same holds for `mkdir`, `copy`, `move` and
+   * `complete`. A call that fails or is aborted leaves no trace and keeps an existing file.
    *
-   * With `overwrite: false`, never replace a file that another write has created meanwhile. Where the back end has no such
-   * condition, check and write within `Host.exclusively`.
+   * With `overwrite: false`, never replace a file that another write has created since. Where the back end has no atomic
+   * create, check and write within `Host.exclusively`.
    *
    * `size` is a hint in bytes. Read `body` to its end regardless: it can fail after its last byte (a wrong digest). Reject
    * with the error of the body then. The host listens to the errors of `body`, so one that nobody reads does not stop the
@@ -223,7 +223,7 @@ export interface StorageProvider {
 
   /**
    * Copies a file and makes missing parents. Implement it only where the back end copies by itself; otherwise the host
-   * streams. Reject with NOT_IN_ONE_STEP, having changed nothing, where it cannot copy these two.
+   * streams. Reject with NOT_IN_ONE_STEP, having changed nothing, where it cannot do so for these two paths.
    * @throws NOT_FOUND, NOT_A_FILE, ALREADY_EXISTS, QUOTA_EXCEEDED, NOT_IN_ONE_STEP
    */
   copy?(
@@ -245,8 +245,7 @@ export interface StorageProvider {
 
   /**
    * Returns a link that works without credentials for `expiresIn` seconds, for a request with exactly this method and these
-   * headers. `answer` holds the headers of the response to a link to read, so that a browser saves a file that it must
-   * not show.
+   * headers. `answer` has the headers of the response to a GET link, so that a browser saves a file that it must not show.
    *
    * The holder of a link can add headers to the request. Return null where such a header could read or write something else
    * or change who can read the file.
@@ -297,7 +296,7 @@ export interface ReadResult {
 
 /** Uploads that span several requests: S3 multipart uploads, Drive resumable sessions, a staging file. */
 export interface ResumableWrites {
-  /** Bytes. The size of every append is a multiple of this. */
+  /** The size of every append is a multiple of this number of bytes. */
   readonly partSize: number
   /** The maximum number of appends in one upload, counting `complete` as one. Default: unlimited. */
   readonly maxAppends?: number
