@@ -63,7 +63,10 @@ function parseCursor(cursor: string): Position {
   return { lastId: cursor.slice(0, dot), pageToken: cursor.slice(dot + 1) }
 }
 
-/** Returns the page at a cursor. Drive's page tokens expire after some hours. Then it lists again from the start to `lastId`. */
+/**
+ * Returns the page at a cursor. Drive's page tokens expire after some hours. Then it lists again from the start to
+ * `lastId`.
+ */
 async function continueFrom(
   files: DriveFiles,
   folder: string,

@@ -39,7 +39,10 @@ function splitRun(run: string): { quotes: string; last: string } {
   return { quotes: run.slice(0, -1), last: run.slice(-1) }
 }
 
-/** The name in Drive of an upload whose folder does not exist yet. It has the file's own id, which no user-made name can have. */
+/**
+ * The name in Drive of an upload whose folder does not exist yet. It has the file's own id, which no user-made name can
+ * have.
+ */
 export function temporaryName(id: string): string {
   return `.stowage-upload-${id}`
 }
@@ -49,7 +52,10 @@ export function isTemporary({ id, name }: DriveFile): boolean {
   return name === temporaryName(id)
 }
 
-/** Returns the name that a file has unless another file has it, too. Google's own documents get the ending of their export. */
+/**
+ * Returns the name that a file has unless another file has it, too. Google's own documents get the ending of their
+ * export.
+ */
 export function plainName(file: DriveFile): string | undefined {
   if (isTemporary(file)) return undefined
   const shown = toShown(file.name)

@@ -6,7 +6,10 @@ import type { Chunk } from './chunks.ts'
 import { isRateLimit } from './errors.ts'
 import { asStorageError, common, type DriveFiles } from './files.ts'
 
-/** Bytes that may go in one request with their metadata (developers.google.com/workspace/drive/api/guides/manage-uploads). */
+/**
+ * Bytes that may go in one request with their metadata
+ * (developers.google.com/workspace/drive/api/guides/manage-uploads).
+ */
 export const multipartLimit = 5 * 1024 * 1024
 
 /** The file that takes the bytes: an existing or a new one. */

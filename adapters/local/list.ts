@@ -10,7 +10,10 @@ import { Semaphore } from './semaphore.ts'
 /** The number of names to read beyond the limit, since some may be entries that the provider does not serve. */
 const spareNames = 32
 
-/** The maximum number of concurrent lstat(2) calls of a page, and of pages that make them, as all work shares the thread pool. */
+/**
+ * The maximum number of concurrent lstat(2) calls of a page, and of pages that make them, as all work shares the thread
+ * pool.
+ */
 const statsAtOnce = 32
 const pageReads = new Semaphore(2)
 

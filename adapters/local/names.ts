@@ -2,7 +2,10 @@ import { isUtf8 } from 'node:buffer'
 import type { FileHandle } from 'node:fs/promises'
 import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 
-/** The folder of unfinished writes. It is hidden and refused at every level, as another provider's root may be below this one. */
+/**
+ * The folder of unfinished writes. It is hidden and refused at every level, as another provider's root may be below this
+ * one.
+ */
 export const stagingName = '.stowage-staging'
 
 /** NAME_MAX on Linux, in bytes. A file system with a lower limit fails with ENAMETOOLONG. */

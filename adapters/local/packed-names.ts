@@ -4,7 +4,10 @@
  */
 export type PackedNames = string & { readonly __packedNames: true }
 
-/** @param names as Latin-1, one character per byte. libuv returns them sorted, without promising it; sorting again is cheap. */
+/**
+ * @param names as Latin-1, one character per byte. libuv returns them sorted, without promising it; sorting again is
+ * cheap.
+ */
 export function packNames(names: string[]): PackedNames {
   names.sort()
   return (names.length === 0 ? '' : `${names.join('/')}/`) as PackedNames

@@ -42,7 +42,10 @@ export function positionsOf(size: number, range: ByteRange | undefined): { start
   return { start: range.offset, end: Math.min(size, range.offset + (range.length ?? size)) }
 }
 
-/** Returns a version that changes with each write, except with two writes within a step of the system's clock (milliseconds). */
+/**
+ * Returns a version that changes with each write, except with two writes within a step of the system's clock
+ * (milliseconds).
+ */
 async function versionOf(handle: FileHandle): Promise<string> {
   const { size, mtimeNs } = await handle.stat({ bigint: true })
   return `${size} ${mtimeNs}`

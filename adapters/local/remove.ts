@@ -12,7 +12,10 @@ const unlinksAtOnce = 32
 /** The number of times that a directory is emptied again when others keep filling it. */
 const maxEmptied = 16
 
-/** Removes the entry of this name, but never what a symbolic link points to. Resolves for a missing name. @throws NOT_EMPTY */
+/**
+ * Removes the entry of this name, but never what a symbolic link points to. Resolves for a missing name. @throws
+ * NOT_EMPTY
+ */
 export async function removeEntry(parent: FileHandle, name: string): Promise<void> {
   if (await removeUnlessFull(parent, name)) return
   if ((await clearStagingOf(parent, name)) && (await removeUnlessFull(parent, name))) return

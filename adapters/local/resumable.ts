@@ -17,7 +17,10 @@ interface State {
   path: StoragePath
   /** The name of the staged file. */
   name: string
-  /** True if it is staged in the parent folder, which is on another disk than the root; false if it is staged in the root. */
+  /**
+   * True if it is staged in the parent folder, which is on another disk than the root; false if it is staged in the
+   * root.
+   */
   beside: boolean
   /** The number of bytes on the disk. */
   offset: number

@@ -5,7 +5,10 @@ import { hasErrno } from './errors.ts'
 import { bytesOf, inside, isReserved, self, stagingName } from './names.ts'
 import { openChild } from './walk.ts'
 
-/** A file that has not changed for this many milliseconds belongs to a killed server. A running server writes at least each MiB. */
+/**
+ * A file that has not changed for this many milliseconds belongs to a killed server. A running server writes at least
+ * each MiB.
+ */
 const leftoverAfterMs = 24 * 60 * 60 * 1000
 
 /** The same for a resumable upload, which the host usually aborts before. */

@@ -10,7 +10,10 @@ import { clearStagingOf } from './staging.ts'
 import { linkOrClaim } from './store.ts'
 import { writeBody } from './write.ts'
 
-/** Copies a file between open handles. Shares blocks where the disk can (btrfs, XFS), otherwise copies chunks until an abort. */
+/**
+ * Copies a file between open handles. Shares blocks where the disk can (btrfs, XFS), otherwise copies chunks until an
+ * abort.
+ */
 export async function copyBytes(
   source: FileHandle,
   size: number,

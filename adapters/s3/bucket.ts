@@ -19,7 +19,10 @@ export interface Limits {
   idleTime: number
   /** Milliseconds that parts may continue after an abort. The host waits five seconds. */
   graceTime: number
-  /** Milliseconds between attempts to abort an upload that the host has no record of. Each request also has its own retries. */
+  /**
+   * Milliseconds between attempts to abort an upload that the host has no record of. Each request also has its own
+   * retries.
+   */
   abortRetryDelays: readonly number[]
   /** A test object (probe.ts) that is older than this many milliseconds belongs to a killed server. */
   staleProbeAge: number
@@ -193,7 +196,10 @@ export function isPrecondition(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'PRECONDITION_FAILED'
 }
 
-/** Returns true if the SDK repeated the request. The response to an earlier attempt may be lost, so an existing object may be our own. */
+/**
+ * Returns true if the SDK repeated the request. The response to an earlier attempt may be lost, so an existing object
+ * may be our own.
+ */
 export function wasRepeated(error: unknown): boolean {
   const cause = (error as Error).cause as { $metadata?: { attempts?: number } } | undefined
   return (cause?.$metadata?.attempts ?? 1) > 1

@@ -102,7 +102,10 @@ export function parseConfig(config: S3Config): S3Settings {
   }
 }
 
-/** Bucket names are unique within a partition of Amazon (docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html). */
+/**
+ * Bucket names are unique within a partition of Amazon
+ * (docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html).
+ */
 function partitionOf(region: string): string {
   return /^(cn|us-gov|us-iso[a-z]*|eu-isoe)-/.exec(region)?.[1] ?? 'aws'
 }

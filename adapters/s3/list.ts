@@ -81,7 +81,10 @@ export async function listPage(
   if (end !== undefined && (response.IsTruncated || names.length > limit)) found.cursor = end
   return found
 
-  /** Returns true if a file has this name. Needs a request only where an earlier page ended between the file and the folder. */
+  /**
+   * Returns true if a file has this name. Needs a request only where an earlier page ended between the file and the
+   * folder.
+   */
   async function isFile(leaf: string): Promise<boolean> {
     if (files.has(leaf)) return true
     const mayBeBefore = after?.startsWith(leaf) && compare(after, `${leaf}/`) < 0

@@ -31,7 +31,10 @@ export async function abortUpload(bucket: Bucket, upload: Upload): Promise<void>
     })
 }
 
-/** Aborts an upload that the host has no record of, so that nobody else can free it. Retries when the server is busy or down. */
+/**
+ * Aborts an upload that the host has no record of, so that nobody else can free it. Retries when the server is busy or
+ * down.
+ */
 export async function abortUnrecorded(bucket: Bucket, upload: Upload): Promise<void> {
   for (const pause of bucket.limits.abortRetryDelays) {
     try {
@@ -180,7 +183,10 @@ export async function fillMemory(reader: BodyReader, { bytes, release }: PartMem
   }
 }
 
-/** Returns a signal that also aborts when `piece` fails, because the SDK would wait for ever. The server drops a part cut short. */
+/**
+ * Returns a signal that also aborts when `piece` fails, because the SDK would wait for ever. The server drops a part cut
+ * short.
+ */
 function withErrorsOf(piece: Readable, signal: AbortSignal): AbortSignal {
   const failing = new AbortController()
   piece.once('error', error => failing.abort(error))

@@ -6,7 +6,10 @@ import { copySource, probePrefix } from './keys.ts'
 /** The requests that can make a file visible: PutObject, CompleteMultipartUpload and CopyObject. */
 export type Step = 'put' | 'complete' | 'copy'
 
-/** True for each step that honours `If-None-Match: *` and so never replaces a file. Ceph 16 ignores it except in PutObject. */
+/**
+ * True for each step that honours `If-None-Match: *` and so never replaces a file. Ceph 16 ignores it except in
+ * PutObject.
+ */
 export type Conditions = Readonly<Record<Step, boolean>>
 
 export const allConditions: Conditions = { put: true, complete: true, copy: true }

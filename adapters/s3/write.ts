@@ -66,7 +66,7 @@ export async function writeBody(
         entry = await complete(bucket, conditions, upload, destination, sent)
       } catch (error) {
         body.destroy()
-        // `free` never rejects, so the caller gets the first error.
+        // `free` never rejects, so the caller gets this error.
         await free()
         throw error
       }

@@ -41,7 +41,7 @@ async function uploads(): Promise<number> {
 
 const xml = (code: string) => `<Error><Code>${code}</Code></Error>`
 
-/** Writes with a known size, because parts are twice as long for an unknown size. */
+/** A known size, because parts are twice as long for an unknown size. */
 const announced = { size: 20 * mib }
 
 function write(provider: StorageProvider, path: string, body: Readable, options: object = {}) {
@@ -90,7 +90,7 @@ t.test('an upload that the host cannot record, or whose client disconnected, is 
     },
   }
   await t.test('at a server that is busy', async t => {
-    const away = new Error('the database is gone')
+    const away = new Error('the database is down')
     // The host records that an upload begins, but cannot record its id.
     const began = async (state: string) => {
       if (JSON.parse(state).id !== undefined) throw away
@@ -131,7 +131,7 @@ t.test('an upload is aborted only after all its parts have ended', async t => {
   await put(provider, 'source', pattern(11 * mib))
   const changes: Record<string, (signal: AbortSignal) => Promise<unknown>> = {
     write: signal => write(provider, 'file', bodyOf(pattern(17 * mib)), { signal }),
-    'write of parts that flow through': async signal => {
+    'write of streamed parts': async signal => {
       const flowing = await openBehind(proxy, { partBytes: 5 * mib, memoryBytes: 6 * mib })
       await write(flowing, 'file', bodyOf(pattern(17 * mib)), { signal })
     },

@@ -90,7 +90,10 @@ export function runsFolder(): string {
   }
 }
 
-/** Identifies a process even if its id is reused later, where possible. Returns undefined for an ended process or a zombie. */
+/**
+ * Identifies a process even if its id is reused later, where possible. Returns undefined for an ended process or a
+ * zombie.
+ */
 export async function identityOf(pid: number): Promise<string | undefined> {
   if (process.platform === 'linux') {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
