@@ -37,7 +37,7 @@ server's resident memory grew at most. A fresh server for each round.`,
   },
 }
 
-/** MiB. */
+/** The peak growth of the server's memory in MiB. */
 async function growth({ stowage }: Installation, work: () => Promise<void>): Promise<number> {
   const before = await resident(stowage.pid)
   let highest = before

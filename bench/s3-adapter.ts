@@ -36,7 +36,7 @@ function sink(): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done() })
 }
 
-/** MB/s. */
+/** Measures the speed in MB/s. */
 async function rate(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now()
   await work()

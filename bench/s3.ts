@@ -64,7 +64,7 @@ export const s3: Part = {
   },
 }
 
-/** MB/s. */
+/** Measures the speed in MB/s. */
 async function rate(work: () => Promise<unknown>): Promise<number> {
   const from = performance.now()
   await work()

@@ -12,7 +12,7 @@ const streamBytes = 1024 * mib
 const partBytes = 256 * mib
 const parallel = 8
 
-/** Arguments of curl. */
+/** The arguments of curl for one transfer. */
 interface Contestant {
   name: string
   /** The folder that the server serves. */

@@ -107,7 +107,7 @@ const files = [...serverFiles, ...(await sources('web/src'))]
 const imports = (await Promise.all(files.map(importsOf))).flat()
 
 t.ok(imports.length > 100, 'the imports are found')
-t.ok(imports.filter(({ from }) => from.startsWith('web/')).length > 100, 'and those of the console')
+t.ok(imports.filter(({ from }) => from.startsWith('web/')).length > 100, 'the imports of the console are found')
 
 t.test('every way to import is found', async t => {
   const ways = {

@@ -62,7 +62,8 @@ t.test('only its user can access a new data folder', async t => {
   const mode = async (path: string) => (await stat(join(data, path))).mode & 0o777
   t.equal(await mode('.'), 0o700)
   t.equal(await mode('files'), 0o700)
-  for (const name of await readdir(data)) t.equal((await mode(name)) & 0o066, 0, `nobody else reads or writes ${name}`)
+  for (const name of await readdir(data))
+    t.equal((await mode(name)) & 0o066, 0, `other users cannot read or write ${name}`)
 
   // Use the mode that an older version has set.
   await chmod(data, 0o755)

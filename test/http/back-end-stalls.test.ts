@@ -15,7 +15,7 @@ const large = Buffer.alloc(16 * 1024 * 1024, 'large')
 /** Stalls at the step that the file's name says. */
 class Stalling extends MemoryProvider {
   override async read(path: StoragePath, options: Call): Promise<ReadResult> {
-    if (path === 'read never answers') return await never()
+    if (path === 'read never responds') return await never()
     const { body, entry } = await super.read(path, options)
     if (path !== 'read stops in the middle') return { body, entry }
     body.destroy()
@@ -63,7 +63,7 @@ t.test('transfers with stalled back ends are cut, those with slow clients contin
     await app.connectProvider(token, 'stalling', {}, 'other'),
   ]
   const transfers = () => app.app.server.transfers.size
-  const files = ['read never answers', 'read stops in the middle', 'copy never ends', 'large']
+  const files = ['read never responds', 'read stops in the middle', 'copy never ends', 'large']
   for (const name of files) {
     const content = name === 'large' ? large : 'hello and more'
     t.equal((await app.upload(token, id, `/${name}`, content)).status, 201)
@@ -86,7 +86,7 @@ t.test('transfers with stalled back ends are cut, those with slow clients contin
   }
   const checks = {
     async 'a download that never starts is refused'() {
-      isUnavailable(await answerOf(await app.download(token, id, '/read never answers')), 'read never answers')
+      isUnavailable(await answerOf(await app.download(token, id, '/read never responds')), 'read never responds')
     },
     async 'a download that stops in the middle is cut'() {
       const response = await app.download(token, id, '/read stops in the middle')

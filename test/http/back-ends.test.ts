@@ -122,7 +122,7 @@ t.test('a back end that is slow, fails or sends wrong bytes never looks like a s
   )
 })
 
-t.test('the client sees why a back end refused an upload, however large it is', async t => {
+t.test('the client sees why a back end refused an upload of any size', async t => {
   const server = await startHttp(t, { adapters: adapters.slice(0, 1) })
   const url = server.uploadUrl('/file', {
     providerId: server.others.get('unknown-size') ?? 'none',

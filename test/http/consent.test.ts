@@ -99,7 +99,7 @@ t.test('a consent counts only in the browser that showed who asks for it', async
     const own = new URL(await victim.consentAtVendor(await victim.begin(await begin())))
     const [ticket = ''] = (own.searchParams.get('state') ?? '').split('.')
     own.searchParams.set('state', state.replace(/^[^.]*/, ticket))
-    t.equal((await victim.open(own.href)).status, 400, 'halves of two states')
+    t.equal((await victim.open(own.href)).status, 400, 'the parts of two states cannot be combined')
     t.equal(await status(), 'NEEDS_AUTHORIZATION')
   })
 

@@ -161,7 +161,7 @@ t.test('each window starts a new event, and a growing count is written again', a
   t.same(strangers.grown(), [])
   t.equal(strangers.add(failure(4, 599_999)), null)
   t.match(strangers.add(failure(5, 600_000)), { id: '5', count: 1 })
-  t.match(strangers.grown(), [{ id: '1', count: 4 }], 'also after its window has ended')
+  t.match(strangers.grown(), [{ id: '1', count: 4 }], 'the count is written after the window has ended')
 
   await app.register('owner@example.org')
   for (const expected of [1, 2, 3]) {

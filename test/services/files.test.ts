@@ -120,7 +120,7 @@ async function withinOne(t: Test, here: ProviderClient): Promise<void> {
     const next = await ask(first.edges[1].cursor)
     t.same(names(next).slice(0, 3), names(first).slice(2))
     await here.run('delete', { path: `/pages/${names(first)[1]}` })
-    t.same(names(await ask(first.edges[1].cursor)), names(next), 'also after that entry was deleted')
+    t.same(names(await ask(first.edges[1].cursor)), names(next), 'the cursor still works after its entry was deleted')
     const { errors } = await here.app.graphql(
       pageQuery,
       { providerId: here.providerId, path: '/pages', first: 5, after: `${first.edges[1].cursor}x` },
