@@ -14,7 +14,7 @@ const sizes = [1000, 1_000_000]
 export const smallCalls: Part = {
   title: 'Small calls',
   about: `\`{ me { id email } }\` with a session or an API key, over ${connections} connections for ${seconds} seconds, beside Node's own HTTP
-server that answers constant JSON. The table of keys has a thousand rows, then a million.`,
+server that responses constant JSON. The table of keys has a thousand rows, then a million.`,
   async measure({ rounds, say }) {
     const wrk = await findProgram('wrk')
     if (!wrk) {

@@ -43,8 +43,8 @@ async function watchHealth(): Promise<Pick<Seen, 'health' | 'unhealthy'>> {
 async function signIn(index: number): Promise<boolean> {
   await sleep((Number(duration) / Number(logins)) * index)
   const { read } = client(url, addresses.owner, 1, AbortSignal.timeout(signInTimeout))
-  const answer = await read(login(email, password)).catch(() => '')
-  return answer.includes('"token":"')
+  const response = await read(login(email, password)).catch(() => '')
+  return response.includes('"token":"')
 }
 
 const [health, ...signIns] = await Promise.all([

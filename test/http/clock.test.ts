@@ -92,12 +92,12 @@ t.test('sessions, keys and links expire by the clock and work again once it is r
   const { file } = await app.ask(query, { providerId }, token)
   const link = new URL(file.downloadUrl, app.url)
   const statuses = async () => {
-    const answers = [
+    const responses = [
       await app.download(token, providerId, '/file'),
       await app.download(key, providerId, '/file'),
       await fetch(new URL(link.pathname + link.search, app.url)),
     ]
-    return Promise.all(answers.map(async answer => (await answer.arrayBuffer()) && answer.status))
+    return Promise.all(responses.map(async response => (await response.arrayBuffer()) && response.status))
   }
   const good = [200, 200, 200]
   t.same(await statuses(), good)

@@ -18,9 +18,9 @@ const graphql = (headers: Record<string, string>, body = me) =>
 const ownScript = { 'x-stowage-console': '1' }
 
 async function cookieOf(token: string): Promise<{ cookie: string; line: string }> {
-  const answer = await call('/console/session', { method: 'POST', headers: { authorization: `Bearer ${token}` } })
-  t.equal(answer.status, 204)
-  const line = answer.headers.get('set-cookie') ?? ''
+  const response = await call('/console/session', { method: 'POST', headers: { authorization: `Bearer ${token}` } })
+  t.equal(response.status, 204)
+  const line = response.headers.get('set-cookie') ?? ''
   return { cookie: line.split(';', 1)[0] ?? '', line }
 }
 
@@ -41,8 +41,8 @@ t.test('a session in a cookie acts only for the console’s own scripts', async 
 t.test('a token in the header takes precedence over the cookie', async t => {
   const { cookie } = await cookieOf(owner.token)
   const other = await app.register('other@example.org')
-  const answer = await graphql({ cookie, ...ownScript, authorization: `Bearer ${other.token}` })
-  t.match(await answer.json(), { data: { me: { email: 'other@example.org' } } })
+  const response = await graphql({ cookie, ...ownScript, authorization: `Bearer ${other.token}` })
+  t.match(await response.json(), { data: { me: { email: 'other@example.org' } } })
 })
 
 t.test('only a session token can become a cookie', async t => {

@@ -111,11 +111,11 @@ t.test('a delayed step is authorized again', async t => {
   t.test('a former administrator assigns no role', async t => {
     const [admin, friend] = [await person('ADMIN'), await person('NONE')]
     const document = `mutation { ${slowStep()} updateMember(input: { userId: "${friend.id}", role: ADMIN }) { role } }`
-    const answer = await late(
+    const response = await late(
       () => app.graphql(document, {}, admin.token),
       () => assign(admin.id, 'EDITOR'),
     )
-    t.equal(outcomeOf(answer), '200 EXCEEDS_OWN_REACH')
+    t.equal(outcomeOf(response), '200 EXCEEDS_OWN_REACH')
     const { users } = await app.ask('{ users(first: 100) { nodes { id role } } }', {}, owner.token)
     t.match(
       users.nodes.filter(({ id }: { id: string }) => id === friend.id),
@@ -129,11 +129,11 @@ t.test('a delayed step is authorized again', async t => {
       'createApiKey(input: { name: "made", scopes: [admin] }) { key }',
     ]) {
       const { key, id } = await app.createKey(owner.token, { name: 'k', scopes: ['admin'] })
-      const answer = await late(
+      const response = await late(
         () => app.graphql(`mutation { ${slowStep()} ${step} }`, {}, key),
         () => app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, owner.token),
       )
-      t.equal(outcomeOf(answer), '401 KEY_REVOKED', step)
+      t.equal(outcomeOf(response), '401 KEY_REVOKED', step)
     }
     t.same(await names(local), [])
     const { apiKeys } = await app.ask('{ apiKeys { nodes { name } } }', {}, owner.token)
@@ -146,9 +146,9 @@ t.test('a delayed step is authorized again', async t => {
       delete: async token =>
         outcomeOf(await app.graphql(remove, { input: { providerId: gated, path: '/file' } }, token)),
       upload: async token => {
-        const answer = await app.upload(token, gated, '/new', 'x')
-        const { errors } = (await answer.json()) as { errors: { extensions: { reason: string } }[] }
-        return outcomeOf({ status: answer.status, errors: errors ?? [] })
+        const response = await app.upload(token, gated, '/new', 'x')
+        const { errors } = (await response.json()) as { errors: { extensions: { reason: string } }[] }
+        return outcomeOf({ status: response.status, errors: errors ?? [] })
       },
       copy: async token => {
         const input = { providerId: gated, path: '/file', toProviderId: local, toPath: '/copied' }
@@ -164,11 +164,11 @@ t.test('a delayed step is authorized again', async t => {
     }
     for (const [name, begin] of Object.entries(cases)) {
       const admin = await person('ADMIN')
-      const answer = await late(
+      const response = await late(
         () => begin(admin.token),
         () => app.ask('mutation { logout }', {}, admin.token),
       )
-      t.equal(answer, '401 SESSION_ENDED', name)
+      t.equal(response, '401 SESSION_ENDED', name)
     }
     t.match(await names(gated), [/^file$/, /^slow/, /^slow/, /^slow/])
     t.same(await names(local), [])
@@ -180,12 +180,12 @@ t.test('a delayed step is authorized again', async t => {
     for (const name of ['one', 'two']) await app.upload(owner.token, gated, `/many/${name}`, name)
     const input = { providerId: gated, path: '/many', toProviderId: local, toPath: '/many' }
     const copy = 'mutation ($input: CopyInput!) { copy(input: $input) { path } }'
-    const answer = await late(
+    const response = await late(
       () => app.graphql(copy, { input }, owner.token),
       () => sql`alter table sessions rename to sessions_away`.execute(app.db),
     )
     await sql`alter table sessions_away rename to sessions`.execute(app.db)
-    t.equal(outcomeOf(answer), '200 yes')
+    t.equal(outcomeOf(response), '200 yes')
     for (const name of ['one', 'two']) {
       t.equal(await (await app.download(owner.token, local, `/many/${name}`)).text(), name)
     }

@@ -49,12 +49,12 @@ t.test('every header selects the bytes that RFC 9110 requires', async () => {
   fc.assert(
     fc.property(header, size, (text, bytes) => {
       const expected = oracle(text, bytes)
-      const answer = parseRange(text, bytes)
-      if (expected === null) return answer.kind === 'whole'
-      if (expected.length === 0) return answer.kind === 'unsatisfiable'
-      if (answer.kind !== 'spans') return false
+      const response = parseRange(text, bytes)
+      if (expected === null) return response.kind === 'whole'
+      if (expected.length === 0) return response.kind === 'unsatisfiable'
+      if (response.kind !== 'spans') return false
       const wanted = new Set(expected.flatMap(positions => [...positions]))
-      const got = answer.spans.flatMap(positionsOf)
+      const got = response.spans.flatMap(positionsOf)
       const once = new Set(got)
       return once.size === got.length && once.symmetricDifference(wanted).size === 0
     }),
@@ -65,10 +65,10 @@ t.test('every header selects the bytes that RFC 9110 requires', async () => {
 t.test('parts keep their order unless some were joined', async () => {
   fc.assert(
     fc.property(header, size, (text, bytes) => {
-      const answer = parseRange(text, bytes)
+      const response = parseRange(text, bytes)
       const expected = oracle(text, bytes)
-      if (answer.kind !== 'spans' || expected === null || answer.spans.length < expected.length) return true
-      return answer.spans.every(({ first }, index) => first === Math.min(...(expected[index] ?? [])))
+      if (response.kind !== 'spans' || expected === null || response.spans.length < expected.length) return true
+      return response.spans.every(({ first }, index) => first === Math.min(...(expected[index] ?? [])))
     }),
   )
 })

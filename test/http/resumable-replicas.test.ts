@@ -181,8 +181,8 @@ t.test('an upload to S3 keeps bytes that are less than a part, and the sweep rem
 
   const url = await begin({ ...target, metadata: { providerId, path: '/other' } }, bytes.length)
   const part = bytes.subarray(0, 9 * mib)
-  const answer = await tus(target, 'PATCH', url, { 'upload-offset': '0' }, part)
-  t.equal(answer.headers.get('upload-offset'), String(part.length), 'bytes that are less than a part are kept')
+  const response = await tus(target, 'PATCH', url, { 'upload-offset': '0' }, part)
+  t.equal(response.headers.get('upload-offset'), String(part.length), 'bytes that are less than a part are kept')
   t.equal(await pending(), 1)
   const wrong = await tus(target, 'PATCH', url, { 'upload-offset': String(8 * mib) }, Buffer.alloc(1))
   t.equal(await reasonOf(wrong), 'OFFSET_MISMATCH')

@@ -61,19 +61,19 @@ async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wron
   const args = 'args' in row ? (row.args?.(target) ?? {}) : {}
   const call = 'call' in row ? row.call(target) : operation(schema, cell.row, args)
   const requestId = `audit-test-${cell.n}`
-  const answer = await send(world.url, holder.header, {
+  const response = await send(world.url, holder.header, {
     ...call,
     headers: { ...call.headers, 'x-request-id': requestId },
   })
   const events = await eventsOf(world, requestId)
   const isPermitted = cell.verdict.may
-  const reason = answer.errors[0]?.extensions?.reason ?? (answer.status < 300 || call.method !== 'HEAD' ? 'OK' : '')
+  const reason = response.errors[0]?.extensions?.reason ?? (response.status < 300 || call.method !== 'HEAD' ? 'OK' : '')
   const sends = cell.row.startsWith('GET /api/download')
   const isRecorded = isMutation(cell.row) || sends || cell.row.includes('/api/upload/') || !isPermitted
   const isKnown = holder.kind !== 'none' || signsIn(cell.row)
   const report = (wrong: string | null) => ({
     wrong:
-      wrong && `${cell.row} with ${holder.label}: ${wrong}: ${JSON.stringify(events)} ${answer.text.slice(0, 300)}`,
+      wrong && `${cell.row} with ${holder.label}: ${wrong}: ${JSON.stringify(events)} ${response.text.slice(0, 300)}`,
   })
   if (!isRecorded || !isKnown) return report(events.length === 0 ? null : 'an event that should not exist')
   const [event] = events
@@ -105,7 +105,7 @@ async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wron
   if (differing.length > 0) return report(`expected ${JSON.stringify(Object.fromEntries(differing))}`)
   if (at && event.provider_id === at.provider && event.provider_name === null)
     return report('the name of the provider is missing')
-  if (row.effect === 'sent' && isPermitted && event.bytes !== String(answer.text.length))
+  if (row.effect === 'sent' && isPermitted && event.bytes !== String(response.text.length))
     return report('wrong number of bytes')
   if (sends && isPermitted && !Number(event.bytes)) return report('no bytes')
   return event.result === 'OK' ? { wrong: null, done: cell.row } : { wrong: null }

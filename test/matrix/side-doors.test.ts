@@ -51,16 +51,16 @@ t.test('no nested field reveals data outside the access of a credential', async 
     const cell = makeCell(world, row, asked)
     const { holder, ids } = await prepare(world, cell)
     const call = operation(schema, row, argumentsFor(cell, ids), select)
-    const answer = await sendAs(world.url, holder, call)
+    const response = await sendAs(world.url, holder, call)
     const way = [...select.matchAll(/\b([a-z]\w+)(?:\(.*?\))? \{/g)].map(([, name]) => name)
     const where = `${[row, ...way].join('.')} with ${holder.label}`
-    const isHarmless = answer.errors.every(
+    const isHarmless = response.errors.every(
       ({ extensions }) => extensions?.code === 'NOT_FOUND' || extensions?.reason === 'QUERY_TOO_LARGE',
     )
-    if (answer.errors.length > 0 && !isHarmless) return `${where}: ${JSON.stringify(answer.errors)}`
-    answered += answer.errors.length === 0 ? 1 : 0
-    note(answer.body, reached)
-    const text = answer.text + decoded(answer.text)
+    if (response.errors.length > 0 && !isHarmless) return `${where}: ${JSON.stringify(response.errors)}`
+    answered += response.errors.length === 0 ? 1 : 0
+    note(response.body, reached)
+    const text = response.text + decoded(response.text)
     // This row always signs in as the founder.
     const eyes = row === 'Mutation.login' ? world.founder : holder
     const visible = canaries.filter(canary => text.includes(canary.text))

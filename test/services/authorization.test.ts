@@ -152,12 +152,12 @@ t.test('a provider is connected by consent in the browser', async t => {
     for (const server of [app, replica]) t.equal((await server.download(owner.token, id, '/folder/a.txt')).status, 200)
     const before = fake.oauth.grants.refresh_token ?? 0
     fake.oauth.expireAccessTokens()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
         (index % 2 === 0 ? app : replica).download(owner.token, id, '/folder/a.txt'),
       ),
     )
-    t.same(new Set(answers.map(answer => answer.status)), new Set([200]))
+    t.same(new Set(responses.map(response => response.status)), new Set([200]))
     t.equal((fake.oauth.grants.refresh_token ?? 0) - before, 1)
   })
 

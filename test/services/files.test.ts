@@ -128,12 +128,12 @@ async function withinOne(t: Test, here: ProviderClient): Promise<void> {
     )
     t.match(errors, [{ extensions: { code: 'BAD_USER_INPUT', reason: 'INVALID_CURSOR' } }])
     for (const first of [0, -1, 1001]) {
-      const answer = await here.app.graphql(
+      const response = await here.app.graphql(
         pageQuery,
         { providerId: here.providerId, path: '/pages', first },
         here.token,
       )
-      t.match(answer.errors, [{ extensions: { code: 'BAD_USER_INPUT' } }])
+      t.match(response.errors, [{ extensions: { code: 'BAD_USER_INPUT' } }])
     }
   })
 }

@@ -62,8 +62,8 @@ t.test('changes between two steps', async t => {
       const { mtime } = await stat(file)
       await writeFile(file, 'BBBB')
       await utimes(file, mtime, mtime)
-      const answer = await moving
-      const { errors } = answer ? await answer.json() : { errors: 'no answer' }
+      const response = await moving
+      const { errors } = response ? await response.json() : { errors: 'no response' }
       t.match(errors, [{ extensions: { reason: 'PRECONDITION_FAILED' } }], 'the source was replaced during the move')
       t.equal(await readFile(file, 'utf8').catch(() => null), 'BBBB')
     },
@@ -102,9 +102,9 @@ t.test('changes between two steps', async t => {
     const { key, id } = await app.createKey(owner.token, { name: 'slow', scopes: ['admin'] })
     const body = JSON.stringify({ query: 'mutation { createInvite(input: { role: OWNER }) { invite } }' })
     const socket = connect(Number(new URL(app.url).port), '127.0.0.1')
-    let answer = ''
+    let response = ''
     socket.on('data', chunk => {
-      answer += chunk
+      response += chunk
     })
     socket.write(
       `POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
@@ -114,8 +114,8 @@ t.test('changes between two steps', async t => {
     await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, owner.token)
     socket.write(body.slice(10))
     await once(socket, 'close')
-    t.match(answer, /^HTTP\/1\.1 401 /)
-    t.match(answer, /KEY_REVOKED/)
+    t.match(response, /^HTTP\/1\.1 401 /)
+    t.match(response, /KEY_REVOKED/)
   })
 
   await t.test('an invite ends with the key that created it', async t => {
@@ -136,8 +136,8 @@ t.test('changes between two steps', async t => {
 
   await t.test('a flood of sign-ins is refused before it delays others', async t => {
     const login = 'mutation { login(input: { email: "nobody@example.org", password: "a wrong password" }) { token } }'
-    const answers = await Promise.all(Array.from({ length: 150 }, () => app.graphql(login)))
-    const reasons = Map.groupBy(answers, ({ errors }) => errors[0]?.extensions.reason)
+    const responses = await Promise.all(Array.from({ length: 150 }, () => app.graphql(login)))
+    const reasons = Map.groupBy(responses, ({ errors }) => errors[0]?.extensions.reason)
     t.same([...reasons.keys()].toSorted(), ['RATE_LIMITED', 'WRONG_EMAIL_OR_PASSWORD'])
     t.ok(reasons.get('RATE_LIMITED')?.every(({ errors }) => errors[0]?.extensions.retryAfterMs === 5000))
   })
@@ -147,8 +147,8 @@ t.test('changes between two steps', async t => {
     form.set('providerId', local.providerId)
     form.set('file', new Blob(['x']), 'x.txt')
     const headers = { 'content-digest': 'sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:' }
-    const answer = await app.request('/api/upload/proxy', { method: 'POST', token: owner.token, body: form, headers })
-    t.equal(answer.status, 400)
+    const response = await app.request('/api/upload/proxy', { method: 'POST', token: owner.token, body: form, headers })
+    t.equal(response.status, 400)
   })
 
   await t.test('only those who can fix a provider see what is wrong with it', async t => {
