@@ -110,8 +110,8 @@ t.test('the steps build a server that runs, stops and starts again', async t => 
 
   const again = await startProgram(t, { ...asImage, command })
   const login = 'mutation ($input: LoginInput!) { login(input: $input) { user { role } } }'
-  const response = await client(again.url).ask(login, { input: { email: 'owner@example.org', password } })
-  t.equal(response.login.user.role, 'OWNER', 'the data folder contains all state')
+  const session = await client(again.url).ask(login, { input: { email: 'owner@example.org', password } })
+  t.equal(session.login.user.role, 'OWNER', 'the data folder contains all state')
   t.equal(await again.stop(), 0)
 })
 
