@@ -5,6 +5,7 @@ import { balance, type Cell, canCarry, isDestructive, makeCell, runAll, runCell,
 import { fields, nestedFields } from './fields.ts'
 import { baseIn, isBelow } from './model.ts'
 import { routes } from './routes.ts'
+import type { Target } from './row.ts'
 import { compareTrees, readTree } from './tree.ts'
 import { createWorld, type Holder, type World } from './world.ts'
 
@@ -13,6 +14,9 @@ const rowNames = Object.keys(allRows)
 const withLocation = rowNames.filter(name => allRows[name]?.takes)
 const onPaths = withLocation.filter(name => allRows[name]?.takes?.[0] !== 'provider')
 const twoEnded = rowNames.filter(name => allRows[name]?.takes?.[1] === 'new')
+
+const noIds = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' }
+const targetOf = ({ locations }: Cell): Target => ({ locations, n: 0, ids: noIds })
 
 t.setTimeout(3600_000)
 
@@ -40,8 +44,7 @@ t.test('every call gets the response that the model predicts', async t => {
       const field = fieldsOf(schema, root).find(field => field.name === own)
       if (!field) continue
       const cell = makeCell(world, name, world.founder)
-      const ids = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' }
-      const args = row.args?.({ locations: cell.locations, n: 0, ids }) ?? {}
+      const args = row.args?.(targetOf(cell)) ?? {}
       const given = Object.entries(args).flatMap(([key, value]) =>
         typeof value === 'object' && value !== null ? Object.keys(value).map(inner => `${key}.${inner}`) : [key],
       )
@@ -169,13 +172,10 @@ t.test('every call gets the response that the model predicts', async t => {
           const cell = makeCell(world, row, holder, [at(name)])
           if (cell.verdict.may) return 'permitted'
           const found = allRows[row]
-          const target = {
-            locations: cell.locations,
-            n: 0,
-            ids: { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' },
-          }
           const call =
-            found && 'call' in found ? found.call(target) : operation(schema, row, fields[row]?.args?.(target) ?? {})
+            found && 'call' in found
+              ? found.call(targetOf(cell))
+              : operation(schema, row, fields[row]?.args?.(targetOf(cell)) ?? {})
           const answer = await sendAs(world.url, holder, call)
           return `${answer.status} ${answer.text.replace(/"requestId":"[^"]*"/g, '')}`
         }),
