@@ -40,6 +40,12 @@ export const auditActions = [
   'DIRECT_DOWNLOAD',
   'DIRECT_UPLOAD',
   'READ',
+  'JOB_CREATE',
+  'JOB_PAUSE',
+  'JOB_RESUME',
+  'JOB_CANCEL',
+  'JOB_RETRY',
+  'JOB_END',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 /** CUT: the connection ended before the transfer was complete. */
@@ -61,6 +67,9 @@ export interface Schema {
   audit_events: AuditEventTable
   uploads: UploadTable
   upload_chunks: UploadChunkTable
+  jobs: JobTable
+  job_entries: JobEntryTable
+  job_failures: JobFailureTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -276,4 +285,92 @@ interface UploadChunkTable {
   /** The offset of the first byte in the file. */
   position: ColumnType<string, number, number>
   bytes: Buffer
+}
+
+export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC'] as const
+export type JobKind = (typeof jobKinds)[number]
+
+/** SUCCEEDED, FAILED and CANCELED are final. */
+export const jobStates = ['QUEUED', 'RUNNING', 'PAUSED', 'SUCCEEDED', 'FAILED', 'CANCELED'] as const
+export type JobState = (typeof jobStates)[number]
+
+export const jobConflicts = ['FAIL', 'REPLACE', 'RENAME', 'SKIP', 'NEWER'] as const
+export type JobConflict = (typeof jobConflicts)[number]
+
+/** A provider and a path in it, without a leading `/`. */
+export interface StoredLocation {
+  providerId: string
+  path: string
+}
+
+/** A bigint that only the database changes. */
+type Count = ColumnType<string, never, never>
+
+interface JobTable {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  workspace_id: string
+  user_id: string
+  /** What the job was created with. */
+  credential_kind: 'SESSION' | 'API_KEY'
+  credential_id: string
+  /** Of the request that created the job, for the audit log. */
+  address: string
+  request_id: string
+  kind: JobKind
+  state: Generated<JobState>
+  sources: Json<StoredLocation[]>
+  /** Null for DELETE. */
+  target: ColumnType<StoredLocation | null, string | null, never>
+  conflict: JobConflict
+  delete_extra: boolean
+  dry_run: boolean
+  /** What the running server has to do next. */
+  requested: ColumnType<'PAUSE' | 'CANCEL' | null, never, 'PAUSE' | 'CANCEL' | null>
+  files: Count
+  bytes: Count
+  skipped: Count
+  deleted: Count
+  failed: Count
+  /** Null until everything is counted. */
+  total_files: ColumnType<string | null, never, number | null>
+  total_bytes: ColumnType<string | null, never, number | null>
+  bytes_per_second: Generated<number>
+  /** Why the whole job failed. */
+  error_reason: ColumnType<Reason | null, never, Reason | null>
+  error_message: ColumnType<string | null, never, string | null>
+  created_at: CreatedAt
+  started_at: ColumnType<Date | null, never, Date | null>
+  ended_at: ColumnType<Date | null, never, Date | null>
+  lease_id: ColumnType<string | null, never, string | null>
+  lease_until: ColumnType<Date | null, never, Date | null>
+}
+
+/** An entry that a job has still to work on. */
+interface JobEntryTable {
+  job_id: string
+  id: ColumnType<string, never, never>
+  /** NEW: not looked up yet. FOLDER: its content is to be listed. LISTED: it is deleted once everything below it is. */
+  state: 'NEW' | 'FOLDER' | 'LISTED'
+  provider_id: string
+  path: string
+  /** Null for DELETE. */
+  target_path: string | null
+  depth: number
+  /** A server began to work on it, so parts of it may exist at the target. */
+  is_started: Generated<boolean>
+  /** The job created the folder at the target, so nothing else is in it. */
+  is_new_target: Generated<boolean>
+  /** The page of the listing that comes next; null is the first. */
+  cursor: ColumnType<string | null, string | null | undefined, string | null>
+}
+
+interface JobFailureTable {
+  job_id: string
+  id: ColumnType<string, never, never>
+  provider_id: string
+  path: string
+  target_path: string | null
+  reason: Reason
+  message: string
 }

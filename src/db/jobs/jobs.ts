@@ -1,0 +1,137 @@
+/** Jobs as people see and control them. */
+import { type SqlBool, sql } from 'kysely'
+import type { Change, Database } from '../client.ts'
+import { type JobRecord, toJob } from './record.ts'
+
+export type NewJob = Pick<
+  JobRecord,
+  | 'id'
+  | 'workspaceId'
+  | 'userId'
+  | 'credentialKind'
+  | 'credentialId'
+  | 'address'
+  | 'requestId'
+  | 'kind'
+  | 'sources'
+  | 'target'
+  | 'conflict'
+  | 'deleteExtra'
+  | 'dryRun'
+>
+
+const isActive = sql<SqlBool>`state in ('QUEUED', 'RUNNING', 'PAUSED')`
+
+/** Inserts a job and its sources. Returns null and inserts nothing if the user already has `maxActive` jobs that have not ended. */
+export async function insertJob(db: Change, job: NewJob, maxActive: number): Promise<JobRecord | null> {
+  const { count } = await db
+    .selectFrom('jobs')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('workspace_id', '=', job.workspaceId)
+    .where('user_id', '=', job.userId)
+    .where(isActive)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= maxActive) return null
+  const row = await db
+    .insertInto('jobs')
+    .values({
+      id: job.id,
+      workspace_id: job.workspaceId,
+      user_id: job.userId,
+      credential_kind: job.credentialKind,
+      credential_id: job.credentialId,
+      address: job.address,
+      request_id: job.requestId,
+      kind: job.kind,
+      sources: JSON.stringify(job.sources),
+      target: job.target && JSON.stringify(job.target),
+      conflict: job.conflict,
+      delete_extra: job.deleteExtra,
+      dry_run: job.dryRun,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toJob(row)
+}
+
+export async function findJob(db: Database, workspaceId: string, id: string): Promise<JobRecord | null> {
+  const row = await db
+    .selectFrom('jobs')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row ? toJob(row) : null
+}
+
+/** Returns the newest jobs first. @param userId null for those of everybody */
+export async function listJobs(
+  db: Database,
+  { workspaceId, userId, state }: { workspaceId: string; userId: string | null; state: JobRecord['state'] | null },
+  page: { limit: number; before: string | null },
+): Promise<JobRecord[]> {
+  let query = db.selectFrom('jobs').selectAll().where('workspace_id', '=', workspaceId)
+  if (userId !== null) query = query.where('user_id', '=', userId)
+  if (state !== null) query = query.where('state', '=', state)
+  if (page.before !== null) query = query.where('id', '<', page.before)
+  const rows = await query.orderBy('id', 'desc').limit(page.limit).execute()
+  return rows.map(toJob)
+}
+
+/** Requests a pause or a cancellation of a running job, and carries it out at once for any other. Returns null if it has ended. */
+export async function requestOfJob(db: Change, id: string, request: 'PAUSE' | 'CANCEL'): Promise<JobRecord | null> {
+  const row = await db
+    .updateTable('jobs')
+    .set({
+      requested: sql`case when state = 'RUNNING' then ${request}::text end`,
+      state: sql`case
+        when state = 'RUNNING' then state
+        when ${request}::text = 'PAUSE' then 'PAUSED'
+        else 'CANCELED' end`,
+      ended_at: sql`case when state <> 'RUNNING' and ${request}::text = 'CANCEL' then now() end`,
+    })
+    .where('id', '=', id)
+    .where(isActive)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toJob(row) : null
+}
+
+/** Queues a paused job again, and takes back the request to pause a running one. Returns null if it has ended. */
+export async function queueAgain(db: Change, id: string): Promise<JobRecord | null> {
+  const row = await db
+    .updateTable('jobs')
+    .set({ requested: null, state: sql`case when state = 'PAUSED' then 'QUEUED' else state end` })
+    .where('id', '=', id)
+    .where(isActive)
+    .where(sql<SqlBool>`requested is distinct from 'CANCEL'`)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toJob(row) : null
+}
+
+/** Queues an ended job again for what has failed. Returns null if it has not ended. */
+export async function queueFailures(db: Change, id: string): Promise<JobRecord | null> {
+  const row = await db
+    .updateTable('jobs')
+    .set({
+      state: 'QUEUED',
+      requested: null,
+      ended_at: null,
+      error_reason: null,
+      error_message: null,
+      failed: sql`0` as never,
+      total_files: null,
+      total_bytes: null,
+    })
+    .where('id', '=', id)
+    .where('state', 'in', ['FAILED', 'CANCELED', 'SUCCEEDED'])
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toJob(row) : null
+}
+
+/** Deletes jobs that ended more than `days` ago. */
+export async function deleteJobsEndedBefore(db: Database, days: number): Promise<void> {
+  await db.deleteFrom('jobs').where('ended_at', '<', sql<Date>`now() - make_interval(days => ${days})`).execute()
+}

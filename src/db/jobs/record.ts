@@ -1,0 +1,80 @@
+import type { Selectable } from 'kysely'
+import type { Reason } from '../../errors.ts'
+import type { JobConflict, JobKind, JobState, Schema, StoredLocation } from '../schema.ts'
+
+export interface JobRecord {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  workspaceId: string
+  userId: string
+  /** What the job was created with. */
+  credentialKind: 'SESSION' | 'API_KEY'
+  credentialId: string
+  /** Of the request that created the job. */
+  address: string
+  requestId: string
+  kind: JobKind
+  state: JobState
+  sources: StoredLocation[]
+  /** The folder that the sources go into; null for DELETE. */
+  target: StoredLocation | null
+  conflict: JobConflict
+  /** SYNC deletes what the target has and the source has not. */
+  deleteExtra: boolean
+  /** Counts, and changes nothing. */
+  dryRun: boolean
+  progress: JobProgress
+  /** Why the whole job failed. */
+  error: { reason: Reason; message: string } | null
+  createdAt: Date
+  startedAt: Date | null
+  endedAt: Date | null
+}
+
+/** Counts of files, and bytes. */
+export interface JobProgress {
+  /** Files that are done, and their bytes. */
+  files: number
+  bytes: number
+  /** Files that stayed as they were, by the conflict policy or because both sides have the same content. */
+  skipped: number
+  deleted: number
+  failed: number
+  /** Null until everything is counted. */
+  totalFiles: number | null
+  totalBytes: number | null
+  bytesPerSecond: number
+}
+
+export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    userId: row.user_id,
+    credentialKind: row.credential_kind,
+    credentialId: row.credential_id,
+    address: row.address,
+    requestId: row.request_id,
+    kind: row.kind,
+    state: row.state,
+    sources: row.sources,
+    target: row.target,
+    conflict: row.conflict,
+    deleteExtra: row.delete_extra,
+    dryRun: row.dry_run,
+    progress: {
+      files: Number(row.files),
+      bytes: Number(row.bytes),
+      skipped: Number(row.skipped),
+      deleted: Number(row.deleted),
+      failed: Number(row.failed),
+      totalFiles: row.total_files === null ? null : Number(row.total_files),
+      totalBytes: row.total_bytes === null ? null : Number(row.total_bytes),
+      bytesPerSecond: row.bytes_per_second,
+    },
+    error: row.error_reason === null ? null : { reason: row.error_reason, message: row.error_message ?? '' },
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+  }
+}
