@@ -84,6 +84,7 @@ export async function buildApp(options: {
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,
     auditDays: settings.auditDays,
+    workers: settings.workers,
     onError,
     onAuditLoss: loss => log.error(loss, 'Events of the audit log could not be kept'),
   })

@@ -12,8 +12,9 @@ const uploadSweepInterval = 60 * 60 * 1000
  * @returns a function that ends the work
  */
 export function startBackgroundWork(services: Services, isRotating: boolean, log: Logger): () => Promise<void> {
-  const { accounts, authorization, audit, uploads } = services
-  const sweep = (signal: AbortSignal) => Promise.all([accounts.sweep(), authorization.sweep(), audit.sweep(signal)])
+  const { accounts, authorization, audit, jobs, uploads } = services
+  const sweep = (signal: AbortSignal) =>
+    Promise.all([accounts.sweep(), authorization.sweep(), jobs.sweep(), audit.sweep(signal)])
   const stops = [
     sweepEvery(sweepInterval, sweep, log),
     sweepEvery(uploadSweepInterval, () => uploads.sweep(), log),

@@ -129,6 +129,7 @@ export const definitions = {
     '900',
   ),
   STOWAGE_AUDIT_DAYS: define('Days that audit events are kept; `0` keeps them forever', wholeNumber(0, 36_500), '90'),
+  STOWAGE_WORKERS: define('Jobs that this server runs at once; `0` runs none', wholeNumber(0, 100), '2'),
   STOWAGE_STALL_TIMEOUT: define(
     'Seconds without progress after which a client is disconnected during a download or an upload',
     wholeNumber(1, 86_400),
@@ -179,6 +180,8 @@ export interface Settings {
   readonly signInLimit: number
   /** Days; 0 means forever. */
   readonly auditDays: number
+  /** Jobs that this server runs at once; 0 runs none. */
+  readonly workers: number
   /** Seconds. */
   readonly stallTimeout: number
   /** Seconds. */
@@ -229,6 +232,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
     directSeconds: read('STOWAGE_DIRECT_SECONDS'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),
+    workers: read('STOWAGE_WORKERS'),
     stallTimeout: read('STOWAGE_STALL_TIMEOUT'),
     backEndTimeout: read('STOWAGE_BACK_END_TIMEOUT'),
     logLevel: read('LOG_LEVEL'),

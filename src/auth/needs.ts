@@ -18,6 +18,10 @@ interface Inputs {
   name: { providerId: string; path: string; name: string }
   /** The root of the provider with this id. */
   id: { id: string }
+  /** All of `sources`. */
+  sources: { sources: readonly { providerId: string; path: string }[] }
+  /** The folder `target`, if there is one. */
+  target: { target?: { providerId: string; path: string } | null | undefined }
 }
 
 /** One location of an operation, and the scope that the operation requires there. */
@@ -43,6 +47,14 @@ export const needs = {
     { scope: 'write', at: 'toPath' },
   ],
   manageProvider: [{ scope: 'admin', at: 'id' }],
+  copyJob: [
+    { scope: 'read', at: 'sources' },
+    { scope: 'write', at: 'target' },
+  ],
+  moveJob: [
+    { scope: 'write', at: 'sources' },
+    { scope: 'write', at: 'target' },
+  ],
 } as const satisfies Record<string, readonly Need[]>
 
 /** The fields that all of the needs read. */
@@ -51,7 +63,7 @@ type Intersection<Union> = (Union extends unknown ? (each: Union) => void : neve
   ? All
   : never
 
-/** One grant per need, in the same order. */
+/** One grant per need, in the same order. Needs at `sources` and `target` have their own function, `authorizeJob`. */
 export type GrantsOf<N extends readonly Need[]> = { readonly [I in keyof N]: Grant<N[I]['scope']> }
 
 interface Location {
@@ -59,7 +71,7 @@ interface Location {
   path: StoragePath
 }
 
-const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location } = {
+const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location | Location[] } = {
   path: ({ providerId, path }) => ({ providerId, path: parsePath(path) }),
   newPath: ({ providerId, path }) => ({ providerId, path: parseNewPath(path) }),
   toPath: ({ providerId, toProviderId, toPath }) => ({
@@ -71,6 +83,8 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location }
     path: childOf(parentOf(parsePath(path)), parseNewName(name)),
   }),
   id: ({ id }) => ({ providerId: id, path: root }),
+  sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
+  target: ({ target }) => (target ? [{ providerId: target.providerId, path: parsePath(target.path) }] : []),
 }
 
 /**
@@ -83,8 +97,37 @@ export function authorize<const N extends readonly Need[]>(
   operation: N,
   input: InputOf<N>,
 ): GrantsOf<N> {
+  return grantAll(viewer, operation, input) as unknown as GrantsOf<N>
+}
+
+function grantAll(viewer: Viewer | null, operation: readonly Need[], input: object): Grant[] {
   const highest = highestScope(operation.map(need => need.scope))
   const present = highest && requireScope(viewer, highest)
-  const located = operation.map(({ scope, at }) => ({ scope, ...locate[at](input as never) }))
-  return located.map(need => grant(present, need)) as unknown as GrantsOf<N>
+  const located = operation.flatMap(({ scope, at }) =>
+    [locate[at](input as never)].flat().map(location => ({ scope, ...location })),
+  )
+  return located.map(need => grant(present, need))
+}
+
+/** The locations of a job. */
+export interface JobInput {
+  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC'
+  sources: readonly { providerId: string; path: string }[]
+  /** Null for DELETE. */
+  target?: { providerId: string; path: string } | null | undefined
+}
+
+/** Returns what a job of this kind needs. */
+export function needsOfJob(kind: JobInput['kind']): readonly Need[] {
+  return kind === 'COPY' || kind === 'SYNC' ? needs.copyJob : needs.moveJob
+}
+
+/** Grants a job, like `authorize`. @throws as `authorize` */
+export function authorizeJob(
+  viewer: Viewer | null,
+  input: JobInput,
+): { sources: Grant<'read' | 'write'>[]; target: Grant<'write'> | null } {
+  const grants = grantAll(viewer, needsOfJob(input.kind), input)
+  const sources = grants.slice(0, input.sources.length) as Grant<'read' | 'write'>[]
+  return { sources, target: (grants[input.sources.length] as Grant<'write'> | undefined) ?? null }
 }

@@ -31,6 +31,8 @@ export interface Viewer extends Permissions {
   kind: 'SESSION' | 'API_KEY'
   /** The id of the session or the API key. */
   credentialId: string
+  /** Whether the viewer stays valid after its session has ended, as that of a job does. */
+  outlivesSession: boolean
   /** The first characters of an API key; null for a session. */
   displayPrefix: string | null
   member: Member
@@ -45,12 +47,15 @@ export function memberPermissions(member: Pick<Member, 'role' | 'access'>): Perm
   return scope === null ? { scope, access: noProviders } : { scope, access: member.access }
 }
 
-/** Returns a viewer that acts as the member in a session. */
-export function memberViewer(member: Member, origin: Origin): Viewer {
-  const { userId: credentialId } = member
+/**
+ * Returns a viewer that acts as the member, whether they are signed in or not.
+ * @param credentialId of the session that counts as the one that acts
+ */
+export function memberViewer(member: Member, credentialId: string, origin: Origin): Viewer {
   return {
     kind: 'SESSION',
     credentialId,
+    outlivesSession: true,
     displayPrefix: null,
     member,
     expiresAt: null,

@@ -41,7 +41,7 @@ export interface AuditEvent {
 /** Characters of `path` and `to_path` in the indexes, as in the migrations. A literal, so that queries match the index. */
 const indexedCharacters = sql.lit(250)
 
-export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'SESSION' | 'WORKSPACE'
+export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'SESSION' | 'WORKSPACE' | 'JOB'
 
 /** Commits a change together with its audit event, or neither. Calls `event` after the work. */
 export function changeWithEvent<T>(

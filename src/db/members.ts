@@ -62,6 +62,15 @@ export async function findMembers(db: Database, workspaceId: string, userIds: re
   return rows.map(toMember)
 }
 
+/** Returns one membership of each user. */
+export async function findMembersByUser(db: Database, userIds: readonly string[]): Promise<Member[]> {
+  const rows = await selectMembers(db)
+    .where('members.user_id', 'in', userIds)
+    .orderBy('members.created_at', 'desc')
+    .execute()
+  return rows.map(toMember)
+}
+
 /** The workspaces that a user is in, the oldest membership first. */
 export async function findMemberships(db: Database, userId: string): Promise<Member[]> {
   const rows = await selectMembers(db).where('members.user_id', '=', userId).orderBy('members.created_at').execute()

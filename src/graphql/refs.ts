@@ -3,6 +3,7 @@ import type { ProviderAccess } from '../auth/access.ts'
 import type { Member, Viewer } from '../auth/viewer.ts'
 import type { ApiKey } from '../db/api-keys.ts'
 import type { AuditEvent } from '../db/audit-events.ts'
+import type { JobRecord } from '../db/jobs/record.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import type { Workspace } from '../db/workspaces.ts'
 import type { FileEntry } from '../services/files/index.ts'
@@ -27,6 +28,7 @@ export const WorkspaceRef = builder.objectRef<Workspace>('Workspace')
 export const ApiKeyRef = builder.objectRef<ApiKey>('ApiKey')
 export const ProviderTypeRef = builder.objectRef<ProviderTypeShape>('ProviderType')
 export const StorageProviderRef = builder.objectRef<ProviderRecord>('StorageProvider')
+export const JobRef = builder.objectRef<JobRecord>('Job')
 export const AuditEventRef = builder.objectRef<AuditEvent>('AuditEvent')
 export const EntryRef = builder.interfaceRef<FileEntry>('Entry')
 export const FileRef = builder.objectRef<FileEntry>('File')

@@ -45,6 +45,7 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   const text = (name: string) => (typeof args[name] === 'string' ? args[name] : undefined)
   const [id, userId, path] = [text('id'), text('userId'), text('path')]
   if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
+  if (id !== undefined && action.startsWith('JOB_')) return { subject: { kind: 'JOB', id } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
   if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
   const providerId = text('providerId') ?? (action.startsWith('PROVIDER_') ? id : undefined)

@@ -1,5 +1,5 @@
 /** The rules that a field can have as its `authScopes`. `rules-plugin.ts` adds each rule to the description of its field. */
-import { authorize, type InputOf, type Need, needs } from '../auth/needs.ts'
+import { authorize, type InputOf, type JobInput, type Need, needs, needsOfJob } from '../auth/needs.ts'
 import { formatPath, type StoragePath } from '../auth/path.ts'
 import { requireEveryProvider, requireKeyManager, requireScope, requireSession } from '../auth/policy.ts'
 import type { Scope } from '../auth/scopes.ts'
@@ -54,6 +54,12 @@ export function at<const N extends readonly Need[]>(operation: N) {
   }
   return Object.assign(rule, { needs: operation, namedBy: 'arguments' } as const)
 }
+
+/** The rule for a field whose argument `input` describes a job. MOVE and DELETE need the scope `write` at the sources, too. */
+export const atJob = Object.assign(
+  (_parent: unknown, { input }: { input: JobInput }) => ({ at: { needs: needsOfJob(input.kind), input } }),
+  { needs: needs.copyJob, of: 'arguments' } as const,
+)
 
 /** The rule for a field that reads at the location of its parent entry. */
 export const atEntry = Object.assign(

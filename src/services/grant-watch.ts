@@ -24,7 +24,7 @@ export interface GrantWatch {
 
 export function createGrantWatch(options: {
   record: FindRecord
-  credentials: Pick<Credentials, 'confirm' | 'recall'>
+  credentials: Pick<Credentials, 'confirm' | 'recallViewer'>
   onError: (error: unknown) => void
 }): GrantWatch {
   const { record, credentials, onError } = options
@@ -39,12 +39,12 @@ export function createGrantWatch(options: {
     isPolling = true
     const beganAt = performance.now()
     polledAt = beganAt
-    const viewers = memoized((viewer: Viewer) => credentials.recall(viewer))
+    const viewers = memoized((viewer: Viewer) => credentials.recallViewer(viewer))
     const providers = memoized((granted: Grant) => requireConnected(record, granted))
     const check = async (work: Work) => {
       try {
         for (const granted of work.grants) {
-          const viewer = await viewers(`${granted.viewer.kind} ${granted.viewer.credentialId}`, granted.viewer)
+          const viewer = await viewers(keyOf(granted.viewer), granted.viewer)
           const { scope, providerId, path } = granted
           grant(viewer, { scope, providerId, path })
           await providers(`${granted.workspaceId} ${providerId}`, granted)
@@ -100,6 +100,10 @@ export function createGrantWatch(options: {
   }
 
   return { activeGrants, close: () => clearTimeout(timer) }
+}
+
+function keyOf({ kind, credentialId, outlivesSession, member }: Viewer): string {
+  return outlivesSession ? `MEMBER ${member.userId}` : `${kind} ${credentialId}`
 }
 
 function cancelIfExpired(work: Work): void {

@@ -5,6 +5,9 @@ import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
 import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
+import { createJobAudit } from './jobs/audit.ts'
+import { createJobs } from './jobs/index.ts'
+import { startJobWorker } from './jobs/worker.ts'
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
@@ -34,6 +37,8 @@ export function createServices(options: {
   directSeconds: number
   /** Days that audit events are kept; 0 keeps them forever. */
   auditDays: number
+  /** Jobs that this server runs at once; 0 runs none. */
+  workers: number
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
 }) {
@@ -42,6 +47,8 @@ export function createServices(options: {
   const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss: options.onAuditLoss })
   const reservations = new Reservations()
   const uploads = createResumableUploads({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
+  const onEnd = createJobAudit({ db, audit })
+  const worker = startJobWorker({ db, storage, credentials, onError, onEnd }, options.workers)
   return {
     credentials,
     requestLimits: limits.requests,
@@ -64,10 +71,12 @@ export function createServices(options: {
       directSeconds: options.directSeconds,
     }),
     uploads,
+    jobs: createJobs({ db, audit, wake: worker.wake }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
     /** Writes what is still queued. Do not use the services afterwards. */
     async close() {
+      await worker.close()
       await Promise.all([authentication.close(), audit.close()])
     },
   }

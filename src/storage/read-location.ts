@@ -6,8 +6,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, LinkAnswer, StorageProvider, Traits } from '../../adapters/contract.ts'
-import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
+import { childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
+import { AppError } from '../errors.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
 import { enclosingIds } from './enclosing-folders.ts'
@@ -69,16 +70,22 @@ export class ReadLocation {
     return new ReadLocation(this.context, this.grant, childOf(this.path, name))
   }
 
+  /** Returns the location of a path at or below this one. @throws OUTSIDE_BASE_PATH for any other path */
+  at(path: StoragePath): ReadLocation {
+    requireWithin(path, this.path)
+    return new ReadLocation(this.context, this.grant, path)
+  }
+
   stat(signal: AbortSignal): Promise<CheckedEntry> {
     return this.#statAt(this.path, signal)
   }
 
   /**
    * Returns the ids of the stored folders that the path lies in. Looks above the grant, but reveals only ids.
-   * @param except a location whose own enclosing folders are omitted if it has the same provider
+   * @param except a location whose own enclosing folders are omitted if it has the same provider; null for none
    */
-  enclosingIds(signal: AbortSignal, except: ReadLocation): Promise<ReadonlySet<string>> {
-    const known = except.providerId === this.providerId ? except.path : null
+  enclosingIds(signal: AbortSignal, except: ReadLocation | null): Promise<ReadonlySet<string>> {
+    const known = except?.providerId === this.providerId ? except.path : null
     return enclosingIds(this.path, known, folder => this.#statAt(folder, signal))
   }
 
@@ -202,4 +209,8 @@ export class ReadLocation {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.context.metadataTimeout)])
     return callAdapter(bounded, () => work({ signal: bounded }))
   }
+}
+
+export function requireWithin(path: StoragePath, top: StoragePath): void {
+  if (!isWithin(path, top)) throw new AppError('OUTSIDE_BASE_PATH')
 }

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { Call, Entry } from '../../adapters/contract.ts'
-import { childOf, nameOf } from '../auth/path.ts'
+import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import { callAdapter, callAdapterForChange } from './adapter-call.ts'
 import { isStorageError } from './errors.ts'
-import { ReadLocation } from './read-location.ts'
+import { ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { type CheckedEntry, checkEntry, fault, type Presigned } from './validate-entry.ts'
@@ -12,6 +12,11 @@ import { type CheckedEntry, checkEntry, fault, type Presigned } from './validate
 export class WriteLocation extends ReadLocation {
   override child(name: string): WriteLocation {
     return new WriteLocation(this.context, this.grant, childOf(this.path, name))
+  }
+
+  override at(path: StoragePath): WriteLocation {
+    requireWithin(path, this.path)
+    return new WriteLocation(this.context, this.grant, path)
   }
 
   write(

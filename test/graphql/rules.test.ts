@@ -23,6 +23,7 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
   return {
     kind: 'API_KEY',
     credentialId: randomUUID(),
+    outlivesSession: false,
     displayPrefix: 'stw_01234567',
     member: { ...member, role: 'OWNER', access: { all: true } },
     expiresAt: null,

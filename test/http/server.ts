@@ -118,6 +118,7 @@ export async function serve(
     maxUploadBytes,
     directSeconds: 900,
     auditDays: 0,
+    workers: 1,
     onError,
     onAuditLoss: () => {},
   })

@@ -14,7 +14,7 @@ const member = {
   access: allProviders,
   createdAt: new Date(),
 } as const
-const viewer = memberViewer(member, { address: '127.0.0.1', requestId: 'request' })
+const viewer = memberViewer(member, member.userId, { address: '127.0.0.1', requestId: 'request' })
 const granted: Grant = grant(viewer, { scope: 'read', providerId: 'provider', path: root })
 
 t.test('work requires a check of its grants', async t => {

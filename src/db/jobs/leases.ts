@@ -84,3 +84,9 @@ export async function endRun(
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
+
+/** Returns whether a part of the job has failed. */
+export async function hasFailed(db: Database, id: string): Promise<boolean> {
+  const row = await db.selectFrom('jobs').select('failed').where('id', '=', id).executeTakeFirst()
+  return Number(row?.failed) > 0
+}

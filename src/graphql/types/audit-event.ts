@@ -44,6 +44,12 @@ const actions: Record<AuditAction, { description: string }> = {
   READ: {
     description: 'Another read was refused; `details` says which. Successful reads are not recorded.',
   },
+  JOB_CREATE: { description: 'A job was created. The locations are its first source and its target.' },
+  JOB_PAUSE: { description: 'A job was paused.' },
+  JOB_RESUME: { description: 'A paused job was resumed.' },
+  JOB_CANCEL: { description: 'A job was canceled.' },
+  JOB_RETRY: { description: 'What failed in a job was started again.' },
+  JOB_END: { description: 'A job ended. `details` has its state and counts; a job records no event per file.' },
 }
 
 const AuditActionEnum = builder.enumType('AuditAction', { description: 'The action.', values: actions })
@@ -54,6 +60,7 @@ const subjects: Record<AuditSubjectKind, { description: string }> = {
   INVITE: { description: 'An invite.' },
   SESSION: { description: 'A session that was ended from another session.' },
   WORKSPACE: { description: 'The workspace.' },
+  JOB: { description: 'A job.' },
 }
 
 const AuditSubjectKindEnum = builder.enumType('AuditSubjectKind', {

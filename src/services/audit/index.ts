@@ -11,7 +11,7 @@ import {
   listAuditEvents,
 } from '../../db/audit-events.ts'
 import type { Change, Database } from '../../db/client.ts'
-import type { AuditAction } from '../../db/schema.ts'
+import type { AuditAction, AuditResult } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import { parsePageSize } from '../input.ts'
@@ -109,6 +109,11 @@ export function createAudit({
     note(viewer: Viewer, action: AuditAction, facts: AuditFacts, error?: unknown): void {
       queue.add(createEvent(viewer, action, facts, error === undefined ? 'OK' : resultOf(error)))
       if (error instanceof Error) recordedErrors.add(error)
+    },
+
+    /** Records an action that this server carries out for a user in the background. `facts` names the user. */
+    noteOwn(action: AuditAction, facts: AuditFacts, result: AuditResult): void {
+      queue.add(createEvent({ origin: ownOrigin }, action, facts, result))
     },
 
     /** Records an action that was never finished. A null viewer is this server itself. */

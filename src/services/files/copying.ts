@@ -69,12 +69,13 @@ async function requireEmptyFolder(
 }
 
 /** Copies one file within the back end if it supports that, otherwise through this server. */
-async function copyFile(
+export async function copyFile(
   source: ReadLocation,
   seen: CheckedEntry,
   destination: WriteLocation,
   overwrite: boolean,
   signal: AbortSignal,
+  onBytes?: (bytes: number) => void,
 ): Promise<CopiedFile | Taken> {
   const copied = await unlessTaken(() => destination.copyFrom(source, signal, { overwrite }))
   if (copied === taken) return taken
@@ -82,7 +83,7 @@ async function copyFile(
   const { body, entry } = await source.read(signal)
   try {
     const copy = await unlessTaken(() =>
-      destination.write(signal, exactBody(body, entry.size), {
+      destination.write(signal, exactBody(body, entry.size, onBytes), {
         overwrite,
         ...(entry.size !== null && { size: entry.size }),
         ...(entry.mimeType !== null && { mimeType: entry.mimeType }),

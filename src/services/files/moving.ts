@@ -57,7 +57,7 @@ export async function copyAndDelete(
  * @param replaced the entry at the destination
  * @throws COPY_ONLY
  */
-async function prepareDeletion(
+export async function prepareDeletion(
   file: CheckedEntry,
   path: ReadLocation['path'],
   replaced: CheckedEntry | null,
@@ -79,7 +79,11 @@ async function prepareDeletion(
 }
 
 /** Deletes the source of a copied file. Returns false if the file changed or is its own copy. */
-async function deleteFile(file: WriteLocation, { seen, copy }: CopiedFile, signal: AbortSignal): Promise<boolean> {
+export async function deleteFile(
+  file: WriteLocation,
+  { seen, copy }: CopiedFile,
+  signal: AbortSignal,
+): Promise<boolean> {
   const now = await statOrNull(file, signal)
   if (!now) return true
   if (isSameObject(now, copy) || !isUnchanged(now, seen)) return false

@@ -14,7 +14,7 @@ export async function acceptInvite(trx: Change, token: string, origin: Origin) {
   const invite = await redeemInvite(trx, hashToken(token))
   const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
   if (!invite || !maker) throw new AppError('INVALID_INVITE')
-  requireStillCovers(memberViewer(maker, origin), invite)
+  requireStillCovers(memberViewer(maker, maker.userId, origin), invite)
   // An invite made by a key is valid only while the key is.
   const key = invite.apiKeyId === null ? null : await findApiKey(trx, invite.workspaceId, invite.apiKeyId)
   if (key && apiKeyState(key) !== 'active') throw new AppError('INVALID_INVITE')

@@ -1,9 +1,10 @@
 import { hashToken, isApiKey } from '../../auth/api-key.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
-import { keyPermissions, memberPermissions, type Origin, type Viewer } from '../../auth/viewer.ts'
+import { keyPermissions, memberPermissions, memberViewer, type Origin, type Viewer } from '../../auth/viewer.ts'
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
 import { batched } from '../../db/batched.ts'
 import type { Database } from '../../db/client.ts'
+import { findMembersByUser } from '../../db/members.ts'
 import { prepareSessions, type Session } from '../../db/sessions.ts'
 import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
@@ -24,6 +25,10 @@ export interface Credentials {
   confirm(viewer: Viewer): Promise<Viewer>
   /** Authenticates an earlier credential by its id, without counting a request. @throws as `authenticate` */
   recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
+  /** Returns a viewer that acts as the member even after their session has ended. @throws INVALID_CREDENTIAL */
+  recallMember(of: { userId: string; sessionId: string; origin: Origin }): Promise<Viewer>
+  /** Authenticates the credential or the member behind a viewer again. @throws as `authenticate` */
+  recallViewer(viewer: Viewer): Promise<Viewer>
 }
 
 /** Milliseconds for which a check stays valid. */
@@ -50,6 +55,9 @@ export function createCredentials({
     const found = await findKeysByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
     return new Map(found.map(owned => [owned.hash.toString('hex'), owned]))
   })
+  const memberById = batched(async (ids: readonly string[]) => {
+    return new Map((await findMembersByUser(db, ids)).map(member => [member.userId, member]))
+  })
   const keyById = batched(async (ids: readonly string[]) => {
     return new Map((await findKeysById(ids)).map(owned => [owned.key.id, owned]))
   })
@@ -62,6 +70,7 @@ export function createCredentials({
     const viewer: Viewer = {
       kind: 'API_KEY',
       credentialId: key.id,
+      outlivesSession: false,
       displayPrefix: key.displayPrefix,
       member: owner,
       expiresAt: key.expiresAt,
@@ -114,17 +123,30 @@ export function createCredentials({
       : sessionViewer(await sessionById(credentialId), origin)
   }
 
+  async function recallMember({ userId, sessionId, origin }: Parameters<Credentials['recallMember']>[0]) {
+    const member = await memberById(userId)
+    if (!member) throw new AppError('INVALID_CREDENTIAL', 'The person who created this is no longer a member.')
+    return memberViewer(member, sessionId, origin)
+  }
+
+  function recallViewer(viewer: Viewer): Promise<Viewer> {
+    const { credentialId: sessionId, member, origin } = viewer
+    return viewer.outlivesSession ? recallMember({ userId: member.userId, sessionId, origin }) : recall(viewer)
+  }
+
   return {
     authenticate: (token, origin) => (isApiKey(token) ? byKey(token, origin) : bySession(token, origin)),
     authenticateSession: bySession,
     async confirm(viewer) {
       const known = latest.get(viewer) ?? viewer
       if (performance.now() - known.confirmedAt < freshness) return known
-      const now = await recall(viewer)
+      const now = await recallViewer(viewer)
       latest.set(viewer, now)
       return now
     },
     recall,
+    recallMember,
+    recallViewer,
   }
 }
 
@@ -140,6 +162,7 @@ function sessionViewer(session: Session | null, origin: Origin): Viewer {
   const viewer: Viewer = {
     kind: 'SESSION',
     credentialId: session.id,
+    outlivesSession: false,
     displayPrefix: null,
     member: session.member,
     expiresAt: session.expiresAt,

@@ -1,0 +1,30 @@
+import type { Database } from '../../db/client.ts'
+import { findJob } from '../../db/jobs/jobs.ts'
+import type { JobRecord } from '../../db/jobs/record.ts'
+import { findMember } from '../../db/members.ts'
+import type { JobState } from '../../db/schema.ts'
+import type { Audit } from '../audit/index.ts'
+
+/** Returns a function that records the end of a job, with its counts in place of one event per file. */
+export function createJobAudit({ db, audit }: { db: Database; audit: Audit }) {
+  return async ({ id, workspaceId, userId }: JobRecord, state: JobState): Promise<void> => {
+    if (state === 'PAUSED' || state === 'QUEUED') return
+    const [job, user] = await Promise.all([findJob(db, workspaceId, id), findMember(db, workspaceId, userId)])
+    if (!job || !user) return
+    const { files, bytes, skipped, deleted, failed } = job.progress
+    const [location] = job.sources
+    audit.noteOwn(
+      'JOB_END',
+      {
+        user,
+        credential: { kind: job.credentialKind, id: job.credentialId },
+        subject: { kind: 'JOB', id },
+        ...(location && { location }),
+        ...(job.target && { to: job.target }),
+        bytes,
+        details: { kind: job.kind, state, files, skipped, deleted, failed },
+      },
+      job.error?.reason ?? 'OK',
+    )
+  }
+}

@@ -1,0 +1,32 @@
+/** Counts files and bytes while a job works, so that it can say how much is left. */
+import { AppError } from '../../errors.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
+import { children, requireDepth } from '../files/tree.ts'
+
+export interface Count {
+  files: number
+  bytes: number
+}
+
+/** Adds everything at and below a location to `count`. What cannot be listed is left out: the job reports it. */
+export async function countTree(location: ReadLocation, count: Count, signal: AbortSignal): Promise<void> {
+  const entry = await location.stat(signal)
+  if (entry.kind === 'directory') return countFolder(location, count, signal, 0)
+  count.files += 1
+  count.bytes += entry.size ?? 0
+}
+
+async function countFolder(folder: ReadLocation, count: Count, signal: AbortSignal, depth: number): Promise<void> {
+  requireDepth(depth)
+  try {
+    for await (const entry of children(folder, signal)) {
+      if (entry.kind === 'directory') await countFolder(folder.child(entry.name), count, signal, depth + 1)
+      else {
+        count.files += 1
+        count.bytes += entry.size ?? 0
+      }
+    }
+  } catch (error) {
+    if (signal.aborted || !(error instanceof AppError)) throw error
+  }
+}

@@ -1,0 +1,246 @@
+/** Jobs: copies, moves, deletions and syncs that outlive their requests. */
+import { basePathIn } from '../../auth/access.ts'
+import { isId, timeOrderedIds } from '../../auth/id.ts'
+import { authorizeJob } from '../../auth/needs.ts'
+import { isWithin, parsePath, root } from '../../auth/path.ts'
+import { requireScope } from '../../auth/policy.ts'
+import { includesScope } from '../../auth/scopes.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Change, Database } from '../../db/client.ts'
+import { insertEntries } from '../../db/jobs/entries.ts'
+import { deleteFailures, type JobFailure, listFailures, maxFailures } from '../../db/jobs/failures.ts'
+import {
+  deleteJobsEndedBefore,
+  findJob,
+  insertJob,
+  listJobs,
+  queueAgain,
+  queueFailures,
+  requestOfJob,
+} from '../../db/jobs/jobs.ts'
+import type { JobRecord } from '../../db/jobs/record.ts'
+import type { JobConflict, JobKind, JobState } from '../../db/schema.ts'
+import { AppError } from '../../errors.ts'
+import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
+import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
+import type { LocationInput } from '../files/entry.ts'
+import { parsePageSize } from '../input.ts'
+import { targetPathOf } from './transfer-tree.ts'
+
+export interface NewJobInput {
+  kind: JobKind
+  sources: readonly LocationInput[]
+  /** The folder that the sources go into. */
+  target?: LocationInput | null | undefined
+  conflict: JobConflict
+  /** SYNC deletes what the target has and the source has not. */
+  deleteExtra: boolean
+  /** Counts, and changes nothing. */
+  dryRun: boolean
+}
+
+/** Sources of one job. */
+export const maxSources = 100
+/** Jobs of one user that have not ended. */
+export const maxActiveJobs = 100
+export const maxJobsPage = 100
+/** Days that a job stays in the history after its end. */
+const historyDays = 30
+
+export type Jobs = ReturnType<typeof createJobs>
+
+export function createJobs(options: {
+  db: Database
+  audit: Audit
+  /** Call this when a job is ready to run. */
+  wake(): void
+}) {
+  const { db, audit, wake } = options
+  const nextId = timeOrderedIds()
+
+  /** Finds a job that the viewer may see: their own, or any with the scope `admin`, at locations that they may access. */
+  async function find(viewer: Viewer | null, id: string): Promise<JobRecord> {
+    const reader = requireScope(viewer, 'read')
+    const job = isId(id) ? await findJob(db, reader.member.workspaceId, id) : null
+    if (!job || !isVisible(reader, job)) throw new AppError('NOT_FOUND', 'There is no such job.')
+    return job
+  }
+
+  /** Changes a job that the viewer may see and may create. */
+  function change(
+    viewer: Viewer | null,
+    action: 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_CANCEL' | 'JOB_RETRY',
+    id: string,
+    work: (change: Change, job: JobRecord) => Promise<JobRecord | null>,
+  ): Promise<JobRecord> {
+    return audit.recorded(viewer, action, { subject: { kind: 'JOB', id } }, async (recording: Recording) => {
+      const job = await find(viewer, id)
+      authorizeJob(viewer, job)
+      recording.add(factsOf(job))
+      const changed = await recording.commit(trx => work(trx, job))
+      if (!changed) throw new AppError('PRECONDITION_FAILED', `The job is ${job.state}, so this has no effect.`)
+      wake()
+      return changed
+    })
+  }
+
+  return {
+    /**
+     * Queues a job. It runs with the rights of the viewer and ends when the API key of the viewer does.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, INVALID_PATH, INVALID_INPUT, ROOT_IS_FIXED, TOO_MANY_JOBS
+     */
+    create(viewer: Viewer | null, input: NewJobInput): Promise<JobRecord> {
+      return audit.recorded(viewer, 'JOB_CREATE', factsOf(input), async recording => {
+        requireComplete(input)
+        const grants = authorizeJob(viewer, input)
+        const { member, kind, credentialId, origin } = requireScope(viewer, 'read')
+        const sources = grants.sources.map(({ providerId, path }) => ({ providerId, path: `/${path}` }))
+        const target = grants.target && { providerId: grants.target.providerId, path: `/${grants.target.path}` }
+        const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
+        if (isRootFixed && grants.sources.some(({ path }) => path === root)) throw new AppError('ROOT_IS_FIXED')
+        const id = nextId(new Date())
+        recording.add({ subject: { kind: 'JOB', id } })
+        const job = await recording.commit(async trx => {
+          const created = await insertJob(
+            trx,
+            {
+              id,
+              workspaceId: member.workspaceId,
+              userId: member.userId,
+              credentialKind: kind,
+              credentialId,
+              address: origin.address,
+              requestId: origin.requestId,
+              kind: input.kind,
+              sources,
+              target,
+              conflict: input.conflict,
+              deleteExtra: input.deleteExtra,
+              dryRun: input.dryRun,
+            },
+            maxActiveJobs,
+          )
+          if (!created) throw tooManyJobs()
+          await insertEntries(trx, id, entriesOf(created))
+          return created
+        })
+        wake()
+        return job
+      })
+    },
+
+    /** @throws SCOPE_REQUIRED, NOT_FOUND */
+    get: find,
+
+    /** Returns the newest jobs first. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
+    async list(
+      viewer: Viewer | null,
+      query: { state?: JobState | null | undefined },
+      page: { first: number; after?: string | null | undefined },
+    ): Promise<{ items: { job: JobRecord; cursor: string }[]; hasNext: boolean }> {
+      const reader = requireScope(viewer, 'read')
+      const limit = parsePageSize(page.first, maxJobsPage)
+      const before = page.after == null ? null : decodeIdCursor(page.after)
+      const { workspaceId, userId } = reader.member
+      const of = {
+        workspaceId,
+        userId: includesScope(reader.scope, 'admin') ? null : userId,
+        state: query.state ?? null,
+      }
+      const found = await listJobs(db, of, { limit: limit + 1, before })
+      const items = found.slice(0, limit).filter(job => isVisible(reader, job))
+      return { items: items.map(job => ({ job, cursor: encodeIdCursor(job.id) })), hasNext: found.length > limit }
+    },
+
+    /** Returns what failed, in the order of the failures. @throws INVALID_INPUT, INVALID_CURSOR */
+    async failures(job: JobRecord, page: { first: number; after?: string | null | undefined }) {
+      const limit = parsePageSize(page.first, maxFailures)
+      if (page.after != null && !/^\d{1,18}$/.test(page.after)) throw new AppError('INVALID_CURSOR')
+      const found = await listFailures(db, job.id, { limit: limit + 1, after: page.after ?? null })
+      const items = found.slice(0, limit).map((failure: JobFailure) => ({ failure, cursor: failure.id }))
+      return { items, hasNext: found.length > limit }
+    },
+
+    /** Pauses a job within a second. Files that are being copied are copied again later. */
+    pause: (viewer: Viewer | null, id: string) =>
+      change(viewer, 'JOB_PAUSE', id, (trx, job) => requestOfJob(trx, job.id, 'PAUSE')),
+
+    resume: (viewer: Viewer | null, id: string) =>
+      change(viewer, 'JOB_RESUME', id, (trx, job) => queueAgain(trx, job.id)),
+
+    /** Cancels a job within a second. What it has copied or moved stays. */
+    cancel: (viewer: Viewer | null, id: string) =>
+      change(viewer, 'JOB_CANCEL', id, (trx, job) => requestOfJob(trx, job.id, 'CANCEL')),
+
+    /** Works again on what has failed; on everything that is not done if more failed than is listed. */
+    retry: (viewer: Viewer | null, id: string) =>
+      change(viewer, 'JOB_RETRY', id, async (trx, job) => {
+        const failures = await listFailures(trx, job.id, { limit: maxFailures, after: null })
+        const isWhole = job.progress.failed > failures.length || job.error !== null
+        const changed = await queueFailures(trx, job.id)
+        if (!changed) return null
+        await deleteFailures(trx, job.id)
+        await insertEntries(trx, job.id, isWhole ? entriesOf(job) : failures.map(entryOfFailure))
+        return changed
+      }),
+
+    /** Deletes old jobs. Call it once a day. */
+    sweep: () => deleteJobsEndedBefore(db, historyDays),
+  }
+}
+
+function entriesOf({ sources, target }: JobRecord) {
+  return sources.map(({ providerId, path }) => ({
+    state: 'NEW' as const,
+    providerId,
+    path,
+    targetPath: target && targetPathOf(parsePath(path), target.path),
+    depth: 0,
+    isNewTarget: false,
+  }))
+}
+
+function entryOfFailure({ providerId, path, targetPath }: JobFailure) {
+  return { state: 'NEW' as const, providerId, path, targetPath, depth: 0, isNewTarget: false }
+}
+
+function isVisible({ member, scope, access }: Viewer, job: JobRecord): boolean {
+  if (job.userId !== member.userId && !includesScope(scope, 'admin')) return false
+  return [...job.sources, ...(job.target ? [job.target] : [])].every(({ providerId, path }) => {
+    const base = basePathIn(access, providerId)
+    return base !== null && isWithin(parsePath(path), base)
+  })
+}
+
+/** Describes a job for the audit log: its first source, its target and how many sources it has. */
+function factsOf({
+  kind,
+  sources,
+  target,
+  conflict,
+}: Pick<NewJobInput, 'kind' | 'sources' | 'target' | 'conflict'>): AuditFacts {
+  const [first] = sources
+  return {
+    ...(first && { location: first }),
+    ...(target && { to: target }),
+    details: { kind, conflict, sources: sources.length },
+  }
+}
+
+/** @throws INVALID_INPUT */
+function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): void {
+  if (sources.length === 0 || sources.length > maxSources) {
+    throw new AppError('INVALID_INPUT', `A job has 1 to ${maxSources} sources.`)
+  }
+  if (kind === 'DELETE' && target) throw new AppError('INVALID_INPUT', 'A job that deletes has no target.')
+  if (kind !== 'DELETE' && !target)
+    throw new AppError('INVALID_INPUT', 'Give the target folder that the sources go into.')
+  if (deleteExtra && kind !== 'SYNC') throw new AppError('INVALID_INPUT', '"deleteExtra" is only for the kind SYNC.')
+}
+
+function tooManyJobs(): AppError {
+  return new AppError(
+    'TOO_MANY_JOBS',
+    `You have ${maxActiveJobs} jobs that have not ended, which is the limit: wait, or cancel some of them.`,
+  )
+}

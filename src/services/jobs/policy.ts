@@ -1,0 +1,54 @@
+/** Decides what happens to a file whose name exists at the target. */
+import type { JobConflict } from '../../db/schema.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { isSameObject } from '../files/moving.ts'
+
+/** Milliseconds: the coarsest modification time of a file system (FAT). S3 stores whole seconds. */
+const timeResolution = 2_000
+
+/** DONE: an interrupted run of the job has made the copy. */
+export type Decision = 'WRITE' | 'REPLACE' | 'SKIP' | 'DONE' | 'TAKEN'
+
+/**
+ * @param existing the entry at the target; null if there is none
+ * @param since null unless the file may be a copy that an interrupted run of this job made after this time
+ */
+export function decide(
+  policy: JobConflict | 'SYNC',
+  source: CheckedEntry,
+  existing: CheckedEntry | null,
+  since: Date | null,
+): Decision {
+  if (!existing) return 'WRITE'
+  if (existing.kind !== 'file') return 'TAKEN'
+  if (isSameObject(source, existing)) return 'SKIP'
+  if (since && isCopy(source, existing, since)) return 'DONE'
+  if (policy === 'SYNC') return isUpToDate(source, existing) ? 'SKIP' : 'REPLACE'
+  if (policy === 'NEWER') return isNewer(source, existing) ? 'REPLACE' : 'SKIP'
+  if (policy === 'REPLACE') return 'REPLACE'
+  return policy === 'SKIP' ? 'SKIP' : 'TAKEN'
+}
+
+/** Returns whether both have the same content, or null if they have no checksum in common. */
+export function sameChecksum(a: CheckedEntry, b: CheckedEntry): boolean | null {
+  const others = new Map(Object.entries(b.checksums))
+  const common = Object.entries(a.checksums).filter(([name]) => others.has(name))
+  return common.length === 0 ? null : common.every(([name, sum]) => others.get(name) === sum)
+}
+
+/** Returns whether the target is a complete copy that this job has made. Sizes and checksums or times agree. */
+export function isCopy(source: CheckedEntry, target: CheckedEntry, since: Date): boolean {
+  if (source.size === null || source.size !== target.size) return false
+  return sameChecksum(source, target) ?? Number(target.modifiedAt) >= since.getTime() - timeResolution
+}
+
+/** Returns whether a SYNC leaves the target as it is. */
+function isUpToDate(source: CheckedEntry, target: CheckedEntry): boolean {
+  if (source.size === null || source.size !== target.size) return false
+  return sameChecksum(source, target) ?? !isNewer(source, target)
+}
+
+function isNewer(source: CheckedEntry, target: CheckedEntry): boolean {
+  if (source.modifiedAt === null || target.modifiedAt === null) return true
+  return source.modifiedAt.getTime() > target.modifiedAt.getTime() + timeResolution
+}

@@ -1,0 +1,193 @@
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { startApp, type TestApp } from '../support/app.ts'
+import type { Data } from '../support/client.ts'
+import { until } from '../support/until.ts'
+
+const create = `mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id state } } }`
+const jobQuery = `query ($id: ID!) { job(id: $id) { state error { reason }
+  progress { files bytes skipped deleted failed totalFiles totalBytes }
+  failures { nodes { path reason message } } } }`
+
+interface World {
+  app: TestApp
+  token: string
+  /** Providers and their roots. */
+  a: string
+  b: string
+  rootA: string
+  rootB: string
+}
+
+async function startWorld(t: Test): Promise<World> {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.com')
+  const [rootA, rootB] = [join(app.folder, 'a'), join(app.folder, 'b')]
+  await mkdir(rootA)
+  await mkdir(rootB)
+  const a = await app.connectProvider(token, 'local', { root: rootA }, 'a')
+  const b = await app.connectProvider(token, 'local', { root: rootB }, 'b')
+  return { app, token, a, b, rootA, rootB }
+}
+
+/** Writes files by path. */
+async function fill(root: string, files: Record<string, string>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(join(root, path, '..'), { recursive: true })
+    await writeFile(join(root, path), content)
+  }
+}
+
+/** Reads all files below a folder by path; an empty folder is null. */
+async function tree(root: string, prefix = ''): Promise<Record<string, string | null>> {
+  const found: Record<string, string | null> = {}
+  for (const name of await readdir(join(root, prefix))) {
+    if (name === '.stowage-staging') continue
+    const path = prefix === '' ? name : `${prefix}/${name}`
+    if (!(await stat(join(root, path))).isDirectory()) found[path] = await readFile(join(root, path), 'utf8')
+    else {
+      const inner = await tree(root, path)
+      if (Object.keys(inner).length === 0) found[path] = null
+      Object.assign(found, inner)
+    }
+  }
+  return found
+}
+
+async function runJob({ app, token }: World, input: object) {
+  const { createJob } = await app.ask(create, { input }, token)
+  return ended({ app, token }, createJob.job.id)
+}
+
+async function ended({ app, token }: Pick<World, 'app' | 'token'>, id: string) {
+  let job: Data
+  await until(async () => {
+    job = (await app.ask(jobQuery, { id }, token)).job
+    return ['SUCCEEDED', 'FAILED', 'CANCELED'].includes(job.state) || job
+  })
+  return { id, ...job }
+}
+
+const files = { 'f/1.txt': 'one', 'f/sub/2.txt': 'two', 'f/sub/deep/3.txt': 'three', 'g.txt': 'g' }
+
+t.test('a COPY copies files and trees into the target folder', async t => {
+  const world = await startWorld(t)
+  const { a, b, rootA, rootB } = world
+  await fill(rootA, files)
+  await mkdir(join(rootA, 'f/empty'))
+  const sources = [
+    { providerId: a, path: '/f' },
+    { providerId: a, path: '/g.txt' },
+  ]
+  const job = await runJob(world, { kind: 'COPY', sources, target: { providerId: b, path: '/new/place' } })
+  t.match(job, {
+    state: 'SUCCEEDED',
+    error: null,
+    progress: { files: 4, bytes: 12, failed: 0, totalFiles: 4, totalBytes: 12 },
+  })
+  t.same(await tree(rootB), {
+    'new/place/f/1.txt': 'one',
+    'new/place/f/sub/2.txt': 'two',
+    'new/place/f/sub/deep/3.txt': 'three',
+    'new/place/f/empty': null,
+    'new/place/g.txt': 'g',
+  })
+  t.same(Object.keys(await tree(rootA)).length, 5)
+})
+
+t.test('a MOVE leaves nothing behind', async t => {
+  const world = await startWorld(t)
+  const { a, b, rootA, rootB } = world
+  await fill(rootA, files)
+  const sources = [
+    { providerId: a, path: '/f' },
+    { providerId: a, path: '/g.txt' },
+  ]
+  const job = await runJob(world, { kind: 'MOVE', sources, target: { providerId: b, path: '/' } })
+  t.match(job, { state: 'SUCCEEDED', progress: { files: 4 } })
+  t.same(await tree(rootB), files)
+  t.same(await tree(rootA), {})
+})
+
+t.test('a DELETE deletes trees', async t => {
+  const world = await startWorld(t)
+  await fill(world.rootA, files)
+  const job = await runJob(world, { kind: 'DELETE', sources: [{ providerId: world.a, path: '/f' }] })
+  t.match(job, { state: 'SUCCEEDED' })
+  t.same(await tree(world.rootA), { 'g.txt': 'g' })
+})
+
+t.test('a SYNC writes what differs and deletes what is extra only if asked', async t => {
+  const world = await startWorld(t)
+  const { a, b, rootA, rootB } = world
+  await fill(rootA, files)
+  const input = { kind: 'SYNC', sources: [{ providerId: a, path: '/' }], target: { providerId: b, path: '/mirror' } }
+  t.match(await runJob(world, { ...input, dryRun: true }), { state: 'SUCCEEDED', progress: { files: 4 } })
+  t.same(await tree(rootB), {}, 'a preview writes nothing')
+  t.match(await runJob(world, input), { state: 'SUCCEEDED', progress: { files: 4, skipped: 0 } })
+  await fill(rootA, { 'f/1.txt': 'changed' })
+  await fill(rootB, { 'mirror/extra/x.txt': 'x', 'mirror/f/y.txt': 'y' })
+  t.match(await runJob(world, input), { state: 'SUCCEEDED', progress: { files: 1, skipped: 3, deleted: 0 } })
+  t.equal((await tree(rootB))['mirror/extra/x.txt'], 'x')
+  t.match(await runJob(world, { ...input, deleteExtra: true }), {
+    state: 'SUCCEEDED',
+    progress: { files: 0, skipped: 4, deleted: 2 },
+  })
+  t.same(await tree(join(rootB, 'mirror')), { ...files, 'f/1.txt': 'changed' })
+})
+
+t.test('the conflict policy decides about each file', async t => {
+  const world = await startWorld(t)
+  const { a, b, rootA, rootB } = world
+  await fill(rootA, { 'f/1.txt': 'new', 'f/2.txt': 'two' })
+  const input = { kind: 'COPY', sources: [{ providerId: a, path: '/f' }], target: { providerId: b, path: '/' } }
+  await fill(rootB, { 'f/1.txt': 'old' })
+  const failed = await runJob(world, { ...input, conflict: 'FAIL' })
+  t.match(failed, { state: 'FAILED', failures: { nodes: [{ path: '/f', reason: 'ALREADY_EXISTS' }] } })
+  t.match(await runJob(world, { ...input, conflict: 'SKIP' }), {
+    state: 'SUCCEEDED',
+    progress: { files: 1, skipped: 1 },
+  })
+  t.same(await tree(rootB), { 'f/1.txt': 'old', 'f/2.txt': 'two' })
+  t.match(await runJob(world, { ...input, conflict: 'REPLACE' }), { state: 'SUCCEEDED', progress: { files: 2 } })
+  t.same(await tree(rootB), { 'f/1.txt': 'new', 'f/2.txt': 'two' })
+  t.match(await runJob(world, { ...input, conflict: 'RENAME' }), { state: 'SUCCEEDED', progress: { files: 2 } })
+  t.equal((await tree(rootB))['f (1)/1.txt'], 'new')
+  const { retryJob } = await world.app.ask(
+    'mutation ($id: ID!) { retryJob(id: $id) { state } }',
+    { id: failed.id },
+    world.token,
+  )
+  t.equal(retryJob.state, 'QUEUED')
+  t.match(await ended(world, failed.id), { state: 'FAILED', progress: { failed: 1 } })
+})
+
+t.test('overlapping sources and targets fail with a reason on their path', async t => {
+  const world = await startWorld(t)
+  const { a, rootA } = world
+  await fill(rootA, files)
+  const into = (path: string, target: string, kind = 'COPY') =>
+    runJob(world, { kind, sources: [{ providerId: a, path }], target: { providerId: a, path: target } })
+  t.match(await into('/f', '/f/sub'), { state: 'FAILED', failures: { nodes: [{ path: '/f', reason: 'INTO_ITSELF' }] } })
+  t.match(await into('/f', '/', 'MOVE'), { failures: { nodes: [{ path: '/f', reason: 'ALREADY_EXISTS' }] } })
+  t.match(await into('/nothing', '/x'), { failures: { nodes: [{ path: '/nothing', reason: 'NOT_FOUND' }] } })
+  t.same(await tree(rootA), files)
+})
+
+t.test('a job ends when its API key is revoked, and no earlier', async t => {
+  const world = await startWorld(t)
+  const { app, token, a, b, rootA } = world
+  await fill(rootA, files)
+  const { key, id } = await app.createKey(token, { name: 'k', scopes: ['write'] })
+  await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, token)
+  const input = { kind: 'COPY', sources: [{ providerId: a, path: '/f' }], target: { providerId: b, path: '/' } }
+  t.match(await app.graphql(create, { input }, key), { status: 401 })
+  const other = await app.createKey(token, {
+    name: 'narrow',
+    scopes: ['write'],
+    providerAccess: { restrictions: [{ providerId: a, basePath: '/f' }] },
+  })
+  const outside = await app.graphql(create, { input }, other.key)
+  t.match(outside.errors, [{ extensions: { reason: 'PROVIDER_NOT_ALLOWED' } }])
+})
