@@ -87,6 +87,72 @@ CREATE INDEX invites_api_key_id ON public.invites USING btree (api_key_id)
 CREATE INDEX invites_workspace_id ON public.invites USING btree (workspace_id)
 CREATE UNIQUE INDEX invites_pkey ON public.invites USING btree (id)
 CREATE UNIQUE INDEX invites_token_hash_key ON public.invites USING btree (token_hash)
+job_entries.job_id uuid not null
+job_entries.id bigint not null
+job_entries.state text not null
+job_entries.provider_id uuid not null
+job_entries.path text not null
+job_entries.target_path text
+job_entries.depth integer not null
+job_entries.is_started boolean not null default false
+job_entries.is_new_target boolean not null default false
+job_entries.cursor text
+job_entries: job_entries_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
+job_entries: job_entries_pkey PRIMARY KEY (job_id, id)
+job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['NEW'::text, 'FOLDER'::text, 'LISTED'::text])))
+CREATE INDEX job_entries_depth ON public.job_entries USING btree (job_id, depth) WHERE (state = 'LISTED'::text)
+CREATE UNIQUE INDEX job_entries_pkey ON public.job_entries USING btree (job_id, id)
+job_failures.job_id uuid not null
+job_failures.id bigint not null
+job_failures.provider_id uuid not null
+job_failures.path text not null
+job_failures.target_path text
+job_failures.reason text not null
+job_failures.message text not null
+job_failures: job_failures_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
+job_failures: job_failures_pkey PRIMARY KEY (job_id, id)
+CREATE UNIQUE INDEX job_failures_pkey ON public.job_failures USING btree (job_id, id)
+jobs.id uuid not null
+jobs.workspace_id uuid not null
+jobs.user_id uuid not null
+jobs.credential_kind text not null
+jobs.credential_id uuid not null
+jobs.address text not null
+jobs.request_id text not null
+jobs.kind text not null
+jobs.state text not null default 'QUEUED'::text
+jobs.sources jsonb not null
+jobs.target jsonb
+jobs.conflict text not null
+jobs.delete_extra boolean not null default false
+jobs.dry_run boolean not null default false
+jobs.requested text
+jobs.files bigint not null default 0
+jobs.bytes bigint not null default 0
+jobs.skipped bigint not null default 0
+jobs.deleted bigint not null default 0
+jobs.failed bigint not null default 0
+jobs.total_files bigint
+jobs.total_bytes bigint
+jobs.bytes_per_second double precision not null default 0
+jobs.error_reason text
+jobs.error_message text
+jobs.created_at timestamp with time zone not null default now()
+jobs.started_at timestamp with time zone
+jobs.ended_at timestamp with time zone
+jobs.lease_id uuid
+jobs.lease_until timestamp with time zone
+jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
+jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text])))
+jobs: jobs_pkey PRIMARY KEY (id)
+jobs: jobs_requested_check CHECK ((requested = ANY (ARRAY['PAUSE'::text, 'CANCEL'::text])))
+jobs: jobs_state_check CHECK ((state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PAUSED'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'CANCELED'::text])))
+jobs: jobs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX jobs_active ON public.jobs USING btree (id) WHERE (state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text]))
+CREATE INDEX jobs_ended_at ON public.jobs USING btree (ended_at) WHERE (ended_at IS NOT NULL)
+CREATE INDEX jobs_workspace ON public.jobs USING btree (workspace_id, id)
+CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 locks.key bytea not null
 locks.holder uuid not null
 locks.ends_at timestamp with time zone not null

@@ -304,7 +304,7 @@ export interface StoredLocation {
 }
 
 /** A bigint that only the database changes. */
-type Count = ColumnType<string, never, never>
+type SumColumn = ColumnType<string, never, never>
 
 interface JobTable {
   /** A UUID of version 7: ids are in order of time. */
@@ -327,11 +327,11 @@ interface JobTable {
   dry_run: boolean
   /** What the running server has to do next. */
   requested: ColumnType<'PAUSE' | 'CANCEL' | null, never, 'PAUSE' | 'CANCEL' | null>
-  files: Count
-  bytes: Count
-  skipped: Count
-  deleted: Count
-  failed: Count
+  files: SumColumn
+  bytes: SumColumn
+  skipped: SumColumn
+  deleted: SumColumn
+  failed: SumColumn
   /** Null until everything is counted. */
   total_files: ColumnType<string | null, never, number | null>
   total_bytes: ColumnType<string | null, never, number | null>

@@ -48,6 +48,9 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   if (id !== undefined && action.startsWith('JOB_')) return { subject: { kind: 'JOB', id } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
   if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
+  const [source] = Array.isArray(args.sources) ? args.sources.map(locationIn) : []
+  const target = locationIn(args.target)
+  if (source) return { location: source, ...(target && { to: target }) }
   const providerId = text('providerId') ?? (action.startsWith('PROVIDER_') ? id : undefined)
   const isRename = action === 'RENAME' && path !== undefined
   const toPath = isRename ? siblingOf(path, text('name') ?? '') : text('toPath')
@@ -56,4 +59,10 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
     ...(providerId !== undefined &&
       toPath !== undefined && { to: { providerId: text('toProviderId') ?? providerId, path: toPath } }),
   }
+}
+
+function locationIn(input: unknown): { providerId: string; path: string } | null {
+  if (typeof input !== 'object' || input === null || !('providerId' in input) || !('path' in input)) return null
+  const { providerId, path } = input
+  return typeof providerId === 'string' && typeof path === 'string' ? { providerId, path } : null
 }

@@ -58,7 +58,7 @@ export function at<const N extends readonly Need[]>(operation: N) {
 /** The rule for a field whose argument `input` describes a job. MOVE and DELETE need the scope `write` at the sources, too. */
 export const atJob = Object.assign(
   (_parent: unknown, { input }: { input: JobInput }) => ({ at: { needs: needsOfJob(input.kind), input } }),
-  { needs: needs.copyJob, of: 'arguments' } as const,
+  { needs: needs.copyJob, namedBy: 'arguments' } as const,
 )
 
 /** The rule for a field that reads at the location of its parent entry. */

@@ -71,7 +71,7 @@ export function createServices(options: {
       directSeconds: options.directSeconds,
     }),
     uploads,
-    jobs: createJobs({ db, audit, wake: worker.wake }),
+    jobs: createJobs({ db, audit, storage, wake: worker.wake }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
     /** Writes what is still queued. Do not use the services afterwards. */

@@ -11,7 +11,7 @@ import { requireLocationRules, ruleOf } from '../../src/graphql/rules-plugin.ts'
 import { schema } from '../../src/graphql/schema.ts'
 import { operation, type Schema } from '../matrix/api.ts'
 import { fields } from '../matrix/fields.ts'
-import type { Target } from '../matrix/row.ts'
+import { noIds, type Target } from '../matrix/row.ts'
 
 const mine: string = randomUUID()
 const other: string = randomUUID()
@@ -39,7 +39,7 @@ async function run(row: string, by: Viewer | null, locations: Target['locations'
   const { data } = await graphql({ schema, source: getIntrospectionQuery() })
   const { types } = (data as unknown as { __schema: { types: { name: string }[] } }).__schema
   const introspected = { types: new Map(types.map(type => [type.name, type])) } as unknown as Schema
-  const ids = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' }
+  const ids = noIds
   const call = operation(introspected, row, fields[row]?.args?.({ locations, n: 1, ids }) ?? {})
   const { query, variables } = JSON.parse(String(call.body))
   const asked: string[] = []

@@ -95,6 +95,7 @@ export async function prepare(
     bystander: world.bystander.id,
     spare: world.bystander.id,
     invite: world.invites.keys().next().value ?? '',
+    job: world.jobs[0]?.id ?? '',
   }
   if (!verdict.may) return { holder, ids }
   for (const [index, { provider, path, sure }] of locations.entries()) {
@@ -103,6 +104,10 @@ export async function prepare(
   }
   if (spends === 'member')
     return { holder, ids: { ...ids, spare: await world.insertMember({ role: 'NONE', access: 'all' }) } }
+  if (spends === 'paused job' || spends === 'ended job') {
+    const state = spends === 'paused job' ? 'PAUSED' : 'FAILED'
+    return { holder, ids: { ...ids, job: await world.insertJob(state, holder, '/public') } }
+  }
   if (spends === 'invite')
     return { holder, ids: { ...ids, invite: await world.insertInvite({ role: 'NONE', access: 'all' }) } }
   if (spends !== 'session') return { holder, ids }

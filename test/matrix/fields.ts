@@ -11,6 +11,7 @@ export const inviter: Need = { ...admin, who: 'key manager' }
 const everyProvider: Need = { ...admin, where: 'every' }
 const wholeProvider: Need = { ...admin, where: 'whole' }
 const read: Need = { who: 'anybody signed in', scope: 'read' }
+const write: Need = { who: 'anybody signed in', scope: 'write' }
 const readPaths: Need = { ...read, where: 'paths' }
 const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
 
@@ -50,6 +51,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Query.entry': { needs: readPaths, takes: ['entry'], args: at, effect: 'names its path' },
   'Query.file': { needs: readPaths, takes: ['file'], args: at, effect: 'names its path' },
+  'Query.job': { needs: read, bounces: true, args: ({ ids }) => ({ id: ids.job }) },
+  'Query.jobs': { needs: read, args: () => ({ first: 20, after: null, state: null }) },
   'Query.folder': { needs: readPaths, takes: ['folder'], args: at, effect: 'names its path' },
 
   'Mutation.register': {
@@ -153,6 +156,19 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => ({ input: { ...at(target), recursive: false } }),
     effect: 'gone',
   },
+  'Mutation.createJob': {
+    needs: writePaths,
+    takes: ['source', 'folder'],
+    args: target => {
+      const [from, to] = [at(target), ends(target)]
+      const input = { kind: 'COPY', sources: [from], target: { providerId: to.toProviderId, path: to.toPath } }
+      return { input: { ...input, conflict: 'SKIP', deleteExtra: false, dryRun: true } }
+    },
+  },
+  'Mutation.pauseJob': { needs: write, spends: 'paused job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
+  'Mutation.resumeJob': { needs: write, spends: 'paused job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
+  'Mutation.cancelJob': { needs: write, spends: 'paused job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
+  'Mutation.retryJob': { needs: write, spends: 'ended job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
   'Mutation.updateWorkspace': {
     needs: admin,
     args: () => ({ input: { name: 'Stowage', registration: 'OPEN' } }),
@@ -179,6 +195,40 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   UploadTicket: { isDirect: own, method: own, url: own, headers: own, path: own, expiresAt: own },
   HttpHeader: { name: own, value: own },
   DeletePayload: { deletedPath: own },
+  CreateJobPayload: { job: own },
+  Job: {
+    id: own,
+    kind: own,
+    state: own,
+    sources: own,
+    target: own,
+    conflict: own,
+    deleteExtra: own,
+    dryRun: own,
+    progress: own,
+    error: own,
+    createdAt: own,
+    startedAt: own,
+    endedAt: own,
+    failures: own,
+  },
+  JobConnection: { nodes: own, edges: own, pageInfo: own },
+  JobEdge: { node: own, cursor: own },
+  JobError: { reason: own, message: own },
+  JobFailure: { providerId: own, path: own, reason: own, message: own },
+  JobFailureConnection: { nodes: own, edges: own, pageInfo: own },
+  JobFailureEdge: { node: own, cursor: own },
+  JobProgress: {
+    files: own,
+    bytes: own,
+    skipped: own,
+    deleted: own,
+    failed: own,
+    totalFiles: own,
+    totalBytes: own,
+    bytesPerSecond: own,
+  },
+  Location: { providerId: own, path: own },
   User: { id: own, email: own, name: own, role: own, providerAccess: own, createdAt: own },
   UserConnection: { nodes: own, edges: own, pageInfo: own },
   UserEdge: { node: own, cursor: own },

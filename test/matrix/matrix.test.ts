@@ -5,7 +5,7 @@ import { balance, type Cell, canCarry, isDestructive, makeCell, runAll, runCell,
 import { fields, nestedFields } from './fields.ts'
 import { baseIn, isBelow } from './model.ts'
 import { routes } from './routes.ts'
-import type { Target } from './row.ts'
+import { noIds, type Target } from './row.ts'
 import { compareTrees, readTree } from './tree.ts'
 import { createWorld, type Holder, type World } from './world.ts'
 
@@ -15,7 +15,6 @@ const withLocation = rowNames.filter(name => allRows[name]?.takes)
 const onPaths = withLocation.filter(name => allRows[name]?.takes?.[0] !== 'provider')
 const twoEnded = rowNames.filter(name => allRows[name]?.takes?.[1] === 'new')
 
-const noIds = { ownKey: '', login: { email: '', password: '' }, session: '', spare: '', bystander: '', invite: '' }
 const targetOf = ({ locations }: Cell): Target => ({ locations, n: 0, ids: noIds })
 
 t.setTimeout(3600_000)

@@ -35,6 +35,8 @@ export interface Target {
     bystander: string
     /** An invite that grants the role NONE. */
     invite: string
+    /** A job of the owner with an error and a failure. */
+    job: string
   }
 }
 
@@ -45,7 +47,7 @@ export interface Row {
   /** The rights that the call grants, which must not exceed those of the credential. */
   gives?: 'what the bystander has' | 'a key that reads'
   /** What a successful call uses up, so that each call needs a new one. */
-  spends?: 'session' | 'member' | 'provider' | 'invite'
+  spends?: 'session' | 'member' | 'provider' | 'invite' | 'paused job' | 'ended job'
   /** The call fails with BAD_USER_INPUT after it is authorized, because a success would be too slow. */
   bounces?: true
   /** What to check after a success. */
@@ -58,4 +60,15 @@ export interface FieldRow extends Row {
 
 export interface RouteRow extends Row {
   call(target: Target): Call
+}
+
+/** For calls of which only the shape matters. */
+export const noIds: Target['ids'] = {
+  ownKey: '',
+  login: { email: '', password: '' },
+  session: '',
+  spare: '',
+  bystander: '',
+  invite: '',
+  job: '',
 }

@@ -111,6 +111,11 @@ function canariesOf(world: World): Canary[] {
     text: id,
     isFor: (holder: Holder) => judge(holder, inviter).may && judgeGift(holder, gift).may,
   }))
+  const jobs = world.jobs.map(({ id, provider, path }) => ({
+    text: id,
+    isFor: (holder: Holder) =>
+      hasScope(holder, holder.userId === founder.userId ? 'read' : 'admin') && isWithin(holder, provider, path),
+  }))
   const nobody = ['$argon2', 'password', 'sealed'].map(text => ({ text, isFor: () => false }))
   return [
     ...files,
@@ -118,6 +123,7 @@ function canariesOf(world: World): Canary[] {
     ...people,
     ...keys,
     ...gifts,
+    ...jobs,
     ...nobody,
     { text: 'canary-name-hidden', isFor: holder => baseIn(holder, providers.hidden) !== null },
     { text: providers.hidden, isFor: holder => baseIn(holder, providers.hidden) !== null },

@@ -2,7 +2,7 @@
  * A server with members, keys and files for the matrix. Data that most credentials may not see has "canary" in its name, so
  * that a leak is visible in any response.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -57,6 +57,10 @@ export interface World {
   insertMember(member: Member): Promise<string>
   /** Inserts an invite of the founder whose token nobody knows. */
   insertInvite(gift: Member): Promise<string>
+  /** Resolves with the id of a job that has one source and the same target. */
+  insertJob(state: 'PAUSED' | 'FAILED', by: Holder, path: string, provider?: 'main' | 'hidden'): Promise<string>
+  /** Jobs of the founder. */
+  jobs: { id: string; provider: string; path: string }[]
   person(member: Member, email?: string): Promise<Holder>
   key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
   connect(name: string): Promise<string>
@@ -158,6 +162,20 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     return rows[0]?.id ?? ''
   }
 
+  async function insertJob(state: 'PAUSED' | 'FAILED', by: Holder, path: string, provider: 'main' | 'hidden' = 'main') {
+    const id = randomUUID()
+    const at = { providerId: providers[provider], path }
+    await sql`
+      insert into jobs (id, workspace_id, user_id, credential_kind, credential_id, address, request_id, kind, state,
+        sources, target, conflict, dry_run, total_files, total_bytes, started_at, ended_at, failed, error_reason, error_message)
+      select ${id}, id, ${by.userId ?? founder.userId}, 'SESSION', ${randomUUID()}, '', '', 'COPY', ${state},
+        ${JSON.stringify([at])}, ${JSON.stringify(at)}, 'SKIP', true, 1, 1, now(), now(), 1, 'UNAVAILABLE', ''
+      from workspaces`.execute(app.db)
+    await sql`insert into job_failures (job_id, provider_id, path, reason, message)
+      values (${id}, ${at.providerId}, ${path}, 'NOT_FOUND', '')`.execute(app.db)
+    return id
+  }
+
   const providers: World['providers'] = {
     main: await connect('main'),
     hidden: await connect('canary-name-hidden'),
@@ -191,6 +209,11 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
   for (const role of roles) {
     for (const access of Object.values(accesses)) invites.set(await insertInvite({ role, access }), { role, access })
   }
+  const jobs = [
+    { id: await insertJob('FAILED', founder, base), provider: main, path: base },
+    { id: await insertJob('FAILED', founder, folders.outside), provider: main, path: folders.outside },
+    { id: await insertJob('FAILED', founder, base, 'hidden'), provider: hidden, path: base },
+  ]
   const world: World = {
     app,
     url: app.url,
@@ -208,6 +231,8 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     next,
     insertMember,
     insertInvite,
+    insertJob,
+    jobs,
     person,
     key,
     connect,

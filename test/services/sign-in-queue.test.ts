@@ -50,6 +50,8 @@ async function people(app: TestApp, count: number): Promise<string[]> {
   return emails
 }
 
+t.setTimeout(300_000)
+
 t.test('the owner signs in while ten accounts sign in from another address, eight at a time each', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 100 } })
   const emails = await people(app, 10)

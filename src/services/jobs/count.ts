@@ -1,22 +1,18 @@
 /** Counts files and bytes while a job works, so that it can say how much is left. */
+import type { Totals } from '../../db/jobs/leases.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { children, requireDepth } from '../files/tree.ts'
 
-export interface Count {
-  files: number
-  bytes: number
-}
-
 /** Adds everything at and below a location to `count`. What cannot be listed is left out: the job reports it. */
-export async function countTree(location: ReadLocation, count: Count, signal: AbortSignal): Promise<void> {
+export async function countTree(location: ReadLocation, count: Totals, signal: AbortSignal): Promise<void> {
   const entry = await location.stat(signal)
   if (entry.kind === 'directory') return countFolder(location, count, signal, 0)
   count.files += 1
   count.bytes += entry.size ?? 0
 }
 
-async function countFolder(folder: ReadLocation, count: Count, signal: AbortSignal, depth: number): Promise<void> {
+async function countFolder(folder: ReadLocation, count: Totals, signal: AbortSignal, depth: number): Promise<void> {
   requireDepth(depth)
   try {
     for await (const entry of children(folder, signal)) {

@@ -21,6 +21,7 @@ import {
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
+import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
 import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import type { LocationInput } from '../files/entry.ts'
@@ -52,10 +53,11 @@ export type Jobs = ReturnType<typeof createJobs>
 export function createJobs(options: {
   db: Database
   audit: Audit
+  storage: Pick<Storage, 'record'>
   /** Call this when a job is ready to run. */
   wake(): void
 }) {
-  const { db, audit, wake } = options
+  const { db, audit, storage, wake } = options
   const nextId = timeOrderedIds()
 
   /** Finds a job that the viewer may see: their own, or any with the scope `admin`, at locations that they may access. */
@@ -87,13 +89,15 @@ export function createJobs(options: {
   return {
     /**
      * Queues a job. It runs with the rights of the viewer and ends when the API key of the viewer does.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, INVALID_PATH, INVALID_INPUT, ROOT_IS_FIXED, TOO_MANY_JOBS
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_PATH, INVALID_INPUT, ROOT_IS_FIXED,
+     *   TOO_MANY_JOBS
      */
     create(viewer: Viewer | null, input: NewJobInput): Promise<JobRecord> {
       return audit.recorded(viewer, 'JOB_CREATE', factsOf(input), async recording => {
         requireComplete(input)
         const grants = authorizeJob(viewer, input)
         const { member, kind, credentialId, origin } = requireScope(viewer, 'read')
+        await Promise.all([...grants.sources, ...(grants.target ? [grants.target] : [])].map(storage.record))
         const sources = grants.sources.map(({ providerId, path }) => ({ providerId, path: `/${path}` }))
         const target = grants.target && { providerId: grants.target.providerId, path: `/${grants.target.path}` }
         const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
