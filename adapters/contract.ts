@@ -136,7 +136,7 @@ export interface Traits {
 }
 
 /** The values of the response headers Content-Type and Content-Disposition (RFC 6266). */
-export interface LinkAnswer {
+export interface LinkHeaders {
   contentType: string
   contentDisposition: string
 }
@@ -245,14 +245,14 @@ export interface StorageProvider {
 
   /**
    * Returns a link that works without credentials for `expiresIn` seconds, for a request with exactly this method and these
-   * headers. `answer` has the headers of the response to a GET link, so that a browser saves a file that it must not show.
+   * headers. `responseHeaders` has the headers of the response to a GET link, so that a browser saves a file that it must not show.
    *
    * The holder of a link can add headers to the request. Return null where such a header could read or write something else
    * or change who can read the file.
    */
   presign?(
     path: StoragePath,
-    options: Call & { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
+    options: Call & { method: 'GET' | 'PUT'; expiresIn: number; responseHeaders?: LinkHeaders },
   ): Promise<{ url: URL; headers: Record<string, string> } | null>
 
   /** Implement it only where the back end itself keeps an unfinished upload across requests and server replicas. */

@@ -31,8 +31,13 @@ export const presignCases: Case[] = [
     async run(provider) {
       await put(provider, 'page.html', '<script>alert(1)</script>')
       const contentDisposition = 'attachment; filename="page ?.html"; filename*=UTF-8\'\'page%20%C3%A9.html'
-      const answer = { contentType: 'text/plain', contentDisposition }
-      const link = await provider.presign?.(at('page.html'), { ...call(), method: 'GET', expiresIn: 300, answer })
+      const responseHeaders = { contentType: 'text/plain', contentDisposition }
+      const link = await provider.presign?.(at('page.html'), {
+        ...call(),
+        method: 'GET',
+        expiresIn: 300,
+        responseHeaders,
+      })
       assert.ok(link)
       const response = await fetch(link.url, { headers: link.headers })
       await response.arrayBuffer()
@@ -83,9 +88,9 @@ export const presignCases: Case[] = [
 ]
 
 async function presigned(provider: StorageProvider, path: string, method: 'GET' | 'PUT', expiresIn: number) {
-  const answer = await provider.presign?.(at(path), { ...call(), method, expiresIn })
-  if (answer === null) throw new Lacking(`a ${method} link, but presign returned null`)
-  assert.ok(answer)
-  assert.ok(answer.url instanceof URL, 'url is not a URL')
-  return answer
+  const link = await provider.presign?.(at(path), { ...call(), method, expiresIn })
+  if (link === null) throw new Lacking(`a ${method} link, but presign returned null`)
+  assert.ok(link)
+  assert.ok(link.url instanceof URL, 'url is not a URL')
+  return link
 }

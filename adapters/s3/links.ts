@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import type { LinkAnswer } from '../contract.ts'
+import type { LinkHeaders } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
 import { copySource } from './keys.ts'
 import { probeKey, removeProbe } from './probe.ts'
@@ -15,10 +15,10 @@ const timeout = 10_000
 /** True for each bucket whose server refuses unsigned headers, by endpoint and bucket; kept while the process runs. */
 const known = new Map<string, Promise<boolean>>()
 
-export async function linkToRead(bucket: Bucket, Key: string, seconds: number, answer?: LinkAnswer): Promise<URL> {
-  const shown = answer && {
-    ResponseContentType: answer.contentType,
-    ResponseContentDisposition: answer.contentDisposition,
+export async function linkToRead(bucket: Bucket, Key: string, seconds: number, headers?: LinkHeaders): Promise<URL> {
+  const shown = headers && {
+    ResponseContentType: headers.contentType,
+    ResponseContentDisposition: headers.contentDisposition,
   }
   return await sign(bucket, new GetObjectCommand({ Bucket: bucket.name, Key, ...shown }), seconds)
 }

@@ -4,7 +4,7 @@ import {
   type Call,
   type Entry,
   type Host,
-  type LinkAnswer,
+  type LinkHeaders,
   type ListPage,
   nameOf,
   type ReadResult,
@@ -221,13 +221,18 @@ export class S3Provider implements StorageProvider {
 
   async presign(
     path: StoragePath,
-    { signal, method, expiresIn, answer }: Call & { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
+    {
+      signal,
+      method,
+      expiresIn,
+      responseHeaders,
+    }: Call & { method: 'GET' | 'PUT'; expiresIn: number; responseHeaders?: LinkHeaders },
   ): Promise<{ url: URL; headers: Record<string, string> } | null> {
     signal.throwIfAborted()
     const key = this.#keys.file(path)
     const url =
       method === 'GET'
-        ? await linkToRead(this.#bucket, key, expiresIn, answer)
+        ? await linkToRead(this.#bucket, key, expiresIn, responseHeaders)
         : await linkToWrite(this.#bucket, key, expiresIn)
     return url && { url, headers: {} }
   }

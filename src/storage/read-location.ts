@@ -5,7 +5,7 @@
  */
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
-import type { ByteRange, Call, LinkAnswer, StorageProvider, Traits } from '../../adapters/contract.ts'
+import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import { AppError } from '../errors.ts'
@@ -181,15 +181,15 @@ export class ReadLocation {
   /**
    * Returns a link that reads the file without credentials, or null if the back end supports none.
    * @param expiresIn seconds
-   * @param answer headers of the response
+   * @param responseHeaders headers of the response
    */
-  presignRead(signal: AbortSignal, expiresIn: number, answer: LinkAnswer): Promise<Presigned | null> {
-    return this.presigned(signal, { method: 'GET', expiresIn, answer })
+  presignRead(signal: AbortSignal, expiresIn: number, responseHeaders: LinkHeaders): Promise<Presigned | null> {
+    return this.presigned(signal, { method: 'GET', expiresIn, responseHeaders })
   }
 
   protected async presigned(
     signal: AbortSignal,
-    options: { method: 'GET' | 'PUT'; expiresIn: number; answer?: LinkAnswer },
+    options: { method: 'GET' | 'PUT'; expiresIn: number; responseHeaders?: LinkHeaders },
   ): Promise<Presigned | null> {
     const { provider } = this.context
     if (!provider.presign) return null

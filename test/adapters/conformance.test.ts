@@ -546,7 +546,7 @@ const faults: [string, string, Mutation][] = [
     'links ignore the requested headers',
     'presign: a read link responds',
     original => ({
-      presign: async (path, { answer: _answer, ...options }) => original.presign?.(path, options) ?? fails(),
+      presign: async (path, { responseHeaders: _ignored, ...options }) => original.presign?.(path, options) ?? fails(),
     }),
   ],
   [

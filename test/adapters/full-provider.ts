@@ -89,10 +89,10 @@ export function open(backEnd = new BackEnd()): StorageProvider {
     delete: async (path, options) => checked().delete(path, options),
     mkdir: async (path, options) => checked().mkdir(path, options),
     quota: async options => checked().quota(options),
-    async presign(path, { signal, method, expiresIn, answer }) {
+    async presign(path, { signal, method, expiresIn, responseHeaders }) {
       signal.throwIfAborted()
       const ends = String(Date.now() + expiresIn * 1000)
-      const [type, disposition] = [answer?.contentType ?? '', answer?.contentDisposition ?? '']
+      const [type, disposition] = [responseHeaders?.contentType ?? '', responseHeaders?.contentDisposition ?? '']
       const query = new URLSearchParams({
         path,
         ends,
