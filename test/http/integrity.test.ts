@@ -218,12 +218,26 @@ t.test('downloads carry the digests that the back end stores', async t => {
   t.same(await ask({}), [null, null], 'nobody asked')
   t.same(await ask({ 'want-content-digest': 'sha-256=1' }), [sha, null])
   t.same(await ask({ 'want-repr-digest': 'sha-512=10, sha-256=1' }), [null, sha])
+  t.same(
+    await ask({ 'want-repr-digest': 'sha-256=1, sha-256=2;a="b"' }),
+    [null, sha],
+    'a repeated algorithm is sent once',
+  )
   t.same(await ask({ 'want-repr-digest': 'sha-256=1', 'want-content-digest': 'sha-256=3' }, 'HEAD'), [sha, sha])
   t.same(await ask({ 'want-repr-digest': 'sha-256=1', 'want-content-digest': 'sha-256=1', range: 'bytes=0-1' }), [
     null,
     sha,
   ])
-  for (const none of ['sha-256=0', 'md5=1', 'sha-256', 'sha-256=11', '=', 'constructor=1']) {
+  for (const none of [
+    'sha-256=0',
+    'md5=1',
+    'sha-256',
+    'sha-256=11',
+    '=',
+    'constructor=1',
+    'sha-256=1,',
+    'sha-256=1, ?',
+  ]) {
     t.same(await ask({ 'want-repr-digest': none, 'want-content-digest': none }), [null, null], none)
   }
 })

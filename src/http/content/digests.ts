@@ -1,18 +1,15 @@
 /** Digests in headers: RFC 9530, and RFC 1864 (MD5) for clients that support nothing better. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { type Dictionary, ParseError, parseDictionary } from 'structured-headers'
 import { AppError } from '../../errors.ts'
 import type { Digests } from '../../services/files/index.ts'
-import { trimWhitespace } from '../header-text.ts'
-
-/** Dictionary members with byte sequences: RFC 9651, sections 3.2 and 3.3.5. */
-const member = /^([a-z*][a-z0-9_\-.*]*)=:([A-Za-z0-9+/]*={0,2}):((?:;[ ]*[a-z*][a-z0-9_\-.*]*(?:=[^,;]*)?)*)$/
-const wanted = /^([a-z*][a-z0-9_\-.*]*)=(10|\d)(?:;.*)?$/
 
 /** The algorithms that are secure against attackers (RFC 9530, section 7.2). Others are ignored. */
-const secure: Readonly<Record<string, { algorithm: keyof Digests; bytes: number }>> = {
-  'sha-256': { algorithm: 'sha256', bytes: 32 },
-  'sha-512': { algorithm: 'sha512', bytes: 64 },
-}
+const secure = new Map<string, { algorithm: keyof Digests; bytes: number }>([
+  ['sha-256', { algorithm: 'sha256', bytes: 32 }],
+  ['sha-512', { algorithm: 'sha512', bytes: 64 }],
+])
+const sha256Form = 'sha-256=:<44 characters of base64>:'
 const md5Pattern = /^[A-Za-z0-9+/]{22}==$/
 const names = ['content-digest', 'repr-digest', 'content-md5'] as const
 
@@ -48,18 +45,22 @@ export function requireNoDigest(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Parses a digest header. If an algorithm is repeated, the last one counts. @throws INVALID_INPUT */
+/**
+ * Parses a dictionary of byte sequences (RFC 9651, sections 3.2 and 3.3.5). If an algorithm is repeated, the last one counts.
+ * @throws INVALID_INPUT
+ */
 export function parseContentDigest(header: string | undefined, name = 'content-digest'): Digests {
+  if (header === undefined) return {}
+  const fail = () => malformed(name === 'repr-digest' ? 'Repr-Digest' : 'Content-Digest', sha256Form)
+  const members = readDictionary(header)
+  if (!members?.size) throw fail()
   const digests: Digests = {}
-  for (const text of header?.split(',') ?? []) {
-    const [, key, base64] = member.exec(trimWhitespace(text)) ?? []
-    const title = name === 'repr-digest' ? 'Repr-Digest' : 'Content-Digest'
-    if (key === undefined || base64 === undefined) throw malformed(title, 'sha-256=:<44 characters of base64>:')
-    const known = secure[key]
+  for (const [key, [value]] of members) {
+    if (!(value instanceof ArrayBuffer)) throw fail()
+    const known = secure.get(key)
     if (!known) continue
-    const digest = Buffer.from(base64, 'base64')
-    if (digest.length !== known.bytes) throw malformed(title, 'sha-256=:<44 characters of base64>:')
-    digests[known.algorithm] = digest
+    if (value.byteLength !== known.bytes) throw fail()
+    digests[known.algorithm] = Buffer.from(value)
   }
   return digests
 }
@@ -89,14 +90,31 @@ export function digestHeaders(
   return { ...(content && { 'Content-Digest': content }), ...(representation && { 'Repr-Digest': representation }) }
 }
 
-/** Returns the wanted algorithms, best first. 0 means "not acceptable" (section 4). Malformed members are ignored. */
+/**
+ * Returns the wanted algorithms, best first. A weight of 0 means "not acceptable" (section 4). Ignores members whose weight
+ * is not an integer from 1 to 10, and a malformed header (RFC 9651, section 4.2).
+ */
 function preferred(header: string | undefined): (keyof typeof stored)[] {
-  const members = (header ?? '').split(',').map(text => wanted.exec(text.trim()) ?? [])
-  return members
-    .flatMap(([, key, weight]) => (key !== undefined && key in stored ? [{ key, weight: Number(weight) }] : []))
-    .filter(({ weight }) => weight > 0)
-    .sort((a, b) => b.weight - a.weight)
-    .map(({ key }) => key as keyof typeof stored)
+  const weights: { key: keyof typeof stored; weight: number }[] = []
+  for (const [key, [weight]] of (header && readDictionary(header)) || []) {
+    if (!isStored(key) || !Number.isInteger(weight)) continue
+    if (Number(weight) >= 1 && Number(weight) <= 10) weights.push({ key, weight: Number(weight) })
+  }
+  return weights.sort((a, b) => b.weight - a.weight).map(({ key }) => key)
+}
+
+function isStored(key: string): key is keyof typeof stored {
+  return Object.hasOwn(stored, key)
+}
+
+/** Returns null if the header is malformed. */
+function readDictionary(header: string): Dictionary | null {
+  try {
+    return parseDictionary(header)
+  } catch (error) {
+    if (error instanceof ParseError) return null
+    throw error
+  }
 }
 
 function headerText(headers: IncomingHttpHeaders, name: string): string | undefined {
