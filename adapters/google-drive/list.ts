@@ -36,7 +36,7 @@ export async function listPage(files: DriveFiles, folder: string, selection: Sel
   return { entries, cursor: formatCursor(page.nextPageToken, page.files.at(-1)?.id ?? start?.lastId ?? '') }
 }
 
-type Page = Awaited<ReturnType<DriveFiles['list']>>
+type DrivePage = Awaited<ReturnType<DriveFiles['list']>>
 
 function fetchPage(
   files: DriveFiles,
@@ -73,7 +73,7 @@ async function continueFrom(
   { pageToken, lastId }: Position,
   limit: number,
   signal: AbortSignal,
-): Promise<Page> {
+): Promise<DrivePage> {
   try {
     return await fetchPage(files, folder, limit, pageToken, signal)
   } catch (error) {
@@ -100,7 +100,7 @@ function isRefusedToken(error: unknown): boolean {
 async function uniqueNames(
   files: DriveFiles,
   folder: string,
-  page: Page,
+  page: DrivePage,
   hasBefore: boolean,
   signal: AbortSignal,
 ): Promise<Map<string, string>> {
@@ -124,7 +124,7 @@ async function uniqueNames(
  * plain names of documents, because Drive sorts documents without the ending of their export.
  */
 function edgeNames(
-  page: Page,
+  page: DrivePage,
   groups: ReadonlyMap<string | undefined, readonly DriveFile[]>,
   hasBefore: boolean,
 ): string[] {
