@@ -74,14 +74,14 @@ export interface Entry {
   /** Checksums that the back end stores, in lowercase hex; optional in a listing. Never read the file to compute one. */
   checksums?: Partial<Record<ChecksumAlgorithm, string>>
   /**
-   * Identifies the stored file or directory itself: the same through every provider that can reach it, whatever its path
-   * there, and different from that of every other entry. 1 to 2,048 characters that start with the kind of storage, such as
-   * `s3:<endpoint>/<bucket>/<key>`.
+   * Identifies the stored file or directory itself: it is the same in every provider that contains the entry, whatever
+   * its path there, and different from the id of every other entry. 1 to 2,048 characters that start with the kind of
+   * storage, such as `s3:<endpoint>/<bucket>/<key>`.
    *
    * Two providers may open the same back end. The host compares ids to refuse copying or moving a file onto itself or a
-   * directory into itself, and so never deletes the source of a move that is also its destination. The id stays the same
-   * until the entry is moved or replaced. The host compares ids within one operation and never stores them. Leave it out
-   * only where the back end has no such id.
+   * directory into itself, and so never deletes the source of a move that is also its destination. The id stays the
+   * same until the entry is moved or replaced. The host compares ids within one operation and never stores them. Leave
+   * it out only where the back end has no such id.
    */
   fileId?: string
   /**
@@ -129,8 +129,9 @@ export interface Traits {
   /** The size of the largest file that the back end stores, in bytes. */
   maxFileSize?: number
   /**
-   * The checksum that the back end computes of each file, so that the entry of each `write` has it. The host computes it,
-   * too, and compares. Without it the host verifies only the digests that clients send.
+   * The checksum algorithm that the back end applies to every file, so that the entry returned by each `write` has the
+   * result. The host computes the same checksum and compares. Without it the host verifies only the digests that
+   * clients send.
    */
   storedChecksum?: 'md5' | 'sha1' | 'sha256'
 }
@@ -258,7 +259,7 @@ export interface StorageProvider {
   /** Implement it only where the back end itself keeps an unfinished upload across requests and server replicas. */
   resumable?: ResumableWrites
 
-  /** Frees what `open` took. The host calls it once, when no other call is running, and makes no call after it. */
+  /** Frees what `open` acquired. The host calls it once, when no other call is running, and makes no call after it. */
   close?(): Promise<void>
 }
 
@@ -311,16 +312,16 @@ export interface ResumableWrites {
     options: Call & { size?: number; mimeType?: string; unfinished?: Unfinished },
   ): Promise<string>
   /**
-   * Adds `size` bytes, one or more times `partSize`, at `offset`, the sum of all sizes before. Returns the new state. The
-   * host makes one call at a time, and may repeat it with the same state and bytes after a failure, an abort or a lost
-   * response. Destroy `body` when the call fails.
+   * Adds `size` bytes, one or more times `partSize`, at `offset`, which is the sum of all earlier sizes. Returns the
+   * new state. The host makes one call at a time, and may repeat it with the same state and bytes after a failure, an
+   * abort or a lost response. Destroy `body` when the call fails.
    * @throws NOT_FOUND for a missing upload; PRECONDITION_FAILED where its size is not `offset`; QUOTA_EXCEEDED
    */
   append(state: string, body: Readable, options: Call & { offset: number; size: number }): Promise<string>
   /**
-   * Adds the last `size` bytes at `offset` and makes the file visible. Any `size` is possible, 0 too: for an empty file, or
-   * where the total was unknown until now. The host may repeat the call as it may `append`; once the file is visible, a
-   * repeated call may also reject with NOT_FOUND. Treat `body` as in `write`.
+   * Adds the last `size` bytes at `offset` and makes the file visible. Any `size` is possible, including 0: for an
+   * empty file, or where the total was unknown until now. The host may repeat the call as it may `append`; once the
+   * file is visible, a repeated call may also reject with NOT_FOUND. Treat `body` as in `write`.
    * @throws as `append`, and ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY as `write`
    */
   complete(
@@ -350,8 +351,8 @@ export interface Network {
 }
 
 /**
- * Runs `work` while no other call with this `name` runs on any replica. Use a name that identifies the stored object through
- * every provider that can reach it. The signal cancels only the wait, not `work`.
+ * Runs `work` while no other call with this `name` runs on any replica. Use a name that is the same for the stored
+ * object in every provider that contains it. The signal cancels only the wait, not `work`.
  * @throws UNAVAILABLE after waiting for a minute; any error of `work`
  */
 export type Exclusive = <T>(name: string, options: { signal?: AbortSignal }, work: () => Promise<T>) => Promise<T>

@@ -17,7 +17,7 @@ const query = `query ($providerId: ID!, $path: String!) {
 
 export const folders: Part = {
   title: 'First page of large folders',
-  about: `${pageSize} entries by GraphQL over HTTP, beside the least that a listing of the same folder needs: all names (\`readdir\`) and
+  about: `${pageSize} entries by GraphQL over HTTP, compared with the minimum that a listing of the same folder needs: all names (\`readdir\`) and
 an \`lstat\` of ${pageSize}, in Node, without a server. Milliseconds, so less is better; ${callsPerRound} calls per round.`,
   async measure({ rounds, say }) {
     await using installation = await install()

@@ -16,8 +16,8 @@ const stepBytes = 64 * 1024
 
 export const memory: Part = {
   title: 'Memory for slow clients',
-  about: `${clients} clients at once, each with a file of ${fileBytes / mib} MiB on a local disk and ${(stepBytes / 1024) * (1000 / stepMs)} KiB per second, for ${(steps * stepMs) / 1000} seconds: by how much the
-server's resident memory grew at most. A fresh server for each round.`,
+  about: `The peak growth of the server's resident memory while ${clients} clients each transfer a file of ${fileBytes / mib} MiB on a local disk at ${(stepBytes / 1024) * (1000 / stepMs)} KiB per second,
+for ${(steps * stepMs) / 1000} seconds. Each round has a fresh server.`,
   async measure({ rounds, say }) {
     const figures = { down: [] as number[], up: [] as number[] }
     for (let round = 0; round < rounds; round += 1) {

@@ -13,8 +13,8 @@ const sizes = [1000, 1_000_000]
 
 export const smallCalls: Part = {
   title: 'Small calls',
-  about: `\`{ me { id email } }\` with a session or an API key, over ${connections} connections for ${seconds} seconds, beside Node's own HTTP
-server that responses constant JSON. The table of keys has a thousand rows, then a million.`,
+  about: `\`{ me { id email } }\` with a session or an API key, over ${connections} connections for ${seconds} seconds, compared with Node's own HTTP
+server that responds with constant JSON. The table of keys has a thousand rows, then a million.`,
   async measure({ rounds, say }) {
     const wrk = await findProgram('wrk')
     if (!wrk) {

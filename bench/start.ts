@@ -6,8 +6,8 @@ import { interleave } from './rounds.ts'
 
 export const start: Part = {
   title: 'Start',
-  about: `From the start of the process to the first response, of Stowage at \`/readyz\`: cold with an empty data folder (it creates the
-database), warm with an existing one.`,
+  about: `The time from the start of the process to its first response, which is that of \`/readyz\` for Stowage. A cold start has an
+empty data folder and creates the database; a warm start has an existing one.`,
   async measure({ rounds }) {
     await using folder = await temporaryFolder()
     const figures = await interleave(rounds, {

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** Jobs, the entries that each of them has still to work on, and what failed. */
+/** Creates the tables for jobs, for the entries that each job still has to work on, and for failures. */
 export async function up(db: Kysely<never>): Promise<void> {
   const statements = `
     create table jobs (

@@ -86,7 +86,7 @@ export async function buildApp(options: {
     auditDays: settings.auditDays,
     workers: settings.workers,
     onError,
-    onAuditLoss: loss => log.error(loss, 'Events of the audit log could not be kept'),
+    onAuditLoss: loss => log.error(loss, 'Events of the audit log could not be stored'),
   })
   const { bodyTimeout } = options
   const server = await createServer({ services, settings, log, ready: () => requireReady(db), bodyTimeout })

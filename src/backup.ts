@@ -1,4 +1,6 @@
-/** Implements `stowage backup`: copies the embedded database and the generated secret, while the server runs or not. */
+/**
+ * Implements `stowage backup`: copies the embedded database and the generated secret, whether the server runs or not.
+ */
 import { access, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { backupEmbedded, startEmbeddedPostgres } from './db/embedded/index.ts'

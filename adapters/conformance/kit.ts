@@ -121,7 +121,7 @@ export async function has(provider: StorageProvider, path: string, bytes: Buffer
   assertSameBytes(await get(provider, path), Buffer.from(bytes), path)
 }
 
-/** Compares buffers. `assert.deepEqual` would take minutes to report where large ones differ. */
+/** Compares buffers. `assert.deepEqual` would take minutes to report where large buffers differ. */
 export function assertSameBytes(actual: Buffer, expected: Buffer, what: string): void {
   assert.equal(actual.length, expected.length, `${what}: length`)
   assert.ok(actual.equals(expected), `${what}: the bytes differ (${sha256(actual)} instead of ${sha256(expected)})`)

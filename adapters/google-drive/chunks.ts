@@ -24,7 +24,7 @@ export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, und
       size = 0
       yield { bytes, isLast: false }
     }
-    // Copy a small piece, since it may be a view that keeps a large block in memory.
+    // Copy a small rest, because it may be a view that keeps a large block in memory.
     buffered.push(rest.byteLength < 4096 ? Buffer.from(rest) : rest)
     size += rest.byteLength
     if (buffered.length > 1024) buffered = [Buffer.concat(buffered)]

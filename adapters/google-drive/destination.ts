@@ -82,7 +82,8 @@ export function refuseOver(existing: DriveFile | undefined, overwrite: boolean):
 export async function refuseTooLarge(files: DriveFiles, size: number, signal: AbortSignal): Promise<void> {
   const { used, total } = await files.quota(signal)
   if (used === null || total === null || used + size <= total) return
-  const message = 'The storage of the Google account has no room for this file: free some space or buy more.'
+  const message =
+    'The storage of the Google account has too little free space for this file: free some space or buy more.'
   throw new StorageError('QUOTA_EXCEEDED', message)
 }
 
@@ -112,9 +113,9 @@ interface SettleOptions {
 }
 
 /**
- * Resolves conflicts after a file was created, as Drive has no atomic create. If the parent folder was trashed meanwhile, the
- * file moves to a new one. If another writer created a file of the same name, then with `overwrite: false` the younger file
- * yields, and with `overwrite: true` the older file is trashed.
+ * Resolves conflicts after a file was created, as Drive has no atomic create. If the parent folder was trashed
+ * meanwhile, the file moves to a new one. If another writer created a file of the same name, then `overwrite: false`
+ * removes the younger file, and `overwrite: true` trashes the older one.
  * @throws ALREADY_EXISTS, NOT_A_FILE; INVALID_PATH where Drive changed the name
  */
 export async function settleNew(tree: Tree, file: DriveFile, options: SettleOptions): Promise<DriveFile> {

@@ -137,7 +137,7 @@ function edgeNames(
   })
 }
 
-/** A coarse key, equal for all names that Drive's order may put between two twins. */
+/** A coarse sort key. Two twins, and all names that Drive may sort between them, have the same key. */
 function sortKey(file: DriveFile): string {
   return (toShown(file.name) ?? '')
     .normalize('NFKD')

@@ -19,7 +19,7 @@ export async function moveEntry(tree: Tree, transfer: Transfer): Promise<DriveFi
   const { from, signal } = transfer
   const found = await tree.ids.find(from, signal, 'verified')
   if (!found) throw notFound()
-  // Of several moves of one file, only the first may find it at its old path.
+  // If several calls move one file, only the first may find it at its old path.
   return await tree.locks.run(`id:${found.file.id}`, signal, async () => {
     const source = await tree.ids.find(from, signal, 'verified')
     if (!source || source.file.id !== found.file.id) throw notFound()

@@ -121,7 +121,7 @@ async function readNames(handle: FileHandle, { changedAt }: Directory): Promise<
   const step = changedAt % 1_000_000_000n === 0n ? coarseClockStep : clockStep
   const isSettled = BigInt(Date.now()) * 1_000_000n - changedAt > step
   const all = await readdir(self(handle), { encoding: 'latin1' })
-  // Let other work run: in a large directory, reading and packing each block for tens of milliseconds.
+  // Let other work run first: in a large directory, reading and packing each take tens of milliseconds without a pause.
   await nextTurn()
   const names = packNames(all.filter(name => !isReserved(name)))
   return { names, completeTo: isSettled ? changedAt : changedAt - 1n }

@@ -25,7 +25,7 @@ const denied: Meaning = [
   'PERMISSION_DENIED',
   ({ bucket }) => `The credentials do not allow this in the bucket "${bucket}": check their permissions.`,
 ]
-const full: Meaning = ['QUOTA_EXCEEDED', 'The back end has no room for this: free some, or raise the quota.']
+const full: Meaning = ['QUOTA_EXCEEDED', 'The back end is full: free some space, or raise the quota.']
 const badName: Meaning = ['INVALID_PATH', 'The back end cannot store such a name.']
 const again: Meaning = ['UNAVAILABLE', 'Another write to this path was running: try again.']
 
@@ -33,9 +33,9 @@ const again: Meaning = ['UNAVAILABLE', 'Another write to this path was running: 
 const meanings: Record<string, Meaning> = {
   NoSuchKey: ['NOT_FOUND', 'There is nothing at this path.'],
   NoSuchBucket: ['UNAVAILABLE', missingBucket],
-  NoSuchUpload: ['NOT_FOUND', 'The upload no longer exists: it was completed or cancelled. Begin again.'],
+  NoSuchUpload: ['NOT_FOUND', 'The upload no longer exists: it was completed or canceled. Begin again.'],
   InvalidAccessKeyId: unknownKey,
-  SignatureDoesNotMatch: ['UNAUTHORIZED', 'The secret access key does not fit the access key ID: enter both again.'],
+  SignatureDoesNotMatch: ['UNAUTHORIZED', 'The secret access key does not match the access key ID: enter both again.'],
   ExpiredToken: token,
   InvalidToken: token,
   TokenRefreshRequired: token,
@@ -153,13 +153,13 @@ function clockSentence({ endpointName }: Where, error: Vendor): string {
   const many =
     Math.abs(seconds) >= 120 ? `${Math.round(Math.abs(seconds) / 60)} minutes` : `${Math.abs(seconds)} seconds`
   const off = Number.isNaN(seconds) || seconds === 0 ? 'off' : `${many} ${seconds > 0 ? 'ahead' : 'behind'}`
-  return `The clock of this server is ${off}, by that of ${endpointName}: set it right, by NTP for example.`
+  return `The clock of this server is ${off}, compared with that of ${endpointName}: correct it, for example with NTP.`
 }
 
 function faulty(status: number): Meaning {
   return status < 300
     ? ['UNAVAILABLE', ({ endpointName }) => `The server at ${endpointName} is not an S3 server: check the endpoint.`]
-    : ['UNAVAILABLE', ({ endpointName }) => `${endpointName} fails at the moment (HTTP ${status}): try again later.`]
+    : ['UNAVAILABLE', ({ endpointName }) => `${endpointName} is failing (HTTP ${status}): try again later.`]
 }
 
 const unreachableCodes: Record<string, string> = {
@@ -171,14 +171,14 @@ const unreachableCodes: Record<string, string> = {
   ENETUNREACH: 'no network route leads to it',
   ECONNRESET: 'it closed the connection',
   EPIPE: 'it closed the connection',
-  ETIMEDOUT: 'it did not answer in time',
+  ETIMEDOUT: 'it did not respond in time',
   EPROTO: 'it does not speak TLS, or this server does not speak its version',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by nobody this server trusts',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by nobody this server trusts',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is signed by nobody this server trusts',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is signed by nobody this server trusts',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not signed by an authority that this server trusts',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not signed by an authority that this server trusts',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not signed by an authority that this server trusts',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not signed by an authority that this server trusts',
 }
 
 /** Error codes of sockets, TLS and Node's HTTP parser. `ERR_INVALID_...` is a bug and does not match. */

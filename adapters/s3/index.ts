@@ -8,7 +8,7 @@ export const s3Adapter: AdapterDefinition<S3Config> = {
   configSchema,
   async open(config, host) {
     const settings = parseConfig(config)
-    // The SDK takes 100 ms and 30 MB to load: only for those who use it.
+    // Load the SDK only when it is used: it takes 100 ms and 30 MB.
     const { openProvider } = await import('./provider.ts')
     return await openProvider(settings, host)
   },

@@ -184,8 +184,8 @@ export async function fillMemory(reader: BodyReader, { bytes, release }: PartMem
 }
 
 /**
- * Returns a signal that also aborts when `piece` fails, because the SDK would wait for ever. The server drops a part cut
- * short.
+ * Returns a signal that also aborts when `piece` fails, because the SDK would wait for ever. The server drops a part
+ * that is cut short.
  */
 function withErrorsOf(piece: Readable, signal: AbortSignal): AbortSignal {
   const failing = new AbortController()

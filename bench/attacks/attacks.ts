@@ -34,7 +34,7 @@ export const attacks = {
   ]),
   'hostile headers': hostileHeaders,
   'ten accounts that sign in eight at a time': manyLogins,
-  'large answers for slow readers': largeAnswers,
+  'large responses for slow readers': largeAnswers,
   'bodies that drip': drippingBodies,
   'archives of a large folder': archives,
   'files in memory': filesInMemory,

@@ -10,9 +10,9 @@ const seconds = 15
 
 export const attacked: Part = {
   title: 'Under attack',
-  about: `What somebody else sees while a process attacks a fresh server for ${seconds} seconds: the slowest of all requests for
-\`/healthz\`, how many of ${signInsTried} logins of the owner from another address succeed, and by how much the server's
-resident memory grows at most. The large folder has ${files.toLocaleString('en')} files. The aims are 400 ms, 19 and 400 MiB.`,
+  about: `One process attacks a fresh server for ${seconds} seconds while another client measures: the slowest request for
+\`/healthz\`, the number of successful logins of the owner (of ${signInsTried}) from another address, and the peak growth of the
+server's resident memory. The large folder has ${files.toLocaleString('en')} files. The aims are 400 ms, 19 and 400 MiB.`,
   async measure({ rounds, say }) {
     const rows = []
     for (const name of attackNames) {

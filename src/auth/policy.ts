@@ -103,7 +103,7 @@ export function requireKeyManager(viewer: Viewer | null): Viewer {
   return present
 }
 
-/** Requires that the viewer has at least the access that it gives away. @throws EXCEEDS_OWN_REACH */
+/** Requires that the viewer has at least the access that it grants. @throws EXCEEDS_OWN_REACH */
 export function requireCovers(viewer: Viewer, permissions: Permissions): void {
   requireNone(permissionsExcess(viewer, permissions))
 }

@@ -31,7 +31,7 @@ export interface Viewer extends Permissions {
   kind: 'SESSION' | 'API_KEY'
   /** The id of the session or the API key. */
   credentialId: string
-  /** Whether the viewer stays valid after its session has ended, as that of a job does. */
+  /** True for a job: its viewer stays valid after the session has ended. */
   outlivesSession: boolean
   /** The first characters of an API key; null for a session. */
   displayPrefix: string | null
@@ -49,7 +49,7 @@ export function memberPermissions(member: Pick<Member, 'role' | 'access'>): Perm
 
 /**
  * Returns a viewer that acts as the member, whether they are signed in or not.
- * @param credentialId of the session that counts as the one that acts
+ * @param credentialId the id of the session to record as the actor's credential
  */
 export function memberViewer(member: Member, credentialId: string, origin: Origin): Viewer {
   return {

@@ -114,7 +114,7 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
   }
 }
 
-/** Returns the newest keys first, from behind the key `after`. */
+/** Returns keys, newest first, starting after the key `after`. */
 export async function listApiKeys(
   db: Database,
   owner: KeyOwner,

@@ -84,7 +84,7 @@ export interface Joined {
   userId: string
 }
 
-/** Returns members in the order of joining, from behind `after`, even if that person is no longer a member. */
+/** Returns members in the order of joining, starting after the person `after`, who may no longer be a member. */
 export async function listMembers(
   db: Database,
   workspaceId: string,

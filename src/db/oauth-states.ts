@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Change, Database } from './client.ts'
 import type { Schema } from './schema.ts'
 
-/** A request for consent that the vendor has not answered yet. */
+/** A request for consent to which the vendor has not responded yet. */
 export interface OAuthState {
   providerId: string
   workspaceId: string

@@ -6,7 +6,7 @@ import type { ProviderStatus, Schema } from './schema.ts'
 export interface ProviderRecord {
   id: string
   workspaceId: string
-  /** Of the adapter. */
+  /** The type of the adapter. */
   type: string
   name: string
   /** Without secrets. */

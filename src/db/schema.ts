@@ -146,7 +146,7 @@ interface InviteTable {
 interface ProviderTable {
   id: Generated<string>
   workspace_id: string
-  /** Of the adapter. */
+  /** The type of the adapter. */
   type: string
   name: string
   /** Without secrets. */
@@ -311,10 +311,10 @@ interface JobTable {
   id: string
   workspace_id: string
   user_id: string
-  /** What the job was created with. */
+  /** The credential that created the job. */
   credential_kind: 'SESSION' | 'API_KEY'
   credential_id: string
-  /** Of the request that created the job, for the audit log. */
+  /** The client's address and the id of the request that created the job, for the audit log. */
   address: string
   request_id: string
   kind: JobKind
@@ -325,7 +325,7 @@ interface JobTable {
   conflict: JobConflict
   delete_extra: boolean
   dry_run: boolean
-  /** What the running server has to do next. */
+  /** The request that the running server has to carry out next. */
   requested: ColumnType<'PAUSE' | 'CANCEL' | null, never, 'PAUSE' | 'CANCEL' | null>
   files: SumColumn
   bytes: SumColumn
@@ -336,7 +336,7 @@ interface JobTable {
   total_files: ColumnType<string | null, never, number | null>
   total_bytes: ColumnType<string | null, never, number | null>
   bytes_per_second: Generated<number>
-  /** Why the whole job failed. */
+  /** The reason why the whole job failed. */
   error_reason: ColumnType<Reason | null, never, Reason | null>
   error_message: ColumnType<string | null, never, string | null>
   created_at: CreatedAt
@@ -346,7 +346,7 @@ interface JobTable {
   lease_until: ColumnType<Date | null, never, Date | null>
 }
 
-/** An entry that a job has still to work on. */
+/** An entry that a job still has to work on. */
 interface JobEntryTable {
   job_id: string
   id: ColumnType<string, never, never>

@@ -1,4 +1,4 @@
-/** Finds and recolumns all encrypted values, for a rotation of the secret. */
+/** Finds and replaces all encrypted values, for a rotation of the secret. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { SealedKind } from '../auth/secrets.ts'
 import type { Database } from './client.ts'
@@ -43,7 +43,7 @@ export const sealedKinds = Object.keys(columns) as SealedKind[]
 /** Each as `table.column`. */
 export const sealedColumns = Object.values(columns).map(({ table, column }) => `${table}.${column}`)
 
-/** Returns values whose first bytes are not `keyId`, in the order of their ids, from behind the id `after`. */
+/** Returns values whose first bytes are not `keyId`, in the order of their ids, starting after the id `after`. */
 export async function findSealedOtherwise(
   db: Database,
   kind: SealedKind,

@@ -63,7 +63,7 @@ export class ResponseBudget {
     this.#reserved += more
   }
 
-  /** Call this when the client has read the response or is gone. */
+  /** Call this when the client has read the response or has disconnected. */
   release(): void {
     this.#refusal ??= new AppError('UNAVAILABLE')
     this.#pending.remove(this.#owner, this.#reserved)

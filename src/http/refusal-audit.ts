@@ -12,7 +12,7 @@ declare module 'fastify' {
   }
 }
 
-/** Handles errors, and records refusals in the audit log that a route makes before it calls a service. */
+/** Handles errors. If a route refuses a request before it calls a service, the refusal is recorded in the audit log. */
 export function handleErrors(app: FastifyInstance, { audit }: Services): void {
   app.setErrorHandler((thrown, request, reply) => {
     if (thrown instanceof AppError && thrown.code === 'FORBIDDEN') {

@@ -7,7 +7,10 @@ import type { Services } from '../services/index.ts'
 
 const quoted = /^"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"$/
 const bare = /^[\w.:+/=-]{1,255}$/
-/** The headers that, with the method and URL, identify a request. The body counts only by what they say about it. */
+/**
+ * The headers that, with the method and URL, identify a request. The body itself is not compared, only what these
+ * headers say about it.
+ */
 const identifyingHeaders = [
   'content-type',
   'content-length',

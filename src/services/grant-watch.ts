@@ -11,7 +11,7 @@ import { ActiveGrants, type Work } from '../storage/active-grants.ts'
 import type { FindRecord } from '../storage/provider-records.ts'
 import { type Credentials, requireUnexpired } from './people/credentials.ts'
 
-/** Milliseconds between two polls. With the query, work is cancelled within a second of losing its grant. */
+/** Milliseconds between two polls. With the query, work is canceled within a second of losing its grant. */
 const interval = 400
 /** Milliseconds for which work continues while the database is unreachable and grants cannot be checked. */
 const offlineTimeout = 60_000
@@ -73,7 +73,7 @@ export function createGrantWatch(options: {
     const now = performance.now()
     if (now - confirmedAt > offlineTimeout) {
       for (const work of activeGrants)
-        work.cancel(new AppError('UNAVAILABLE', 'The database does not answer: try again.'))
+        work.cancel(new AppError('UNAVAILABLE', 'The database does not respond: try again.'))
     }
     if (!isPolling && now - polledAt >= interval / 2) void poll()
     timer = setTimeout(tick, Math.min(interval, untilNextExpiry(activeGrants))).unref()

@@ -7,7 +7,8 @@ const maxNameLength = 200
 const maxEmailLength = 254
 /** Bytes of UTF-8, as the database holds it: a compatibility form can be many times as long as the text. */
 const maxEmailKeyBytes = 1024
-// RFC 5321 leaves little out; what matters is one "@", no spaces, and that nothing can be smuggled into a header.
+// RFC 5321 allows almost everything, so this only requires one "@", and excludes spaces and text that could be smuggled
+// into a header.
 const emailPattern = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u
 const controlCharacter = /\p{Cc}/u
 

@@ -1,6 +1,6 @@
 /**
- * Tracks the work that runs under each grant. A transfer can take hours, and its grant can be revoked meanwhile: the work
- * registered here is then cancelled.
+ * Tracks the work that runs under each grant. A transfer can take hours, and its grant can be revoked meanwhile: the
+ * work registered here is then canceled.
  */
 import type { Grant } from '../auth/policy.ts'
 
@@ -13,7 +13,7 @@ export interface Work {
 
 /** Registered work, as its caller sees it. Dispose of it when the work ends. */
 export interface ActiveWork extends Disposable {
-  /** Aborts when the signal given to `register` aborts, or when the work is cancelled. */
+  /** Aborts when the signal given to `register` aborts, or when the work is canceled. */
   readonly signal: AbortSignal
   cancel(reason: unknown): void
 }

@@ -39,7 +39,7 @@ export async function loadAdapters(options: {
       }
       adapters.set(adapter.definition.type, adapter)
     } catch (error) {
-      options.warn(`The adapter package "${name}" (STOWAGE_ADAPTERS) is left out: ${reasonIn(error)}.`, error)
+      options.warn(`The adapter package "${name}" (STOWAGE_ADAPTERS) was skipped: ${reasonIn(error)}.`, error)
     }
   }
   return { find: type => adapters.get(type) ?? null, list: () => [...adapters.values()] }

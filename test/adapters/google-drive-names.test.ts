@@ -15,7 +15,7 @@ const storedName = fc
   .map(parts => parts.join(''))
   .filter(name => name !== '' && name.isWellFormed())
 
-t.test('every name in Drive has one path, and every name in a path one in Drive', async t => {
+t.test('every name in Drive maps to one name in a path, and back', async t => {
   fc.assert(
     fc.property(storedName, stored => {
       const shown = toShown(stored)
@@ -55,7 +55,7 @@ t.test('listings leave out names that are not valid in a path, with one warning 
   t.equal(host.warnings.length, 1)
 })
 
-t.test('of several files of one name the oldest has the plain name, and each can be read and written', async t => {
+t.test('the oldest of several files of one name has the plain name, and each can be read and written', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   const now = Date.now()
   const [second, first, third] = [1000, 0, 2000].map((age, i) =>

@@ -74,7 +74,7 @@ t.test('bytes that have arrived are not sent again, by any server', async t => {
     fake.faults.clear()
   }
   const unreachable = () => fake.faults.fail({ ...session, reason: 'lost', times: Infinity })
-  /** Cuts the next body after this many bytes and answers no further request. */
+  /** Cuts the next body after this many bytes and responds to no further request. */
   const cut = (after: number) => {
     const drop = () => {
       fake.uploads.dropAfter = after

@@ -129,7 +129,7 @@ t.test('a file that is moved during a large overwrite keeps its content', async 
   t.equal(fake.uploads.openSessions, 0)
 })
 
-t.test('of two files that are created at the same time, the younger one yields', async t => {
+t.test('if two files are created at the same time, the younger one is removed', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   /** Runs just before the request that creates the file. */
   const makeTwin = (size: number, age: number) => {
@@ -146,7 +146,7 @@ t.test('of two files that are created at the same time, the younger one yields',
     t.equal(fake.store.childrenOf(rootId).length, 1, 'our file was removed')
     for (const item of fake.store.childrenOf(rootId)) fake.store.remove(item)
 
-    // The other writer would yield with a younger file. Here it does not.
+    // With a younger file, the other writer would remove its own file. Here it does not.
     makeTwin(size, -60_000)
     await put(provider, 'file', bytes)
     t.ok((await get(provider, 'file')).equals(bytes))

@@ -111,7 +111,7 @@ t.test('a short Retry-After is respected, a long one is returned', async t => {
   fake.faults.clear()
   fake.faults.fail({ reason: 'dailyLimitExceeded', path: /files/, times: 100 })
   await rejectsWith('RATE_LIMITED', provider.stat(at('file'), call()))
-  t.equal(fake.faults.log.length, 1, 'today it makes no sense')
+  t.equal(fake.faults.log.length, 1, 'a daily limit is not retried')
 })
 
 t.test('requests that are not repeatable are not repeated', async t => {

@@ -9,7 +9,7 @@ export function endpointsOf(fake: GoogleDrive): Endpoints {
   return { api: fake.url, authorize: oauth2AuthBaseUrl, token: oauth2TokenUrl }
 }
 
-/** Short delays, since the tests need only that there are some. */
+/** The delays are short, because the tests only check that the adapter waits. */
 export const backoff = { first: 5, longest: 2000, attempts: 6 }
 
 export interface World {

@@ -20,7 +20,7 @@ const open = (rootFolderId: string) => googleDriveAdapter(options).open({ client
 const harness: Harness = {
   inMemory: true,
   hasCreateRaces: true,
-  // google-drive-list.test.ts lists 10,000. Here each file is written, which takes four requests.
+  // google-drive-list.test.ts lists 10,000. Lower than the default, because writing each file takes four requests.
   manyEntries: 2000,
   partSize: chunkSize,
   faults: {

@@ -249,7 +249,7 @@ t.test('the reserved name is hidden and refused at every level and in any case',
   await rejectsWith('NOT_EMPTY', provider.delete(at('folder'), call()))
   await age(join(root, 'folder/.stowage-staging/young'))
   await provider.delete(at('folder'), call())
-  t.strictSame(await namesIn(provider, ''), [], 'a folder with only the rest of a killed write is deleted')
+  t.strictSame(await namesIn(provider, ''), [], 'a folder that contains only the remains of a killed write is deleted')
 })
 
 t.test('no path leaves the root, even if the host does not refuse it', async t => {
@@ -378,7 +378,7 @@ async function reopen(t: { teardown(clean: () => Promise<void>): void }, { root 
 
 async function eventually(condition: () => Promise<boolean>): Promise<void> {
   for (let waited = 0; !(await condition()); waited += 20) {
-    if (waited > 8000) throw new Error('it did not come about within 8 s')
+    if (waited > 8000) throw new Error('it did not happen within 8 s')
     await delay(20)
   }
 }

@@ -66,7 +66,7 @@ async function refusesAll(t: Test, calls: Record<string, () => Promise<unknown>>
       error => error,
     )
     t.equal(error?.name, 'StorageError', `${name}: ${error}`)
-    t.ok(isClosedAddress(error), `${name} tells by its cause why`)
+    t.ok(isClosedAddress(error), `${name} fails with a cause that says why`)
   }
 }
 

@@ -67,13 +67,13 @@ t.test('a read without progress, or of a file that was replaced, ends with an er
   await t.rejects(buffer(body), { code: 'UNAVAILABLE', message: /changed while it was read/ })
 })
 
-t.test('a server that never answers is UNAVAILABLE', async t => {
+t.test('a server that never responds is UNAVAILABLE', async t => {
   const { proxy, provider } = await behindProxy(t, { idleTime: 200 })
   await put(provider, 'file', 'content')
   proxy.fault = () => 'stall'
   const calls = [provider.stat(at('file'), call()), provider.read(at('file'), call()), put(provider, 'other', 'x')]
   for (const result of await Promise.allSettled<unknown>(calls)) {
-    t.match(result, { status: 'rejected', reason: { code: 'UNAVAILABLE', message: /did not answer in time/ } })
+    t.match(result, { status: 'rejected', reason: { code: 'UNAVAILABLE', message: /did not respond in time/ } })
   }
   const controller = new AbortController()
   const reason = new Error('gone')
@@ -134,7 +134,7 @@ t.test('each refusal of S3 has a code and a message', async t => {
     [503, xml('SlowDown'), { 'retry-after': '1' }, 'RATE_LIMITED', /too many requests/, 1000],
     [503, '', { 'retry-after': '1' }, 'RATE_LIMITED', /too many requests/, 1000],
     [429, '', { 'retry-after': '1' }, 'RATE_LIMITED', /too many requests/, 1000],
-    [503, '', {}, 'UNAVAILABLE', /fails at the moment \(HTTP 503\)/],
+    [503, '', {}, 'UNAVAILABLE', /is failing \(HTTP 503\)/],
     [500, xml('InternalError'), {}, 'UNAVAILABLE', /HTTP 500/],
     [403, xml('AccessDenied'), {}, 'PERMISSION_DENIED', /check their permissions/],
     [400, xml('ExpiredToken'), {}, 'UNAUTHORIZED', /session token has expired/],

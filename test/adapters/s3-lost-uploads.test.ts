@@ -82,7 +82,7 @@ const operations: Record<string, (started: Started, unfinished: Unfinished) => P
 }
 
 for (const [what, run] of Object.entries(operations)) {
-  t.test(`${what}: the host has a record from before S3 creates the upload until nothing can remain`, async t => {
+  t.test(`${what}: the host has a record while anything of the upload can exist`, async t => {
     const started = await start(t)
     const { provider, setBeginFaults, uploads, beginTheirs } = started
 

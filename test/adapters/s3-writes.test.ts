@@ -337,7 +337,7 @@ t.test('every file size is split into a valid number of parts in bounded memory'
   }
 })
 
-t.test('a body is joined to whole parts, whatever its chunks', async t => {
+t.test('chunks of any size are joined into whole parts', async t => {
   const bytes = pattern(1000)
   for (const piece of [1, 7, 99, 100, 101, 250, 1000]) {
     const flow = new BodyReader(bodyOf(bytes, piece))

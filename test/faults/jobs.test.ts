@@ -171,9 +171,9 @@ for (const kind of ['COPY', 'MOVE', 'SYNC'] as const) {
       t.comment(`${names}: ${killed} kills, ${job.progress.files} files`)
       t.match(job, { state: 'SUCCEEDED', error: null, progress: { failed: 0 } }, names)
       t.same(job.failures.nodes, [])
-      t.same(await to.read(`${folder}/tree`), expected, `${names}: every file is there, whole`)
+      t.same(await to.read(`${folder}/tree`), expected, `${names}: every file exists and is whole`)
       if (kind === 'MOVE') t.same(await from.read(path.slice(1)), {}, `${names}: nothing is left`)
-      else t.same(await from.read(path.slice(1)), expected, `${names}: the source is as it was`)
+      else t.same(await from.read(path.slice(1)), expected, `${names}: the source is unchanged`)
     }
   })
 }

@@ -69,7 +69,7 @@ t.test('the number of database queries does not depend on the length of a list',
   for (const [what, document] of Object.entries(documents)) {
     const few = small.get(what) ?? 0
     const many = await count(document)
-    t.equal(many, few, `${what}: ${many} queries for many, ${few} for few`)
+    t.equal(many, few, `${what}: ${many} queries for long lists, ${few} for short ones`)
     t.ok(many >= 1 && many <= 5, `${what}: ${many} queries`)
   }
   t.equal(await count('{ me { id email role } }'), 1, 'the only query loads the credential')

@@ -26,7 +26,7 @@ const inHeaders = 28_000
 const factor = 8
 /** The largest accepted growth. Quadratic time would grow 64 times. */
 const maxGrowth = 2.5 * factor
-/** The most measurements of one text. The least one counts, because other load only adds time. */
+/** The maximum number of measurements of one text. The fastest counts, because other load only adds time. */
 const rounds = 10
 
 const units = [
@@ -237,7 +237,9 @@ t.test('anonymous input takes time in proportion to its length', async t => {
   t.notMatch(app.logged(), /"level":[56]0/, 'no request is logged as a fault')
 })
 
-/** Measures how many times as long the longer request takes. It compares the least of several measurements of each. */
+/**
+ * Measures how many times as long the longer request takes. It compares the fastest of several measurements of each.
+ */
 async function growth(app: TestApp, agent: Agent, short: Sent, long: Sent): Promise<{ times: number; time: number }> {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
   let times = Number.POSITIVE_INFINITY

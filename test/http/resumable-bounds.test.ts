@@ -31,7 +31,7 @@ t.test('the bytes that the database stores for a member are bounded during an up
   const app = await startApp(t)
   const target = await owner(app, 'memory')
   const [full, more] = [await begin(target, '/full', 1024 * mib), await begin(target, '/more', 4 * mib)]
-  // As if this upload had stored 4 GiB minus 2 MiB.
+  // Pretend that this upload has stored 4 GiB minus 2 MiB.
   const received = 4096 * mib - 2 * mib
   await app.db.updateTable('uploads').set({ size: received, received }).where('path', '=', 'full').execute()
   const body = randomBytes(3 * mib)

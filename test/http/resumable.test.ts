@@ -96,7 +96,7 @@ t.test('requests and refusals follow the tus protocol', async t => {
     'upload-metadata': metadataHeader(target.metadata),
     'upload-length': String(10 * mib + 1),
   })
-  t.match(await large.json(), { errors: [{ message: `A file here has at most ${10 * mib} bytes.` }] })
+  t.match(await large.json(), { errors: [{ message: `A file here can have at most ${10 * mib} bytes.` }] })
 
   const url = await create(target, { 'upload-length': '10' })
   t.match(url, /^\/api\/upload\/resumable\/[\w-]{32}$/)
@@ -158,7 +158,7 @@ t.test('the size of an upload can be declared later', async t => {
   t.equal(digest(await readFile(join(server.folder, 'late'))), digest(bytes))
 })
 
-t.test('a piece with a wrong checksum is discarded', async t => {
+t.test('a chunk with a wrong checksum is discarded', async t => {
   const server = await startHttp(t)
   const bytes = randomBytes(2 * mib + 3)
   for (const algorithm of ['sha1', 'sha256', 'sha512', 'md5']) {
@@ -169,7 +169,7 @@ t.test('a piece with a wrong checksum is discarded', async t => {
     const refused = await tus(target, 'PATCH', url, wrong, bytes)
     t.equal(refused.status, 460)
     t.equal(await reasonOf(refused), 'CHECKSUM_MISMATCH')
-    t.equal(await offsetOf(target, url), 0, 'no byte of the piece is kept')
+    t.equal(await offsetOf(target, url), 0, 'no byte of the chunk is kept')
     const right = { 'upload-offset': '0', 'upload-checksum': checksum(bytes) }
     t.equal((await tus(target, 'PATCH', url, right, bytes)).status, 204)
     t.equal(digest(await readFile(join(server.folder, algorithm))), digest(bytes))

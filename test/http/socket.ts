@@ -38,7 +38,9 @@ export async function talk(port: number): Promise<Talk> {
         if (match) return match
         await sleep(5)
       }
-      throw new Error(`Nothing like ${pattern} came within 5 s, only ${JSON.stringify(received().slice(-500))}`)
+      throw new Error(
+        `Nothing that matches ${pattern} arrived within 5 s, only ${JSON.stringify(received().slice(-500))}`,
+      )
     },
     ended: end.promise,
   }

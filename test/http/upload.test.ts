@@ -188,7 +188,7 @@ t.test('multipart forms', async t => {
       reason: 'INVALID_INPUT',
     },
     'many fields': { form: whole(...Array<string>(20).fill(provider)), reason: 'INVALID_INPUT' },
-    'a wrong conflict': { form: whole(provider, field('conflict', 'no'), file('a')), reason: 'INVALID_INPUT' },
+    'an invalid conflict': { form: whole(provider, field('conflict', 'no'), file('a')), reason: 'INVALID_INPUT' },
     'a path in the filename': { form: whole(provider, folder, file('a/b')), reason: 'INVALID_PATH' },
     'a parent in the filename': { form: whole(provider, folder, file('../b')), reason: 'INVALID_PATH' },
     'a Windows path': { form: whole(provider, folder, file('C:\\\\b')), reason: 'INVALID_PATH' },

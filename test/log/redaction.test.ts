@@ -5,7 +5,7 @@ import { Redaction } from '../../src/log/redaction.ts'
 
 const random = () => randomBytes(24).toString('base64url')
 
-/** Measures milliseconds and returns the least of several measurements. */
+/** Measures milliseconds and returns the lowest of several measurements. */
 function cost(work: () => void): number {
   const times = Array.from({ length: 7 }, () => {
     const begin = performance.now()
@@ -93,7 +93,7 @@ t.test('a secret in use is never forgotten, and a released one is forgotten late
   t.equal(redaction.redact(first), '[redacted]', 'a released secret is still redacted in late lines')
   const others = Array.from({ length: 6000 }, random)
   for (const other of others) redaction.hold(other)[Symbol.dispose]()
-  t.equal(redaction.redact(first), first, 'it is forgotten after it was unused for long')
+  t.equal(redaction.redact(first), first, 'it is forgotten after a long time without use')
   t.equal(redaction.redact(twice), '[redacted]', 'another holder still uses it')
   again[Symbol.dispose]()
   const idle = redaction.hold(others.at(-1))

@@ -150,7 +150,7 @@ async function checkPermitted(world: World, { row, locations, n }: Cell, answer:
   const { code, reason } = answer.errors[0]?.extensions ?? {}
   const came = `${answer.status} ${code} ${reason} ${answer.errors[0]?.message}`
   if ([401, 403].includes(answer.status) || code === 'UNAUTHENTICATED' || code === 'FORBIDDEN') {
-    return `expected permission, came ${came}`
+    return `expected permission, got ${came}`
   }
   if (answer.status >= 500 || (code !== undefined && code !== 'BAD_USER_INPUT' && code !== 'NOT_FOUND'))
     return `came ${came}`

@@ -46,11 +46,11 @@ export interface Row {
   takes?: readonly Purpose[]
   /** The rights that the call grants, which must not exceed those of the credential. */
   gives?: 'what the bystander has' | 'a key that reads'
-  /** What a successful call uses up, so that each call needs a new one. */
+  /** The thing that a successful call uses up, so that each call needs a new one. */
   spends?: 'session' | 'member' | 'provider' | 'invite' | 'paused job' | 'ended job'
   /** The call fails with BAD_USER_INPUT after it is authorized, because a success would be too slow. */
   bounces?: true
-  /** What to check after a success. */
+  /** The check after a success. */
   effect?: Effect
 }
 
@@ -62,7 +62,7 @@ export interface RouteRow extends Row {
   call(target: Target): Call
 }
 
-/** For calls of which only the shape matters. */
+/** Empty ids, for calls that are refused before an id matters. */
 export const noIds: Target['ids'] = {
   ownKey: '',
   login: { email: '', password: '' },

@@ -145,7 +145,7 @@ function decoded(text: string): string {
   return (text.match(/[\w-]{16,}/g) ?? []).map(part => Buffer.from(part, 'base64url').toString()).join('\n')
 }
 
-/** Notes which fields of which types had a value. */
+/** Records which fields of each type had a value. */
 function note(value: unknown, reached: Set<string>): void {
   if (typeof value !== 'object' || value === null) return
   const type = '__typename' in value ? value.__typename : null

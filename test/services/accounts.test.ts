@@ -10,7 +10,7 @@ const register =
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id } } }'
 const me = '{ me { id email role } }'
 
-t.test('of many who register first at once, one becomes the owner and the others get no role', async t => {
+t.test('if many people register first at once, one becomes the owner and the others get no role', async t => {
   const app = await startApp(t)
   const people = Array.from({ length: 6 }, (_, index) => ({ email: `p${index}@example.org`, password }))
   const answers = await Promise.all(people.map(input => app.ask(register, { input })))

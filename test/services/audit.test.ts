@@ -201,7 +201,7 @@ t.test('a flood of failures names a hundred locations of each credential and cou
   await audit.flush()
   const viewers = await Promise.all(keys.map(({ key }) => credentials.authenticate(key, origin)))
   const refusal = new AppError('SCOPE_REQUIRED')
-  // Note them without waiting, so that no write happens in between.
+  // Record them without waiting, so that no write happens in between.
   for (let index = 0; index < 250; index++) {
     for (const viewer of viewers) {
       const location = { providerId, path: `/${index}` }

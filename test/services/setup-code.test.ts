@@ -46,7 +46,7 @@ t.test('only a person with the code becomes the owner', async t => {
   t.match((await found(app, { setupCode }, 'third@example.org')).data, { register: { user: { role: 'NONE' } } })
 })
 
-t.test('of many at once, one with the code becomes the owner, and nobody without it registers first', async t => {
+t.test('if many people register first at once, one with the code becomes the owner, and nobody without it', async t => {
   const app = await startApp(t, { settings: { setupCode } })
   const people = Array.from({ length: 8 }, (_, n) => found(app, n % 2 ? { setupCode } : {}, `p${n}@example.org`))
   const answers = await Promise.all(people)

@@ -263,7 +263,7 @@ t.test('a disconnecting client ends operations that never finish', async t => {
     })
     client.socket.destroy()
     await eventually(() => {
-      if (!started.find(call => call.what === what)?.signal.aborted) throw new Error(`${what} goes on`)
+      if (!started.find(call => call.what === what)?.signal.aborted) throw new Error(`${what} continues`)
       if (app.app.server.transfers.size > 0) throw new Error('a transfer is still running')
       // After an aborted write, the server waits up to five seconds for the adapter.
     }, 10_000)

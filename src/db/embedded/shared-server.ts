@@ -7,7 +7,10 @@ import { isErrno } from './errors.ts'
 import type { Layout } from './layout.ts'
 
 interface OwnerRecord {
-  /** Differs with every start, to detect that the owner changed between the read of this record and the connection. */
+  /**
+   * Differs with every start. It shows whether another owner started between the read of this record and the
+   * connection.
+   */
   id: string
   pid: number
 }

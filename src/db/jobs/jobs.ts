@@ -64,7 +64,7 @@ export async function findJob(db: Database, workspaceId: string, id: string): Pr
   return row ? toJob(row) : null
 }
 
-/** Returns the newest jobs first. @param userId null for those of everybody */
+/** Returns the newest jobs first. @param userId null for the jobs of all users */
 export async function listJobs(
   db: Database,
   { workspaceId, userId, state }: { workspaceId: string; userId: string | null; state: JobRecord['state'] | null },

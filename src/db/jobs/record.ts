@@ -7,10 +7,10 @@ export interface JobRecord {
   id: string
   workspaceId: string
   userId: string
-  /** What the job was created with. */
+  /** The credential that created the job. */
   credentialKind: 'SESSION' | 'API_KEY'
   credentialId: string
-  /** Of the request that created the job. */
+  /** The client's address and the id of the request that created the job. */
   address: string
   requestId: string
   kind: JobKind
@@ -19,12 +19,12 @@ export interface JobRecord {
   /** The folder that the sources go into; null for DELETE. */
   target: StoredLocation | null
   conflict: JobConflict
-  /** SYNC deletes what the target has and the source has not. */
+  /** True if SYNC deletes entries that exist only at the target. */
   deleteExtra: boolean
-  /** Counts, and changes nothing. */
+  /** True if the job only counts and changes nothing. */
   dryRun: boolean
   progress: JobProgress
-  /** Why the whole job failed. */
+  /** The reason why the whole job failed. */
   error: { reason: Reason; message: string } | null
   createdAt: Date
   startedAt: Date | null
@@ -36,7 +36,7 @@ export interface JobProgress {
   /** Files that are done, and their bytes. */
   files: number
   bytes: number
-  /** Files that stayed as they were, by the conflict policy or because both sides have the same content. */
+  /** Files that were not written, because the conflict policy said so or both sides have the same content. */
   skipped: number
   deleted: number
   failed: number

@@ -6,7 +6,7 @@ import { isBodyComing } from './lingering-close.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route reads a file from the body: no limit on size and time but those of uploads. */
+    /** The route reads a file from the body, so only the limits of uploads apply to its size and time. */
     streamsBody?: true
   }
 }
@@ -15,12 +15,15 @@ declare module 'fastify' {
 export const defaultBodyLimit = 16 * 1024
 /** Milliseconds from the headers to the end of the body. */
 export const defaultBodyTimeout = 30_000
-/** Milliseconds for the rest of a body after the response, or after the response to a late body was due. */
+/**
+ * Milliseconds after the response, or after the timeout of the body, until a connection whose body has not ended is
+ * closed.
+ */
 const closeDelay = 2000
 
 /**
- * Bounds the size and the time of every body, whatever the route does with it; only `streamsBody` lifts that. Register it
- * before any other hook, so that it also covers requests that those refuse.
+ * Bounds the size and the time of every body, even if the route does not read it. Only `streamsBody` lifts these
+ * bounds. Register it before any other hook, so that it also covers requests that those refuse.
  */
 export function boundBodies(app: FastifyInstance, timeout: number): void {
   app.addHook('onRequest', (request, reply, done) => {

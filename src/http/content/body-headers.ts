@@ -18,7 +18,7 @@ export function parseConflict(text: string | undefined): ConflictBehavior {
 const maxMimeType = 255
 
 /**
- * Parses the type of a file as a Content-Type header writes it. Returns undefined if it says nothing about the file.
+ * Parses the type of a file in the form of a Content-Type header. Returns undefined if it says nothing about the file.
  * @throws INVALID_INPUT
  */
 export function parseMimeType(text: string | undefined): string | undefined {

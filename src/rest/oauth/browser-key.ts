@@ -1,4 +1,4 @@
-/** The cookie that identifies a browser between the page that says who asks for consent and the vendor's redirect. */
+/** The cookie that identifies a browser from the first page of the consent to the vendor's redirect. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createBrowserKey, isBrowserKey } from '../../auth/oauth-state.ts'
 

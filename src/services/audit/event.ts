@@ -13,7 +13,7 @@ interface GivenLocation {
   path?: string | undefined
 }
 
-/** What is known about an action, except who does it. */
+/** The known facts about an action, except who does it. */
 export interface AuditFacts {
   location?: GivenLocation
   to?: GivenLocation

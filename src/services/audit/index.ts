@@ -87,7 +87,7 @@ export function createAudit({
           facts = { ...facts, ...more, details: { ...facts.details, ...more.details } }
         },
         async commit(change) {
-          if (!by) throw new Error(`Nobody is known who does ${action}`)
+          if (!by) throw new Error(`No actor is known for ${action}`)
           if ('member' in by) requireUndiminished(by, await credentials.confirm(by))
           const result = await changeWithEvent(db, change, () => event(by))
           isWritten = true
@@ -187,7 +187,7 @@ function idOf(text: string): string {
   return text
 }
 
-/** Reasons of earlier versions are among them. @throws INVALID_INPUT */
+/** Accepts any reason, because the log can contain those of earlier versions. @throws INVALID_INPUT */
 function resultOfQuery(text: string): string {
   if (!/^[A-Z_]{1,50}$/.test(text)) {
     throw new AppError('INVALID_INPUT', 'A result is OK, CUT or the reason of an error, such as NOT_FOUND.')

@@ -173,8 +173,8 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     flush: flushAll,
     async close() {
       const written = flushAll().then(() => (waiting.size > 0 ? flush() : undefined))
-      // What is still unwritten after the timeout is reported below.
-      await withTimeout(written, closeTime, () => new Error('The database does not answer in time.')).catch(() => {})
+      // Events that are still unwritten after the timeout are reported below.
+      await withTimeout(written, closeTime, () => new Error('The database does not respond in time.')).catch(() => {})
       clearTimeout(timer)
       isClosed = true
       reportLoss(countActions([...waiting.values()]))

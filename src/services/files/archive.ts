@@ -30,7 +30,7 @@ const maxOfCredential = 8
 /** Archives of all credentials in this process. Each takes up to 4.5 MiB of buffers, so all take less than 300 MiB. */
 const maxInAll = 64
 
-/** Archives under way in this process, by credential. */
+/** The running archives of this process, by credential. */
 export class Archives {
   readonly #counts = new Map<string, number>()
   #total = 0
@@ -42,7 +42,7 @@ export class Archives {
   async *items(folder: ReadLocation, signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined> {
     const { credentialId } = folder.grant.viewer
     const count = this.#counts.get(credentialId) ?? 0
-    if (count >= maxOfCredential) throw tooMany(`This credential downloads ${count} folders already`)
+    if (count >= maxOfCredential) throw tooMany(`This credential is already downloading ${count} folders`)
     if (this.#total >= maxInAll) throw tooMany('The server creates as many archives as it can')
     this.#count(credentialId, 1)
     try {

@@ -9,7 +9,7 @@ import { type Taken, taken, unlessTaken } from './conflict.ts'
 import { type CopiedFile, type CopiedFolder, undoCopy } from './copied.ts'
 import { children, requireDepth } from './tree.ts'
 
-/** Milliseconds for undoing a copy after its request was cancelled. */
+/** Milliseconds for undoing a copy after its request was canceled. */
 const undoTimeout = 60_000
 
 export interface CopyOptions {

@@ -80,7 +80,7 @@ export function directUpload(
     const at = (candidate: StoragePath) =>
       storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
     const first = await storage.writeAt(granted)
-    if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
+    if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
     const seconds = lifetime(input.expiresIn, directSeconds)
     if (seconds === 0 || maxBytes !== Number.MAX_SAFE_INTEGER) return null
     const target = conflict === 'REPLACE' ? first : await firstFree(first, conflict, at, signal)

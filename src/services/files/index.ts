@@ -258,7 +258,7 @@ export function siblingOf(path: string, name: string): string {
 
 function explainNotEmpty(error: unknown): never {
   if (error instanceof AppError && error.reason === 'NOT_EMPTY') {
-    throw new AppError('NOT_EMPTY', 'The folder is not empty: give "recursive: true" to delete all that is in it.')
+    throw new AppError('NOT_EMPTY', 'The folder is not empty: give "recursive: true" to delete everything in it.')
   }
   throw error
 }

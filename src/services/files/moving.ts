@@ -44,7 +44,7 @@ export async function copyAndDelete(
       `"${formatPath(source.path)}" is copied, but what changed meanwhile or cannot be copied was not deleted from the source.`,
     )
   }
-  // Source and destination were the same empty folder, which no id showed, so it was just deleted.
+  // Source and destination were the same empty folder without an id to show it, so the folder has just been deleted.
   if ('isNew' in copied.made && !copied.made.isNew) await destination.mkdir(signal, { exclusive: false })
   return copied.entry
 }

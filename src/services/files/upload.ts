@@ -19,7 +19,7 @@ export interface UploadInput extends LocationInput {
   size?: number | undefined
   mimeType?: string | undefined
   digests?: Digests | undefined
-  /** What the path must hold before the upload. Nothing is stored if it differs. */
+  /** The condition on the entry at the path before the upload. If it is not met, nothing is stored. */
   condition?: WriteCondition | undefined
 }
 
@@ -43,7 +43,7 @@ export async function upload(
 ): Promise<FileEntry> {
   const { providerId, conflict } = input
   const [granted] = authorize(viewer, needs.create, input)
-  if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
+  if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
   const at = (candidate: StoragePath) =>
     context.storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
   const first = await context.storage.writeAt(granted)
@@ -118,5 +118,5 @@ export function requireFits(size: number | undefined, maxBytes: number): void {
 }
 
 export function tooLarge(maxBytes: number): AppError {
-  return new AppError('TOO_LARGE', `A file here has at most ${maxBytes} bytes.`)
+  return new AppError('TOO_LARGE', `A file here can have at most ${maxBytes} bytes.`)
 }

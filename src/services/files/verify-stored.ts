@@ -21,5 +21,5 @@ export async function requireStored(
   if (wrong.length === 0) return
   // The checksum error matters more than an error of the deletion.
   if (isNew) await deleteUnchanged(location, stored, AbortSignal.timeout(undoTimeout)).catch(() => {})
-  throw fault(`another ${wrong.map(([name]) => name).join(' and ')} than that of what it was sent`)
+  throw fault(`another ${wrong.map(([name]) => name).join(' and ')} than that of the bytes that were sent`)
 }

@@ -4,7 +4,9 @@ import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { children, requireDepth } from '../files/tree.ts'
 
-/** Adds everything at and below a location to `count`. What cannot be listed is left out: the job reports it. */
+/**
+ * Adds everything at and below a location to `count`. Folders that cannot be listed do not count: the job reports them.
+ */
 export async function countTree(location: ReadLocation, count: Totals, signal: AbortSignal): Promise<void> {
   const entry = await location.stat(signal)
   if (entry.kind === 'directory') return countFolder(location, count, signal, 0)

@@ -34,7 +34,7 @@ export interface NewJobInput {
   /** The folder that the sources go into. */
   target?: LocationInput | null | undefined
   conflict: JobConflict
-  /** SYNC deletes what the target has and the source has not. */
+  /** True if SYNC deletes entries that exist only at the target. */
   deleteExtra: boolean
   /** Counts, and changes nothing. */
   dryRun: boolean
@@ -172,11 +172,11 @@ export function createJobs(options: {
     resume: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_RESUME', id, (trx, job) => queueAgain(trx, job.id)),
 
-    /** Cancels a job within a second. What it has copied or moved stays. */
+    /** Cancels a job within a second. It does not undo what it has copied or moved. */
     cancel: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_CANCEL', id, (trx, job) => requestOfJob(trx, job.id, 'CANCEL')),
 
-    /** Works again on what has failed; on everything that is not done if more failed than is listed. */
+    /** Retries the failed entries, or everything that is not done if more entries failed than the list holds. */
     retry: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_RETRY', id, async (trx, job) => {
         const failures = await listFailures(trx, job.id, { limit: maxFailures, after: null })

@@ -1,4 +1,4 @@
-/** What all steps of one run of a job share. */
+/** The state that all steps of one run of a job share. */
 import { formatPath, parsePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
 import { type Done, LeaseLost } from '../../db/jobs/entries.ts'
@@ -38,7 +38,7 @@ export class Tally implements Done {
 
   /**
    * Runs the work on one entry. If it fails, the job continues with the others and lists the failure.
-   * @throws what ends the whole run: its signal, a lost lease
+   * @throws the errors that end the whole run: the reason of its signal, a lost lease
    */
   async attempt(run: JobRun, from: ReadLocation, to: ReadLocation | null, work: () => Promise<void>): Promise<void> {
     try {

@@ -1,4 +1,4 @@
-/** DELETE, and what a SYNC deletes at the target. */
+/** Deletes trees: the sources of a DELETE, and what a SYNC deletes at the target. */
 import { formatPath } from '../../auth/path.ts'
 import { commitStep, deepestListed, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { maxPageSize } from '../../storage/read-location.ts'

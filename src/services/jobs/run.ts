@@ -29,7 +29,7 @@ export interface RunContext {
   onError: (error: unknown) => void
 }
 
-/** Ends a run, and not the job. */
+/** Ends a run without ending the job. */
 class Interruption extends Error {
   readonly state: JobState
 
@@ -125,7 +125,7 @@ async function work(
       signal: granted,
       sources: from,
       target: to,
-      // As if an entry lay in the target, so that the target itself counts.
+      // Use the path of an entry in the target, so that the target itself counts as an enclosing folder.
       enclosing: to ? await to.child('entry').enclosingIds(granted, null) : new Set(),
       files: new Limiter(filesAtOnce),
       onBytes: bytes => progress.add(bytes),

@@ -71,7 +71,7 @@ async function transferTop(
   throw nameTaken(to.path)
 }
 
-/** Creates a folder at the target, or opens one that the job's conflict policy allows to add to. */
+/** Creates a folder at the target, or opens an existing one if the job's conflict policy allows adding to it. */
 async function openFolder(
   { job, signal }: JobRun,
   folder: WriteLocation,
@@ -158,7 +158,10 @@ function requireOutsideItself({ job }: JobRun, from: ReadLocation, source: Check
   throw new AppError('INTO_ITSELF', `The folder "${nameOf(from.path)}" cannot go into itself.`)
 }
 
-/** Returns where a source goes in the target folder. The content of a provider's root goes into the folder itself. */
+/**
+ * Returns where a source goes in the target folder. If the source is the root of a provider, this is the target folder
+ * itself.
+ */
 export function targetPathOf(source: StoragePath, target: string): string {
   const folder = parsePath(target)
   const name = nameOf(source)

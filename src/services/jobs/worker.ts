@@ -5,7 +5,7 @@ import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobState } from '../../db/schema.ts'
 import { type RunContext, runJob } from './run.ts'
 
-/** Milliseconds between two looks for jobs that another server has queued or left. */
+/** Milliseconds between two searches for jobs that another server has queued or abandoned. */
 const pollInterval = 2000
 
 export interface JobWorker {

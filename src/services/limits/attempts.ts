@@ -37,7 +37,7 @@ export function createAttempts(db: Database): Attempts {
   let unanswered = 0
 
   async function count(batch: readonly Waiting[]): Promise<Total[]> {
-    if (unanswered >= maxUnanswered) throw new Error('The database has not answered earlier counts.')
+    if (unanswered >= maxUnanswered) throw new Error('The database has not yet responded to earlier counts.')
     unanswered += 1
     const counted = addHits(db, summed(batch)).finally(() => {
       unanswered -= 1
@@ -73,7 +73,7 @@ export function createAttempts(db: Database): Attempts {
 
 /** @throws Error if the database takes longer than a request should wait */
 export function withDatabaseTimeout<T>(work: Promise<T>): Promise<T> {
-  return withTimeout(work, timeout, () => new Error('The database does not answer in time.'))
+  return withTimeout(work, timeout, () => new Error('The database does not respond in time.'))
 }
 
 function unavailable(cause?: unknown): AppError {

@@ -1,7 +1,7 @@
 /**
- * Counts requests loosely: in memory, without delaying any request. A replica shares a count through the database once it is
- * a notable part of the limit, at most twice a second and for all subjects together, so clients with few requests cause no
- * writes. While the database does not respond, each replica enforces the limits alone.
+ * Counts requests loosely: in memory, without delaying any request. A replica writes a count to the database only once
+ * it has reached a hundredth of the limit, at most twice a second, with one statement for all subjects. Clients with
+ * few requests therefore cause no writes. While the database does not respond, each replica enforces the limits alone.
  */
 import type { Database } from '../../db/client.ts'
 import { addHits } from '../../db/rate-limits.ts'

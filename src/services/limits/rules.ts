@@ -20,7 +20,7 @@ export function requestRules(perMinute: number) {
     credential: { name: 'credential', limit, window: minute },
     /** Requests without a credential, from one network. */
     anonymous: { name: 'anonymous', limit: Math.ceil(limit / 10), window: minute },
-    /** Invalid credentials from one network. Higher than what a forgotten script sends that tries every second. */
+    /** Invalid credentials from one network. High enough for a forgotten script that tries once a second. */
     badCredential: { name: 'bad-credential', limit: perMinute === 0 ? limit : 300, window: minute },
   } satisfies Record<string, RateLimit>
 }

@@ -20,7 +20,7 @@ import { parseKnownEmail } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import { emailIn, type SignedIn, startSession, wrongPassword } from './new-session.ts'
 
-/** The maximum number of sessions in a list. Scripts that sign in each time can leave any number. */
+/** The maximum number of sessions in a list. Scripts that sign in on every run can create any number of sessions. */
 const maxSessions = 200
 
 export interface OpenSession {

@@ -9,7 +9,7 @@ import { createKeyUsage } from './key-usage.ts'
 
 export type Authentication = ReturnType<typeof createAuthentication>
 
-/** Creates what authenticates requests and watches their grants. Storage depends on it. */
+/** Creates the services that authenticate requests and watch their grants. Storage depends on it. */
 export function createAuthentication(options: {
   db: Database
   secrets: Secrets

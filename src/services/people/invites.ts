@@ -15,7 +15,7 @@ import { requireEarlierExpiry } from './api-keys.ts'
 /** The default lifetime of an invite in milliseconds: a week. */
 const inviteLifetime = 7 * 24 * 60 * 60 * 1000
 
-/** The maximum number of invites in a list. Scripts can leave any number. */
+/** The maximum number of invites in a list. Scripts can create any number. */
 export const maxInvites = 200
 
 export function createInvites({ db, audit }: { db: Database; audit: Audit }) {

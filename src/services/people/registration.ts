@@ -49,7 +49,10 @@ export function createRegistration(options: {
     })
   }
 
-  /** Returns the membership of a new account: the founder owns everything, an invite decides, and others get nothing yet. */
+  /**
+   * Returns the membership of a new account: the founder owns everything, an invite decides for the person who has one,
+   * and others have no access yet.
+   */
   async function admit(trx: Change, workspace: Workspace | null, input: RegistrationInput, origin: Origin) {
     const { invite } = input
     if (!workspace) {

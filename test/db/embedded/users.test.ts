@@ -29,7 +29,7 @@ t.test('PostgreSQL starts from read-only programs without library links', async 
   t.ok((await readdir(join(dataFolder, 'postgres/lib/18'))).includes('libpq.so.5'))
 })
 
-t.test('as root, an unprivileged user runs PostgreSQL in a folder below closed ones', needsRoot, async t => {
+t.test('as root, PostgreSQL runs unprivileged below folders that are closed to it', needsRoot, async t => {
   const dataFolder = await temporaryFolder(t)
   t.equal((await stat(dataFolder)).mode & 0o777, 0o700)
   await start(t, dataFolder)

@@ -1,6 +1,8 @@
 /** The addresses of folder pages. */
 
-/** The router ends a path at a line break, so each is encoded as a NUL, which names cannot contain, and a letter. */
+/**
+ * The router ends a path at a line break, so each line break is encoded as NUL and a letter. Names cannot contain NUL.
+ */
 const lineBreaks = ['\n', '\r', '\u2028', '\u2029']
 const lineBreakLetters = 'nrls'
 

@@ -83,7 +83,7 @@ export function toChanges(fields: readonly ConfigField[], values: Record<string,
   return Object.fromEntries(changed.map(field => [field.name, parse(field, values[field.name] ?? '') ?? null]))
 }
 
-/** Returns the changed fields because of which the server requires all secrets again. */
+/** Returns the changed fields that make the server require all secrets again. */
 export function fieldsThatResetSecrets(
   fields: readonly ConfigField[],
   values: Record<string, FieldValue>,

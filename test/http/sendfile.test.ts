@@ -25,7 +25,7 @@ async function documentedLocation(folder: string): Promise<string> {
 /** Resolves with the address of an nginx in front of the server. */
 async function startFront(t: Test, { url, folder }: HttpServer): Promise<string> {
   await requirePrograms({
-    who: 'The tests of the hand-over',
+    who: 'The tests of sendfile',
     programs: ['nginx'],
     packages: ['nginx-light'],
     instead: 'put nginx on PATH',
@@ -151,7 +151,7 @@ t.test('nginx sends the files that Stowage allows, with the headers of Stowage',
   })
 
   await t.test('nginx does not follow a link that replaces a file', async t => {
-    // As if the link appeared between the response of Stowage and the open of nginx.
+    // This has the same effect as a link that appears between the response of Stowage and the open of nginx.
     await writeFile(join(server.folder, 'target.txt'), 'open')
     t.equal(await (await fetch(`${front}/${swapped}`)).text(), 'open')
     await unlink(join(server.folder, 'target.txt'))
