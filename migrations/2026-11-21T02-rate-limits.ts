@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** The table is unlogged: a crash of the database loses the counts, and counting writes no write-ahead log. */
+/** Unlogged: a crash of the database forgets what was counted, and counting costs no write-ahead log. */
 export async function up(db: Kysely<never>): Promise<void> {
   const statements = `
     create unlogged table rate_limits (

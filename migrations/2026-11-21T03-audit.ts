@@ -1,8 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 export async function up(db: Kysely<never>): Promise<void> {
-  // The table has no foreign keys, because an event outlives the rows that it names, and its insert must not wait for
-  // their locks.
+  // No foreign keys: an event outlives what it tells of, and writing one waits for nobody's lock.
   const statements = `
     create table audit_events (
       id uuid primary key,

@@ -1,9 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * An entry of a btree has at most 2,704 bytes, and a path up to 4,096, so only its first characters are indexed. All
- * other indexed columns without a maximum length get one, so that no value is too long for its index. Existing rows are
- * not checked.
+ * A btree holds 2,704 bytes, and a path has up to 4,096: its first characters are indexed. Whatever else is indexed and has
+ * no length of its own is bounded, so that no value fails in an index. Rows that are there already are not looked at.
  */
 export async function up(db: Kysely<never>): Promise<void> {
   const statements = `

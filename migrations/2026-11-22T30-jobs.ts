@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** Creates the tables for jobs, for the entries that each job still has to work on, and for failures. */
+/** Jobs, the entries that each of them has still to work on, and what failed. */
 export async function up(db: Kysely<never>): Promise<void> {
   const statements = `
     create table jobs (
