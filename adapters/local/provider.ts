@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs'
 import { type FileHandle, lstat, statfs } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import {
@@ -6,6 +7,7 @@ import {
   type Entry,
   type Host,
   type ListPage,
+  nameOf,
   type Quota,
   type ReadResult,
   type ResumableWrites,
@@ -19,7 +21,8 @@ import { hasErrno, notFound, toStorageError, withStorageErrors } from './errors.
 import { listPage } from './list.ts'
 import type { NameLists } from './name-lists.ts'
 import { inside, requireSegments, self, splitPath } from './names.ts'
-import { FileBody, openFile, positionsOf } from './read.ts'
+import { nameOnly, openDirectly } from './open-directly.ts'
+import { FileBody, fileFlags, openFile, positionsOf, requireFile } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
 import type { Root } from './root.ts'
@@ -52,6 +55,12 @@ export class LocalProvider implements StorageProvider {
   stat(path: StoragePath, { signal }: Call): Promise<Entry> {
     return withStorageErrors(async () => {
       if (path === '') return await this.#inDirectory([], signal, rootEntry)
+      signal.throwIfAborted()
+      const named = nameOnly === undefined ? undefined : await openDirectly(this.#root, requireSegments(path), nameOnly)
+      if (named) {
+        await named.handle.close()
+        return presentEntry(nameOf(path), named.stats)
+      }
       return await this.#inParent(path, signal, entryAt)
     })
   }
@@ -201,6 +210,9 @@ export class LocalProvider implements StorageProvider {
 
   async #open(path: StoragePath, signal: AbortSignal, ifMatch?: string) {
     if (path === '') throw new StorageError('NOT_A_FILE', 'The root is a folder, not a file.')
+    signal.throwIfAborted()
+    const direct = await openDirectly(this.#root, requireSegments(path), fileFlags)
+    if (direct) return await requireFile(direct, nameOf(path), ifMatch)
     return await this.#inParent(path, signal, (parent, name) => openFile(parent, name, ifMatch))
   }
 
@@ -216,15 +228,18 @@ export class LocalProvider implements StorageProvider {
 }
 
 async function entryAt(parent: FileHandle, name: string): Promise<Entry> {
-  const entry = toEntry(name, await lstat(inside(parent, name), { bigint: true }))
+  return presentEntry(name, await lstat(inside(parent, name), { bigint: true }))
+}
+
+/** @throws NOT_FOUND for links, FIFOs, sockets and devices */
+function presentEntry(name: string, stats: BigIntStats): Entry {
+  const entry = toEntry(name, stats)
   if (!entry) throw notFound()
   return entry
 }
 
 async function rootEntry(directory: FileHandle): Promise<Entry> {
-  const entry = toEntry('', await directory.stat({ bigint: true }))
-  if (!entry) throw notFound()
-  return entry
+  return presentEntry('', await directory.stat({ bigint: true }))
 }
 
 function resolveMissing(error: unknown): void {

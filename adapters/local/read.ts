@@ -4,8 +4,13 @@ import { type ByteRange, type Entry, StorageError } from '../contract.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound, toStorageError } from './errors.ts'
 import { inside } from './names.ts'
+import type { Opened } from './open-directly.ts'
 
 const chunkBytes = 1024 * 1024
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants
+/** Without O_NONBLOCK, open(2) of a FIFO would wait for a writer and block a thread of the pool. */
+export const fileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
 /** Opens a file. The caller closes the handle. @throws NOT_FOUND also for links, FIFOs, sockets and devices; NOT_A_FILE */
 export async function openFile(
@@ -13,14 +18,25 @@ export async function openFile(
   name: string,
   ifMatch?: string,
 ): Promise<{ handle: FileHandle; entry: Entry }> {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants
-  // Without O_NONBLOCK, open(2) of a FIFO would wait for a writer and block a thread of the pool.
-  const handle = await open(inside(parent, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).catch(error => {
+  const handle = await open(inside(parent, name), fileFlags).catch(error => {
     // ELOOP: a symbolic link. ENXIO, ENODEV: a socket, or a device without a driver.
     throw hasErrno(error, 'ELOOP', 'ENXIO', 'ENODEV') ? notFound(error) : error
   })
+  const stats = await handle.stat({ bigint: true }).catch(async error => {
+    await handle.close()
+    throw error
+  })
+  return await requireFile({ handle, stats }, name, ifMatch)
+}
+
+/** Returns an open file, or closes what is not one. @throws as `openFile` */
+export async function requireFile(
+  { handle, stats }: Opened,
+  name: string,
+  ifMatch?: string,
+): Promise<{ handle: FileHandle; entry: Entry }> {
   try {
-    const entry = toEntry(name, await handle.stat({ bigint: true }))
+    const entry = toEntry(name, stats)
     if (!entry) throw notFound()
     if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
     if (ifMatch !== undefined && entry.etag !== ifMatch) {

@@ -1,15 +1,15 @@
-import { constants, type FileHandle, mkdir, open, rmdir } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rmdir } from 'node:fs/promises'
 import { syncDirectory } from './durable.ts'
 import { hasErrno, notFound } from './errors.ts'
 import { inside } from './names.ts'
+import { directoryFlags, openDirectly } from './open-directly.ts'
 import { openRoot, type Root } from './root.ts'
 
 /** The number of attempts to create and open a directory, as another client may remove it in between. */
 const attempts = 8
 
 export function openChild(directory: FileHandle, name: string | Buffer): Promise<FileHandle> {
-  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
-  return open(inside(directory, name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  return open(inside(directory, name), directoryFlags)
 }
 
 interface Deepest {
@@ -65,6 +65,14 @@ export async function withDirectory<T>(
   signal: AbortSignal,
   use: (directory: FileHandle) => Promise<T>,
 ): Promise<T> {
+  const direct = segments.length === 0 ? undefined : await openDirectly(root, segments, directoryFlags)
+  if (direct) {
+    try {
+      return await use(direct.handle)
+    } finally {
+      await direct.handle.close()
+    }
+  }
   const { directory, depth } = await openDeepest(root, segments, signal).catch(error => {
     throw hasErrno(error, 'ENOTDIR', 'ELOOP') ? notFound(error) : error
   })
