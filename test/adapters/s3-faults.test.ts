@@ -162,7 +162,7 @@ t.test('each refusal of S3 has a code and a message', async t => {
     ],
     [403, xml('QuotaExceeded'), {}, 'QUOTA_EXCEEDED', /no room/],
     [400, xml('KeyTooLongError'), {}, 'INVALID_PATH', /cannot store such a name/],
-    [200, '<!doctype html><p>Welcome', { 'content-type': 'text/html' }, 'UNAVAILABLE', /is not S3/],
+    [200, '<!doctype html><p>Welcome', { 'content-type': 'text/html' }, 'UNAVAILABLE', /is not an S3 server/],
   ]
   await Promise.all(
     answers.map(async ([status, body, headers, code, message, retryAfterMs]) => {

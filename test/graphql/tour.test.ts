@@ -48,10 +48,17 @@ const event = `{
   id at action result userId userEmail userName credentialKind credentialId credentialPrefix address requestId
   providerId providerName path toProviderId toProviderName toPath subjectKind subjectId bytes count details
 }`
+const job = `{
+  id kind state sources { providerId path } target { providerId path } conflict deleteExtra dryRun
+  createdAt startedAt endedAt error { reason message }
+  progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
+  failures(first: 1, after: null) { nodes { providerId path reason message } edges { cursor node { path } } pageInfo { hasNextPage } }
+}`
 const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
 
 t.test('every field of the schema works in typical use', async t => {
-  const app = await startApp(t)
+  // No job runs, so that its state changes only with the mutations.
+  const app = await startApp(t, { settings: { workers: 0 } })
   const used = new Set<string>()
   let token: string | null = null
   const ask = async (query: string, variables = {}, as = token) => {
@@ -294,6 +301,24 @@ t.test('every field of the schema works in typical use', async t => {
   t.match(apiKeys, { nodes: [{ id: made.id, state: 'revoked' }], pageInfo: { hasNextPage: false } })
   t.match(await ask(keys, { after: apiKeys.edges[0].cursor }), { apiKeys: { nodes: [] } })
   t.same(await ask('mutation ($userId: ID!) { removeMember(userId: $userId) }', { userId }), { removeMember: true })
+
+  const at = (path: string) => ({ providerId, path })
+  const jobInput = { kind: 'COPY', sources: [at('/missing')], target: at('/'), dryRun: true }
+  const { createJob } = await ask(`mutation ($input: CreateJobInput!) { createJob(input: $input) { job ${job} } }`, {
+    input: jobInput,
+  })
+  const jobId = { id: createJob.job.id }
+  t.match(await ask(`query ($id: ID!) { job(id: $id) ${job} }`, jobId), { job: { state: 'QUEUED', kind: 'COPY' } })
+  const jobs = `{ jobs(first: 1, after: null, state: QUEUED) { nodes { id } edges { cursor node { id } } ${pageInfo} } }`
+  t.match(await ask(jobs), { jobs: { nodes: [jobId] } })
+  const changes = `mutation ($id: ID!) { pauseJob(id: $id) { state } resumeJob(id: $id) { state }
+    cancelJob(id: $id) { state } retryJob(id: $id) { state } }`
+  t.same(await ask(changes, jobId), {
+    pauseJob: { state: 'PAUSED' },
+    resumeJob: { state: 'QUEUED' },
+    cancelJob: { state: 'CANCELED' },
+    retryJob: { state: 'QUEUED' },
+  })
 
   t.same(await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }), {
     disconnectProvider: true,
