@@ -160,7 +160,7 @@ t.test('each refusal of S3 has a code and a message', async t => {
       'UNAVAILABLE',
       /120 minutes behind/,
     ],
-    [403, xml('QuotaExceeded'), {}, 'QUOTA_EXCEEDED', /no room/],
+    [403, xml('QuotaExceeded'), {}, 'QUOTA_EXCEEDED', /back end is full/],
     [400, xml('KeyTooLongError'), {}, 'INVALID_PATH', /cannot store such a name/],
     [200, '<!doctype html><p>Welcome', { 'content-type': 'text/html' }, 'UNAVAILABLE', /is not an S3 server/],
   ]
@@ -205,7 +205,7 @@ t.test('wrong credentials are UNAUTHORIZED at the real server', async t => {
   const wrong = { secretAccessKey: 'not the secret' }
   const unknown = { accessKeyId: 'NOBODY' }
   for (const [config, message] of [
-    [wrong, /secret access key does not fit/],
+    [wrong, /secret access key does not match/],
     [unknown, /does not know the access key ID/],
   ] as const) {
     const provider = await openS3(server, bucket, { config })
