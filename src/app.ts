@@ -39,7 +39,7 @@ export async function buildApp(options: {
   db: Database
   /** The secret from which all keys are derived. */
   secret: string
-  /** Also accepted, but not used for anything new. Default: none. */
+  /** A second secret that is accepted, but not used for anything new. Default: none. */
   previousSecret?: string | null | undefined
   settings: Settings
   log: Logger

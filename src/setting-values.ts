@@ -5,7 +5,7 @@ import { isAbsolute, resolve } from 'node:path'
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** How the server tells the proxy to send a file of a local disk. */
+/** The response header with which the server tells the proxy to send a file of a local disk. */
 export interface Sendfile {
   header: 'X-Accel-Redirect' | 'X-Sendfile'
   /** Prepended to the absolute path; without a trailing `/`. */

@@ -156,7 +156,7 @@ export interface Settings {
   readonly databaseUrl: string | null
   /** Null means the secret in the data folder. */
   readonly secret: string | null
-  /** Accepted, but not used for anything new. */
+  /** A second secret that is accepted, but not used for anything new. */
   readonly previousSecret: string | null
   /** Null if the owner registers without a code. */
   readonly setupCode: string | null

@@ -1,6 +1,9 @@
 import type { StorageProvider } from '../contract.ts'
 
-/** How the kit opens the adapter under test, and the special properties of its back end. Only `open` is required. */
+/**
+ * Tells the kit how to open the adapter under test and which special properties its back end has. Only `open` is
+ * required.
+ */
 export interface Harness {
   /** Opens a new, empty provider. Each case opens its own. */
   open(): Promise<StorageProvider>

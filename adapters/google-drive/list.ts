@@ -13,7 +13,7 @@ export interface Selection {
   onInvalidNames(ids: readonly string[]): void
 }
 
-/** In this order, files of the same name are adjacent. */
+/** Sorts by name, so that files of the same name are adjacent. */
 const orderBy = 'name'
 
 /** Returns one page of a folder, with names made unique. */

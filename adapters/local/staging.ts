@@ -6,8 +6,8 @@ import { bytesOf, inside, isReserved, self, stagingName } from './names.ts'
 import { openChild } from './walk.ts'
 
 /**
- * A file that has not changed for this many milliseconds belongs to a killed server. A running server writes at least
- * each MiB.
+ * A file that has not changed for this many milliseconds belongs to a killed server. A running server writes to its
+ * file at least once per MiB.
  */
 const leftoverAfterMs = 24 * 60 * 60 * 1000
 

@@ -184,7 +184,7 @@ export async function fillMemory(reader: BodyReader, { bytes, release }: PartMem
 }
 
 /**
- * Returns a signal that also aborts when `piece` fails, because the SDK would wait for ever. The server drops a part
+ * Returns a signal that also aborts when `piece` fails, because the SDK would wait forever. The server drops a part
  * that is cut short.
  */
 function withErrorsOf(piece: Readable, signal: AbortSignal): AbortSignal {

@@ -9,7 +9,10 @@ export const maxParts = 10_000
 /** Bytes: 5 TiB. */
 export const maxFileSize = 5 * 1024 ** 4
 
-/** How a body is split into parts. All parts but the last have the same length, because some servers (R2) require it. */
+/**
+ * The plan for splitting a body into parts. All parts but the last have the same length, because some servers (R2)
+ * require it.
+ */
 export interface PartPlan {
   partBytes: number
   /** The number of parts being sent while the next one is buffered; 0 where parts are too long to buffer. */

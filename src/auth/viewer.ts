@@ -37,7 +37,7 @@ export interface Viewer extends Permissions {
   displayPrefix: string | null
   member: Member
   expiresAt: Date | null
-  /** When the credential was last checked, in milliseconds of `performance.now()`. */
+  /** The time of the last check of the credential, in milliseconds of `performance.now()`. */
   confirmedAt: number
   origin: Origin
 }

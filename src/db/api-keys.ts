@@ -11,9 +11,9 @@ export interface ApiKey {
   userId: string
   name: string
   displayPrefix: string
-  /** As given at creation. */
+  /** The scopes that the key was created with. */
   scopes: Scope[]
-  /** As given at creation. The owner's current access may be less. */
+  /** The access that the key was created with. The owner's current access may be less. */
   access: ProviderAccess
   createdAt: Date
   expiresAt: Date | null

@@ -5,7 +5,10 @@ import type { AuditGrant } from '../auth/policy.ts'
 import type { Change, Database } from './client.ts'
 import type { AuditAction, AuditResult, Schema } from './schema.ts'
 
-/** Who did what to what, with which credential, from where, and how it ended; names are as they were then. */
+/**
+ * One event: who did what to which object, with which credential, from where, and with which result. It keeps the names
+ * of that time.
+ */
 export interface AuditEvent {
   /** A UUID of version 7: ids are in order of time. */
   id: string

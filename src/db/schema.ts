@@ -85,7 +85,7 @@ interface WorkspaceTable {
 
 interface UserTable {
   id: Generated<string>
-  /** As the person typed it. */
+  /** The email as the person typed it. */
   email: string
   /** Unique: see `emailKey`. */
   email_key: string
@@ -174,7 +174,7 @@ interface ProviderTokenTable {
   provider_id: string
   sealed: Buffer
   expires_at: Date
-  /** Until this time one server refreshes the tokens, and the others wait. */
+  /** The time until which one server refreshes the tokens and the others wait. */
   refreshing_until: Date | null
 }
 
@@ -245,7 +245,7 @@ type Bytes = ColumnType<string, number | undefined, number>
 interface UploadTable {
   id: string
   workspace_id: string
-  /** No foreign key, as for credentials: the row must stay until the back end has freed what the upload holds. */
+  /** No foreign key, as for credentials: the row must stay until the back end has freed the storage of the upload. */
   user_id: string
   credential_kind: 'SESSION' | 'API_KEY'
   credential_id: string
@@ -256,7 +256,7 @@ interface UploadTable {
   /** No other upload may choose the same path. */
   reserves: boolean
   mime_type: string | null
-  /** As the client sent it. */
+  /** The metadata as the client sent it. */
   metadata: string
   /** Null until the client sends it. */
   size: ColumnType<string | null, number | null, number>

@@ -38,7 +38,7 @@ export class ResponseBudget {
     this.#owner = owner
   }
 
-  /** Why the response cannot be sent; null while it can. */
+  /** The error that prevents the response; null while it can be sent. */
   get refusal(): AppError | null {
     return this.#refusal
   }

@@ -32,7 +32,7 @@ export function createGrantWatch(options: {
   let timer: NodeJS.Timeout | undefined
   let isPolling = false
   let polledAt = 0
-  /** When all grants were last confirmed. */
+  /** The time at which all grants were last confirmed. */
   let confirmedAt = 0
 
   async function poll(): Promise<void> {

@@ -86,7 +86,8 @@ export async function writeWithTimeout<T>(
     }
     return emit.call(body, event, ...args)
   }
-  // A duplex stream fills itself. Any other has to read ahead, so that `readableLength` shows whether a chunk waits.
+  // A duplex stream fills itself. Any other stream has to read ahead, so that `readableLength` shows whether a chunk
+  // waits.
   if (!(body instanceof Duplex)) body.read(0)
   let takenBefore = 0
   let movedAt = performance.now()

@@ -152,7 +152,7 @@ t.test('a service account needs no consent, and open reports its errors', async 
   await rejectsWith('UNAUTHORIZED', adapter.open({ serviceAccountKey: unreadable }, silentHost))
 })
 
-t.test('a token request that Google never answers times out', async t => {
+t.test('a token request without a response from Google times out', async t => {
   const fake = await startGoogleDrive(t)
   const serviceAccountKey = fake.oauth.addServiceAccount('robot@fake.iam.gserviceaccount.com')
   const timeouts = { ...usualTimeouts, token: 50 }

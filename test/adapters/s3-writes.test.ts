@@ -216,7 +216,7 @@ t.test('a refused repetition after a lost response counts as a success', async t
   const proxy = await faultProxy(t, server.endpoint)
   const { endpoint } = proxy
   const settings = parseConfig(configFor({ ...server, endpoint }, await server.newBucket()))
-  // Like Amazon, which checks conditions in every request.
+  // This provider assumes a server like Amazon, which checks conditions in every request.
   const provider = new S3Provider(
     new Bucket(settings, silentHost, { ...defaultLimits, ...smallParts }),
     silentHost,
@@ -354,7 +354,7 @@ t.test('chunks of any size are joined into whole parts', async t => {
   }
 })
 
-t.test('writes share the memory for parts, and slow writes do not block others for ever', async t => {
+t.test('writes share the memory for parts, and slow writes do not block others forever', async t => {
   const provider = await openS3(server, bucket, { limits: smallParts })
   const bytes = pattern(12 * mib)
   const all = Array.from({ length: 12 }, (_, i) => {

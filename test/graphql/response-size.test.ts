@@ -255,7 +255,7 @@ t.test('unread large responses share a memory limit, and small ones are still se
     status = await ask()
     if (status !== 200) await sleep(50)
   }
-  t.equal(status, 200, 'large responses are sent again after those are closed')
+  t.equal(status, 200, 'large responses are sent again once the unread ones are closed')
 })
 
 t.test('direct links count towards the cost of a query', async t => {

@@ -176,8 +176,9 @@ export const fields: Readonly<Record<string, FieldRow>> = {
 }
 
 /**
- * Who may read nested fields. `as its parent`: everyone who receives the object. `accessible`: the field names only
- * providers that the credential may use. `managed`: the field is empty unless the credential may change the provider.
+ * The people who may read nested fields. `as its parent`: everyone who receives the object. `accessible`: the field
+ * names only providers that the credential may use. `managed`: the field is empty unless the credential may change the
+ * provider.
  */
 type NestedNeed = 'as its parent' | 'accessible' | 'managed'
 

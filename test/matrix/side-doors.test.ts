@@ -69,7 +69,7 @@ t.test('no nested field reveals data outside the access of a credential', async 
     return leaks.length > 0 ? `${where} tells ${leaks.map(({ text }) => text)}` : null
   })
   t.comment(
-    `${ways.flat().length} ways, ${holders.length} credentials, ${chosen.length} tried, ${answered} answered, ${wrong.length} wrong`,
+    `${ways.flat().length} ways, ${holders.length} credentials, ${chosen.length} tried, ${answered} succeeded, ${wrong.length} wrong`,
   )
   for (const line of wrong.slice(0, 20)) t.fail(line)
   t.equal(wrong.length, 0)

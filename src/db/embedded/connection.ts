@@ -4,7 +4,7 @@ import pg from 'pg'
 import { SUPERUSER } from './cluster.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 
-/** For `pg`: `host` is a folder. */
+/** The options for `pg`, where `host` is a folder. */
 export interface ClusterConnection {
   host: string
   port: number

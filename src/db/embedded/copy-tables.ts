@@ -10,7 +10,10 @@ interface Table {
   columns: string
 }
 
-/** Without generated columns, which the destination computes. Partitions count as tables; their parents have no rows. */
+/**
+ * Lists all tables. It omits generated columns, which the destination computes. Partitions count as tables; their
+ * parents have no rows.
+ */
 const TABLES = `
   SELECT format('%I.%I', n.nspname, c.relname) AS name,
          string_agg(quote_ident(a.attname), ', ' ORDER BY a.attname) AS columns

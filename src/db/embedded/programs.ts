@@ -14,7 +14,7 @@ export interface Host {
   layout: Layout
   binaries: Binaries
   user: RunUser | undefined
-  /** For `postgres`, as in postgresql.conf. */
+  /** Settings for `postgres`, with the names of postgresql.conf. */
   settings: Record<string, string>
   log: Log
   signal: AbortSignal

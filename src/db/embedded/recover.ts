@@ -5,9 +5,12 @@ import { EmbeddedPostgresError } from './errors.ts'
 import { processesIn, recordedPostmaster, signalIfAlive, waitForEnd } from './processes.ts'
 import type { Log } from './programs.ts'
 
-/** Long enough for a postmaster's last checkpoint. After the timeout it is killed, and the next start replays the log. */
+/**
+ * The timeout for a postmaster's last checkpoint. After it the postmaster is killed, and the next start replays the
+ * log.
+ */
 const FAST_MS = 20_000
-/** From SIGQUIT to SIGKILL, and from there to the error. */
+/** The time from SIGQUIT to SIGKILL, and from SIGKILL to the error. */
 const QUIT_MS = 5_000
 
 export async function recoverCluster(folder: string, log: Log, signal: AbortSignal) {

@@ -17,7 +17,7 @@ export interface EmbeddedPostgresOptions {
   log: Log
   /** Aborts the start. Use `stop` afterwards. */
   signal?: AbortSignal
-  /** As in postgresql.conf. */
+  /** Settings with the names of postgresql.conf. */
   settings?: Record<string, string>
   /** A folder with other `initdb` and `postgres` programs than the npm package's. */
   binaries?: string
@@ -40,7 +40,7 @@ export interface EmbeddedPostgres {
   onExit(listener: (reason: string) => void): void
 }
 
-/** Longer than a first start on a slow disk. */
+/** The timeout must be longer than a first start on a slow disk. */
 const OWNER_TIMEOUT_MS = 60_000
 const OWNER_POLL_MS = 25
 

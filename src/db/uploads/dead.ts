@@ -3,7 +3,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../client.ts'
 import { isUnleased, leaseEnd, toUpload, type UploadRecord } from './record.ts'
 
-/** Days for which the sweep retries to free what an expired upload holds at its back end. */
+/** The number of days for which the sweep retries to free the storage of an expired upload at its back end. */
 const sweepRetryDays = 7
 
 /** Matches uploads that have expired, and unfinished ones whose credential has ended. */

@@ -7,7 +7,10 @@ import { noBlock, type UploadRecord } from './record.ts'
 const orphanedMinutes = 10
 const orphanedAt = sql<Date>`now() + make_interval(mins => ${orphanedMinutes})`
 
-/** Records what a write in one request holds at a back end. The row cannot be resumed, and expires soon without renewal. */
+/**
+ * Records the storage that a write in one request uses at a back end. The row cannot be resumed, and expires soon
+ * without renewal.
+ */
 export async function insertUnfinishedWrite(
   db: Database,
   values: Pick<

@@ -48,7 +48,7 @@ const actions: Record<AuditAction, { description: string }> = {
   JOB_PAUSE: { description: 'A job was paused.' },
   JOB_RESUME: { description: 'A paused job was resumed.' },
   JOB_CANCEL: { description: 'A job was canceled.' },
-  JOB_RETRY: { description: 'What failed in a job was started again.' },
+  JOB_RETRY: { description: 'The failed entries of a job were queued again.' },
   JOB_END: { description: 'A job ended. `details` has its state and counts; a job records no event per file.' },
 }
 

@@ -26,7 +26,7 @@ const states: Record<JobState, { description: string }> = {
   PAUSED: { description: 'Waits until it is resumed.' },
   SUCCEEDED: { description: 'Has ended, and everything is done.' },
   FAILED: { description: 'Has ended, and `failures` or `error` say what is not done.' },
-  CANCELED: { description: 'Has ended because somebody canceled it. What was done before stays.' },
+  CANCELED: { description: 'Has ended because somebody canceled it. It does not undo what it has done.' },
 }
 const JobStateEnum = builder.enumType('JobState', { description: 'The state of a job.', values: states })
 
@@ -51,11 +51,11 @@ const Location = builder.objectRef<StoredLocation>('Location').implement({
 })
 
 const Progress = builder.objectRef<JobProgress>('JobProgress').implement({
-  description: 'How far a job is.',
+  description: 'The progress of a job.',
   fields: t => ({
     files: t.expose('files', { type: 'SafeInt', description: 'Files that are done.' }),
     bytes: t.expose('bytes', { type: 'SafeInt', description: 'Bytes of the files that are done.' }),
-    skipped: t.expose('skipped', { type: 'SafeInt', description: 'Files that stayed as they were.' }),
+    skipped: t.expose('skipped', { type: 'SafeInt', description: 'Files that did not have to be written.' }),
     deleted: t.expose('deleted', { type: 'SafeInt', description: 'Files and folders that were deleted.' }),
     failed: t.expose('failed', { type: 'SafeInt', description: 'Files and folders that failed.' }),
     totalFiles: t.expose('totalFiles', {
@@ -69,7 +69,7 @@ const Progress = builder.objectRef<JobProgress>('JobProgress').implement({
       description: 'The bytes of all files of the sources, or null until they are counted.',
     }),
     bytesPerSecond: t.exposeFloat('bytesPerSecond', {
-      description: 'The average rate of the last seconds of what passes through the server.',
+      description: 'The average rate at which bytes passed through the server in the last seconds.',
     }),
   }),
 })
@@ -79,7 +79,7 @@ const Failure = builder.objectRef<JobFailure>('JobFailure').implement({
   fields: t => ({
     providerId: t.exposeID('providerId', { description: 'The ID of the provider.' }),
     path: t.exposeString('path', { description: 'The path of the source.' }),
-    reason: t.exposeString('reason', { description: 'A reason of the table of errors, such as ALREADY_EXISTS.' }),
+    reason: t.exposeString('reason', { description: 'A reason from the table of errors, such as ALREADY_EXISTS.' }),
     message: t.exposeString('message', { description: 'What failed and what to do.' }),
   }),
 })
@@ -88,7 +88,7 @@ const FailureConnection = definePage<JobFailure>('JobFailure', Failure, 'failure
 const JobError = builder.objectRef<NonNullable<JobRecord['error']>>('JobError').implement({
   description: 'Why a whole job failed.',
   fields: t => ({
-    reason: t.exposeString('reason', { description: 'A reason of the table of errors, such as KEY_REVOKED.' }),
+    reason: t.exposeString('reason', { description: 'A reason from the table of errors, such as KEY_REVOKED.' }),
     message: t.exposeString('message', { description: 'What failed and what to do.' }),
   }),
 })
@@ -108,10 +108,10 @@ JobRef.implement({
     }),
     conflict: t.expose('conflict', { type: JobConflictEnum, description: 'What happens if a name is taken.' }),
     deleteExtra: t.exposeBoolean('deleteExtra', {
-      description: 'Whether a SYNC deletes what the target has and the source has not.',
+      description: 'Whether a SYNC deletes entries that exist only at the target.',
     }),
     dryRun: t.exposeBoolean('dryRun', { description: 'Whether the job only counts what it would do.' }),
-    progress: t.expose('progress', { type: Progress, description: 'How far the job is.' }),
+    progress: t.expose('progress', { type: Progress, description: 'The progress of the job.' }),
     error: t.expose('error', { type: JobError, nullable: true, description: 'Why the whole job failed, or null.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
     startedAt: t.expose('startedAt', {
@@ -166,7 +166,7 @@ const CreateJobInput = builder.inputType('CreateJobInput', {
     target: t.field({
       type: LocationInput,
       description:
-        'The folder that the sources go into. The content of the root of a provider goes into it without a folder of its own.',
+        'The folder that the sources go into. If a source is the root of a provider, its content goes directly into this folder.',
     }),
     conflict: t.field({
       type: JobConflictEnum,
@@ -175,7 +175,7 @@ const CreateJobInput = builder.inputType('CreateJobInput', {
     }),
     deleteExtra: t.boolean({
       defaultValue: false,
-      description: 'Whether a SYNC deletes what the target has and the source has not.',
+      description: 'Whether a SYNC deletes entries that exist only at the target.',
     }),
     dryRun: t.boolean({ defaultValue: false, description: 'Whether the job only counts what it would do.' }),
   }),
@@ -189,7 +189,8 @@ const CreateJobPayload = builder.objectRef<{ job: JobRecord }>('CreateJobPayload
 builder.queryFields(t => ({
   job: t.field({
     type: JobRef,
-    description: 'Returns one job at locations that you may access: your own or, with the scope `admin`, of anybody.',
+    description:
+      'Returns one job at locations that you may access: your own or, with the scope `admin`, a job of any member.',
     authScopes: { scope: 'read' },
     args: { id: t.arg.id({ required: true, description: 'The ID of the job.' }) },
     resolve: (_root, { id }, { services, viewer }) => services.jobs.get(viewer, id),
@@ -251,7 +252,7 @@ builder.mutationFields(t => ({
   }),
   cancelJob: t.field({
     type: JobRef,
-    description: 'Cancels a job within a second. What it has done stays.',
+    description: 'Cancels a job within a second. It does not undo what it has done.',
     audit: 'JOB_CANCEL',
     authScopes: { scope: 'write' },
     args: { id: t.arg.id(jobId) },

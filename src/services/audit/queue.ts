@@ -38,14 +38,14 @@ export interface LostEvents {
 }
 
 export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => void): AuditQueue {
-  /** By id. An event replaces a waiting one with the same id. */
+  /** The waiting events by id. A new event replaces one with the same id. */
   const waiting = new Map<string, AuditEvent>()
   let weight = 0
   /** Waiting events that others can be merged into, by their common fields. */
   const alike = new Map<string, AuditEvent>()
   const failures = new Map<string, number>()
   const strangers = createStrangerEvents()
-  /** How often the database rejected each event, by id. */
+  /** The number of times that the database rejected each event, by id. */
   const refusals = new Map<string, number>()
   let isClosed = false
   let noRoom = new Map<string, number>()

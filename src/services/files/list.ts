@@ -9,7 +9,10 @@ export interface EntryPage {
   hasNext: boolean
 }
 
-/** Where a listing continues: after the first `skip` entries of the back end's page that starts at `page`. */
+/**
+ * The position at which a listing continues: after the first `skip` entries of the back end's page that starts at
+ * `page`.
+ */
 interface Position {
   /** The back end's cursor; null is the first page. */
   page: string | null

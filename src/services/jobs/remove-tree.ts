@@ -25,7 +25,7 @@ export async function removeTree(
   tally.deleted += 1
 }
 
-/** Deletes a source, or begins with the top of its tree. */
+/** Deletes a source that is a file, or starts to delete the tree of a source that is a folder. */
 export async function removeSource(run: JobRun, entry: JobEntry): Promise<void> {
   const { job, signal } = run
   const location = writable(sourceAt(run, entry))

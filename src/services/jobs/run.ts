@@ -83,7 +83,7 @@ export async function runJob(
 interface Outcome {
   state: JobState
   error: { reason: Reason; message: string } | null
-  /** For the log. */
+  /** The original error, for the log. */
   cause?: unknown
 }
 

@@ -44,7 +44,7 @@ export function createSignIns({
 }): SignIns {
   const rules = signInRules(limit)
   const attempts = createAttempts(db)
-  /** By network: times of `performance.now()`. */
+  /** The networks that are over their limit, with times of `performance.now()`. */
   const refused = new Map<string, { until: number; endsAt: number }>()
 
   async function require(rule: RateLimit, subject: string, what: string): Promise<void> {

@@ -14,7 +14,7 @@ const writeDelay = 500
 
 export function createKeyUsage(db: Database, onError: (error: unknown) => void): KeyUsage {
   let pending = new Map<string, Date>()
-  /** When this server last recorded a key, so that a burst of requests writes only once. */
+  /** The time at which this server last recorded each key. With it, a burst of requests writes only once. */
   const written = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()

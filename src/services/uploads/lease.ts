@@ -28,7 +28,7 @@ export class Lease implements AsyncDisposable {
   readonly #wanted = new AbortController()
   readonly #lost = new AbortController()
   #record: UploadRecord
-  /** When the last successful heartbeat was sent. The lease runs from then. */
+  /** The time at which the last successful heartbeat was sent. The lease runs from then. */
   #renewedAt = performance.now()
   #renewing = false
 

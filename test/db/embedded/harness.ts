@@ -94,7 +94,7 @@ export interface ServerProcess {
 const SCRIPT = fileURLToPath(new URL('server-process.ts', import.meta.url))
 
 export function serverProcess(t: Test, options: ServerProcessOptions): ServerProcess {
-  // Without tap's loader, which would count them as test processes.
+  // Remove tap's loader from the environment, which would count the processes as tests.
   const child = spawn(process.execPath, [SCRIPT, JSON.stringify({ settings: QUICK, ...options })], {
     env: { PATH: process.env.PATH },
     stdio: ['pipe', 'pipe', 'inherit'],

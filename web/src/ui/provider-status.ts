@@ -1,4 +1,4 @@
-/** How the console shows the status of a provider. */
+/** The labels and explanations of each status of a provider. */
 export const providerStatuses = {
   CONNECTED: { title: 'Connected', badge: 'good', help: null, consentLabel: null },
   NEEDS_AUTHORIZATION: {

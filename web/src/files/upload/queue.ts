@@ -75,7 +75,7 @@ export class UploadQueue {
   #timer: ReturnType<typeof setTimeout> | null = null
   #nextId = 1
   #isClosed = false
-  /** How later conflicts are resolved. */
+  /** The resolution for later conflicts. */
   #conflict: Conflict = 'FAIL'
 
   constructor(userId: string, onStored: StoredListener) {
