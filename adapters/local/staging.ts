@@ -11,7 +11,7 @@ import { openChild } from './walk.ts'
  */
 const leftoverAfterMs = 24 * 60 * 60 * 1000
 
-/** The same for a resumable upload, which the host usually aborts before. */
+/** The corresponding time for a resumable upload, which the host usually aborts earlier. */
 const unfinishedLeftoverAfterMs = 8 * leftoverAfterMs
 export const unfinishedPrefix = 'upload-'
 

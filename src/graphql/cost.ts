@@ -3,7 +3,10 @@ import { complexityFromQuery } from '@pothos/plugin-complexity'
 import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNode } from 'graphql'
 import { AppError } from '../errors.ts'
 
-/** Enough for a page of 1,000 entries with all of their fields, or for 500 calls to a back end with their results. */
+/**
+ * The maximum cost of a document. It is enough for a page of 1,000 entries with all of their fields, or for 500 calls
+ * to a back end with their results.
+ */
 export const maxCost = 100_000
 /** The cost of a field that calls a back end. */
 export const backEndCost = 100

@@ -7,13 +7,13 @@ import { AppError } from '../errors.ts'
 
 /** Characters of the document. */
 export const maxCharacters = 50_000
-/** Tokens of the document: twelve times as many as the standard introspection query has. */
+/** The maximum number of tokens in the document: twelve times as many as the standard introspection query has. */
 export const maxTokens = 2000
-/** Levels of fields. Introspection goes deeper; graphql's MaxIntrospectionDepthRule bounds it. */
+/** The maximum number of levels of fields. Introspection goes deeper; graphql's MaxIntrospectionDepthRule bounds it. */
 export const maxDepth = 12
-/** Fields in one selection set, with or without aliases. */
+/** The maximum number of fields in one selection set, with or without aliases. */
 export const maxBreadth = 100
-/** Fields in all operations together. */
+/** The maximum number of fields in all operations together. */
 export const maxFields = 500
 /** Characters of a name. The response repeats an alias for each entry of a list, and a name in each error. */
 export const maxName = 100

@@ -8,9 +8,14 @@ export interface Parameters {
   variables: Record<string, unknown> | null
 }
 
-/** Levels of the variables: more than any configuration has, and few enough for recursive code. */
+/**
+ * The maximum number of levels of the variables: more than any configuration has, and few enough for recursive code.
+ */
 const maxDepth = 100
-/** Values in the variables, nested ones included: three times as many as the longest list of restrictions has. */
+/**
+ * The maximum number of values in the variables, nested ones included: three times as many as the longest list of
+ * restrictions has.
+ */
 const maxValues = 10_000
 
 /** Parses a POST body, which is one JSON object; batches are not supported. @throws INVALID_INPUT */

@@ -1,6 +1,11 @@
-/** UTF-16 code units. Shorter texts also occur where they are no secret. */
+/**
+ * The minimum length of a secret to redact, in UTF-16 code units. Shorter texts also occur by chance in harmless lines.
+ */
 export const minLength = 8
-/** UTF-16 code units of one line of a secret, such as a private key: each line alone reveals a part of it. */
+/**
+ * The minimum length of one line of a secret, in UTF-16 code units. Each line of a private key, for example, reveals a
+ * part of it.
+ */
 const minLineLength = 24
 
 /** Returns the whole secret and, if it has several lines or words, each of the longer ones. */

@@ -18,7 +18,10 @@ interface Sent {
 /** Makes a request with `text` in one part of it. */
 type RequestWith = (text: string) => Sent
 
-/** The UTF-16 code units of the longer text. A body may have 2.5 times as many; all headers together hardly more. */
+/**
+ * The UTF-16 code units of the longer text. A body may have 2.5 times as many, and all headers together only slightly
+ * more.
+ */
 const inBody = 400_000
 const inHeaders = 28_000
 

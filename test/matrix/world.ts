@@ -34,7 +34,7 @@ export interface World {
   app: TestApp
   url: string
   founder: Holder
-  /** Provider ids. The missing one is well-formed; the garbage is not. */
+  /** Provider ids. The id `missing` is well-formed and names no provider; `garbage` is malformed. */
   providers: Record<ProviderName, string>
   /** Root folders on disk, by provider id. */
   roots: ReadonlyMap<string, string>

@@ -20,7 +20,7 @@ export interface Postmaster {
 const FAST_MS = 8_000
 const IMMEDIATE_MS = 6_000
 const READY_POLL_MS = 4
-/** Long enough to replay the log of a killed server. */
+/** The timeout of a start, which has to replay the log of a killed server. */
 const READY_MS = 600_000
 
 const SETTINGS: Record<string, string> = {

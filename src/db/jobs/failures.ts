@@ -13,7 +13,10 @@ export interface JobFailure {
 
 export type NewFailure = Omit<JobFailure, 'id'>
 
-/** The failures of one job that are kept. The job counts the others, and a retry works on all of the job again. */
+/**
+ * The maximum number of failures of one job to store. The job only counts further failures, and a retry then starts the
+ * whole job again.
+ */
 export const maxFailures = 1000
 
 export async function insertFailures(db: Database, jobId: string, failures: readonly NewFailure[]): Promise<void> {

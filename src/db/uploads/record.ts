@@ -31,7 +31,7 @@ const leaseSeconds = 12
 /** Hours from the last byte to the expiry. */
 const lifetimeHours = 24
 
-/** Marks writes in one request. Resumable uploads have longer blocks. */
+/** The block size that marks a write in one request. Resumable uploads have longer blocks. */
 export const noBlock = 1
 
 export const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`

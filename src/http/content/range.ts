@@ -9,7 +9,10 @@ export interface Span {
 
 export type RequestedRange = { kind: 'whole' } | { kind: 'unsatisfiable' } | { kind: 'spans'; spans: Span[] }
 
-/** A request with more ranges gets the whole file, because many small ranges cost more than they save. */
+/**
+ * The maximum number of ranges. A request with more ranges gets the whole file, because many small ranges cost more
+ * than they save.
+ */
 export const maxRanges = 16
 
 const whole: RequestedRange = { kind: 'whole' }

@@ -34,7 +34,7 @@ export interface Stranger {
 
 /** The maximum length of text from a client, in UTF-16 code units. */
 const maxText = 1000
-/** The same for clients without a credential: the length of an email. */
+/** The maximum length of text from a client without a credential: the length of an email. */
 const maxStrangerText = 254
 /** Characters of the longest IPv6 address. A misconfigured proxy may send any text. */
 const maxAddress = 45

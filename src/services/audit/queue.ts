@@ -18,7 +18,10 @@ export interface AuditQueue {
 const writeDelay = 1000
 /** Rows of one statement. */
 const batchSize = 1000
-/** About this many UTF-16 code units; with the objects around them, some 50 MB. */
+/**
+ * The approximate maximum size of the waiting events, in UTF-16 code units. With the objects around them, they take
+ * about 50 MB.
+ */
 const maxWaiting = 16 * 1024 * 1024
 /** Milliseconds between two writes of an event whose count increases. */
 const recountDelay = 10_000

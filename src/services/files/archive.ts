@@ -25,9 +25,12 @@ export function isLeftOut(error: unknown): error is AppError {
   return error instanceof AppError && leftOut.has(error.reason)
 }
 
-/** Archives of one credential that run at the same time in this process. */
+/** The maximum number of archives of one credential that run at the same time in this process. */
 const maxOfCredential = 8
-/** Archives of all credentials in this process. Each takes up to 4.5 MiB of buffers, so all take less than 300 MiB. */
+/**
+ * The maximum number of archives of all credentials in this process. Each takes up to 4.5 MiB of buffers, so all take
+ * less than 300 MiB.
+ */
 const maxInAll = 64
 
 /** The running archives of this process, by credential. */

@@ -7,7 +7,7 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 export const conflictBehaviors = ['FAIL', 'REPLACE', 'RENAME'] as const
 export type ConflictBehavior = (typeof conflictBehaviors)[number]
 
-/** Names that RENAME tries: "name (1).txt" to "name (999).txt". */
+/** The number of names that RENAME tries: "name (1).txt" to "name (999).txt". */
 const maxRenames = 999
 
 /** Yields the path, then its numbered variants. */

@@ -4,7 +4,7 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from './conflict.ts'
 
-/** A copied file: the source before it was read, and the copy. */
+/** A copied file: the entry of the source before it was read, and the entry of the copy. */
 export interface CopiedFile {
   seen: CheckedEntry
   copy: CheckedEntry

@@ -4,7 +4,7 @@ import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 
-/** Deeper than any sensible tree. Bounds the walk if the back end returns a loop. */
+/** The maximum depth, which no sensible tree has. It bounds the walk if the back end returns a loop. */
 const maxDepth = 512
 
 export async function* children(

@@ -40,9 +40,9 @@ export interface NewJobInput {
   dryRun: boolean
 }
 
-/** Sources of one job. */
+/** The maximum number of sources of one job. */
 export const maxSources = 100
-/** Jobs of one user that have not ended. */
+/** The maximum number of jobs of one user that have not ended. */
 export const maxActiveJobs = 100
 export const maxJobsPage = 100
 /** Days that a job stays in the history after its end. */

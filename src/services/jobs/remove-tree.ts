@@ -8,7 +8,7 @@ import { deleteIfEmpty } from '../files/copied.ts'
 import { deleteTree, requireDepth } from '../files/tree.ts'
 import { type JobRun, sourceAt, Tally, writable } from './job-run.ts'
 
-/** Folders that are deleted in one step of a job. */
+/** The number of folders that are deleted in one step of a job. */
 const foldersPerStep = 500
 
 /** Deletes an entry and everything below it, without storing the progress. */

@@ -19,7 +19,7 @@ import { walk } from './walk.ts'
 const heartbeat = 1000
 /** Milliseconds without a renewal after which the lease counts as lost. Shorter than the lease. */
 const leaseTimeout = 8000
-/** Files of one job that are worked on at once. */
+/** The number of files of one job that are worked on at once. */
 const filesAtOnce = 16
 
 export interface RunContext {

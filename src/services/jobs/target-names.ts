@@ -3,7 +3,10 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from '../files/conflict.ts'
 import { children } from '../files/tree.ts'
 
-/** Entries of one folder that are kept in memory, at about 300 bytes each. Those of larger folders are looked up one by one. */
+/**
+ * The maximum number of entries of one folder to keep in memory, at about 300 bytes each. The entries of larger folders
+ * are looked up one by one.
+ */
 const maxKept = 50_000
 
 /** The names that exist in a folder at the target before a job adds to it. */

@@ -5,9 +5,9 @@ import { Limiter } from './limiter.ts'
 import { removeFolder, removeListed, removeSource } from './remove-tree.ts'
 import { transferFolder, transferSource } from './transfer-tree.ts'
 
-/** Entries that are worked on at once. Each holds up to one page of a listing. */
+/** The number of entries that are worked on at once. Each needs memory for up to one page of a listing. */
 const concurrency = 8
-/** Entries that are read from the database at once. */
+/** The number of entries that are read from the database at once. */
 const batchSize = 64
 
 /** @throws LeaseLost, the reason of the signal, and errors of the database */

@@ -17,7 +17,7 @@ interface Listing {
 }
 
 const empty: Listing = { pages: [], count: 0, isComplete: false }
-/** Larger folders are not reloaded automatically for five minutes. */
+/** Folders with more entries than this are not reloaded automatically for five minutes. */
 const manyEntries = 2000
 const fiveMinutes = 300_000
 

@@ -30,7 +30,7 @@ function compareBy({ column, descending }: SortOrder): Compare {
   }
 }
 
-/** Larger folders are sorted in slices. */
+/** Folders with more entries than this are sorted in slices. */
 const fewEntries = 3000
 /** Milliseconds of sorting before the page may react. */
 const sliceTime = 8

@@ -55,11 +55,11 @@ const concurrency = 3
 const activeStates: ReadonlySet<UploadState> = new Set(['waiting', 'uploading', 'retrying', 'paused', 'conflict'])
 /** Milliseconds between two updates of the page. */
 const updateInterval = 200
-/** Bytes. A first progress beyond this does not count for the speed. */
+/** Bytes. If the first progress of an upload is larger, it does not count for the speed. */
 const maxFirstProgress = 4 * 1024 * 1024
 /** Milliseconds. */
 const maxBackoff = 30_000
-/** Server errors after which an upload fails. A lost network is retried without a limit. */
+/** The number of server errors after which an upload fails. A lost network is retried without a limit. */
 const maxFailures = 6
 
 /** Browsers repeat a request after a broken connection. The server rejects it, because it has stored a part already. */
