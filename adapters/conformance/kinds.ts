@@ -59,7 +59,7 @@ export const kindCases: Case[] = [
     },
   },
   {
-    name: 'of 20 concurrent mkdir with exclusive: true, exactly one succeeds where create is atomic',
+    name: 'exactly one of 20 concurrent mkdir with exclusive: true succeeds where create is atomic',
     needs: emptyDirectories,
     async run(provider, { hasCreateRaces }) {
       const races = Array.from({ length: 20 }, () => makeFolder(provider, 'new/folder', true))
@@ -74,7 +74,7 @@ export const kindCases: Case[] = [
     },
   },
   {
-    name: 'of 20 concurrent mkdir without exclusive, all succeed, as do writes below',
+    name: 'all of 20 concurrent mkdir without exclusive succeed, as do writes below',
     needs: emptyDirectories,
     async run(provider) {
       await Promise.all(Array.from({ length: 20 }, () => makeFolder(provider, 'new/folder')))

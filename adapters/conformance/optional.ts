@@ -127,7 +127,7 @@ export const optionalCases: Case[] = [
     },
   },
   {
-    name: 'move: of 10 concurrent moves of one file, exactly one succeeds, and the file has one path',
+    name: 'move: exactly one of 10 concurrent moves of one file succeeds, and the file has one path',
     needs: needs('move'),
     async run(provider) {
       await put(provider, 'file', 'content')

@@ -35,7 +35,7 @@ export const overwriteCases: Case[] = [
     },
   },
   {
-    name: 'of 40 concurrent writers with overwrite: false, exactly one succeeds, and its bytes are stored',
+    name: 'exactly one of 40 concurrent writers with overwrite: false succeeds, and its bytes are stored',
     needs: (_provider, { hasCreateRaces }) => (hasCreateRaces ? 'an atomic create' : undefined),
     async run(provider) {
       const winners = await raceToCreate(provider)
@@ -52,7 +52,7 @@ export const overwriteCases: Case[] = [
     },
   },
   {
-    name: 'of 20 concurrent writers with overwrite: true, all succeed, and readers see only whole files',
+    name: 'all of 20 concurrent writers with overwrite: true succeed, and readers see only whole files',
     async run(provider) {
       await put(provider, 'file', Buffer.alloc(200_000, 255))
       const writes = Array.from({ length: 20 }, (_, i) => put(provider, 'file', Buffer.alloc(200_000, i), true))

@@ -236,7 +236,7 @@ const faults: [string, string, Mutation][] = [
   ],
   [
     'create is check-then-write',
-    'of 40 concurrent writers',
+    'exactly one of 40 concurrent writers',
     original => ({
       write: async (path, body, options) => {
         if (!options.overwrite && (await original.stat(path, options).catch(() => null))) {

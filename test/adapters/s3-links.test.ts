@@ -58,7 +58,7 @@ t.test('write links of a server that refuses unsigned headers', async t => {
   const others = await open('others')
   await put(others, 'secret', secret)
 
-  await t.test('store the file', async t => {
+  await t.test('write links store the file', async t => {
     const given = await link(provider, 'file')
     t.ok(given)
     t.notMatch(given?.url.search, /checksum/, 'the link requires no checksum of the body')
@@ -66,7 +66,7 @@ t.test('write links of a server that refuses unsigned headers', async t => {
     t.equal(`${await get(provider, 'file')}`, 'content')
   })
 
-  await t.test('do nothing else, whatever headers are added', async t => {
+  await t.test('write links do nothing else, whatever headers are added', async t => {
     for (const [i, headers] of hostile(bucket).entries()) {
       const what = JSON.stringify(headers)
       await put(provider, `file ${i}`, 'kept')
@@ -83,7 +83,7 @@ t.test('write links of a server that refuses unsigned headers', async t => {
     }
   })
 
-  await t.test('pass the conformance cases', async t => {
+  await t.test('links pass the conformance cases', async t => {
     for (const { name, run } of conformanceCases({ open: () => open(`p ${Math.random()}`) })) {
       if (name.startsWith('presign:')) await t.test(name, async t => t.strictSame(await run(), {}))
     }

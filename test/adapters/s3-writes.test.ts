@@ -161,7 +161,7 @@ t.test('an upload is aborted only after all its parts have ended', async t => {
   proxy.fault = undefined
 })
 
-t.test('of concurrent large writes with overwrite: false one succeeds, and no other parts remain', async t => {
+t.test('one of several concurrent large writes with overwrite: false succeeds, and no other parts remain', async t => {
   const provider = await openS3(server, bucket, { limits: smallParts })
   const contents = Array.from({ length: 6 }, (_, i) => pattern(6 * mib, i))
   const results = await Promise.allSettled(contents.map(bytes => write(provider, 'file', bodyOf(bytes))))

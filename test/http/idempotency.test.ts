@@ -97,7 +97,7 @@ t.test('a failed upload can be retried with the same key', async t => {
   t.match(await send(server, { key }), { status: 201, replayed: null })
 })
 
-t.test('of concurrent uploads with one key, one is stored and the others must wait', async t => {
+t.test('one of several concurrent uploads with one key is stored, and the others must wait', async t => {
   const { server, count } = await start(t)
   let go: () => void = () => {}
   const slow = new ReadableStream({

@@ -110,7 +110,7 @@ t.test('uploads obey If-Match and If-None-Match', async t => {
   t.equal(await content(), 'three')
 })
 
-t.test('of many uploads that replace one version, one succeeds', async t => {
+t.test('one of many uploads that replace the same version succeeds', async t => {
   const server = await startHttp(t)
   for (let round = 0; round < 5; round++) {
     const { etag } = await send(server, '/file', `round ${round}`, {}, { conflict: 'replace' })

@@ -266,25 +266,25 @@ t.test('running transfers', async t => {
   const world = await setUp(t)
   const { owner, provider } = world
 
-  t.test('end when their key is revoked', async t => {
+  t.test('transfers end when their key is revoked', async t => {
     const { key, id } = await world.app.createKey(owner.token, { name: 'k', scopes: ['write'] })
     const revoke = 'mutation ($id: ID!) { revokeApiKey(id: $id) { id } }'
     await cutAll(t, world, key, by => by.ask(revoke, { id }, owner.token), '401 KEY_REVOKED')
   })
 
-  t.test('end when their key expires', async t => {
+  t.test('transfers end when their key expires', async t => {
     const expiresAt = new Date(Date.now() + 7000)
     const { key } = await world.app.createKey(owner.token, { name: 'k', scopes: ['write'], expiresAt })
     const wait = () => new Promise(resolve => setTimeout(resolve, expiresAt.getTime() - Date.now() - 1))
     await cutAll(t, world, key, wait, '401 KEY_EXPIRED')
   })
 
-  t.test('end when their session ends', async t => {
+  t.test('transfers end when their session ends', async t => {
     const person = await world.editor()
     await cutAll(t, world, person.token, by => by.ask('mutation { logout }', {}, person.token), '401 SESSION_ENDED')
   })
 
-  t.test('end when the password is changed in another session', async t => {
+  t.test('transfers end when the password is changed in another session', async t => {
     const person = await world.editor()
     const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { email } } }'
     const { email } = (await world.app.ask('{ me { email } }', {}, person.token)).me
@@ -294,7 +294,7 @@ t.test('running transfers', async t => {
     await cutAll(t, world, person.token, by => by.ask(change, { input }, other), '401 SESSION_ENDED')
   })
 
-  t.test('end when their member is removed, keys included', async t => {
+  t.test('transfers end when their member is removed, keys included', async t => {
     const person = await world.editor()
     const { key } = await world.app.createKey(person.token, { name: 'k', scopes: ['write'] })
     const remove = 'mutation ($id: ID!) { removeMember(userId: $id) }'
@@ -302,7 +302,7 @@ t.test('running transfers', async t => {
     await cutAll(t, world, key, change, '401 INVALID_CREDENTIAL')
   })
 
-  t.test('end when their provider is disconnected', async t => {
+  t.test('transfers end when their provider is disconnected', async t => {
     const other = await setUp(t)
     const { token } = other.owner
     const disconnect = 'mutation ($a: ID!, $b: ID!) { a: disconnectProvider(id: $a) b: disconnectProvider(id: $b) }'
@@ -312,13 +312,13 @@ t.test('running transfers', async t => {
 
   const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
 
-  t.test('end when their member loses all scopes', async t => {
+  t.test('transfers end when their member loses all scopes', async t => {
     const person = await world.editor()
     const input = { userId: person.id, role: 'NONE', providerAccess: { all: true } }
     await cutAll(t, world, person.token, by => by.ask(update, { input }, owner.token), '403 SCOPE_REQUIRED')
   })
 
-  t.test('end when their member is restricted to another folder', async t => {
+  t.test('transfers end when their member is restricted to another folder', async t => {
     const person = await world.editor()
     const restrictions = [
       { providerId: provider, basePath: '/b' },

@@ -144,7 +144,7 @@ t.test('invalid credentials are limited by address', async t => {
   t.ok(asked < 50, `refused on another replica after ${asked} requests`)
 })
 
-t.test('of many new keys used at once, the late ones are asked to retry after a second', async t => {
+t.test('if many new keys are used at once, the late ones are asked to retry after a second', async t => {
   const app = await startApp(t, { settings: { rateLimit: 1000 } })
   const { token } = await owner(app)
   // The owner already has one key, and a member can have 100.

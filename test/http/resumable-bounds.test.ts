@@ -48,7 +48,7 @@ t.test('the bytes that the database stores for a member are bounded during an up
   t.equal(rest.headers.get('upload-stored-path'), '/more')
 })
 
-t.test('of 600 uploads that start at once on two replicas, 100 are accepted', async t => {
+t.test('100 of 600 uploads that start at once on two replicas are accepted', async t => {
   const app = await startApp(t)
   const replica = await app.replica()
   const target = await owner(app, 'memory')

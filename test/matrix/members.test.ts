@@ -179,7 +179,7 @@ t.test('a workspace keeps an owner', async t => {
       [founder, other].map(async one => [one, await read(world, one.userId ?? '')] as const),
     )
     const remaining = states.filter(([, now]) => now === stored({ role: 'OWNER', access: 'all' }))
-    t.equal(remaining.length, 1, 'of two owners who demote each other at once, one succeeds')
+    t.equal(remaining.length, 1, 'one of two owners who demote each other at once succeeds')
     const [owner] = remaining[0] ?? []
     const loser = owner === founder ? other : founder
     if (owner)

@@ -36,7 +36,7 @@ t.test('a Google document', async t => {
   await from.put('/folder/a.txt', 'bytes')
   const toProviderId = to.providerId
 
-  await t.test('is never moved to another provider, alone or in a folder', async t => {
+  await t.test('a document is never moved to another provider, alone or in a folder', async t => {
     for (const path of ['/Report.docx', '/folder']) {
       for (const conflict of ['FAIL', 'REPLACE', 'RENAME']) {
         t.equal(await from.run('move', { path, toProviderId, toPath: '/moved', conflict }), 'COPY_ONLY')
@@ -55,7 +55,7 @@ t.test('a Google document', async t => {
     )
   })
 
-  await t.test('can be copied, and moved within its provider', async t => {
+  await t.test('a document can be copied, and moved within its provider', async t => {
     t.match(await from.run('copy', { path: '/Report.docx', toProviderId, toPath: '/Report.docx' }), {
       path: '/Report.docx',
     })

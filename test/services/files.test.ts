@@ -74,7 +74,7 @@ async function withinOne(t: Test, here: ProviderClient): Promise<void> {
     t.equal(await here.run('createFolder', { path: '/new/file/below' }), 'NOT_A_FOLDER')
   })
 
-  await t.test('of concurrent uploads FAIL stores one and RENAME gives each a name', async t => {
+  await t.test('concurrent uploads to one name: FAIL stores one, and RENAME gives each a name', async t => {
     const upload = (text: string, conflict: string) =>
       here.app.upload(here.token, here.providerId, '/up/file.bin', text, `&conflict=${conflict}`)
     const failing = await Promise.all(Array.from({ length: 10 }, (_, index) => upload(`fail ${index}`, 'fail')))

@@ -35,7 +35,7 @@ t.test('open invites', async t => {
   const admin = await join('admin@example.org', { role: 'ADMIN' })
   const editor = await join('editor@example.org', { role: 'EDITOR' })
 
-  await t.test('show the role and access but never the token', async t => {
+  await t.test('open invites show the role and access but never the token', async t => {
     t.same(await open(), [], 'used invites are not listed')
     const made = await invite({ role: 'EDITOR', providerAccess: within('/team') }, admin.token)
     const found = await open()
@@ -50,7 +50,7 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('are listed newest first, without used and expired ones', async t => {
+  await t.test('invites are listed newest first, without used and expired ones', async t => {
     for (const role of ['VIEWER', 'EDITOR', 'ADMIN']) await invite({ role })
     const used = await invite({ role: 'NONE' })
     t.same(await roles(), ['NONE', 'ADMIN', 'EDITOR', 'VIEWER'])
@@ -102,7 +102,7 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('are visible to and revocable by only those who could create them', async t => {
+  await t.test('invites are visible to and revocable by only those who could create them', async t => {
     const team = await join('team@example.org', { role: 'ADMIN', providerAccess: within('/team') })
     const gifts = {
       owner: { role: 'OWNER' },
@@ -143,7 +143,7 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('of another workspace look missing', async t => {
+  await t.test('invites of another workspace look missing', async t => {
     const { rows } = await sql<{ id: string }>`
       with other as (insert into workspaces (name) values ('other') returning id)
       insert into invites (workspace_id, token_hash, role, provider_access, expires_at)
@@ -157,7 +157,7 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('of a removed member stay listed but are invalid', async t => {
+  await t.test('invites of a removed member stay listed but are invalid', async t => {
     const maker = await join('maker@example.org', { role: 'ADMIN' })
     const made = await invite({ role: 'VIEWER' }, maker.token)
     await app.ask('mutation ($id: ID!) { removeMember(userId: $id) }', { id: maker.id }, owner.token)
@@ -166,7 +166,7 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('are listed up to 200, not counting hidden ones', async t => {
+  await t.test('invites are listed up to 200, not counting hidden ones', async t => {
     const insert = (role: string, count: number, age: number) =>
       sql`
       insert into invites (workspace_id, token_hash, role, provider_access, created_at, expires_at)

@@ -121,7 +121,7 @@ export async function transfers(t: Test, from: ProviderClient, to: ProviderClien
     }
   })
 
-  await t.test('of many concurrent transfers to one new name, one succeeds', async t => {
+  await t.test('one of many concurrent transfers to one new name succeeds', async t => {
     const racers = Array.from({ length: 8 }, (_, index) => index)
     for (const operation of ['copy', 'move'] as const) {
       await Promise.all(racers.map(index => from.put(`/race/${operation}-${index}`, String(index))))

@@ -15,7 +15,7 @@ const kinds: Record<JobKind, { description: string }> = {
   DELETE: { description: 'Deletes the sources permanently.' },
   SYNC: {
     description:
-      'Makes copies of the sources in the target folder equal to the sources. Writes only what differs in size, or in checksum or time.',
+      'Updates the copies of the sources in the target folder, so that they equal the sources. Writes only what differs in size, or in checksum or time.',
   },
 }
 const JobKindEnum = builder.enumType('JobKind', { description: 'What a job does.', values: kinds })
