@@ -122,7 +122,7 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-/** Facts that are not methods. */
+/** Facts about the back end that its methods do not show. */
 export interface Traits {
   /** True where an empty directory can exist. */
   emptyDirectories: boolean

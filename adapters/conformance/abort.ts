@@ -67,7 +67,7 @@ export const abortCases: Case[] = [
     name: 'a write whose body fails half way rejects with the error of the body and leaves nothing',
     async run(provider) {
       await put(provider, 'file', 'kept')
-      // The error has a code like one of the file system, as socket errors do.
+      // The error has the code of a socket error, which looks like one of the file system.
       const broken = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' })
       for (const path of ['new', 'made/up/new', 'file']) {
         function* pieces() {

@@ -103,7 +103,10 @@ export class Completion {
     return file
   }
 
-  /** Continues after an earlier attempt that sent the last chunk. It keeps what others have done with the file since. */
+  /**
+   * Continues after an earlier attempt that sent the last chunk. It keeps the changes that others have made to the file
+   * since.
+   */
   async #repeat({ parent, existing }: DestinationState): Promise<DriveFile> {
     const { id, isNew } = this.#upload
     if (existing?.id === id && !isNew) return existing

@@ -91,7 +91,7 @@ export class PathIds {
     return pick(await this.candidates(parent, name, signal), name)
   }
 
-  /** Returns all files with this plain name, the first by rank first. */
+  /** Returns all files with this plain name, sorted by rank. */
   async twins(parent: string, name: string, signal: AbortSignal): Promise<DriveFile[]> {
     const found = await this.#files.named(parent, storedNames(name), signal)
     return found.filter(file => plainName(file) === name).sort(byRank)

@@ -6,7 +6,7 @@ import { isBodyComing, lingering } from './connection/lingering-close.ts'
 import { fromHttp } from './errors.ts'
 import { setStandardHeaders } from './standard-headers.ts'
 
-/** Seconds to wait if the error does not say. */
+/** The seconds in Retry-After if the error does not state a time. */
 const defaultRetryAfter = 5
 
 /** Sends every error in one shape: `{ "errors": [ { message, extensions } ] }`. */

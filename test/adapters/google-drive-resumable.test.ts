@@ -329,7 +329,7 @@ t.test('a repeated complete returns the same result', async t => {
   t.strictSame(await namesIn(provider, ''), ['made', 'new', 'over'])
 })
 
-t.test('a repeated complete or abort keeps what others did with the file', async t => {
+t.test('a repeated complete or abort keeps the changes that others made to the file', async t => {
   const { provider, fake, rootId } = await openTwo(t)
   const changes: ((path: string) => unknown)[] = [
     path => fake.store.rename(fake.store.childrenNamed(rootId, path)[0] ?? fake.addFile(rootId, path), `${path} kept`),

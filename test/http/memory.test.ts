@@ -152,7 +152,7 @@ function* zeros(length: number): Generator<Buffer> {
 /** Each writer sends 5 MiB in all, which is less than a part of S3. */
 async function slowOnes(t: Test, server: Process, providerId: string): Promise<void> {
   const query = (path: string) => new URLSearchParams({ providerId, path })
-  // An allowance for what the server loads once.
+  // An allowance for code and data that the server loads only once.
   const bytes = 8 * mebibyte
   t.equal(
     await send(server, `/api/upload/proxy?${query('/warm')}`, { 'content-length': bytes }, [Buffer.alloc(bytes)]),

@@ -317,7 +317,7 @@ t.test('a connection stays usable after an upload that was refused or has an epi
   const rounds: [string, number][] = [
     [post('/taken', small.length) + small, 409],
     [post('/', form('taken', small).length, type) + form('taken', small), 409],
-    // Larger than what the form parser reads at once.
+    // The body is larger than the form parser reads at once.
     [post('/', form('taken', medium).length, type) + form('taken', medium), 409],
     [post('/', form('new', small).length + body.length, type) + form('new', small) + body, 201],
     [post('/large', body.length) + body, 201],

@@ -126,7 +126,7 @@ function checkRefused({ row, holder, verdict, locations }: Cell, call: Call, ans
   const { takes = [] } = rowOf(row)
   const { code = '', reason = '' } = answer.errors[0]?.extensions ?? {}
   const came = `${answer.status} ${code} ${reason}`
-  // Everybody may learn that a root is fixed, before or after the check of access.
+  // The server may check this before or after the access, because everybody may learn that a root is fixed.
   const isFixed = locations.some(
     ({ path, makes }, index) => path === '/' && (makes || isTaken(takes[index]) || takes[index] === 'source'),
   )
@@ -161,7 +161,7 @@ async function checkPermitted(world: World, { row, locations, n }: Cell, answer:
     if (!isRead || !at || isArchive(answer)) return null
     return answer.text.includes(contentOf(at.path)) ? null : 'content of another file'
   }
-  if (answer.errors.length > 0 || answer.status >= 300) return `expected success, came ${came}`
+  if (answer.errors.length > 0 || answer.status >= 300) return `expected success, got ${came}`
   return effect ? checkEffect(world, effect, locations, takes, answer, n) : null
 }
 

@@ -177,7 +177,7 @@ function same(a: Rights, b: Rights): boolean {
 /** @param instead the accepted outcome if the model permits the call */
 function differs({ errors, text }: Answer, verdict: Verdict, instead: string | null): string | null {
   const { code, reason } = errors[0]?.extensions ?? {}
-  const came = `came ${code} ${reason}`
+  const came = `got ${code} ${reason}`
   if (verdict.may) return (code ?? null) === instead ? null : `expected ${instead ?? 'success'}, ${came}`
   if (code !== verdict.code || !verdict.reasons.includes(reason ?? '')) return `expected ${verdict.reasons}, ${came}`
   return /"stw_[0-9a-f]{40}"/.test(text) ? 'a key in a refusal' : null

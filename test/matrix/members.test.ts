@@ -239,7 +239,7 @@ function judgeUpdate(actor: Holder, target: Member, wish: { role: Role | null; a
 
 function differs({ errors, text }: Answer, verdict: Verdict): string | null {
   const { code, reason } = errors[0]?.extensions ?? {}
-  if (verdict.may) return errors.length === 0 ? null : `expected success, came ${code} ${reason}`
+  if (verdict.may) return errors.length === 0 ? null : `expected success, got ${code} ${reason}`
   const isRight = code === verdict.code && verdict.reasons.includes(reason ?? '')
   return isRight ? null : `expected ${verdict.code} ${verdict.reasons}, came ${text}`
 }

@@ -110,7 +110,7 @@ export async function queueAgain(db: Change, id: string): Promise<JobRecord | nu
   return row ? toJob(row) : null
 }
 
-/** Queues an ended job again for what has failed. Returns null if it has not ended. */
+/** Queues an ended job again for its failed entries. Returns null if it has not ended. */
 export async function queueFailures(db: Change, id: string): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')

@@ -260,7 +260,7 @@ builder.mutationFields(t => ({
   }),
   retryJob: t.field({
     type: JobRef,
-    description: 'Starts an ended job again for what failed.',
+    description: 'Starts an ended job again for its failed entries.',
     audit: 'JOB_RETRY',
     authScopes: { scope: 'write' },
     args: { id: t.arg.id(jobId) },

@@ -41,7 +41,7 @@ export async function copyAndDelete(
   if (!(await deleteSource(source, copied.made, signal))) {
     throw new AppError(
       'PRECONDITION_FAILED',
-      `"${formatPath(source.path)}" is copied, but what changed meanwhile or cannot be copied was not deleted from the source.`,
+      `"${formatPath(source.path)}" is copied, but entries that changed meanwhile or cannot be copied were not deleted from the source.`,
     )
   }
   // Source and destination were the same empty folder without an id to show it, so the folder has just been deleted.
