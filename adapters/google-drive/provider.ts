@@ -29,7 +29,7 @@ import { resumableWrites } from './resumable.ts'
 import { copyFile, moveEntry } from './transfer.ts'
 import { Write } from './write.ts'
 
-/** Bytes; 5 TB (support.google.com/drive/answer/37603). */
+/** The maximum size of a file in bytes: 5 TB (support.google.com/drive/answer/37603). */
 const maxFileSize = 5 * 1024 ** 4
 
 export class GoogleDriveProvider implements StorageProvider {

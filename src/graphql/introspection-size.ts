@@ -21,7 +21,10 @@ import {
 } from 'graphql'
 import { tooLarge } from './limits.ts'
 
-/** Bytes; more than four times the response to the standard introspection query with all of its options. */
+/**
+ * The maximum size of a response in bytes: more than four times that of the standard introspection query with all of
+ * its options.
+ */
 const maxBytes = 512 * 1024
 
 const metaFields = new Map([SchemaMetaFieldDef, TypeMetaFieldDef].map(field => [field.name, field]))

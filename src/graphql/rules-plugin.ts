@@ -97,7 +97,7 @@ function describeRule(rule: Rule, { isRoot, input }: { isRoot: boolean; input: s
   if ('needs' in rule) return [`Requires ${describeNeeds(rule, input)}.`]
   const { scope, everyProvider } = rule
   return [
-    // Below a root field, the root has already required something.
+    // Only root fields mention these two rules, because the rule of the root field applies to the fields below it, too.
     ...(rule.public && isRoot ? ['Requires no credential.'] : []),
     ...(rule.credential && isRoot ? ['Requires a credential.'] : []),
     ...(rule.session ? ['Requires a session.'] : []),

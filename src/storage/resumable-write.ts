@@ -31,7 +31,7 @@ export class ResumableLocation {
     this.#track = track
   }
 
-  /** Bytes; the size of every append is a multiple of this. */
+  /** The size of every append is a multiple of this number of bytes. */
   get partSize(): number {
     return this.#writes.partSize
   }

@@ -134,10 +134,10 @@ function checkRefused({ row, holder, verdict, locations }: Cell, call: Call, ans
   const expected = `${verdict.code} ${verdict.reasons.join(' or ')}`
   const isGraphql = call.path.startsWith('/graphql')
   const status = isGraphql && !holder.faults ? 200 : statuses[saysFixed ? code : verdict.code]
-  if (answer.status !== status) return `expected ${status} ${expected}, came ${came}`
+  if (answer.status !== status) return `expected ${status} ${expected}, got ${came}`
   if (call.method === 'HEAD') return answer.text === '' ? null : 'a body in the response to HEAD'
   if (!saysFixed && (code !== verdict.code || !verdict.reasons.includes(reason)))
-    return `expected ${expected}, came ${came}`
+    return `expected ${expected}, got ${came}`
   if (answer.errors.length !== 1) return `${answer.errors.length} errors instead of one`
   const { data = null } = answer.body as { data?: Record<string, unknown> | null }
   if (data !== null && Object.values(data).some(value => value !== null)) return `data in a refusal: ${answer.text}`
@@ -153,7 +153,7 @@ async function checkPermitted(world: World, { row, locations, n }: Cell, answer:
     return `expected permission, got ${came}`
   }
   if (answer.status >= 500 || (code !== undefined && code !== 'BAD_USER_INPUT' && code !== 'NOT_FOUND'))
-    return `came ${came}`
+    return `got ${came}`
   if (bounces || !locations.every(({ sure }) => sure)) {
     const isRead = answer.errors.length === 0 && answer.text.includes('canary-content')
     const [at] = locations

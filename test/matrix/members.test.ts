@@ -241,7 +241,7 @@ function differs({ errors, text }: Answer, verdict: Verdict): string | null {
   const { code, reason } = errors[0]?.extensions ?? {}
   if (verdict.may) return errors.length === 0 ? null : `expected success, got ${code} ${reason}`
   const isRight = code === verdict.code && verdict.reasons.includes(reason ?? '')
-  return isRight ? null : `expected ${verdict.code} ${verdict.reasons}, came ${text}`
+  return isRight ? null : `expected ${verdict.code} ${verdict.reasons}, got ${text}`
 }
 
 function call(

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createBrowserKey, isBrowserKey } from '../../auth/oauth-state.ts'
 
-/** Seconds; longer than a consent can take. */
+/** The lifetime of the cookie in seconds, which is longer than a consent can take. */
 const maxAge = 15 * 60
 
 /** Returns null if the browser has no valid key. */

@@ -3,7 +3,7 @@ import { ApiError, invalidValue } from './errors.ts'
 import { matches, nameKey, namesIn, parentOf, parseQuery, type Query } from './query.ts'
 import { folderType, type Item, type Store } from './store.ts'
 
-/** Milliseconds; Google says "typically several hours". */
+/** The lifetime of a page token in milliseconds. Google says "typically several hours". */
 const tokenLifetime = 4 * 3_600_000
 
 type SortKey = readonly (string | number)[]
