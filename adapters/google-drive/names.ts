@@ -2,9 +2,9 @@ import type { DriveFile } from './api.ts'
 import { extensionOf, extensions } from './docs.ts'
 
 /**
- * A name in Drive can be any text. Names that are not valid in a path are escaped reversibly: `/` as U+FF0F, NUL as U+2400, and
- * the whole names `.` and `..` with U+FF0E. These replacements themselves get U+201B in front, and U+201B before one of them
- * is doubled.
+ * A name in Drive can be any text. Names that are not valid in a path are escaped reversibly: `/` as U+FF0F, NUL as
+ * U+2400, and the whole names `.` and `..` with U+FF0E. If a name contains one of these replacements, it gets U+201B in
+ * front; each U+201B before a replacement is doubled.
  */
 const quote = '\u201b'
 const shownAs: Record<string, string> = { '/': '\uff0f', '\0': '\u2400' }

@@ -39,7 +39,7 @@ export interface TokenStore {
 const minValidity = 60_000
 /** Milliseconds for the vendor's response. */
 const vendorTimeout = 30_000
-/** Milliseconds after which another server may take over a refresh: the first one was killed. */
+/** Milliseconds after which another server may take over a refresh, because the first one was probably killed. */
 const lease = vendorTimeout + 5000
 /** Milliseconds between checks whether another server has finished its refresh. */
 const pollInterval = 200

@@ -102,7 +102,7 @@ t.test('open invites', async t => {
     await forget()
   })
 
-  await t.test('invites are visible to and revocable by only those who could create them', async t => {
+  await t.test('only those who could create an invite see it and can revoke it', async t => {
     const team = await join('team@example.org', { role: 'ADMIN', providerAccess: within('/team') })
     const gifts = {
       owner: { role: 'OWNER' },
