@@ -26,7 +26,7 @@ export const usualBackoff: Backoff = { first: 500, longest: 20_000, attempts: 6 
 
 /** Milliseconds. */
 export interface Timeouts {
-  /** The timeout of a response, for a stream until it starts. */
+  /** The timeout of a response. For a stream, it ends when the response starts. */
   metadata: number
   /** The same for a request that uploads content. */
   upload: number

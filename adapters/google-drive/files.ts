@@ -217,7 +217,7 @@ export class DriveFiles {
   }
 }
 
-/** Parameters of every request. Drive finds files of shared drives only with this one. */
+/** Parameters of every request. Drive finds files of shared drives only with this flag. */
 export const common = { supportsAllDrives: true }
 
 export function fileUrl(id: string): string {

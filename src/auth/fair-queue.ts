@@ -10,7 +10,7 @@ export interface QueueSlot extends Disposable {
 }
 
 export interface QueueBounds {
-  /** Pieces of work that run at once. */
+  /** The number of pieces of work that run at once. */
   running: number
   slots: number
   slotsOfNetwork: number

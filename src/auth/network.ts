@@ -1,7 +1,7 @@
 /** The groups of an IPv6 address that identify the assigned network: the first 64 bits. */
 const networkGroups = 4
 const groupsOfAddress = 8
-/** Characters of the longest textual form. A proxy may send any text as an address. */
+/** The length of the longest textual form of an address. A proxy may send any longer text. */
 const maxLength = 45
 
 /**

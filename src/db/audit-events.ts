@@ -41,7 +41,10 @@ export interface AuditEvent {
   details: Record<string, unknown>
 }
 
-/** Characters of `path` and `to_path` in the indexes, as in the migrations. A literal, so that queries match the index. */
+/**
+ * The number of characters of `path` and `to_path` that the indexes contain, as in the migrations. A literal, so that
+ * queries match the index.
+ */
 const indexedCharacters = sql.lit(250)
 
 export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'SESSION' | 'WORKSPACE' | 'JOB'

@@ -13,7 +13,7 @@ export type Connection = { connectionString: string } | { host: string; port: nu
 export interface DatabaseOptions {
   /** The maximum number of connections. */
   max?: number
-  /** A connection broke while idle; the pool replaces it. */
+  /** Called when a connection breaks while idle. The pool replaces it. */
   onError?: (error: Error) => void
   /** Tests count queries with it. */
   onQuery?: (query: CompiledQuery) => void

@@ -53,7 +53,7 @@ export async function listProviders(db: Database, workspaceId: string): Promise<
   return rows.map(toProvider)
 }
 
-/** Returns the existing ones of these providers, in no particular order. */
+/** Returns the providers with these ids that exist, in no particular order. */
 export async function findProviders(db: Database, ids: readonly string[]): Promise<ProviderRecord[]> {
   return (await db.selectFrom('providers').selectAll().where('id', 'in', ids).execute()).map(toProvider)
 }

@@ -5,12 +5,12 @@ import type { Database } from './client.ts'
 export interface Hits {
   key: Buffer
   hits: number
-  /** Length of the window in milliseconds. Does not extend an open window. */
+  /** Length of the window in milliseconds. It does not extend an open window. */
   window: number
 }
 
 export interface Total {
-  /** The hits in this window, with those just added. */
+  /** The hits in this window, including those just added. */
   hits: number
   /** Milliseconds until the window ends. */
   remaining: number

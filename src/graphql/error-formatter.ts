@@ -6,7 +6,7 @@ export type FormattedError = PublicError & Pick<GraphQLFormattedError, 'location
 
 /** The maximum number of errors in a response. */
 export const maxErrors = 50
-/** Characters of graphql's own messages, which repeat the client's text. */
+/** The maximum number of characters of graphql's own messages, which repeat the client's text. */
 const maxMessage = 1000
 
 /** A request that was not executed because its document or variables are invalid. */

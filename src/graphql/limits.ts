@@ -5,7 +5,7 @@
 import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode, visit } from 'graphql'
 import { AppError } from '../errors.ts'
 
-/** Characters of the document. */
+/** The maximum number of characters of the document. */
 export const maxCharacters = 50_000
 /** The maximum number of tokens in the document: twelve times as many as the standard introspection query has. */
 export const maxTokens = 2000
@@ -15,7 +15,10 @@ export const maxDepth = 12
 export const maxBreadth = 100
 /** The maximum number of fields in all operations together. */
 export const maxFields = 500
-/** Characters of a name. The response repeats an alias for each entry of a list, and a name in each error. */
+/**
+ * The maximum number of characters of a name. The response repeats an alias for each entry of a list, and a name in
+ * each error.
+ */
 export const maxName = 100
 
 interface Size {

@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
 
-/** Characters. A boundary has at most 70 (RFC 2046, section 5.1.1), a name at most 127 (RFC 6838, section 4.2). */
+/**
+ * Characters. A boundary has at most 70 characters (RFC 2046, section 5.1.1), a name at most 127 (RFC 6838, section
+ * 4.2).
+ */
 const maxLength = 500
 
 /** Refuses a long `Content-Type` before any library parses it: Node's `MIMEType` takes quadratic time for spaces. */

@@ -74,7 +74,7 @@ export function createServices(options: {
     jobs: createJobs({ db, audit, storage, wake: worker.wake }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
-    /** Writes what is still queued. Do not use the services afterwards. */
+    /** Writes all data that is still queued. Do not use the services afterwards. */
     async close() {
       await worker.close()
       await Promise.all([authentication.close(), audit.close()])

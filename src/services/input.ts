@@ -30,7 +30,10 @@ export function parseEmail(text: string): string {
   return email
 }
 
-/** Text to look an account up by: any that an account can have. @throws INVALID_INPUT */
+/**
+ * An email by which to look an account up. It may be any text that an account can have as its email. @throws
+ * INVALID_INPUT
+ */
 export function parseKnownEmail(text: string): string {
   const email = text.trim()
   if (email.length > maxEmailLength) {

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 
 /** The maximum number of problems in one message. */
 const maxProblems = 10
-/** Characters of an unknown property's name in a message. */
+/** The maximum number of characters of an unknown property's name in a message. */
 const maxName = 100
 /** Characters of a secret. The longest in practice, a private key with its certificates, has a third of this. */
 const maxSecret = 32_768

@@ -22,7 +22,7 @@ const reasonOf: Record<StorageErrorCode, Reason> = {
   UNAVAILABLE: 'UNAVAILABLE',
 }
 
-/** Characters of an adapter's message to the client. */
+/** The maximum number of characters of an adapter's message to the client. */
 const maxMessageLength = 1000
 /** Milliseconds: a day. */
 const maxRetryAfter = 24 * 60 * 60 * 1000

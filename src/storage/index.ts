@@ -64,7 +64,7 @@ export interface StorageOptions {
   /** Redacts each secret from the log while an adapter has it. */
   redaction: Redactor
   warn: (message: string, details?: Record<string, unknown>) => void
-  /** Milliseconds for a call that moves no file content, also `open` and `close`. Default: a minute. */
+  /** Milliseconds for a call that moves no file content, including `open` and `close`. Default: a minute. */
   metadataTimeout?: number | undefined
   /** Milliseconds without progress of a transfer at the back end. Default: five minutes. */
   transferTimeout?: number | undefined
@@ -157,7 +157,7 @@ export function createStorage(options: StorageOptions): Storage {
   }
 }
 
-/** The message for administrators, who can fix the configuration. `fromAdapter` has the one for others. */
+/** The message for administrators, who can fix the configuration. `fromAdapter` has the message for others. */
 function closedAddress(cause: unknown): AppError {
   const message =
     'The configuration uses an address that is closed to providers, such as a link-local address, the metadata service of a cloud, a multicast address or 0.0.0.0: change it, or ask the operator of the server to allow it with STOWAGE_ALLOW_NETWORKS.'

@@ -14,7 +14,7 @@ const mib = 1024 * 1024
 
 t.setTimeout(120_000)
 
-/** Makes the update fail that records a stored file. Resolves with a function that ends the fault. */
+/** Makes the update that records a stored file fail. Resolves with a function that ends the fault. */
 async function failToRecord(db: Database): Promise<() => Promise<void>> {
   await sql`create or replace function refuse() returns trigger language plpgsql
     as 'begin raise exception ''no''; end'`.execute(db)

@@ -1,8 +1,8 @@
 /**
- * Backs up the running database to a folder. To restore it, put the folder in the place of `<data>/postgres/data`.
+ * Backs up the running database to a folder. To restore it, replace `<data>/postgres/data` with the folder.
  *
- * See PostgreSQL, "Making a Base Backup Using the Low Level API": files are copied while they change. The copy includes the
- * write-ahead log of that time, and the next start replays it to make them consistent.
+ * See PostgreSQL, "Making a Base Backup Using the Low Level API": files are copied while they change. The copy includes
+ * the write-ahead log of that time, and the next start replays it to make them consistent.
  */
 import { chmod, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'

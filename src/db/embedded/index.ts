@@ -1,6 +1,6 @@
 /**
  * The embedded PostgreSQL: a real server as a child process, on a unix socket in the data folder, that cannot outlive
- * us.
+ * this process.
  *
  * To restore a backup: stop Stowage, move `<data>/postgres/data` away, put a copy of the backup in its place (`cp -r`),
  * and start Stowage. The start corrects the owner and the modes.

@@ -21,7 +21,9 @@ export interface EmbeddedPostgresOptions {
   settings?: Record<string, string>
   /** A folder with other `initdb` and `postgres` programs than the npm package's. */
   binaries?: string
-  /** The same for the older major version of a cluster to upgrade, if no package has its programs. */
+  /**
+   * A folder with the programs of an older major version, for an upgrade from a version without an installed package.
+   */
   olderBinaries?: string
   /** Creates or updates the tables. Without it, an older cluster is rejected instead of upgraded. */
   migrate?: Migrate

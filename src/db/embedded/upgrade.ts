@@ -47,7 +47,7 @@ export async function upgradeCluster(host: Host, version: number, options: Upgra
   })
 }
 
-/** Replaces the old cluster with a complete new one, also with one from a start that was killed. */
+/** Replaces the old cluster with a complete new one, which may be from an earlier start that was killed. */
 export async function finishUpgrade(layout: Layout): Promise<void> {
   const complete = await access(layout.upgraded).then(
     () => true,

@@ -12,8 +12,8 @@ export interface RunUser extends Owner {
 }
 
 /**
- * Returns undefined if PostgreSQL runs as the user of this process, which is always so except for root. A cluster keeps its
- * unprivileged owner.
+ * Returns undefined if PostgreSQL runs as the user of this process. Only for root it runs as another user. A cluster
+ * keeps its unprivileged owner.
  */
 export async function chooseRunUser(cluster: string): Promise<RunUser | undefined> {
   const owner = await ownerOf(cluster)

@@ -78,7 +78,10 @@ export async function listJobs(
   return rows.map(toJob)
 }
 
-/** Requests a pause or a cancellation of a running job, and carries it out at once for any other. Returns null if it has ended. */
+/**
+ * Requests a pause or a cancellation of a running job, and carries it out at once for any other job. Returns null if it
+ * has ended.
+ */
 export async function requestOfJob(db: Change, id: string, request: 'PAUSE' | 'CANCEL'): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')

@@ -38,7 +38,10 @@ export interface Totals {
   bytes: number
 }
 
-/** Renews a lease and stores what others see of the progress. Returns the pending request, or null if the lease is lost. */
+/**
+ * Renews a lease and stores the progress, so that others see it. Returns the pending request, or null if the lease is
+ * lost.
+ */
 export async function renewJob(
   db: Database,
   id: string,

@@ -1,4 +1,4 @@
-/** Uploads that no client can resume. The sweep frees what they hold at a back end. */
+/** Uploads that no client can resume. The sweep frees their storage at a back end. */
 import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../client.ts'
 import { isUnleased, leaseEnd, toUpload, type UploadRecord } from './record.ts'

@@ -11,7 +11,7 @@ const chunkBytes = 1024 * 1024
 export type Progress = Partial<
   Pick<UploadRecord, 'size' | 'received' | 'appended' | 'sealedState' | 'finishing' | 'storedPath'>
 > & {
-  /** Bytes to add to `upload_chunks`. Those before `appended` are deleted. */
+  /** Bytes to add to `upload_chunks`. Chunks before `appended` are deleted. */
   chunk?: { position: number; bytes: Buffer; limits: UploadLimits }
 }
 

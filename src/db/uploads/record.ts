@@ -1,4 +1,4 @@
-/** The row of an upload over several requests, and what all queries of its table share. */
+/** The row of an upload over several requests, and the helpers that all queries of its table share. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Schema } from '../schema.ts'
 

@@ -3,7 +3,7 @@ import { toAppError } from '../../errors.ts'
 import { logError } from '../../http/error-handler.ts'
 import { html, sendPage } from './page.ts'
 
-/** Characters of the vendor's text. */
+/** The maximum number of characters of the vendor's text. */
 const maxVendorText = 200
 
 /** @param vendorText the vendor's explanation in its redirect */

@@ -36,7 +36,7 @@ export interface NewJobInput {
   conflict: JobConflict
   /** True if SYNC deletes entries that exist only at the target. */
   deleteExtra: boolean
-  /** Counts, and changes nothing. */
+  /** True if the job only counts and changes nothing. */
   dryRun: boolean
 }
 

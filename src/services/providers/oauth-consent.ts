@@ -42,7 +42,7 @@ interface Pending {
   redirectUri: string
 }
 
-/** What a person sees before they go to the vendor's page. */
+/** The facts that a person sees before they go to the vendor's page. */
 export interface PendingConsent {
   /** The email of the person who requested the consent. */
   email: string
@@ -50,7 +50,10 @@ export interface PendingConsent {
   providerName: string
   /** The display name of the vendor. */
   vendor: string
-  /** Returns where to give consent. The vendor's redirect is accepted only from the browser with this key. */
+  /**
+   * Returns the URL at which a person gives consent. The vendor's redirect is accepted only from the browser with this
+   * key.
+   */
   vendorUrl(browserKey: string): string
 }
 

@@ -60,7 +60,7 @@ export class Lease implements AsyncDisposable {
     this.#wanted.abort(locked())
   }
 
-  /** Saves progress, or nothing. @throws UPLOAD_LOCKED if the lease is lost, TOO_MANY_UPLOADS */
+  /** Saves the progress completely or not at all. @throws UPLOAD_LOCKED if the lease is lost, TOO_MANY_UPLOADS */
   async save(progress: Progress): Promise<void> {
     this.#lost.signal.throwIfAborted()
     const sentAt = performance.now()
