@@ -2,7 +2,7 @@
  * The adapter contract, published as `stowage/adapter`. This file holds everything that an adapter author needs.
  *
  * A *provider* is one connected back end. An *adapter* is the code for back ends of one type. The *host* is the Stowage
- * server. An optional method that is present is a capability; `traits` state the facts that are not methods.
+ * server. An optional method that is present is a capability; `traits` state other facts about the back end.
  */
 import type { FileHandle } from 'node:fs/promises'
 import type { Agent as HttpAgent, AgentOptions as HttpAgentOptions } from 'node:http'

@@ -112,7 +112,7 @@ export async function startRclone(program: string, folder: string): Promise<Peer
   return startPeer(program, args, { port })
 }
 
-/** Starts nginx, which serves the folder and accepts PUT. One worker process shows its use of the machine. */
+/** Starts nginx, which serves the folder and accepts PUT. It has one worker process, like the other servers. */
 export async function startNginx(program: string, root: string): Promise<Peer> {
   const port = await freePort()
   await mkdir(join(root, 'tmp'), { recursive: true })

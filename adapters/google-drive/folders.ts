@@ -29,7 +29,7 @@ export class Folders {
     this.#locks = locks
   }
 
-  /** Holds an existing folder. */
+  /** Keeps an existing folder from being removed. */
   holdExisting(id: string): FolderHold {
     return this.#newHold([id], [], [])
   }
@@ -46,7 +46,7 @@ export class Folders {
     return id
   }
 
-  /** Holds the folder at a path, and creates missing folders. @throws NOT_A_DIRECTORY */
+  /** Creates the missing folders of a path, and keeps its folders from being removed. @throws NOT_A_DIRECTORY */
   async hold(segments: readonly string[], signal: AbortSignal): Promise<FolderHold> {
     const root = await this.#files.root(signal)
     const found = segments.length > 0 ? await this.#ids.find(segments, signal, 'verified') : undefined

@@ -29,7 +29,7 @@ export async function openFile(
   return await requireFile({ handle, stats }, name, ifMatch)
 }
 
-/** Returns an open file, or closes what is not one. @throws as `openFile` */
+/** Returns the handle of a file, or closes the handle of anything else. @throws as `openFile` */
 export async function requireFile(
   { handle, stats }: Opened,
   name: string,

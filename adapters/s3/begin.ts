@@ -5,7 +5,10 @@ import { decodeKey } from './keys.ts'
 import { abortUnrecorded, abortUpload, type Upload } from './multipart.ts'
 import { formatRecord } from './upload-state.ts'
 
-/** The maximum difference between the clocks of S3 and this server, in milliseconds. The SDK corrects larger ones. */
+/**
+ * The maximum difference between the clocks of S3 and this server, in milliseconds. The SDK corrects larger
+ * differences.
+ */
 const clockTolerance = 5 * 60_000
 /** The maximum time to begin an upload, with all retries, in milliseconds. */
 const maxBeginTime = 10 * 60_000

@@ -4,7 +4,7 @@ import type { S3Settings } from './config.ts'
 import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from './errors.ts'
 import { decodeKey } from './keys.ts'
 
-/** Limits that tests lower. */
+/** Limits, which tests set to lower values. */
 export interface Limits {
   /** Bytes of a part. Very large files use larger parts. */
   partBytes: number

@@ -22,7 +22,7 @@ export interface FolderPage extends ListPage {
 
 /** The maximum number of keys in one response. */
 const maxKeys = 1000
-/** Sorts after everything that may follow a `/`, except repetitions of itself. */
+/** This character sorts after everything that may follow a `/`, except repetitions of itself. */
 const last = '\u{10FFFF}'
 
 /**

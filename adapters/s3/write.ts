@@ -18,8 +18,8 @@ export interface WriteOptions {
 }
 
 /**
- * Stores a body in one request if it fits into one part, otherwise in parts. An abort takes effect until the last byte has
- * arrived. After that the write runs to its result, and the caller learns it.
+ * Stores a body in one request if it fits into one part, otherwise in parts. An abort takes effect until the last byte
+ * has arrived. After that the write continues to its end, and the caller gets its result.
  */
 export async function writeBody(
   bucket: Bucket,

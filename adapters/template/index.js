@@ -167,7 +167,7 @@ class SqliteProvider {
 
   /** @param {Row} row @returns {Entry} */
   #toEntry({ parent, name, version, size, modified, type }) {
-    // The id is the same through every provider on this database.
+    // The id is the same in every provider on this database.
     const fileId = `sqlite:${this.file}:${parent}/${name}`
     const modifiedAt = modified === null ? null : new Date(modified)
     if (version === null) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null, fileId }

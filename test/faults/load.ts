@@ -97,7 +97,10 @@ export async function resumable({ world, ledger, odd }: Load, providerId: string
   }
 }
 
-/** Whether the name is still reserved for an earlier upload. The response with its address was lost with the server. */
+/**
+ * Whether the name is still reserved for an earlier upload. The response with the address of that upload was lost with
+ * the server.
+ */
 function isNameKept(error: unknown): boolean {
   return `${error}`.includes('while creating upload') && `${error}`.includes('is under way')
 }

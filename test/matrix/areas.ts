@@ -5,7 +5,7 @@ import { base, folders, type ProviderName, seedFile, seedFolder, type World } fr
 
 /**
  * `folder`: an entry in this folder, created for the purpose. `exact`: the path itself. `missing`: a name that does not
- * exist. `hostile`: text that tries to be read as another path.
+ * exist. `hostile`: text that careless code could read as another path.
  */
 export interface Area {
   name: string

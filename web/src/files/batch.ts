@@ -8,7 +8,7 @@ export interface Failure {
   error: unknown
 }
 
-/** Does the same with several entries, a few at a time. A failure does not stop the others. */
+/** Runs one action on several entries, a few at a time. A failure does not stop the others. */
 export function useBatch(work: (entry: Entry, signal: AbortSignal) => Promise<unknown>) {
   const [doneCount, setDoneCount] = useState(0)
   const [total, setTotal] = useState(0)

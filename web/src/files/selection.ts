@@ -44,7 +44,7 @@ export function useSelection(entries: readonly Entry[]) {
     () => setState(previous => ({ ...previous, selectedKeys: new Set(entries.map(entryKey)) })),
     [entries],
   )
-  /** Selects an entry, also one that the listing does not contain yet. */
+  /** Selects an entry, even one that the listing does not contain yet. */
   const selectOnly = useCallback((entry: Entry) => {
     const key = entryKey(entry)
     setState({ selectedKeys: new Set([key]), anchor: key, focused: key })

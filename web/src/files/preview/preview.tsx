@@ -14,7 +14,7 @@ import { PdfView } from './pdf.tsx'
 import './preview.css'
 import { TextView } from './text.tsx'
 
-/** Seconds. Long enough to pause a film and continue later. */
+/** Seconds. It is long enough to pause a film and continue later. */
 const linkLifetime = 6 * 60 * 60
 
 /** Shows a file over the whole page. The arrow keys go to the previous and next file. */

@@ -31,7 +31,7 @@ const states = {
 function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
   const { id, name, displayPrefix, state, lastUsedAt, expiresAt, revokedAt, providerAccess } = apiKey
   const nameId = `key-${id}`
-  // Each scope includes the ones before it, so the last one says everything.
+  // Each scope includes the ones before it, so it is enough to show the last one.
   const highestScope = scopeChoices.findLast(({ value }) => apiKey.scopes.includes(value))
   return (
     <tr className={state === 'active' ? '' : 'inactive'}>
