@@ -70,7 +70,7 @@ const AuditSubjectKindEnum = builder.enumType('AuditSubjectKind', {
 
 AuditEventRef.implement({
   description:
-    'An entry of the audit log: who did what, with which credential, from where, and with which result. Names are those of that time.',
+    'An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The ID of the event. IDs sort by time.' }),
     at: t.expose('at', { type: 'DateTime', description: 'The time at which the action ended.' }),

@@ -19,7 +19,7 @@ export async function* children(
     cursor = page.cursor
     if (cursor === null) return
     // Brent's algorithm finds any cycle while remembering one cursor.
-    if (cursor === marked) throw fault('cursors that lead back to where they were')
+    if (cursor === marked) throw fault('cursors that repeat, so the listing would not end')
     if (pages !== nextMark) continue
     marked = cursor
     nextMark *= 2

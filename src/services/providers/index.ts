@@ -61,7 +61,10 @@ export function createProviders(options: {
     await storage.ask(null, async call => checkPage(await provider.list(root, { ...call, limit: 1 }), asked, () => {}))
   }
 
-  /** Tests a back end. Closes the open one if it fails, for example after its disk was remounted, so that it reopens. */
+  /**
+   * Tests a back end. If the test fails, for example after its disk was remounted, closes the open provider, so that
+   * the next call opens it again.
+   */
   async function reopen(record: ProviderRecord): Promise<void> {
     await storage.tryOut(adapterOf(record.type), storage.config(record), testRoot, record)
     await storage
