@@ -1,4 +1,4 @@
-/** Resumable uploads with tus-js-client, which the console uses, and by hand. */
+/** Makes resumable uploads: with tus-js-client, which the console uses, or with single requests. */
 import { createHash } from 'node:crypto'
 import { type HttpResponse, Upload, type UploadOptions } from 'tus-js-client'
 

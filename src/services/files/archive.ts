@@ -46,7 +46,7 @@ export class Archives {
     const { credentialId } = folder.grant.viewer
     const count = this.#counts.get(credentialId) ?? 0
     if (count >= maxOfCredential) throw tooMany(`This credential is already downloading ${count} folders`)
-    if (this.#total >= maxInAll) throw tooMany('The server creates as many archives as it can')
+    if (this.#total >= maxInAll) throw tooMany('The server is already creating as many archives as it can')
     this.#count(credentialId, 1)
     try {
       yield* archiveItems(folder, signal)
