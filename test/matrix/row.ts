@@ -3,8 +3,8 @@ import type { Call } from './api.ts'
 import type { Location, Need } from './model.ts'
 
 /**
- * What exists at a location before the call. `new`: nothing. `doomed`: a file that the call removes. `replaced`: a file that
- * the call overwrites. `source`: a file that may be copied. `same folder`: a free name beside the first location.
+ * The state of a location before the call. `new`: nothing. `doomed`: a file that the call removes. `replaced`: a file
+ * that the call overwrites. `source`: a file that may be copied. `same folder`: a free name beside the first location.
  * `provider`: any path of the provider.
  */
 export type Purpose =

@@ -14,11 +14,11 @@ const conflicts: Record<ConflictBehavior, { description: string }> = {
 }
 
 export const ConflictBehaviorEnum = builder.enumType('ConflictBehavior', {
-  description: 'What to do if the name is taken.',
+  description: 'The behavior if the name is taken.',
   values: conflicts,
 })
 
-const conflict = 'What to do if the name is taken.'
+const conflict = 'The behavior if the name is taken.'
 const toProviderId =
   'The ID of the destination provider. The default is the same provider. Between two providers, the server streams the bytes.'
 const toPath = 'The destination path, including the new name. Missing folders are created.'

@@ -18,7 +18,7 @@ const kinds: Record<JobKind, { description: string }> = {
       'Updates the copies of the sources in the target folder, so that they equal the sources. Writes only what differs in size, or in checksum or time.',
   },
 }
-const JobKindEnum = builder.enumType('JobKind', { description: 'What a job does.', values: kinds })
+const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kinds })
 
 const states: Record<JobState, { description: string }> = {
   QUEUED: { description: 'Waits for a server.' },
@@ -38,7 +38,7 @@ const conflicts: Record<JobConflict, { description: string }> = {
   NEWER: { description: 'A file replaces an older file. The content of a folder is added to the existing folder.' },
 }
 const JobConflictEnum = builder.enumType('JobConflict', {
-  description: 'What a job does if a name is taken at the target. SYNC does not use it.',
+  description: 'The behavior of a job if a name is taken at the target. SYNC does not use it.',
   values: conflicts,
 })
 
@@ -80,7 +80,7 @@ const Failure = builder.objectRef<JobFailure>('JobFailure').implement({
     providerId: t.exposeID('providerId', { description: 'The ID of the provider.' }),
     path: t.exposeString('path', { description: 'The path of the source.' }),
     reason: t.exposeString('reason', { description: 'A reason from the table of errors, such as ALREADY_EXISTS.' }),
-    message: t.exposeString('message', { description: 'What failed and what to do.' }),
+    message: t.exposeString('message', { description: 'A sentence that says what failed and what to do.' }),
   }),
 })
 const FailureConnection = definePage<JobFailure>('JobFailure', Failure, 'failures')
@@ -89,7 +89,7 @@ const JobError = builder.objectRef<NonNullable<JobRecord['error']>>('JobError').
   description: 'Why a whole job failed.',
   fields: t => ({
     reason: t.exposeString('reason', { description: 'A reason from the table of errors, such as KEY_REVOKED.' }),
-    message: t.exposeString('message', { description: 'What failed and what to do.' }),
+    message: t.exposeString('message', { description: 'A sentence that says what failed and what to do.' }),
   }),
 })
 
@@ -98,7 +98,7 @@ JobRef.implement({
     'Work on whole trees that outlives its request and the server that runs it. It has the rights of the person who created it, limited by their API key, and ends with that key.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The permanent ID of the job.' }),
-    kind: t.expose('kind', { type: JobKindEnum, description: 'What the job does.' }),
+    kind: t.expose('kind', { type: JobKindEnum, description: 'The kind of the job.' }),
     state: t.expose('state', { type: JobStateEnum, description: 'The state of the job.' }),
     sources: t.expose('sources', { type: [Location], description: 'The files and folders that the job works on.' }),
     target: t.expose('target', {
@@ -106,7 +106,7 @@ JobRef.implement({
       nullable: true,
       description: 'The folder that the sources go into, or null if the job deletes.',
     }),
-    conflict: t.expose('conflict', { type: JobConflictEnum, description: 'What happens if a name is taken.' }),
+    conflict: t.expose('conflict', { type: JobConflictEnum, description: 'The behavior if a name is taken.' }),
     deleteExtra: t.exposeBoolean('deleteExtra', {
       description: 'Whether a SYNC deletes entries that exist only at the target.',
     }),
@@ -155,9 +155,9 @@ const LocationInput = builder.inputType('LocationInput', {
 })
 
 const CreateJobInput = builder.inputType('CreateJobInput', {
-  description: 'What a job does, and where.',
+  description: 'The work of a new job.',
   fields: t => ({
-    kind: t.field({ type: JobKindEnum, required: true, description: 'What the job does.' }),
+    kind: t.field({ type: JobKindEnum, required: true, description: 'The kind of the job.' }),
     sources: t.field({
       type: [LocationInput],
       required: true,
@@ -171,7 +171,7 @@ const CreateJobInput = builder.inputType('CreateJobInput', {
     conflict: t.field({
       type: JobConflictEnum,
       defaultValue: 'FAIL',
-      description: 'What happens if a name is taken at the target.',
+      description: 'The behavior if a name is taken at the target.',
     }),
     deleteExtra: t.boolean({
       defaultValue: false,
@@ -224,7 +224,7 @@ builder.mutationFields(t => ({
     description: `Creates a job and returns before it ends. MOVE and DELETE require the scope \`write\` at the sources. You can have ${maxActiveJobs} jobs that have not ended.`,
     audit: 'JOB_CREATE',
     authScopes: atJob,
-    args: { input: t.arg({ type: CreateJobInput, required: true, description: 'What the job does, and where.' }) },
+    args: { input: t.arg({ type: CreateJobInput, required: true, description: 'The work of the job.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
       job: await services.jobs.create(viewer, {
         ...input,

@@ -59,7 +59,7 @@ const UploadTicketInput = builder.inputType('CreateUploadTicketInput', {
       type: ConflictBehaviorEnum,
       defaultValue: 'FAIL',
       description:
-        'What to do if the name is taken now. A direct upload replaces a file that is stored there afterwards.',
+        'The behavior if the name is taken now. A direct upload replaces a file that is stored there afterwards.',
     }),
     expiresIn: t.int({ defaultValue: 900, description: 'The lifetime in seconds. The server may shorten it.' }),
   }),

@@ -108,7 +108,8 @@ export function createRegistration(options: {
 
   return {
     /**
-     * Creates an account. The first one founds the workspace and owns it; of two concurrent ones, only one does.
+     * Creates an account. The first person founds the workspace and owns it. If several register at the same time, only
+     * one of them does.
      * @throws INVALID_INPUT, INVALID_SETUP_CODE, INVALID_INVITE, REGISTRATION_CLOSED, ALREADY_EXISTS, RATE_LIMITED
      */
     register(input: RegistrationInput, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {

@@ -37,7 +37,7 @@ export function PasswordForm({ email }: { email: string }) {
         change.mutate()
       }}
     >
-      {/* Password managers read from this field whose password changes. */}
+      {/* This field tells password managers whose password changes. */}
       <input type="email" autoComplete="username" value={email} readOnly hidden />
       <TextField
         label="Current password"
