@@ -25,7 +25,7 @@ const harness: Harness = {
   open,
   reopen: provider => open(server, prefixes.get(provider) ?? ''),
   openFolder: (provider, path) => open(server, `${prefixes.get(provider)}/${path}`),
-  // Enough for several pages. s3-folders.test.ts lists more.
+  // This number is enough for several pages. s3-folders.test.ts lists more.
   manyEntries: 1_100,
 }
 runConformance(harness, [
