@@ -6,7 +6,7 @@ const emptyDirectories: NonNullable<Case['needs']> = ({ traits }) =>
 
 export const kindCases: Case[] = [
   {
-    name: 'a missing path is NOT_FOUND, also below a file, and deleting it succeeds',
+    name: 'a missing path is NOT_FOUND, even below a file, and deleting it succeeds',
     async run(provider) {
       await put(provider, 'file', 'content')
       for (const path of ['missing', 'missing/below', 'file/below']) {

@@ -1,7 +1,7 @@
 import { isWithin, parsePath, root, type StoragePath } from './path.ts'
 
 /**
- * The providers that a member or a key may access. `all` includes every provider of the workspace, also those connected
+ * The providers that a member or a key may access. `all` includes every provider of the workspace, even those connected
  * later. Otherwise only the listed ones are included, each below its base path.
  */
 export type ProviderAccess = { all: true } | { all: false; basePaths: ReadonlyMap<string, StoragePath> }

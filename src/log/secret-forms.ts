@@ -16,7 +16,10 @@ export function partsOf(secret: string): string[] {
   return [whole, ...(lines.length > 1 ? lines.filter(line => line.length >= minLineLength) : [])]
 }
 
-/** Returns the text plain, in JSON, in JSON within JSON, percent-encoded, in hex, and in base64, also inside a longer text. */
+/**
+ * Returns the text plain, in JSON, in JSON within JSON, percent-encoded, in hex, and in base64, alone and inside a
+ * longer text.
+ */
 export function formsOf(text: string): string[] {
   const bytes = Buffer.from(text)
   const inJson = JSON.stringify(text).slice(1, -1)

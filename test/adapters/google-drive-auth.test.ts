@@ -65,7 +65,7 @@ t.test('a code needs its verifier, and tokens are refreshed until consent is wit
   await rejectsWith('NEEDS_RECONNECT', oauth.refresh(config, 'any', network))
 })
 
-t.test('concurrent calls renew an expired token with one request, also while listing 10,000 files', async t => {
+t.test('concurrent calls renew an expired token with one request, even while listing 10,000 files', async t => {
   const { provider, fake, rootId, host } = await openWorld(t)
   for (let i = 0; i < 10_000; i += 1) fake.addFile(rootId, `file ${String(i).padStart(5, '0')}`, `${i}`)
   const first = await provider.list(at(''), { ...call(), limit: 1000 })

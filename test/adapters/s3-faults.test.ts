@@ -223,7 +223,7 @@ t.test('wrong credentials are UNAUTHORIZED at the real server', async t => {
   }
 })
 
-t.test('a missing bucket is reported, also if it is deleted later', async t => {
+t.test('a missing bucket is reported, even if it is deleted later', async t => {
   await t.rejects(openS3(server, 'no-such-bucket'), {
     code: 'INVALID_CONFIG',
     message: /There is no bucket "no-such-bucket" at 127\.0\.0\.1:\d+: create it/,
@@ -252,7 +252,7 @@ t.test('open refuses the wrong region', async t => {
   })
 })
 
-t.test('a clock that is hours off is corrected, also in links', async t => {
+t.test('a clock that is hours off is corrected, even in links', async t => {
   for (const hours of [-5, 5]) {
     const settings = parseConfig(configFor(server, bucket, { prefix: `clock ${hours}` }))
     const own = new Bucket(settings, silentHost, defaultLimits)

@@ -37,7 +37,9 @@ export function environmentOf(stage: Stage): Record<string, string> {
   return Object.fromEntries(pairs.map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
 }
 
-/** Parses the exec form `CMD ["node", "main.js"]`, also after HEALTHCHECK's options. @throws Error for the shell form */
+/**
+ * Parses the exec form `CMD ["node", "main.js"]`, even after HEALTHCHECK's options. @throws Error for the shell form
+ */
 export function execForm(text: string): [string, ...string[]] {
   return JSON.parse(/\[.*\]$/.exec(text)?.[0] ?? 'null')
 }

@@ -53,7 +53,7 @@ export async function permitEntry(folder: string, user: RunUser | undefined): Pr
   await chmod(folder, user === undefined ? 0o700 : 0o711)
 }
 
-/** Gives a cluster the owner and the mode that PostgreSQL requires, also after root copied one in. */
+/** Gives a cluster the owner and the mode that PostgreSQL requires, for example after root copied one in. */
 export async function claimCluster(cluster: string, user: RunUser | undefined): Promise<void> {
   if (user !== undefined && (await ownerOf(cluster))?.uid !== user.uid) {
     const entries = await readdir(cluster, { recursive: true })
