@@ -25,6 +25,8 @@ export async function up(db: Kysely<never>): Promise<void> {
       skipped bigint not null default 0,
       deleted bigint not null default 0,
       failed bigint not null default 0,
+      pending_files bigint not null default 0,
+      pending_bytes bigint not null default 0,
       total_files bigint,
       total_bytes bigint,
       bytes_per_second double precision not null default 0,
@@ -37,19 +39,21 @@ export async function up(db: Kysely<never>): Promise<void> {
       lease_until timestamptz
     );
     create index jobs_workspace on jobs (workspace_id, id);
+    create index jobs_owner on jobs (workspace_id, user_id, state);
     create index jobs_active on jobs (id) where state in ('QUEUED', 'RUNNING');
     create index jobs_ended_at on jobs (ended_at) where ended_at is not null;
 
     create table job_entries (
       job_id uuid not null references jobs on delete cascade,
       id bigint generated always as identity,
-      state text not null check (state in ('NEW', 'FOLDER', 'LISTED')),
+      state text not null check (state in ('SOURCE', 'FILE', 'FOLDER', 'EXTRA', 'LISTED')),
       provider_id uuid not null,
       path text not null,
       target_path text,
       depth integer not null,
       is_started boolean not null default false,
       is_new_target boolean not null default false,
+      has_failed boolean not null default false,
       cursor text,
       primary key (job_id, id)
     );
@@ -59,8 +63,10 @@ export async function up(db: Kysely<never>): Promise<void> {
       job_id uuid not null references jobs on delete cascade,
       id bigint generated always as identity,
       provider_id uuid not null,
+      state text not null,
       path text not null,
       target_path text,
+      depth integer not null,
       reason text not null,
       message text not null,
       primary key (job_id, id)

@@ -105,7 +105,7 @@ export async function buildApp(options: {
     server,
     services,
     async close() {
-      await closeGracefully(server, drainTimeout)
+      await Promise.all([closeGracefully(server, drainTimeout), services.stopJobs()])
       await services.close()
       // An unresponsive back end must not delay the end of the server. `close` logs its own failures.
       await withTimeout(storage.close(), closeTimeout, () => new Error('A back end does not close in time.')).catch(

@@ -96,17 +96,20 @@ job_entries.target_path text
 job_entries.depth integer not null
 job_entries.is_started boolean not null default false
 job_entries.is_new_target boolean not null default false
+job_entries.has_failed boolean not null default false
 job_entries.cursor text
 job_entries: job_entries_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
 job_entries: job_entries_pkey PRIMARY KEY (job_id, id)
-job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['NEW'::text, 'FOLDER'::text, 'LISTED'::text])))
+job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['SOURCE'::text, 'FILE'::text, 'FOLDER'::text, 'EXTRA'::text, 'LISTED'::text])))
 CREATE INDEX job_entries_depth ON public.job_entries USING btree (job_id, depth) WHERE (state = 'LISTED'::text)
 CREATE UNIQUE INDEX job_entries_pkey ON public.job_entries USING btree (job_id, id)
 job_failures.job_id uuid not null
 job_failures.id bigint not null
 job_failures.provider_id uuid not null
+job_failures.state text not null
 job_failures.path text not null
 job_failures.target_path text
+job_failures.depth integer not null
 job_failures.reason text not null
 job_failures.message text not null
 job_failures: job_failures_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
@@ -132,6 +135,8 @@ jobs.bytes bigint not null default 0
 jobs.skipped bigint not null default 0
 jobs.deleted bigint not null default 0
 jobs.failed bigint not null default 0
+jobs.pending_files bigint not null default 0
+jobs.pending_bytes bigint not null default 0
 jobs.total_files bigint
 jobs.total_bytes bigint
 jobs.bytes_per_second double precision not null default 0
@@ -151,6 +156,7 @@ jobs: jobs_state_check CHECK ((state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::tex
 jobs: jobs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 CREATE INDEX jobs_active ON public.jobs USING btree (id) WHERE (state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text]))
 CREATE INDEX jobs_ended_at ON public.jobs USING btree (ended_at) WHERE (ended_at IS NOT NULL)
+CREATE INDEX jobs_owner ON public.jobs USING btree (workspace_id, user_id, state)
 CREATE INDEX jobs_workspace ON public.jobs USING btree (workspace_id, id)
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 locks.key bytea not null

@@ -84,7 +84,8 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
   }),
   id: ({ id }) => ({ providerId: id, path: root }),
   sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
-  target: ({ target }) => (target ? [{ providerId: target.providerId, path: parsePath(target.path) }] : []),
+  // Its missing folders are created.
+  target: ({ target }) => (target ? [{ providerId: target.providerId, path: parseNewPath(target.path) }] : []),
 }
 
 /**

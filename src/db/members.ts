@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Member } from '../auth/viewer.ts'
+import { batched } from './batched.ts'
 import type { Change, Database } from './client.ts'
 import type { Schema } from './schema.ts'
 
@@ -62,13 +63,16 @@ export async function findMembers(db: Database, workspaceId: string, userIds: re
   return rows.map(toMember)
 }
 
-/** Returns one membership of each user. */
-export async function findMembersByUser(db: Database, userIds: readonly string[]): Promise<Member[]> {
-  const rows = await selectMembers(db)
-    .where('members.user_id', 'in', userIds)
-    .orderBy('members.created_at', 'desc')
-    .execute()
-  return rows.map(toMember)
+/** Finds members by `<workspace id>/<user id>`, those of one turn of the event loop in one query for each workspace. */
+export function batchedMembers(db: Database): (key: string) => Promise<Member | null> {
+  return batched(async (keys: readonly string[]) => {
+    const found = new Map<string, Member>()
+    for (const [workspaceId, group] of Map.groupBy(keys, key => key.slice(0, key.indexOf('/')))) {
+      const ids = group.map(key => key.slice(workspaceId.length + 1))
+      for (const member of await findMembers(db, workspaceId, ids)) found.set(`${workspaceId}/${member.userId}`, member)
+    }
+    return found
+  })
 }
 
 /** The workspaces that a user is in, the oldest membership first. */

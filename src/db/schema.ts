@@ -332,6 +332,9 @@ interface JobTable {
   skipped: SumColumn
   deleted: SumColumn
   failed: SumColumn
+  /** Of the running steps, as of the last renewal of the lease. */
+  pending_files: ColumnType<string, never, number>
+  pending_bytes: ColumnType<string, never, number>
   /** Null until everything is counted. */
   total_files: ColumnType<string | null, never, number | null>
   total_bytes: ColumnType<string | null, never, number | null>
@@ -346,12 +349,17 @@ interface JobTable {
   lease_until: ColumnType<Date | null, never, Date | null>
 }
 
+/**
+ * SOURCE: as the job names it, not looked up yet. FILE: a single file. FOLDER: its content has to be listed. EXTRA: it has to
+ * be deleted at the target. LISTED: a folder that is deleted once everything below it is.
+ */
+export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED'
+
 /** An entry that a job still has to work on. */
 interface JobEntryTable {
   job_id: string
   id: ColumnType<string, never, never>
-  /** NEW: not looked up yet. FOLDER: its content is to be listed. LISTED: it is deleted once everything below it is. */
-  state: 'NEW' | 'FOLDER' | 'LISTED'
+  state: JobEntryState
   provider_id: string
   path: string
   /** Null for DELETE. */
@@ -361,6 +369,8 @@ interface JobEntryTable {
   is_started: Generated<boolean>
   /** The job created the folder at the target, so nothing else is in it. */
   is_new_target: Generated<boolean>
+  /** Something directly in the folder failed. */
+  has_failed: Generated<boolean>
   /** The page of the listing that comes next; null is the first. */
   cursor: ColumnType<string | null, string | null | undefined, string | null>
 }
@@ -368,9 +378,12 @@ interface JobEntryTable {
 interface JobFailureTable {
   job_id: string
   id: ColumnType<string, never, never>
+  /** What a retry has to work on. */
+  state: JobEntryState
   provider_id: string
   path: string
   target_path: string | null
+  depth: number
   reason: Reason
   message: string
 }

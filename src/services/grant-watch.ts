@@ -103,7 +103,7 @@ export function createGrantWatch(options: {
 }
 
 function keyOf({ kind, credentialId, outlivesSession, member }: Viewer): string {
-  return outlivesSession ? `MEMBER ${member.userId}` : `${kind} ${credentialId}`
+  return outlivesSession ? `MEMBER ${member.workspaceId} ${member.userId}` : `${kind} ${credentialId}`
 }
 
 function cancelIfExpired(work: Work): void {

@@ -74,6 +74,8 @@ export function createServices(options: {
     jobs: createJobs({ db, audit, storage, wake: worker.wake }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
+    /** Interrupts running jobs. Another server continues them. */
+    stopJobs: () => worker.close(),
     /** Writes all data that is still queued. Do not use the services afterwards. */
     async close() {
       await worker.close()

@@ -70,6 +70,11 @@ export class WriteLocation extends ReadLocation {
     return this.metadata(signal, call => this.context.provider.delete(this.path, call))
   }
 
+  /** Whether the back end deletes a directory and its content in one call. */
+  get canDeleteTree(): boolean {
+    return this.context.provider.deleteTree !== undefined
+  }
+
   /** Deletes a directory and its content in one call, or returns null if the back end cannot. */
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.context

@@ -130,6 +130,15 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
     from generate_series(1, 300) n, members m where m.role = 'OWNER'`.execute(app.db)
   await sql`insert into sessions (workspace_id, user_id, expires_at) select m.workspace_id, m.user_id, now() + interval '1 day'
     from generate_series(1, 300) n, members m where m.role = 'OWNER'`.execute(app.db)
+  const at = { providerId, path: folder }
+  await sql`insert into jobs (id, workspace_id, user_id, credential_kind, credential_id, address, request_id, kind, state,
+      sources, target, conflict)
+    select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), '', '', 'COPY', 'FAILED',
+      ${JSON.stringify(Array(100).fill(at))}, ${JSON.stringify(at)}, 'FAIL'
+    from generate_series(1, 100) n, members m where m.role = 'OWNER'`.execute(app.db)
+  await sql`insert into job_failures (job_id, state, provider_id, path, depth, reason, message)
+    select jobs.id, 'SOURCE', ${providerId}, ${folder}, 0, 'NOT_FOUND', ${long}
+    from generate_series(1, 1000) n, (select id from jobs limit 1) jobs`.execute(app.db)
   await app.app.services.audit.flush()
   return providerId
 }
@@ -139,6 +148,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
   const { token, id: userId } = await app.register('owner@example.org')
   const folder = `/${Array.from({ length: 20 }, () => long.slice(0, 195)).join('/')}`
   const providerId = await fill(app, token, folder)
+  const failed = await sql<{ job_id: string }>`select job_id from job_failures limit 1`.execute(app.db)
   const keys = await app.ask('{ apiKeys { nodes { id } } }', {}, token)
   const ids: Record<string, string> = {
     providerId: JSON.stringify(providerId),
@@ -158,6 +168,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
     // Files, API keys and providers need an id of their own.
     const values = { ...ids }
     const root = way.steps[0]?.name
+    if (root === 'job') values.id = JSON.stringify(failed.rows[0]?.job_id)
     if (root === 'apiKey') values.id = JSON.stringify(keys.apiKeys.nodes[0].id)
     if (root === 'file') values.path = JSON.stringify(`${folder}/0`)
     // Ask for the largest page that the cost limit allows.

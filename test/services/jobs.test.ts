@@ -1,8 +1,8 @@
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
-import type { Data } from '../support/client.ts'
+import { type Data, password } from '../support/client.ts'
 import { until } from '../support/until.ts'
 
 const create = `mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id state } } }`
@@ -190,4 +190,130 @@ t.test('a job ends when its API key is revoked, and no earlier', async t => {
   })
   const outside = await app.graphql(create, { input }, other.key)
   t.match(outside.errors, [{ extensions: { reason: 'PROVIDER_NOT_ALLOWED' } }])
+})
+
+/** Calls a mutation that takes the id of a job. */
+async function control({ app, token }: World, name: string, id: string): Promise<string> {
+  const data = await app.ask(`mutation ($id: ID!) { ${name}(id: $id) { state } }`, { id }, token)
+  return data[name].state
+}
+
+async function startJob({ app, token }: Pick<World, 'app'> & { token: string }, input: object): Promise<string> {
+  return (await app.ask(create, { input }, token)).createJob.job.id
+}
+
+/** Many files, so that a job takes some seconds. */
+async function fillMany(root: string, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const folder = join(root, 'many', String(index % 40))
+    if (index < 40) await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, `${index}.bin`), `${index}`)
+  }
+}
+
+t.test('a job is paused, resumed and canceled within seconds', async t => {
+  const world = await startWorld(t)
+  const { a, b, rootA, rootB } = world
+  await fillMany(rootA, 3000)
+  const input = { kind: 'COPY', sources: [{ providerId: a, path: '/many' }], target: { providerId: b, path: '/' } }
+  const id = await startJob(world, input)
+  await until(async () => (await stateOf(world, id)) === 'RUNNING')
+  await control(world, 'pauseJob', id)
+  await until(async () => (await stateOf(world, id)) === 'PAUSED', { within: 10_000 })
+  const before = Object.keys(await tree(rootB)).length
+  t.ok(before < 3000, `${before} files when it was paused`)
+  t.equal(await control(world, 'resumeJob', id), 'QUEUED')
+  t.match(await ended(world, id), { state: 'SUCCEEDED', progress: { failed: 0 } })
+  t.same(await tree(rootB), await tree(rootA))
+
+  const second = await startJob(world, { ...input, target: { providerId: b, path: '/again' } })
+  await until(async () => (await stateOf(world, second)) === 'RUNNING')
+  await control(world, 'cancelJob', second)
+  t.match(await ended(world, second), { state: 'CANCELED' })
+})
+
+async function stateOf({ app, token }: World, id: string): Promise<string> {
+  return (await app.ask('query ($id: ID!) { job(id: $id) { state } }', { id }, token)).job.state
+}
+
+t.test('revoking the key of a running job ends it, and ending the session does not', async t => {
+  const world = await startWorld(t)
+  const { app, token, a, b, rootA, rootB } = world
+  await fillMany(rootA, 3000)
+  const { key, id: keyId } = await app.createKey(token, { name: 'k', scopes: ['write'] })
+  const input = {
+    kind: 'COPY',
+    sources: [{ providerId: a, path: '/many' }],
+    target: { providerId: b, path: '/by key' },
+  }
+  const byKey = await startJob({ app, token: key }, input)
+  await until(async () => (await stateOf(world, byKey)) === 'RUNNING')
+  await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: keyId }, token)
+  t.match(await ended(world, byKey), { state: 'FAILED', error: { reason: 'KEY_REVOKED' } })
+  const files = Object.keys(await tree(rootB)).length
+  await new Promise(resolve => setTimeout(resolve, 500))
+  t.equal(Object.keys(await tree(rootB)).length, files, 'nothing more is written')
+
+  const other = await app.ask(
+    `mutation { login(input: { email: "owner@example.com", password: ${JSON.stringify(password)} }) { token } }`,
+  )
+  const bySession = await startJob(
+    { app, token: other.login.token },
+    { ...input, target: { providerId: b, path: '/by session' } },
+  )
+  await app.ask('mutation { logout }', {}, other.login.token)
+  t.match(await ended(world, bySession), { state: 'SUCCEEDED', progress: { files: 3000 } })
+})
+
+t.test('a retry works on what failed, and nothing else', async t => {
+  const world = await startWorld(t)
+  const { a, b, rootA, rootB } = world
+  await fill(rootA, { 'f/1.txt': 'one', 'f/closed/2.txt': 'two', 'f/open/3.txt': 'three' })
+  await fill(rootB, { 'f/closed': 'a file in the way', 'mine.txt': 'mine' })
+  for (const kind of ['COPY', 'MOVE', 'SYNC']) {
+    const target = { providerId: b, path: kind === 'COPY' ? '/' : `/${kind}` }
+    if (kind !== 'COPY') await fill(rootB, { [`${kind}/f/closed`]: 'a file in the way' })
+    const input = { kind, sources: [{ providerId: a, path: '/f' }], target, conflict: 'SKIP' }
+    const job = await runJob(world, { ...input, deleteExtra: kind === 'SYNC' })
+    t.match(job, { state: 'FAILED', failures: { nodes: [{ path: '/f/closed', reason: 'NOT_A_FOLDER' }] } }, kind)
+    await rm(join(rootB, target.path, 'f/closed'))
+    await control(world, 'retryJob', job.id)
+    t.match(await ended(world, job.id), { state: 'SUCCEEDED', progress: { failed: 0 } }, `${kind} again`)
+    t.same(await tree(join(rootB, target.path, 'f')), { '1.txt': 'one', 'closed/2.txt': 'two', 'open/3.txt': 'three' })
+    t.equal((await tree(rootB))['mine.txt'], 'mine')
+    if (kind === 'MOVE') t.same(await tree(rootA), {}, 'no folder is left')
+    await fill(rootA, { 'f/1.txt': 'one', 'f/closed/2.txt': 'two', 'f/open/3.txt': 'three' })
+  }
+})
+
+t.test('a SYNC never deletes a source, and nothing in a folder where something failed', async t => {
+  const world = await startWorld(t)
+  const { app, token, a, b, rootA, rootB } = world
+  await fill(rootA, { 'x/x/1.txt': 'one', 'docs/2.txt': 'two' })
+  const sync = (path: string, target: object) =>
+    runJob(world, { kind: 'SYNC', sources: [{ providerId: a, path }], target, deleteExtra: true })
+  t.match(await sync('/x/x', { providerId: a, path: '/' }), { failures: { nodes: [{ reason: 'INTO_ITSELF' }] } })
+  const nested = await app.connectProvider(token, 'local', { root: join(rootA, 'x') }, 'nested')
+  const through = { kind: 'SYNC', sources: [{ providerId: nested, path: '/x' }], deleteExtra: true }
+  t.match(await runJob(world, { ...through, target: { providerId: a, path: '/' } }), { state: 'FAILED' })
+  t.same(await tree(rootA), { 'x/x/1.txt': 'one', 'docs/2.txt': 'two' }, 'everything is as it was')
+
+  await fill(rootB, { 'docs/2.txt': 'two', 'docs/extra.txt': 'extra', 'docs/2b.txt/in the way.txt': 'kept' })
+  await fill(rootA, { 'docs/2b.txt': 'a file' })
+  t.match(await sync('/docs', { providerId: b, path: '/' }), { state: 'FAILED', progress: { deleted: 0, failed: 1 } })
+  t.equal((await tree(rootB))['docs/extra.txt'], 'extra')
+})
+
+t.test('sources that overlap or go to the same place are refused', async t => {
+  const { app, token, a, b } = await startWorld(t)
+  const at = (path: string) => ({ providerId: a, path })
+  const target = { providerId: b, path: '/' }
+  for (const sources of [
+    [at('/1/x'), at('/2/x')],
+    [at('/1'), at('/1/2')],
+    [at('/'), at('/1')],
+  ]) {
+    const { errors } = await app.graphql(create, { input: { kind: 'COPY', sources, target } }, token)
+    t.match(errors, [{ extensions: { reason: 'INVALID_INPUT' } }])
+  }
 })

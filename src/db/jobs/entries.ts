@@ -1,28 +1,32 @@
 /** The entries that a job still has to work on. Only the server that has the job's lease changes them. */
 import { type Selectable, sql } from 'kysely'
 import type { Database } from '../client.ts'
-import type { Schema } from '../schema.ts'
+import type { JobEntryState, Schema } from '../schema.ts'
 import { insertFailures, type NewFailure } from './failures.ts'
 
 export interface JobEntry {
   id: string
-  state: 'NEW' | 'FOLDER' | 'LISTED'
+  state: JobEntryState
   providerId: string
   path: string
-  /** Null for DELETE. */
+  /** Null if there is no target: for DELETE, and for what is only deleted. */
   targetPath: string | null
   depth: number
-  /** A server began to work on it, so parts of it may exist at the target. */
+  /** A run began to work on it and did not finish, so parts of it may exist at the target. */
   isStarted: boolean
   /** The job created the folder at the target, so nothing else is in it. */
   isNewTarget: boolean
+  /** Something directly in the folder failed. */
+  hasFailed: boolean
   /** The page of the listing that comes next; null is the first. */
   cursor: string | null
 }
 
-export type NewJobEntry = Omit<JobEntry, 'id' | 'isStarted' | 'cursor'>
+export type NewJobEntry = Pick<JobEntry, 'state' | 'providerId' | 'path' | 'targetPath' | 'depth' | 'isNewTarget'> & {
+  isStarted?: boolean
+}
 
-/** The results of one step of a job, apart from its entries. */
+/** What a step of a job has done, apart from its entries. */
 export interface Done {
   files: number
   bytes: number
@@ -31,39 +35,58 @@ export interface Done {
   failures: readonly NewFailure[]
 }
 
-export async function insertEntries(db: Database, jobId: string, entries: readonly NewJobEntry[]): Promise<void> {
-  if (entries.length === 0) return
-  await db
-    .insertInto('job_entries')
-    .values(
-      entries.map(entry => ({
-        job_id: jobId,
-        state: entry.state,
-        provider_id: entry.providerId,
-        path: entry.path,
-        target_path: entry.targetPath,
-        depth: entry.depth,
-        is_new_target: entry.isNewTarget,
-      })),
-    )
-    .execute()
+/** A run of a job: the job and the lease of the server that runs it. */
+export interface RunId {
+  id: string
+  lease: string
 }
 
-/**
- * Returns the next entries after `after` and marks them as started. `isStarted` says whether they were started before.
- */
-export async function takeEntries(db: Database, jobId: string, after: string, limit: number): Promise<JobEntry[]> {
-  const { rows } = await sql<Selectable<Schema['job_entries']>>`
-    with taken as materialized (
-      select * from job_entries
-      where job_id = ${jobId} and id > ${after}::bigint and state in ('NEW', 'FOLDER')
-      order by id limit ${limit}
-    ), marked as (
-      update job_entries set is_started = true
-      where job_id = ${jobId} and id in (select id from taken where not is_started)
-    )
-    select * from taken order by id`.execute(db)
+/** Rows of one statement, so that it stays below PostgreSQL's limit of 65,535 parameters. */
+const rowsPerInsert = 5000
+
+export async function insertEntries(db: Database, jobId: string, entries: readonly NewJobEntry[]): Promise<void> {
+  for (let start = 0; start < entries.length; start += rowsPerInsert) {
+    await db
+      .insertInto('job_entries')
+      .values(
+        entries.slice(start, start + rowsPerInsert).map(entry => ({
+          job_id: jobId,
+          state: entry.state,
+          provider_id: entry.providerId,
+          path: entry.path,
+          target_path: entry.targetPath,
+          depth: entry.depth,
+          is_new_target: entry.isNewTarget,
+          is_started: entry.isStarted ?? false,
+        })),
+      )
+      .execute()
+  }
+}
+
+/** Returns the next entries after the id `after`, in the order of their ids, except folders that only have to be deleted. */
+export async function nextEntries(db: Database, jobId: string, after: string, limit: number): Promise<JobEntry[]> {
+  const rows = await db
+    .selectFrom('job_entries')
+    .selectAll()
+    .where('job_id', '=', jobId)
+    .where('id', '>', after)
+    .where('state', '!=', 'LISTED')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
   return rows.map(toEntry)
+}
+
+/** Notes that the work on an entry begins. */
+export async function markStarted(db: Database, jobId: string, entry: JobEntry): Promise<void> {
+  if (entry.isStarted) return
+  await db
+    .updateTable('job_entries')
+    .set({ is_started: true })
+    .where('job_id', '=', jobId)
+    .where('id', '=', entry.id)
+    .execute()
 }
 
 /** Returns listed folders, the deepest first. */
@@ -80,44 +103,52 @@ export async function deepestListed(db: Database, jobId: string, limit: number):
   return rows.map(toEntry)
 }
 
-export type Step = { kind: 'delete' } | { kind: 'page'; cursor: string } | { kind: 'listed' }
+export async function hasEntries(db: Database, jobId: string): Promise<boolean> {
+  const row = await db.selectFrom('job_entries').select('id').where('job_id', '=', jobId).limit(1).executeTakeFirst()
+  return row !== undefined
+}
+
+export async function deleteEntries(db: Database, jobId: string): Promise<void> {
+  await db.deleteFrom('job_entries').where('job_id', '=', jobId).execute()
+}
+
+/** How an entry continues after a step. */
+export type Next = { kind: 'done' } | { kind: 'page'; cursor: string } | { kind: 'listed' }
 
 /**
- * Stores one step of a job in one transaction: what it did, the folders that it found, and how the entry continues.
+ * Stores one step of a job in one transaction: what it did, the entries that it found, and how the entry continues.
  * @throws LeaseLost
  */
 export async function commitStep(
   db: Database,
-  job: { id: string; lease: string },
+  run: RunId,
   entry: JobEntry,
-  { next, found, done }: { next: Step; found: readonly NewJobEntry[]; done: Done },
+  { next, found, done }: { next: Next; found: readonly NewJobEntry[]; done: Done },
 ): Promise<void> {
   await db.transaction().execute(async tx => {
-    await countDone(tx, job, done)
-    await insertEntries(tx, job.id, found)
-    if (next.kind === 'delete') {
-      await tx.deleteFrom('job_entries').where('job_id', '=', job.id).where('id', '=', entry.id).execute()
+    await countDone(tx, run, done)
+    await insertEntries(tx, run.id, found)
+    if (next.kind === 'done') {
+      await tx.deleteFrom('job_entries').where('job_id', '=', run.id).where('id', '=', entry.id).execute()
       return
     }
     await tx
       .updateTable('job_entries')
-      .set(next.kind === 'page' ? { cursor: next.cursor } : { state: 'LISTED' })
-      .where('job_id', '=', job.id)
+      .set({
+        ...(next.kind === 'page' ? { cursor: next.cursor } : { state: 'LISTED' as const }),
+        ...(done.failures.length > 0 && { has_failed: true }),
+      })
+      .where('job_id', '=', run.id)
       .where('id', '=', entry.id)
       .execute()
   })
 }
 
 /** Deletes entries that are finished, and counts what was done. @throws LeaseLost */
-export async function finishEntries(
-  db: Database,
-  job: { id: string; lease: string },
-  ids: readonly string[],
-  done: Done,
-): Promise<void> {
+export async function finishEntries(db: Database, run: RunId, ids: readonly string[], done: Done): Promise<void> {
   await db.transaction().execute(async tx => {
-    await countDone(tx, job, done)
-    await tx.deleteFrom('job_entries').where('job_id', '=', job.id).where('id', 'in', ids).execute()
+    await countDone(tx, run, done)
+    await tx.deleteFrom('job_entries').where('job_id', '=', run.id).where('id', 'in', ids).execute()
   })
 }
 
@@ -128,12 +159,13 @@ export class LeaseLost extends Error {
 
 async function countDone(
   db: Database,
-  { id, lease }: { id: string; lease: string },
+  { id, lease }: RunId,
   { files, bytes, skipped, deleted, failures }: Done,
 ): Promise<void> {
   const { rows } = await sql`
     update jobs set files = files + ${files}, bytes = bytes + ${bytes}, skipped = skipped + ${skipped},
-      deleted = deleted + ${deleted}, failed = failed + ${failures.length}
+      deleted = deleted + ${deleted}, failed = failed + ${failures.length},
+      pending_files = greatest(0, pending_files - ${files}), pending_bytes = greatest(0, pending_bytes - ${bytes})
     where id = ${id} and lease_id = ${lease} returning id`.execute(db)
   if (rows.length === 0) throw new LeaseLost(`Another server runs the job ${id}`)
   await insertFailures(db, id, failures)
@@ -149,6 +181,7 @@ function toEntry(row: Selectable<Schema['job_entries']>): JobEntry {
     depth: row.depth,
     isStarted: row.is_started,
     isNewTarget: row.is_new_target,
+    hasFailed: row.has_failed,
     cursor: row.cursor,
   }
 }

@@ -1,37 +1,43 @@
-import { sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import type { Database } from '../client.ts'
+import type { JobEntryState } from '../schema.ts'
 
 export interface JobFailure {
   id: string
+  /** What a retry has to work on. */
+  state: JobEntryState
   providerId: string
   path: string
   targetPath: string | null
+  depth: number
   reason: Reason
   message: string
 }
 
 export type NewFailure = Omit<JobFailure, 'id'>
 
-/**
- * The maximum number of failures of one job to store. The job only counts further failures, and a retry then starts the
- * whole job again.
- */
+/** The failures of one job that are kept. The job counts the others, and a retry then works on all of the job again. */
 export const maxFailures = 1000
 
 export async function insertFailures(db: Database, jobId: string, failures: readonly NewFailure[]): Promise<void> {
   if (failures.length === 0) return
-  const { rows } = await sql<{ count: string }>`select count(*) from job_failures where job_id = ${jobId}`.execute(db)
-  const kept = failures.slice(0, Math.max(0, maxFailures - Number(rows[0]?.count)))
+  const { count } = await db
+    .selectFrom('job_failures')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('job_id', '=', jobId)
+    .executeTakeFirstOrThrow()
+  const kept = failures.slice(0, Math.max(0, maxFailures - Number(count)))
   if (kept.length === 0) return
   await db
     .insertInto('job_failures')
     .values(
       kept.map(failure => ({
         job_id: jobId,
+        state: failure.state,
         provider_id: failure.providerId,
         path: failure.path,
         target_path: failure.targetPath,
+        depth: failure.depth,
         reason: failure.reason,
         message: failure.message,
       })),
@@ -39,6 +45,7 @@ export async function insertFailures(db: Database, jobId: string, failures: read
     .execute()
 }
 
+/** Returns failures in their order, starting after the id `after`. */
 export async function listFailures(
   db: Database,
   jobId: string,
@@ -49,9 +56,11 @@ export async function listFailures(
   const rows = await query.orderBy('id').limit(page.limit).execute()
   return rows.map(row => ({
     id: row.id,
+    state: row.state,
     providerId: row.provider_id,
     path: row.path,
     targetPath: row.target_path,
+    depth: row.depth,
     reason: row.reason,
     message: row.message,
   }))

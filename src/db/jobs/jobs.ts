@@ -1,6 +1,7 @@
 /** Jobs as people see and control them. */
 import { type SqlBool, sql } from 'kysely'
 import type { Change, Database } from '../client.ts'
+import { lockMember } from '../members.ts'
 import { type JobRecord, toJob } from './record.ts'
 
 export type NewJob = Pick<
@@ -20,18 +21,13 @@ export type NewJob = Pick<
   | 'dryRun'
 >
 
+/** Only the database changes the counts otherwise. */
+const zero = sql`0` as never
 const isActive = sql<SqlBool>`state in ('QUEUED', 'RUNNING', 'PAUSED')`
 
 /** Inserts a job and its sources. Returns null and inserts nothing if the user already has `maxActive` jobs that have not ended. */
 export async function insertJob(db: Change, job: NewJob, maxActive: number): Promise<JobRecord | null> {
-  const { count } = await db
-    .selectFrom('jobs')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('workspace_id', '=', job.workspaceId)
-    .where('user_id', '=', job.userId)
-    .where(isActive)
-    .executeTakeFirstOrThrow()
-  if (Number(count) >= maxActive) return null
+  if ((await countActive(db, job)) >= maxActive) return null
   const row = await db
     .insertInto('jobs')
     .values({
@@ -52,6 +48,19 @@ export async function insertJob(db: Change, job: NewJob, maxActive: number): Pro
     .returningAll()
     .executeTakeFirstOrThrow()
   return toJob(row)
+}
+
+/** Counts the jobs of a member that have not ended. Others that count wait until the transaction ends. */
+async function countActive(db: Change, owner: Pick<JobRecord, 'workspaceId' | 'userId'>): Promise<number> {
+  await lockMember(db, owner)
+  const { count } = await db
+    .selectFrom('jobs')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('workspace_id', '=', owner.workspaceId)
+    .where('user_id', '=', owner.userId)
+    .where(isActive)
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
 export async function findJob(db: Database, workspaceId: string, id: string): Promise<JobRecord | null> {
@@ -78,15 +87,15 @@ export async function listJobs(
   return rows.map(toJob)
 }
 
-/**
- * Requests a pause or a cancellation of a running job, and carries it out at once for any other job. Returns null if it
- * has ended.
- */
+/** Requests a pause or a cancellation of a running job, and carries it out at once for any other. Returns null if it has ended. */
 export async function requestOfJob(db: Change, id: string, request: 'PAUSE' | 'CANCEL'): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')
     .set({
-      requested: sql`case when state = 'RUNNING' then ${request}::text end`,
+      requested: sql`case
+        when state <> 'RUNNING' then null
+        when requested = 'CANCEL' then requested
+        else ${request}::text end`,
       state: sql`case
         when state = 'RUNNING' then state
         when ${request}::text = 'PAUSE' then 'PAUSED'
@@ -113,8 +122,16 @@ export async function queueAgain(db: Change, id: string): Promise<JobRecord | nu
   return row ? toJob(row) : null
 }
 
-/** Queues an ended job again for its failed entries. Returns null if it has not ended. */
-export async function queueFailures(db: Change, id: string): Promise<JobRecord | null> {
+/**
+ * Queues an ended job again. Returns null if it has not ended, or if the user already has `maxActive` jobs that have not ended.
+ * @param isWhole whether the job works on all of its sources again, so that it counts from zero
+ */
+export async function queueAfterEnd(
+  db: Change,
+  job: JobRecord,
+  { isWhole, maxActive }: { isWhole: boolean; maxActive: number },
+): Promise<JobRecord | null> {
+  if ((await countActive(db, job)) >= maxActive) return null
   const row = await db
     .updateTable('jobs')
     .set({
@@ -123,18 +140,28 @@ export async function queueFailures(db: Change, id: string): Promise<JobRecord |
       ended_at: null,
       error_reason: null,
       error_message: null,
-      failed: sql`0` as never,
+      failed: zero,
+      ...(isWhole && { files: zero, bytes: zero, skipped: zero, deleted: zero }),
       total_files: null,
       total_bytes: null,
     })
-    .where('id', '=', id)
+    .where('id', '=', job.id)
     .where('state', 'in', ['FAILED', 'CANCELED', 'SUCCEEDED'])
     .returningAll()
     .executeTakeFirst()
   return row ? toJob(row) : null
 }
 
-/** Deletes jobs that ended more than `days` ago. */
-export async function deleteJobsEndedBefore(db: Database, days: number): Promise<void> {
-  await db.deleteFrom('jobs').where('ended_at', '<', sql<Date>`now() - make_interval(days => ${days})`).execute()
+/** Deletes up to `limit` jobs that ended more than `days` ago. Returns how many it deleted. */
+export async function deleteJobsEndedBefore(db: Database, days: number, limit: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('jobs')
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('jobs')
+        .select('id')
+        .where('ended_at', '<', sql<Date>`now() - make_interval(days => ${days})`)
+        .limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
 }

@@ -5,10 +5,33 @@ import type { Database } from '../client.ts'
 import type { JobState } from '../schema.ts'
 import { type JobRecord, toJob } from './record.ts'
 
-const leaseSeconds = 10
+const leaseSeconds = 15
 const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
 
-/** Takes the lease of the oldest job that waits, or whose server was killed. */
+/** Returns whether there is work for `endAbandoned` or `takeJob`. Reads only, because every server asks every few seconds. */
+export async function isAnyWaiting(db: Database): Promise<boolean> {
+  const row = await db
+    .selectFrom('jobs')
+    .select('id')
+    .where('state', 'in', ['QUEUED', 'RUNNING'])
+    .where(sql<SqlBool>`(state = 'QUEUED' or lease_until < now())`)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Carries out the requests to pause or cancel that a killed server left. */
+export async function endAbandoned(db: Database): Promise<void> {
+  await sql`
+    update jobs set state = case when requested = 'CANCEL' then 'CANCELED' else 'PAUSED' end,
+      ended_at = case when requested = 'CANCEL' then now() end, requested = null, lease_id = null, lease_until = null
+    where state = 'RUNNING' and requested is not null and lease_until < now()`.execute(db)
+}
+
+/**
+ * Takes the lease of a job that waits or whose server was killed. People with fewer running jobs come first, then older
+ * jobs.
+ */
 export async function takeJob(db: Database, lease: string): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')
@@ -16,14 +39,21 @@ export async function takeJob(db: Database, lease: string): Promise<JobRecord | 
       lease_id: lease,
       lease_until: leaseEnd,
       state: 'RUNNING',
+      pending_files: 0,
+      pending_bytes: 0,
       started_at: sql`coalesce(started_at, now())`,
     })
     .where('id', '=', ({ selectFrom }) =>
-      selectFrom('jobs')
-        .select('id')
-        .where(sql<SqlBool>`state = 'QUEUED' or (state = 'RUNNING' and lease_until < now())`)
-        .where('state', 'in', ['QUEUED', 'RUNNING'])
-        .orderBy('id')
+      selectFrom('jobs as waiting')
+        .select('waiting.id')
+        .where('waiting.state', 'in', ['QUEUED', 'RUNNING'])
+        .where('waiting.requested', 'is', null)
+        .where(sql<SqlBool>`(waiting.state = 'QUEUED' or waiting.lease_until < now())`)
+        .orderBy(
+          sql`(select count(*) from jobs as other where other.workspace_id = waiting.workspace_id
+            and other.user_id = waiting.user_id and other.state = 'RUNNING' and other.lease_until >= now())`,
+        )
+        .orderBy('waiting.id')
         .limit(1)
         .forUpdate()
         .skipLocked(),
@@ -46,13 +76,15 @@ export async function renewJob(
   db: Database,
   id: string,
   lease: string,
-  { bytesPerSecond, totals }: { bytesPerSecond: number; totals: Totals | null },
+  { bytesPerSecond, totals, pending }: { bytesPerSecond: number; totals: Totals | null; pending: Totals },
 ): Promise<{ requested: 'PAUSE' | 'CANCEL' | null } | null> {
   const row = await db
     .updateTable('jobs')
     .set({
       lease_until: leaseEnd,
       bytes_per_second: bytesPerSecond,
+      pending_files: pending.files,
+      pending_bytes: pending.bytes,
       ...(totals && { total_files: totals.files, total_bytes: totals.bytes }),
     })
     .where('id', '=', id)
@@ -62,30 +94,31 @@ export async function renewJob(
   return row ?? null
 }
 
-/** Ends a run. Nothing happens if the lease is lost. */
+/**
+ * Ends a run. A request that the run did not see wins over a state that is not final.
+ * @returns the state of the job, or null if the lease is lost
+ */
 export async function endRun(
   db: Database,
   id: string,
   lease: string,
   { state, error }: { state: JobState; error: { reason: Reason; message: string } | null },
-): Promise<boolean> {
-  const isFinal = state !== 'PAUSED' && state !== 'QUEUED'
-  const { numUpdatedRows } = await db
-    .updateTable('jobs')
-    .set({
-      state,
-      requested: null,
-      lease_id: null,
-      lease_until: null,
-      bytes_per_second: 0,
-      error_reason: error?.reason ?? null,
-      error_message: error?.message ?? null,
-      ...(isFinal && { ended_at: sql<Date>`now()` }),
-    })
-    .where('id', '=', id)
-    .where('lease_id', '=', lease)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+): Promise<JobState | null> {
+  const { rows } = await sql<{ state: JobState }>`
+    with ended as (
+      select id, case
+        when ${state}::text not in ('PAUSED', 'QUEUED') then ${state}::text
+        when requested = 'CANCEL' then 'CANCELED'
+        when requested = 'PAUSE' then 'PAUSED'
+        else ${state}::text end as state
+      from jobs where id = ${id} and lease_id = ${lease} for update
+    )
+    update jobs set state = ended.state, requested = null, lease_id = null, lease_until = null, bytes_per_second = 0,
+      pending_files = 0, pending_bytes = 0,
+      error_reason = ${error?.reason ?? null}, error_message = ${error?.message ?? null},
+      ended_at = case when ended.state not in ('PAUSED', 'QUEUED') then now() end
+    from ended where jobs.id = ended.id returning ended.state`.execute(db)
+  return rows[0]?.state ?? null
 }
 
 /** Returns whether a part of the job has failed. */

@@ -63,8 +63,8 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
     deleteExtra: row.delete_extra,
     dryRun: row.dry_run,
     progress: {
-      files: Number(row.files),
-      bytes: Number(row.bytes),
+      files: Number(row.files) + Number(row.pending_files),
+      bytes: Number(row.bytes) + Number(row.pending_bytes),
       skipped: Number(row.skipped),
       deleted: Number(row.deleted),
       failed: Number(row.failed),

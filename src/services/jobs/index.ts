@@ -3,19 +3,19 @@ import { basePathIn } from '../../auth/access.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
 import { isWithin, parsePath, root } from '../../auth/path.ts'
-import { requireScope } from '../../auth/policy.ts'
+import { type Grant, requireScope } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
-import { insertEntries } from '../../db/jobs/entries.ts'
+import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { deleteFailures, type JobFailure, listFailures, maxFailures } from '../../db/jobs/failures.ts'
 import {
   deleteJobsEndedBefore,
   findJob,
   insertJob,
   listJobs,
+  queueAfterEnd,
   queueAgain,
-  queueFailures,
   requestOfJob,
 } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
@@ -45,6 +45,10 @@ export const maxSources = 100
 /** The maximum number of jobs of one user that have not ended. */
 export const maxActiveJobs = 100
 export const maxJobsPage = 100
+/** Pages of jobs that one list reads at most. */
+const maxRounds = 10
+/** Jobs with their entries and failures that are deleted in one statement. */
+const sweepSize = 20
 /** Days that a job stays in the history after its end. */
 const historyDays = 30
 
@@ -102,6 +106,7 @@ export function createJobs(options: {
         const target = grants.target && { providerId: grants.target.providerId, path: `/${grants.target.path}` }
         const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
         if (isRootFixed && grants.sources.some(({ path }) => path === root)) throw new AppError('ROOT_IS_FIXED')
+        requireSeparate(grants.sources, input.target)
         const id = nextId(new Date())
         recording.add({ subject: { kind: 'JOB', id } })
         const job = await recording.commit(async trx => {
@@ -144,16 +149,23 @@ export function createJobs(options: {
     ): Promise<{ items: { job: JobRecord; cursor: string }[]; hasNext: boolean }> {
       const reader = requireScope(viewer, 'read')
       const limit = parsePageSize(page.first, maxJobsPage)
-      const before = page.after == null ? null : decodeIdCursor(page.after)
       const { workspaceId, userId } = reader.member
       const of = {
         workspaceId,
         userId: includesScope(reader.scope, 'admin') ? null : userId,
         state: query.state ?? null,
       }
-      const found = await listJobs(db, of, { limit: limit + 1, before })
-      const items = found.slice(0, limit).filter(job => isVisible(reader, job))
-      return { items: items.map(job => ({ job, cursor: encodeIdCursor(job.id) })), hasNext: found.length > limit }
+      let before = page.after == null ? null : decodeIdCursor(page.after)
+      const visible: JobRecord[] = []
+      // A credential with restrictions may see only a few of the jobs, so reads on, up to a bound.
+      for (let round = 0; round < maxRounds && visible.length <= limit; round += 1) {
+        const found = await listJobs(db, of, { limit: maxJobsPage + 1, before })
+        visible.push(...found.filter(job => isVisible(reader, job)))
+        before = found.at(-1)?.id ?? before
+        if (found.length <= maxJobsPage) break
+      }
+      const items = visible.slice(0, limit).map(job => ({ job, cursor: encodeIdCursor(job.id) }))
+      return { items, hasNext: visible.length > limit }
     },
 
     /** Returns what failed, in the order of the failures. @throws INVALID_INPUT, INVALID_CURSOR */
@@ -180,22 +192,25 @@ export function createJobs(options: {
     retry: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_RETRY', id, async (trx, job) => {
         const failures = await listFailures(trx, job.id, { limit: maxFailures, after: null })
-        const isWhole = job.progress.failed > failures.length || job.error !== null
-        const changed = await queueFailures(trx, job.id)
+        const isWhole = job.progress.failed > failures.length
+        const changed = await queueAfterEnd(trx, job, { isWhole, maxActive: maxActiveJobs })
         if (!changed) return null
         await deleteFailures(trx, job.id)
-        await insertEntries(trx, job.id, isWhole ? entriesOf(job) : failures.map(entryOfFailure))
+        if (isWhole) await deleteEntries(trx, job.id)
+        await insertEntries(trx, job.id, isWhole ? entriesOf(job) : entriesOfFailures(job, failures))
         return changed
       }),
 
     /** Deletes old jobs. Call it once a day. */
-    sweep: () => deleteJobsEndedBefore(db, historyDays),
+    async sweep(): Promise<void> {
+      while ((await deleteJobsEndedBefore(db, historyDays, sweepSize)) === sweepSize);
+    },
   }
 }
 
-function entriesOf({ sources, target }: JobRecord) {
+function entriesOf({ sources, target }: JobRecord): NewJobEntry[] {
   return sources.map(({ providerId, path }) => ({
-    state: 'NEW' as const,
+    state: 'SOURCE',
     providerId,
     path,
     targetPath: target && targetPathOf(parsePath(path), target.path),
@@ -204,8 +219,45 @@ function entriesOf({ sources, target }: JobRecord) {
   }))
 }
 
-function entryOfFailure({ providerId, path, targetPath }: JobFailure) {
-  return { state: 'NEW' as const, providerId, path, targetPath, depth: 0, isNewTarget: false }
+/** Returns what a retry works on. The first try may have left parts of it at the target. */
+function entriesOfFailures(job: JobRecord, failures: readonly JobFailure[]): NewJobEntry[] {
+  const again = failures.map(({ state, providerId, path, targetPath, depth }) => ({
+    state,
+    providerId,
+    path: state === 'EXTRA' ? folderOf(path) : path,
+    targetPath,
+    depth,
+    isNewTarget: false,
+    isStarted: true,
+  }))
+  const unique = new Map(again.map(entry => [`${entry.state} ${entry.providerId} ${entry.path}`, entry]))
+  return [...unique.values(), ...foldersAbove(job, failures)]
+}
+
+/** Returns the folders that a MOVE left because something in them failed. */
+function foldersAbove({ kind, sources }: JobRecord, failures: readonly JobFailure[]): NewJobEntry[] {
+  const folders = new Map<string, NewJobEntry>()
+  for (const { providerId, path, depth } of kind === 'MOVE' ? failures : []) {
+    const source = sources.find(each => each.providerId === providerId && path.startsWith(`${each.path}/`))
+    let folder = folderOf(path)
+    for (let level = depth - 1; source && level >= 0 && folder.length >= source.path.length; level -= 1) {
+      folders.set(`${providerId} ${folder}`, {
+        state: 'LISTED',
+        providerId,
+        path: folder,
+        targetPath: null,
+        depth: level,
+        isNewTarget: false,
+      })
+      folder = folderOf(folder)
+    }
+  }
+  return [...folders.values()]
+}
+
+/** @param path formatted, but perhaps too long to parse */
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/')) || '/'
 }
 
 function isVisible({ member, scope, access }: Viewer, job: JobRecord): boolean {
@@ -240,6 +292,26 @@ function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): v
   if (kind !== 'DELETE' && !target)
     throw new AppError('INVALID_INPUT', 'Give the target folder that the sources go into.')
   if (deleteExtra && kind !== 'SYNC') throw new AppError('INVALID_INPUT', '"deleteExtra" is only for the kind SYNC.')
+}
+
+/**
+ * Each source has its own place at the target, or one would overwrite or delete what another has written.
+ * @throws INVALID_INPUT
+ */
+function requireSeparate(sources: readonly Grant[], target: LocationInput | null | undefined): void {
+  const places = target
+    ? sources.map(({ path }) => ({ providerId: target.providerId, path: parsePath(targetPathOf(path, target.path)) }))
+    : sources
+  for (const list of [sources, places]) {
+    const overlap = list.some((a, index) =>
+      list.some((b, other) => index !== other && a.providerId === b.providerId && isWithin(a.path, b.path)),
+    )
+    if (!overlap) continue
+    throw new AppError(
+      'INVALID_INPUT',
+      'Two sources overlap, or would go to the same place at the target: give each a job of its own.',
+    )
+  }
 }
 
 function tooManyJobs(): AppError {

@@ -1,13 +1,16 @@
-/** The state that all steps of one run of a job share. */
-import { formatPath, parsePath } from '../../auth/path.ts'
+/** What all steps of one run of a job share. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
 import { type Done, LeaseLost } from '../../db/jobs/entries.ts'
 import type { NewFailure } from '../../db/jobs/failures.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
-import { AppError, toAppError } from '../../errors.ts'
+import type { JobEntryState } from '../../db/schema.ts'
+import { AppError, reasons, toAppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
 import type { Limiter } from './limiter.ts'
+import type { RunProgress } from './progress.ts'
 
 export interface JobRun {
   db: Database
@@ -20,12 +23,28 @@ export interface JobRun {
   sources: readonly ReadLocation[]
   /** The folder that the sources go into; null for DELETE. */
   target: WriteLocation | null
-  /** Ids of the target and of the folders that contain it. A source that contains one of them would never end. */
-  enclosing: ReadonlySet<string>
+  /** Ids of the target and of the folders that contain it. Copying one of them into the target would never end. */
+  targetFolders: ReadonlySet<string>
+  /** Ids of the sources and of the folders that contain them. A SYNC never deletes them. */
+  sourceFolders: ReadonlySet<string>
   /** Bounds the files that are worked on at once. */
   files: Limiter
-  /** Call this for every chunk that passes through this server, with its length in bytes. */
-  onBytes(bytes: number): void
+  progress: RunProgress
+  /** For errors that are faults of the server. */
+  onError(error: unknown): void
+}
+
+/** Milliseconds to wait before each retry of an entry whose back end is overloaded or down. */
+const retryDelays = [500, 2000, 8000]
+
+/** An entry that a failure names, and what a retry has to work on. */
+export interface FailingEntry {
+  state: JobEntryState
+  providerId: string
+  /** Formatted. May be longer than any valid path. */
+  path: string
+  targetPath: string | null
+  depth: number
 }
 
 /** Collects what a step does until it is committed. */
@@ -36,34 +55,55 @@ export class Tally implements Done {
   deleted = 0
   readonly failures: NewFailure[] = []
 
+  /** Counts a file that is done. */
+  add(size: number | null): void {
+    this.files += 1
+    this.bytes += size ?? 0
+  }
+
   /**
-   * Runs the work on one entry. If it fails, the job continues with the others and lists the failure.
-   * @throws the errors that end the whole run: the reason of its signal, a lost lease
+   * Runs the work on one entry, and retries it if its back end is overloaded or down. If it fails, the job continues with the
+   * others and lists the failure.
+   * @throws what ends the whole run: its signal, a lost lease
    */
-  async attempt(run: JobRun, from: ReadLocation, to: ReadLocation | null, work: () => Promise<void>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      if (run.signal.aborted || error instanceof LeaseLost) throw error
-      const { reason, message } = toAppError(error)
-      const path = formatPath(from.path)
-      this.failures.push({ providerId: from.providerId, path, targetPath: to && formatPath(to.path), reason, message })
+  async attempt(run: JobRun, entry: FailingEntry, work: () => Promise<void>): Promise<boolean> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        await work()
+        return true
+      } catch (error) {
+        if (run.signal.aborted) throw run.signal.reason
+        if (error instanceof LeaseLost) throw error
+        const failure = toAppError(error)
+        const delay = reasons[failure.reason].retryable ? retryDelays[tries] : undefined
+        if (delay === undefined) {
+          if (failure.reason === 'INTERNAL') run.onError(error)
+          this.failures.push({ ...entry, reason: failure.reason, message: failure.message })
+          return false
+        }
+        await sleep(Math.max(delay, Math.min(failure.retryAfterMs ?? 0, 30_000)), undefined, { signal: run.signal })
+      }
     }
   }
 }
 
-/** Finds the location of an entry below the sources. */
+/** Runs a step with a tally whose counts others see before it is committed. */
+export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<T>): Promise<T> {
+  const tally = new Tally()
+  run.progress.tallies.add(tally)
+  try {
+    return await step(tally)
+  } finally {
+    run.progress.tallies.delete(tally)
+  }
+}
+
+/** Finds the location of an entry below the sources. @throws NOT_FOUND */
 export function sourceAt({ sources }: JobRun, entry: { providerId: string; path: string }): ReadLocation {
   const path = parsePath(entry.path)
-  for (const source of sources) {
-    if (source.providerId !== entry.providerId) continue
-    try {
-      return source.at(path)
-    } catch (error) {
-      if (!(error instanceof AppError) || error.reason !== 'OUTSIDE_BASE_PATH') throw error
-    }
-  }
-  throw new AppError('NOT_FOUND', `"${entry.path}" is not below a source of this job.`)
+  const source = sources.find(each => each.providerId === entry.providerId && isWithin(path, each.path))
+  if (!source) throw new AppError('NOT_FOUND', `"${entry.path}" is not below a source of this job.`)
+  return source.at(path)
 }
 
 /** Returns the location of a source that may be deleted. MOVE and DELETE are granted with the scope to write. */
@@ -72,7 +112,12 @@ export function writable(location: ReadLocation): WriteLocation {
   return location
 }
 
-export function targetAt({ target }: JobRun, path: string): WriteLocation {
-  if (!target) throw new Error('This job has no target')
+export function targetAt({ target }: JobRun, path: string | null): WriteLocation {
+  if (!target || path === null) throw new Error('This entry of a job has no target')
   return target.at(parsePath(path))
+}
+
+/** Joins a folder and a name that may be too long for a path. */
+export function childPath(folder: StoragePath, name: string): string {
+  return `${folder === '' ? '' : formatPath(folder)}/${name}`
 }

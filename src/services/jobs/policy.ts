@@ -6,7 +6,7 @@ import { isSameObject } from '../files/moving.ts'
 /** Milliseconds: the coarsest modification time of a file system (FAT). S3 stores whole seconds. */
 const timeResolution = 2_000
 
-/** DONE: an interrupted run of the job has made the copy. */
+/** DONE: an interrupted run of the job has probably made the copy. */
 export type Decision = 'WRITE' | 'REPLACE' | 'SKIP' | 'DONE' | 'TAKEN'
 
 /**
@@ -36,13 +36,14 @@ export function sameChecksum(a: CheckedEntry, b: CheckedEntry): boolean | null {
   return common.length === 0 ? null : common.every(([name, sum]) => others.get(name) === sum)
 }
 
-/** Returns whether the target is a complete copy that this job has made. Sizes and checksums or times agree. */
-export function isCopy(source: CheckedEntry, target: CheckedEntry, since: Date): boolean {
+/** Returns whether size and checksum, or size and times, are those of a complete copy that was made since. */
+function isCopy(source: CheckedEntry, target: CheckedEntry, since: Date): boolean {
   if (source.size === null || source.size !== target.size) return false
-  return sameChecksum(source, target) ?? Number(target.modifiedAt) >= since.getTime() - timeResolution
+  const isSince = Number(target.modifiedAt) >= since.getTime() - timeResolution
+  return sameChecksum(source, target) ?? (isSince && !isNewer(source, target))
 }
 
-/** Returns whether a SYNC does not need to write the target. */
+/** Returns whether a SYNC leaves the target as it is. */
 function isUpToDate(source: CheckedEntry, target: CheckedEntry): boolean {
   if (source.size === null || source.size !== target.size) return false
   return sameChecksum(source, target) ?? !isNewer(source, target)

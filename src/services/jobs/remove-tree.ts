@@ -1,17 +1,19 @@
-/** Deletes trees: the sources of a DELETE, and what a SYNC deletes at the target. */
+/** DELETE, and the folders that a MOVE leaves empty. */
 import { formatPath } from '../../auth/path.ts'
 import { commitStep, deepestListed, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
+import { AppError } from '../../errors.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
+import { isMissing } from '../files/conflict.ts'
 import { deleteIfEmpty } from '../files/copied.ts'
 import { deleteTree, requireDepth } from '../files/tree.ts'
-import { type JobRun, sourceAt, Tally, writable } from './job-run.ts'
+import { childPath, type JobRun, sourceAt, type Tally, withTally, writable } from './job-run.ts'
 
-/** The number of folders that are deleted in one step of a job. */
+/** Folders that are deleted in one step of a job. */
 const foldersPerStep = 500
 
-/** Deletes an entry and everything below it, without storing the progress. */
+/** Deletes an entry and everything below it. */
 export async function removeTree(
   run: JobRun,
   tally: Tally,
@@ -25,80 +27,102 @@ export async function removeTree(
   tally.deleted += 1
 }
 
-/** Deletes a source that is a file, or starts to delete the tree of a source that is a folder. */
-export async function removeSource(run: JobRun, entry: JobEntry): Promise<void> {
-  const { job, signal } = run
-  const location = writable(sourceAt(run, entry))
-  const tally = new Tally()
-  const found: NewJobEntry[] = []
-  await tally.attempt(run, location, null, async () => {
-    const source = await location.stat(signal)
-    const whole = source.kind === 'directory' && !job.dryRun ? location.deleteTree(signal) : null
-    if (source.kind === 'directory' && !whole) {
-      found.push(folderEntry(location, 0))
-      return
-    }
-    await (whole ?? removeTree(run, tally, location, source))
-    if (whole) tally.deleted += 1
+/** Deletes a source, or begins with the top of its tree. Also single files that failed before. */
+export async function removeOne(run: JobRun, entry: JobEntry): Promise<void> {
+  await withTally(run, async tally => {
+    const found: NewJobEntry[] = []
+    await tally.attempt(run, entry, async () => {
+      const location = writable(sourceAt(run, entry))
+      const source = await location.stat(run.signal).catch(error => {
+        // An interrupted run may have deleted it.
+        if (entry.isStarted && isMissing(error)) return null
+        throw error
+      })
+      const isWhole = !source || source.kind === 'file' || location.canDeleteTree
+      if (!isWhole) found.push({ ...entry, state: 'FOLDER' })
+      else if (source) await removeTree(run, tally, location, source)
+      else tally.deleted += 1
+    })
+    const next = { kind: 'done' } as const
+    await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, { next, found, done: tally })
   })
-  await commitStep(run.db, { id: job.id, lease: run.lease }, entry, { next: { kind: 'delete' }, found, done: tally })
 }
 
 /** Deletes the files of a folder page by page. Its folders become entries of the job. */
 export async function removeFolder(run: JobRun, entry: JobEntry): Promise<void> {
-  const { job, signal } = run
-  const folder = writable(sourceAt(run, entry))
-  requireDepth(entry.depth)
-  let cursor = entry.cursor
+  let { cursor } = entry
   do {
-    const tally = new Tally()
-    const found: NewJobEntry[] = []
-    await tally.attempt(run, folder, null, async () => {
-      const page = await folder.list(signal, { cursor, limit: maxPageSize })
-      await Promise.all(
-        page.entries.map(async child => {
-          const location = folder.child(child.name)
-          if (child.kind === 'directory') found.push(folderEntry(location, entry.depth + 1))
-          else
-            await tally.attempt(run, location, null, () => run.files.run(() => removeTree(run, tally, location, child)))
-        }),
-      )
-      cursor = page.cursor
-    })
-    if (tally.failures.some(({ path }) => path === formatPath(folder.path))) cursor = null
-    const next = cursor === null ? ({ kind: 'listed' } as const) : ({ kind: 'page', cursor } as const)
-    await commitStep(run.db, { id: job.id, lease: run.lease }, entry, { next, found, done: tally })
+    cursor = await withTally(run, tally => removePage(run, tally, entry, cursor))
+    run.signal.throwIfAborted()
   } while (cursor !== null)
 }
 
-/** Deletes the folders whose content a MOVE or a DELETE has worked on, the deepest first. Those that are not empty stay. */
+async function removePage(run: JobRun, tally: Tally, entry: JobEntry, cursor: string | null): Promise<string | null> {
+  const { job, signal } = run
+  const found: NewJobEntry[] = []
+  let next: string | null = null
+  await tally.attempt(run, entry, async () => {
+    requireDepth(entry.depth)
+    const folder = writable(sourceAt(run, entry))
+    const page = await folder.list(signal, { cursor, limit: maxPageSize })
+    await Promise.all(
+      page.entries.map(async child => {
+        const path = childPath(folder.path, child.name)
+        const place = { providerId: entry.providerId, path, targetPath: null, depth: entry.depth + 1 }
+        if (child.kind === 'directory') found.push({ ...place, state: 'FOLDER', isNewTarget: false })
+        else {
+          await tally.attempt(run, { ...place, state: 'FILE' }, () =>
+            run.files.run(() => removeTree(run, tally, folder.child(child.name), child)),
+          )
+        }
+      }),
+    )
+    next = page.cursor
+  })
+  const continued = next === null ? ({ kind: 'listed' } as const) : ({ kind: 'page', cursor: next } as const)
+  await commitStep(run.db, { id: job.id, lease: run.lease }, entry, { next: continued, found, done: tally })
+  return next
+}
+
+/**
+ * Deletes the folders whose content a MOVE or a DELETE has worked on, the deepest first. A MOVE leaves folders that are not
+ * empty, because files may have been skipped.
+ */
 export async function removeListed(run: JobRun): Promise<void> {
   const { db, job, lease, signal } = run
   for (;;) {
     const entries = await deepestListed(db, job.id, foldersPerStep)
-    const depth = entries[0]?.depth
-    if (depth === undefined) return
-    const level = entries.filter(entry => entry.depth === depth)
-    const tally = new Tally()
-    await Promise.all(
-      level.map(async entry => {
-        const folder = writable(sourceAt(run, entry))
-        await tally.attempt(run, folder, null, async () => {
-          if (job.dryRun || !(await run.files.run(() => deleteIfEmpty(folder, signal)))) return
-          if (job.kind === 'DELETE') tally.deleted += 1
-        })
-      }),
-    )
-    await finishEntries(
-      db,
-      { id: job.id, lease },
-      level.map(({ id }) => id),
-      tally,
-    )
+    const level = entries.filter(({ depth }) => depth === entries[0]?.depth)
+    if (level.length === 0) return
+    await withTally(run, async tally => {
+      await Promise.all(
+        level.map(entry =>
+          tally.attempt(run, { ...entry, state: 'FOLDER' }, async () => {
+            const folder = writable(sourceAt(run, entry))
+            const isDeleted = job.dryRun || (await run.files.run(() => deleteOnceEmpty(folder, signal)))
+            if (isDeleted && job.kind === 'DELETE') tally.deleted += 1
+            if (isDeleted || job.kind === 'MOVE') return
+            throw new AppError(
+              'NOT_EMPTY',
+              `"${formatPath(folder.path)}" is not empty: something in it was not deleted.`,
+            )
+          }),
+        ),
+      )
+      await finishEntries(
+        db,
+        { id: job.id, lease },
+        level.map(({ id }) => id),
+        tally,
+      )
+    })
   }
 }
 
-function folderEntry(location: WriteLocation, depth: number): NewJobEntry {
-  const { providerId, path } = location
-  return { state: 'FOLDER', providerId, path: formatPath(path), targetPath: null, depth, isNewTarget: false }
+/** A folder that is missing was deleted by an interrupted run. */
+async function deleteOnceEmpty(folder: WriteLocation, signal: AbortSignal): Promise<boolean> {
+  return deleteIfEmpty(folder, signal).catch(error => {
+    if (isMissing(error)) return true
+    throw error
+  })
 }

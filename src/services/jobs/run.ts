@@ -1,4 +1,5 @@
 /** Runs one job, from taking its lease to its end. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { authorizeJob, type JobInput } from '../../auth/needs.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -6,8 +7,9 @@ import { LeaseLost } from '../../db/jobs/entries.ts'
 import { endRun, hasFailed, renewJob } from '../../db/jobs/leases.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobState } from '../../db/schema.ts'
-import { type Reason, toAppError } from '../../errors.ts'
+import { AppError, type Reason, toAppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { countTree } from './count.ts'
 import type { JobRun } from './job-run.ts'
@@ -18,8 +20,10 @@ import { walk } from './walk.ts'
 /** Milliseconds between two renewals of the lease. A request to pause or cancel takes effect within this time. */
 const heartbeat = 1000
 /** Milliseconds without a renewal after which the lease counts as lost. Shorter than the lease. */
-const leaseTimeout = 8000
-/** The number of files of one job that are worked on at once. */
+const leaseTimeout = 10_000
+/** Milliseconds before a job that met a failure of the database is queued again. */
+const requeueDelay = 2000
+/** Files of one job that are worked on at once. */
 const filesAtOnce = 16
 
 export interface RunContext {
@@ -41,13 +45,14 @@ class Interruption extends Error {
 
 /**
  * Resolves when the job has ended, is paused, or belongs to another server.
+ * @param lease `takenAt` is when it was requested, as of `performance.now()`
  * @param stop aborts when this server stops; another one then continues the job
  * @returns the job's new state, or null if another server decides on it
  */
 export async function runJob(
   context: RunContext,
   job: JobRecord,
-  lease: string,
+  lease: { id: string; takenAt: number },
   stop: AbortSignal,
 ): Promise<JobState | null> {
   const { db } = context
@@ -56,35 +61,50 @@ export async function runJob(
   if (stop.aborted) onStop()
   else stop.addEventListener('abort', onStop, { once: true })
   const progress = new RunProgress()
-  const timer = setInterval(() => void beat(), heartbeat).unref()
-  let renewedAt = performance.now()
+  const timer = setInterval(() => {
+    // Check this first, because a query to an unreachable database may hang.
+    if (performance.now() - renewedAt > leaseTimeout)
+      controller.abort(new LeaseLost('The lease was not renewed in time'))
+    void beat()
+  }, heartbeat).unref()
+  let renewedAt = lease.takenAt
+  let isBeating = false
 
   async function beat(): Promise<void> {
+    if (isBeating) return
+    isBeating = true
+    await renew().finally(() => {
+      isBeating = false
+    })
+  }
+
+  async function renew(): Promise<void> {
     const sentAt = performance.now()
-    if (sentAt - renewedAt > leaseTimeout) controller.abort(new LeaseLost('The lease was not renewed in time'))
-    const renewed = await renewJob(db, job.id, lease, progress.measure(sentAt)).catch(() => undefined)
+    const renewed = await renewJob(db, job.id, lease.id, progress.measure(sentAt)).catch(() => undefined)
     if (renewed === undefined) return
     if (renewed === null) controller.abort(new LeaseLost('Another server has the lease'))
     else renewedAt = sentAt
     if (renewed?.requested) controller.abort(new Interruption(renewed.requested === 'PAUSE' ? 'PAUSED' : 'CANCELED'))
   }
 
-  const outcome = await work(context, job, lease, progress, controller.signal).then(
+  const outcome = await work(context, job, lease.id, progress, controller.signal).then(
     failed => ended(failed ? 'FAILED' : 'SUCCEEDED'),
     (error: unknown) => outcomeOf(controller.signal.aborted ? controller.signal.reason : error),
   )
   clearInterval(timer)
   stop.removeEventListener('abort', onStop)
   if (!outcome) return null
-  if (outcome.error?.reason === 'INTERNAL') context.onError(outcome.cause)
-  return (await endRun(db, job.id, lease, outcome)) ? outcome.state : null
+  if (outcome.cause !== undefined) context.onError(outcome.cause)
+  if (outcome.isDelayed) await sleep(requeueDelay)
+  return await endRun(db, job.id, lease.id, outcome)
 }
 
 interface Outcome {
   state: JobState
   error: { reason: Reason; message: string } | null
-  /** The original error, for the log. */
+  /** For the log. */
   cause?: unknown
+  isDelayed?: boolean
 }
 
 function ended(state: JobState): Outcome {
@@ -96,12 +116,15 @@ function outcomeOf(error: unknown): Outcome | null {
   if (error instanceof LeaseLost) return null
   if (error instanceof Interruption) return ended(error.state)
   const { reason, message } = toAppError(error)
-  return { state: 'FAILED', error: { reason, message }, cause: error }
+  const isOfServer = !(error instanceof AppError)
+  // The database is not reachable now, so the job continues when it is.
+  if (isOfServer && reason === 'UNAVAILABLE') return { state: 'QUEUED', error: null, cause: error, isDelayed: true }
+  return { state: 'FAILED', error: { reason, message }, ...(isOfServer && { cause: error }) }
 }
 
 /** Resolves with whether something failed. */
 async function work(
-  { db, storage, credentials }: RunContext,
+  { db, storage, credentials, onError }: RunContext,
   job: JobRecord,
   lease: string,
   progress: RunProgress,
@@ -125,15 +148,19 @@ async function work(
       signal: granted,
       sources: from,
       target: to,
-      // Use the path of an entry in the target, so that the target itself counts as an enclosing folder.
-      enclosing: to ? await to.child('entry').enclosingIds(granted, null) : new Set(),
+      targetFolders: await foldersAround(to ? [to] : [], granted),
+      sourceFolders: await foldersAround(from, granted),
       files: new Limiter(filesAtOnce),
-      onBytes: bytes => progress.add(bytes),
+      progress,
+      onError,
     }
     const counting = new AbortController()
     const counted = countSources(run, progress, AbortSignal.any([granted, counting.signal]))
     try {
       await walk(run)
+    } catch (error) {
+      // The end of a grant can first show as an error of the back end.
+      throw granted.aborted ? granted.reason : error
     } finally {
       counting.abort()
       await counted
@@ -141,6 +168,13 @@ async function work(
     await renewJob(db, job.id, lease, progress.measure(performance.now()))
     return hasFailed(db, job.id)
   })
+}
+
+/** Returns the ids of the locations and of the folders that contain them. */
+async function foldersAround(locations: readonly ReadLocation[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+  // The path of an entry in each location, so that the location itself counts as an enclosing folder.
+  const ids = await Promise.all(locations.map(each => each.child('entry').enclosingIds(signal, null)))
+  return new Set(ids.flatMap(each => [...each]))
 }
 
 /** The totals are stored once all sources are counted. A failure leaves them unknown: the job itself reports it. */
@@ -162,5 +196,5 @@ function viewerOf(credentials: RunContext['credentials'], job: JobRecord): Promi
   const origin = { address: job.address, requestId: job.requestId }
   return job.credentialKind === 'API_KEY'
     ? credentials.recall({ kind: 'API_KEY', credentialId: job.credentialId, origin })
-    : credentials.recallMember({ userId: job.userId, sessionId: job.credentialId, origin })
+    : credentials.recallMember({ ...job, sessionId: job.credentialId, origin })
 }

@@ -1,169 +1,151 @@
 /** COPY, MOVE and SYNC: works on one entry of a job at a time and stores the folders that it finds for later. */
-import { formatPath, isWithin, nameOf, parsePath, type StoragePath } from '../../auth/path.ts'
+import { formatPath, nameOf, parsePath, type StoragePath } from '../../auth/path.ts'
 import { commitStep, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { AppError } from '../../errors.ts'
 import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import { candidates, nameTaken, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
+import { isMissing, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
 import { requireOutside } from '../files/copying.ts'
 import { requireDepth } from '../files/tree.ts'
-import { type JobRun, sourceAt, Tally, targetAt, writable } from './job-run.ts'
-import { removeTree } from './remove-tree.ts'
-import { TargetNames } from './target-names.ts'
+import { FolderNames } from './folder-names.ts'
+import { childPath, type JobRun, sourceAt, type Tally, targetAt, withTally, writable } from './job-run.ts'
+import { openFolder } from './target-folder.ts'
 import { transferFile } from './transfer-file.ts'
+import { transferSource } from './transfer-source.ts'
 
-/** Works on a source as the job names it: a file, or the top of a tree. */
-export async function transferSource(run: JobRun, entry: JobEntry): Promise<void> {
-  const from = sourceAt(run, entry)
-  const to = targetAt(run, entry.targetPath ?? '/')
-  const tally = new Tally()
-  const found: NewJobEntry[] = []
-  await tally.attempt(run, from, to, async () => {
-    const source = await from.stat(run.signal)
-    requireOutsideItself(run, from, source, to)
-    if (source.kind === 'directory') requireOutside(source, from, run.enclosing)
-    const folder = await transferTop(run, tally, { from, source, to, isRepeated: entry.isStarted })
-    if (folder) found.push({ ...folder, providerId: from.providerId, path: formatPath(from.path), depth: 0 })
-  })
-  await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, {
-    next: { kind: 'delete' },
-    found,
-    done: tally,
+/** Works on a source as the job names it: a file, or the top of a tree. Also on single files that failed before. */
+export async function transferOne(run: JobRun, entry: JobEntry): Promise<void> {
+  await withTally(run, async tally => {
+    const found: NewJobEntry[] = []
+    await tally.attempt(run, entry, async () => {
+      const [from, to] = [sourceAt(run, entry), targetAt(run, entry.targetPath)]
+      const source = await from.stat(run.signal).catch(error => missingOnceMoved(run, entry, to, error))
+      if (!source) return tally.add(null)
+      const folder = await transferSource(run, tally, { from, source, to, isRepeated: entry.isStarted })
+      if (folder) found.push({ ...folder, providerId: entry.providerId, path: entry.path, depth: 0 })
+    })
+    const next = { kind: 'done' } as const
+    await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, { next, found, done: tally })
   })
 }
 
-interface Top {
+/** An interrupted run may have moved the source already. @returns null if so @throws `error` if not */
+async function missingOnceMoved(
+  run: JobRun,
+  entry: JobEntry,
+  to: WriteLocation,
+  error: unknown,
+): Promise<CheckedEntry | null> {
+  const isMoved = run.job.kind === 'MOVE' && entry.isStarted && isMissing(error) && (await statOrNull(to, run.signal))
+  if (isMoved) return null
+  throw error
+}
+
+/** Works on a folder page by page. Its files are copied here, and its folders become entries of the job. */
+export async function transferFolder(run: JobRun, entry: JobEntry): Promise<void> {
+  const opened = await withTally(run, async tally => {
+    const folder: { value?: Folder } = {}
+    const isOpen = await tally.attempt(run, entry, async () => {
+      requireDepth(entry.depth)
+      const to = targetAt(run, entry.targetPath)
+      const isEmpty = entry.isNewTarget && !entry.isStarted
+      folder.value = {
+        from: sourceAt(run, entry),
+        to,
+        names: await FolderNames.load(to, { isEmpty, signal: run.signal }),
+      }
+    })
+    if (isOpen) return folder.value
+    await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, {
+      next: { kind: 'done' },
+      found: [],
+      done: tally,
+    })
+    return undefined
+  })
+  if (!opened) return
+  let { cursor, hasFailed } = entry
+  do {
+    const result = await withTally(run, tally => transferPage(run, tally, entry, opened, { cursor, hasFailed }))
+    cursor = result.cursor
+    hasFailed = result.hasFailed
+    run.signal.throwIfAborted()
+  } while (cursor !== null)
+}
+
+interface Folder {
   from: ReadLocation
-  source: CheckedEntry
   to: WriteLocation
-  isRepeated: boolean
+  /** Of the target. */
+  names: FolderNames
 }
 
-type FolderAtTarget = Pick<NewJobEntry, 'state' | 'targetPath' | 'isNewTarget'>
-
-/** Moves in one step, or copies a file, or returns the folder at the target whose content is to follow. */
-async function transferTop(
+async function transferPage(
   run: JobRun,
   tally: Tally,
-  { from, source, to, isRepeated }: Top,
-): Promise<FolderAtTarget | null> {
+  entry: JobEntry,
+  folder: Folder,
+  at: { cursor: string | null; hasFailed: boolean },
+): Promise<{ cursor: string | null; hasFailed: boolean }> {
   const { job, signal } = run
-  const isRename = job.conflict === 'RENAME' && job.kind !== 'SYNC'
-  const names = isRename ? candidates(to.path, source.kind) : [to.path]
-  for (const name of names) {
-    const destination = run.target?.at(name) ?? to
-    const existing = await statOrNull(destination, signal)
-    if (existing && isRename && !isRepeated) continue
-    if (!existing && job.kind === 'MOVE' && !job.dryRun) {
-      const moved = await unlessTaken(() => writable(from).moveTo(destination, signal, { overwrite: false }))
-      if (moved === taken) continue
-      if (moved) {
-        tally.files += 1
-        tally.bytes += source.size ?? 0
-        return null
-      }
+  const found: NewJobEntry[] = []
+  const page: { entries: readonly CheckedEntry[]; cursor: string | null } = { entries: [], cursor: null }
+  await tally.attempt(run, { ...entry, state: 'FOLDER' }, async () => {
+    Object.assign(page, await folder.from.list(signal, { cursor: at.cursor, limit: maxPageSize }))
+  })
+  await Promise.all(
+    page.entries.map(child => {
+      const path = childPath(folder.from.path, child.name)
+      const place = { providerId: entry.providerId, path, targetPath: childPath(folder.to.path, child.name) }
+      const depth = entry.depth + 1
+      const failing = { ...place, depth, state: child.kind === 'file' ? ('FILE' as const) : ('SOURCE' as const) }
+      return tally.attempt(run, failing, () =>
+        run.files.run(async () => {
+          signal.throwIfAborted()
+          const opened = await transferChild(run, tally, entry, folder, child)
+          if (opened) found.push({ ...place, ...opened, depth })
+        }),
+      )
+    }),
+  )
+  const hasFailed = at.hasFailed || tally.failures.length > 0
+  const isLast = page.cursor === null
+  // In a folder with a failure, what looks extra may belong to what failed.
+  if (isLast && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) found.push({ ...entry, state: 'EXTRA' })
+  const end = job.kind === 'MOVE' && !job.dryRun ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
+  const next = page.cursor === null ? end : ({ kind: 'page', cursor: page.cursor } as const)
+  await commitStep(run.db, { id: job.id, lease: run.lease }, entry, { next, found, done: tally })
+  return { cursor: page.cursor, hasFailed }
+}
+
+/** Returns the folder at the target if the child is a folder whose content is to follow. */
+async function transferChild(
+  run: JobRun,
+  tally: Tally,
+  entry: JobEntry,
+  { from, to, names }: Folder,
+  child: CheckedEntry,
+) {
+  const [source, target] = [from.child(child.name), to.child(child.name)]
+  const existing = await names.find(child.name)
+  if (!existing && run.job.kind === 'MOVE' && !run.job.dryRun) {
+    const moved = await unlessTaken(() => writable(source).moveTo(target, run.signal, { overwrite: false }))
+    if (moved !== null && moved !== taken) {
+      tally.add(child.size)
+      return null
     }
-    if (source.kind === 'directory') return openFolder(run, destination, existing, isRepeated)
-    await run.files.run(() => transferFile(run, tally, { from, entry: source, to: destination, existing, isRepeated }))
+  }
+  if (child.kind === 'file') {
+    await transferFile(run, tally, { from: source, entry: child, to: target, existing, isRepeated: entry.isStarted })
     return null
   }
-  throw nameTaken(to.path)
+  requireOutside(child, source, run.targetFolders)
+  return openFolder(run, { folder: target, existing, isRepeated: entry.isStarted, isMerged: false })
 }
 
-/** Creates a folder at the target, or opens an existing one if the job's conflict policy allows adding to it. */
-async function openFolder(
-  { job, signal }: JobRun,
-  folder: WriteLocation,
-  existing: CheckedEntry | null,
-  isRepeated: boolean,
-): Promise<FolderAtTarget> {
-  const targetPath = formatPath(folder.path)
-  if (existing?.kind === 'file') throw new AppError('NOT_A_FOLDER', 'A folder does not replace a file.')
-  const mayMerge = isRepeated || job.kind === 'SYNC' || (job.conflict !== 'FAIL' && job.conflict !== 'RENAME')
-  // The root of a provider always exists.
-  if (existing && !mayMerge && folder.path !== '') throw nameTaken(folder.path)
-  if (!existing && !job.dryRun) await folder.mkdir(signal, { exclusive: true })
-  return { state: 'FOLDER', targetPath, isNewTarget: !existing }
-}
-
-/** Works on a folder page by page. Its files are copied here; its folders become entries of the job. */
-export async function transferFolder(run: JobRun, entry: JobEntry): Promise<void> {
-  const { job, signal } = run
-  const from = sourceAt(run, entry)
-  const to = targetAt(run, entry.targetPath ?? '/')
-  requireDepth(entry.depth)
-  const isExtraDeleted = job.kind === 'SYNC' && job.deleteExtra
-  // To find what is extra, all names of the source must be seen in one run.
-  let cursor = isExtraDeleted ? null : entry.cursor
-  const names = await TargetNames.load(to, { isEmpty: entry.isNewTarget && !entry.isStarted, signal })
-  for (;;) {
-    const tally = new Tally()
-    const found: NewJobEntry[] = []
-    const page = await listPage(run, tally, from, cursor)
-    await Promise.all(
-      page.entries.map(async child => {
-        const [source, target] = [from.child(child.name), to.child(child.name)]
-        await tally.attempt(run, source, target, async () => {
-          const existing = await names.take(child.name)
-          if (child.kind === 'file') {
-            const transfer = { from: source, entry: child, to: target, existing, isRepeated: entry.isStarted }
-            await run.files.run(() => transferFile(run, tally, transfer))
-            return
-          }
-          requireOutside(child, source, run.enclosing)
-          const folder = await run.files.run(() => openFolder(run, target, existing, entry.isStarted))
-          const path = formatPath(source.path)
-          found.push({ ...folder, providerId: source.providerId, path, depth: entry.depth + 1 })
-        })
-      }),
-    )
-    cursor = page.cursor
-    if (cursor === null && isExtraDeleted && page.isComplete) {
-      for (const extra of names.rest()) {
-        const location = to.child(extra.name)
-        await tally.attempt(run, location, null, () => removeTree(run, tally, location, extra))
-      }
-    }
-    const last = job.kind === 'MOVE' && !job.dryRun ? ({ kind: 'listed' } as const) : ({ kind: 'delete' } as const)
-    const next = cursor === null ? last : ({ kind: 'page', cursor } as const)
-    await commitStep(run.db, { id: job.id, lease: run.lease }, entry, { next, found, done: tally })
-    if (cursor === null) return
-    signal.throwIfAborted()
-  }
-}
-
-/** A folder that cannot be listed is a failure of its own, and the job continues. */
-async function listPage(run: JobRun, tally: Tally, folder: ReadLocation, cursor: string | null) {
-  const page: { entries: CheckedEntry[]; cursor: string | null; isComplete: boolean } = {
-    entries: [],
-    cursor: null,
-    isComplete: false,
-  }
-  await tally.attempt(run, folder, null, async () => {
-    const listed = await folder.list(run.signal, { cursor, limit: maxPageSize })
-    Object.assign(page, listed, { isComplete: true })
-  })
-  return page
-}
-
-/** @throws INTO_ITSELF, NOT_A_FOLDER */
-function requireOutsideItself({ job }: JobRun, from: ReadLocation, source: CheckedEntry, to: WriteLocation): void {
-  if (from.providerId !== to.providerId || !isWithin(to.path, from.path)) return
-  if (from.path === to.path) {
-    if (job.conflict === 'RENAME') return
-    throw new AppError('ALREADY_EXISTS', `"${formatPath(from.path)}" is in this folder already.`)
-  }
-  if (source.kind === 'file') throw new AppError('NOT_A_FOLDER', `"${nameOf(from.path)}" is a file.`)
-  throw new AppError('INTO_ITSELF', `The folder "${nameOf(from.path)}" cannot go into itself.`)
-}
-
-/**
- * Returns where a source goes in the target folder. If the source is the root of a provider, this is the target folder
- * itself.
- */
+/** Returns where a source goes in the target folder. The content of a provider's root goes into the folder itself. */
 export function targetPathOf(source: StoragePath, target: string): string {
   const folder = parsePath(target)
   const name = nameOf(source)
-  return name === '' ? formatPath(folder) : formatPath((folder === '' ? name : `${folder}/${name}`) as StoragePath)
+  return name === '' ? formatPath(folder) : childPath(folder, name)
 }

@@ -1,49 +1,117 @@
 /** Works through the entries of a job, several at once, with bounded memory: the entries wait in the database. */
-import { type JobEntry, takeEntries } from '../../db/jobs/entries.ts'
+import { hasEntries, type JobEntry, markStarted, nextEntries } from '../../db/jobs/entries.ts'
 import type { JobRun } from './job-run.ts'
-import { Limiter } from './limiter.ts'
-import { removeFolder, removeListed, removeSource } from './remove-tree.ts'
-import { transferFolder, transferSource } from './transfer-tree.ts'
+import { removeExtra } from './remove-extra.ts'
+import { removeFolder, removeListed, removeOne } from './remove-tree.ts'
+import { transferFolder, transferOne } from './transfer-tree.ts'
 
-/** The number of entries that are worked on at once. Each needs memory for up to one page of a listing. */
+/** Entries that are worked on at once. Each holds up to one page of a listing, and 10,000 names of its target. */
 const concurrency = 8
-/** The number of entries that are read from the database at once. */
+/** Entries that are read from the database at once. */
 const batchSize = 64
 
-/** @throws LeaseLost, the reason of the signal, and errors of the database */
-export async function walk(run: JobRun): Promise<void> {
-  const { db, job, signal } = run
-  const limiter = new Limiter(concurrency)
-  const work = workOf(run)
-  let last = '0'
-  let active = new Set<Promise<void>>()
-  const failed = Promise.withResolvers<never>()
-  failed.promise.catch(() => {})
-  for (;;) {
-    signal.throwIfAborted()
-    const batch = await takeEntries(db, job.id, last, batchSize)
-    for (const entry of batch) {
-      const done = limiter
-        .run(() => work(entry))
-        .catch(failed.reject)
-        .finally(() => active.delete(done))
-      active.add(done)
+/**
+ * Resolves when everything is done. When it rejects, no work is left running.
+ * @throws LeaseLost, the reason of the signal, and errors of the database
+ */
+export async function walk(given: JobRun): Promise<void> {
+  const stop = new AbortController()
+  const run = { ...given, signal: AbortSignal.any([given.signal, stop.signal]) }
+  const queue = new EntryQueue(run)
+  const worker = async () => {
+    for (;;) {
+      const entry = await queue.next()
+      if (!entry) return
+      try {
+        await work(run, entry)
+      } finally {
+        queue.done()
+      }
     }
-    last = batch.at(-1)?.id ?? last
-    if (batch.length === 0 && active.size === 0) break
-    // New entries appear when one is done. Never more than two batches wait in memory.
-    const isEnough = active.size < batchSize ? Promise.race(active) : Promise.all(active)
-    await Promise.race([isEnough, failed.promise])
   }
-  active = new Set()
+  const workers = Array.from({ length: concurrency }, () =>
+    worker().catch(error => {
+      stop.abort(error)
+      queue.stop()
+      throw error
+    }),
+  )
+  const results = await Promise.allSettled(workers)
+  const failed = results.find(result => result.status === 'rejected')
+  // The first error is the reason: the others follow from it.
+  if (failed) throw given.signal.aborted ? given.signal.reason : stop.signal.reason
   await removeListed(run)
+  if (await hasEntries(run.db, run.job.id)) throw new Error(`The job ${run.job.id} ended before its work`)
 }
 
-function workOf(run: JobRun): (entry: JobEntry) => Promise<void> {
+async function work(run: JobRun, entry: JobEntry): Promise<void> {
+  run.signal.throwIfAborted()
+  await markStarted(run.db, run.job.id, entry)
   const isDelete = run.job.kind === 'DELETE'
-  const [source, folder] = isDelete ? [removeSource, removeFolder] : [transferSource, transferFolder]
-  return async entry => {
-    run.signal.throwIfAborted()
-    await (entry.state === 'NEW' ? source(run, entry) : folder(run, entry))
+  if (entry.state === 'EXTRA') await removeExtra(run, entry)
+  else if (entry.state === 'FOLDER') await (isDelete ? removeFolder : transferFolder)(run, entry)
+  else await (isDelete ? removeOne : transferOne)(run, entry)
+}
+
+/** Hands out the entries in the order of their ids. New ones appear while others are worked on. */
+class EntryQueue {
+  readonly #run: JobRun
+  #entries: JobEntry[] = []
+  #last = '0'
+  #active = 0
+  #isStopped = false
+  #filling: Promise<void> | null = null
+  #change = Promise.withResolvers<void>()
+
+  constructor(run: JobRun) {
+    this.#run = run
+  }
+
+  /** Resolves with null once there is nothing left to do. Call `done` after each entry. */
+  async next(): Promise<JobEntry | null> {
+    for (;;) {
+      if (this.#isStopped) return null
+      const entry = this.#entries.shift()
+      if (entry) {
+        this.#active += 1
+        return entry
+      }
+      // Read before the query: what is active now may add entries after it.
+      const isIdle = this.#active === 0
+      const changed = this.#change.promise
+      const isShared = this.#filling !== null
+      this.#filling ??= this.#fill()
+      await this.#filling
+      if (this.#entries.length > 0) continue
+      if (!isIdle || this.#active > 0) await changed
+      // A query that began earlier may have missed what was added since.
+      else if (!isShared) return null
+    }
+  }
+
+  done(): void {
+    this.#active -= 1
+    this.#notify()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#notify()
+  }
+
+  async #fill(): Promise<void> {
+    const { db, job } = this.#run
+    try {
+      const found = await nextEntries(db, job.id, this.#last, batchSize)
+      this.#entries.push(...found)
+      this.#last = found.at(-1)?.id ?? this.#last
+    } finally {
+      this.#filling = null
+    }
+  }
+
+  #notify(): void {
+    this.#change.resolve()
+    this.#change = Promise.withResolvers()
   }
 }

@@ -1,6 +1,6 @@
 /** Runs the jobs of all replicas: each server takes one job after the other, up to `slots` at once. */
 import { randomUUID } from 'node:crypto'
-import { takeJob } from '../../db/jobs/leases.ts'
+import { endAbandoned, isAnyWaiting, takeJob } from '../../db/jobs/leases.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobState } from '../../db/schema.ts'
 import { type RunContext, runJob } from './run.ts'
@@ -23,6 +23,7 @@ export function startJobWorker(
   const { db, onError, onEnd } = context
   const stop = new AbortController()
   const running = new Set<Promise<void>>()
+  let taking: Promise<void> = Promise.resolve()
   let isTaking = false
   let isWoken = false
 
@@ -32,8 +33,8 @@ export function startJobWorker(
     isTaking = true
     while (isWoken && running.size < slots && !stop.signal.aborted) {
       isWoken = false
-      const lease = randomUUID()
-      const job = await takeJob(db, lease).catch(onError)
+      const lease = { id: randomUUID(), takenAt: performance.now() }
+      const job = await takeJob(db, lease.id).catch(onError)
       if (!job) continue
       isWoken = true
       const run = runOne(job, lease).finally(() => {
@@ -45,7 +46,7 @@ export function startJobWorker(
     isTaking = false
   }
 
-  async function runOne(job: JobRecord, lease: string): Promise<void> {
+  async function runOne(job: JobRecord, lease: { id: string; takenAt: number }): Promise<void> {
     try {
       const state = await runJob(context, job, lease, stop.signal)
       if (state !== null) await onEnd(job, state)
@@ -55,16 +56,23 @@ export function startJobWorker(
   }
 
   function wake(): void {
-    if (slots > 0 && !stop.signal.aborted) void take()
+    if (slots > 0 && !stop.signal.aborted) taking = take()
   }
 
-  const timer = setInterval(wake, pollInterval).unref()
-  wake()
+  async function poll(): Promise<void> {
+    if (slots === 0 || !(await isAnyWaiting(db))) return
+    await endAbandoned(db)
+    wake()
+  }
+
+  const timer = setInterval(() => void poll().catch(onError), pollInterval).unref()
+  void poll().catch(onError)
   return {
     wake,
     async close() {
       clearInterval(timer)
       stop.abort()
+      await taking
       await Promise.all(running)
     },
   }

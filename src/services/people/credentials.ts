@@ -4,7 +4,7 @@ import { keyPermissions, memberPermissions, memberViewer, type Origin, type View
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
 import { batched } from '../../db/batched.ts'
 import type { Database } from '../../db/client.ts'
-import { findMembersByUser } from '../../db/members.ts'
+import { batchedMembers } from '../../db/members.ts'
 import { prepareSessions, type Session } from '../../db/sessions.ts'
 import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
@@ -26,7 +26,7 @@ export interface Credentials {
   /** Authenticates an earlier credential by its id, without counting a request. @throws as `authenticate` */
   recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
   /** Returns a viewer that acts as the member even after their session has ended. @throws INVALID_CREDENTIAL */
-  recallMember(of: { userId: string; sessionId: string; origin: Origin }): Promise<Viewer>
+  recallMember(of: { workspaceId: string; userId: string; sessionId: string; origin: Origin }): Promise<Viewer>
   /** Authenticates the credential or the member behind a viewer again. @throws as `authenticate` */
   recallViewer(viewer: Viewer): Promise<Viewer>
 }
@@ -55,9 +55,7 @@ export function createCredentials({
     const found = await findKeysByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
     return new Map(found.map(owned => [owned.hash.toString('hex'), owned]))
   })
-  const memberById = batched(async (ids: readonly string[]) => {
-    return new Map((await findMembersByUser(db, ids)).map(member => [member.userId, member]))
-  })
+  const memberOf = batchedMembers(db)
   const keyById = batched(async (ids: readonly string[]) => {
     return new Map((await findKeysById(ids)).map(owned => [owned.key.id, owned]))
   })
@@ -123,15 +121,20 @@ export function createCredentials({
       : sessionViewer(await sessionById(credentialId), origin)
   }
 
-  async function recallMember({ userId, sessionId, origin }: Parameters<Credentials['recallMember']>[0]) {
-    const member = await memberById(userId)
+  async function recallMember({
+    workspaceId,
+    userId,
+    sessionId,
+    origin,
+  }: Parameters<Credentials['recallMember']>[0]): Promise<Viewer> {
+    const member = await memberOf(`${workspaceId}/${userId}`)
     if (!member) throw new AppError('INVALID_CREDENTIAL', 'The person who created this is no longer a member.')
     return memberViewer(member, sessionId, origin)
   }
 
   function recallViewer(viewer: Viewer): Promise<Viewer> {
     const { credentialId: sessionId, member, origin } = viewer
-    return viewer.outlivesSession ? recallMember({ userId: member.userId, sessionId, origin }) : recall(viewer)
+    return viewer.outlivesSession ? recallMember({ ...member, sessionId, origin }) : recall(viewer)
   }
 
   return {

@@ -2,13 +2,12 @@ import { isId } from '../../auth/id.ts'
 import { requireMayAssign, requireScope } from '../../auth/policy.ts'
 import type { Role } from '../../auth/scopes.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
-import { batched } from '../../db/batched.ts'
 import type { Change, Database } from '../../db/client.ts'
 import {
+  batchedMembers,
   countOwners,
   deleteMember,
   findMember,
-  findMembers,
   type Joined,
   listMembers,
   updateMember,
@@ -48,14 +47,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
     }
   }
 
-  const memberOf = batched(async (keys: readonly string[]) => {
-    const found = new Map<string, Member>()
-    for (const [workspaceId, group] of Map.groupBy(keys, key => key.slice(0, key.indexOf('/')))) {
-      const ids = group.map(key => key.slice(workspaceId.length + 1))
-      for (const member of await findMembers(db, workspaceId, ids)) found.set(`${workspaceId}/${member.userId}`, member)
-    }
-    return found
-  })
+  const memberOf = batchedMembers(db)
 
   /** Finds the member behind an object that the viewer may see; null if they have left. */
   async function find(viewer: Viewer, userId: string): Promise<Member | null> {

@@ -1,0 +1,58 @@
+/** Deletes what a SYNC finds at the target but not in the source. */
+import { childOf, isWithin } from '../../auth/path.ts'
+import { commitStep, type JobEntry } from '../../db/jobs/entries.ts'
+import { maxPageSize } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
+import { isMissing } from '../files/conflict.ts'
+import { FolderNames } from './folder-names.ts'
+import { childPath, type JobRun, sourceAt, type Tally, targetAt, withTally } from './job-run.ts'
+import { removeTree } from './remove-tree.ts'
+
+type TargetPage = Awaited<ReturnType<WriteLocation['list']>>
+
+/** @param entry a folder that was compared with its source without a failure */
+export async function removeExtra(run: JobRun, entry: JobEntry): Promise<void> {
+  await withTally(run, async tally => {
+    await tally.attempt(run, entry, async () => {
+      const [from, to] = [sourceAt(run, entry), targetAt(run, entry.targetPath)]
+      // Throws if the source is missing: an empty source would make everything extra.
+      await from.stat(run.signal)
+      const names = await FolderNames.load(from, { isEmpty: false, signal: run.signal })
+      let cursor: string | null = null
+      do {
+        const page: TargetPage = await to.list(run.signal, { cursor, limit: maxPageSize }).catch(error => {
+          if (run.job.dryRun && isMissing(error)) return { entries: [], cursor: null }
+          throw error
+        })
+        await Promise.all(page.entries.map(each => removeIfExtra(run, tally, entry, { to, names, each })))
+        cursor = page.cursor
+      } while (cursor !== null)
+    })
+    const next = { kind: 'done' } as const
+    await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, { next, found: [], done: tally })
+  })
+}
+
+async function removeIfExtra(
+  run: JobRun,
+  tally: Tally,
+  entry: JobEntry,
+  { to, names, each }: { to: WriteLocation; names: FolderNames; each: CheckedEntry },
+): Promise<void> {
+  // A retry compares the whole folder again.
+  const failing = { ...entry, path: childPath(sourceAt(run, entry).path, each.name) }
+  await tally.attempt(run, failing, () =>
+    run.files.run(async () => {
+      if ((await names.find(each.name)) || isSource(run, to, each)) return
+      await removeTree(run, tally, to.child(each.name), each)
+    }),
+  )
+}
+
+/** Returns whether the entry is a source of the job or contains one, through whatever provider. */
+function isSource({ sources, sourceFolders }: JobRun, folder: WriteLocation, entry: CheckedEntry): boolean {
+  if (entry.fileId !== null && sourceFolders.has(entry.fileId)) return true
+  const path = childOf(folder.path, entry.name)
+  return sources.some(source => source.providerId === folder.providerId && isWithin(source.path, path))
+}

@@ -1,0 +1,72 @@
+/** Begins with a source as the job names it. */
+import { formatPath, isWithin, nameOf, root } from '../../auth/path.ts'
+import { AppError } from '../../errors.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
+import { candidates, nameTaken, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
+import { requireOutside } from '../files/copying.ts'
+import { type JobRun, type Tally, writable } from './job-run.ts'
+import { openFolder, type TargetFolder } from './target-folder.ts'
+import { transferFile } from './transfer-file.ts'
+
+interface Source {
+  from: ReadLocation
+  source: CheckedEntry
+  to: WriteLocation
+  /** An interrupted run may have begun with it. */
+  isRepeated: boolean
+}
+
+/** Moves in one step, or copies a file, or returns the folder at the target whose content is to follow. */
+export async function transferSource(run: JobRun, tally: Tally, given: Source): Promise<TargetFolder | null> {
+  const { from, source, to } = given
+  requireOutsideItself(run, given)
+  if (source.kind === 'directory') requireOutside(source, from, run.targetFolders)
+  const isRenamed = run.job.conflict === 'RENAME' && run.job.kind !== 'SYNC' && from.path !== root
+  for (const path of isRenamed ? candidates(to.path, source.kind) : [to.path]) {
+    const done = await transferTo(run, tally, given, run.target?.at(path) ?? to)
+    if (done !== taken) return done
+    if (!isRenamed) break
+  }
+  throw nameTaken(to.path)
+}
+
+async function transferTo(
+  run: JobRun,
+  tally: Tally,
+  { from, source, isRepeated }: Source,
+  to: WriteLocation,
+): Promise<TargetFolder | null | typeof taken> {
+  const { job, signal } = run
+  const existing = await statOrNull(to, signal)
+  if (!existing && job.kind === 'MOVE' && !job.dryRun) {
+    const moved = await unlessTaken(() => writable(from).moveTo(to, signal, { overwrite: false }))
+    if (moved === taken) return taken
+    if (moved) {
+      tally.add(source.size)
+      return null
+    }
+  }
+  return unlessTaken(async () => {
+    const isMerged = from.path === root
+    if (source.kind === 'directory') return openFolder(run, { folder: to, existing, isRepeated, isMerged })
+    await run.files.run(() => transferFile(run, tally, { from, entry: source, to, existing, isRepeated }))
+    return null
+  })
+}
+
+/** @throws INTO_ITSELF, NOT_A_FOLDER, ALREADY_EXISTS */
+function requireOutsideItself({ job }: JobRun, { from, source, to }: Source): void {
+  if (from.providerId !== to.providerId) return
+  if (job.kind === 'SYNC' && isWithin(from.path, to.path)) {
+    throw new AppError('INTO_ITSELF', `"${formatPath(from.path)}" lies in the folder that would become equal to it.`)
+  }
+  if (!isWithin(to.path, from.path)) return
+  if (from.path === to.path) {
+    if (job.conflict === 'RENAME') return
+    throw new AppError('ALREADY_EXISTS', `"${formatPath(from.path)}" is in this folder already.`)
+  }
+  if (source.kind === 'file') throw new AppError('NOT_A_FOLDER', `"${nameOf(from.path)}" is a file.`)
+  throw new AppError('INTO_ITSELF', `The folder "${nameOf(from.path)}" cannot go into itself.`)
+}
