@@ -47,7 +47,7 @@ export interface AuditQuery {
 const ownOrigin = { address: '', requestId: '' }
 const maxPage = 200
 const day = 24 * 60 * 60 * 1000
-/** Rows deleted per statement, so that locks are short. */
+/** The number of rows deleted per statement, which is low so that locks are short. */
 const sweepSize = 5000
 
 export type Audit = ReturnType<typeof createAudit>

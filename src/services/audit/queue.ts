@@ -27,7 +27,9 @@ const maxWaiting = 16 * 1024 * 1024
 const recountDelay = 10_000
 /** The maximum number of separate failures of one credential per delay. More are counted without their locations. */
 const maxFailuresApart = 100
-/** Attempts to write an event that the database rejects, one delay apart, before it counts as lost. */
+/**
+ * The number of attempts, one delay apart, to write an event that the database rejects. After them it counts as lost.
+ */
 const maxAttempts = 3
 /** Milliseconds to write the remaining events on shutdown. */
 const closeTime = 2000
