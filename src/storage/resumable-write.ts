@@ -6,7 +6,7 @@ import { callAdapterForChange } from './adapter-call.ts'
 import { runWithTimeout, type TransferTimeouts, writeWithTimeout } from './transfer-timeouts.ts'
 import { type CheckedEntry, checkEntry, fault } from './validate-entry.ts'
 
-/** Bytes of UTF-8; the contract's bound. */
+/** The maximum number of bytes of UTF-8, from the contract. */
 const maxStateBytes = 8 * 1024
 
 /** Milliseconds. */

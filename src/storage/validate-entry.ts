@@ -12,9 +12,9 @@ export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums' | 'fileId'>
   readonly fileId: string | null
 }
 
-/** Characters; the contract's bound. */
+/** The maximum number of characters, from the contract. */
 const maxCursorLength = 1024
-/** Characters; the contract's bound. */
+/** The maximum number of characters, from the contract. */
 const maxFileIdLength = 2048
 const etagPattern = /^[\x21\x23-\x7e]{1,256}$/
 const mimePattern = /^[\w.+-]{1,127}\/[\w.+-]{1,127}(?:;.{0,200})?$/

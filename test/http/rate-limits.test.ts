@@ -158,7 +158,7 @@ t.test('if many new keys are used at once, the late ones are asked to retry afte
   t.same(
     again.filter(seconds => seconds !== 1),
     [],
-    'the others pass after those are known',
+    'the other keys pass once these are known',
   )
   for (const key of keys) t.equal((await get(app, me, key)).status, 200)
 })
