@@ -43,7 +43,7 @@ function isCopy(source: CheckedEntry, target: CheckedEntry, since: Date): boolea
   return sameChecksum(source, target) ?? (isSince && !isNewer(source, target))
 }
 
-/** Returns whether a SYNC leaves the target as it is. */
+/** Returns whether a SYNC does not need to write the target. */
 function isUpToDate(source: CheckedEntry, target: CheckedEntry): boolean {
   if (source.size === null || source.size !== target.size) return false
   return sameChecksum(source, target) ?? !isNewer(source, target)
