@@ -332,7 +332,7 @@ interface JobTable {
   skipped: SumColumn
   deleted: SumColumn
   failed: SumColumn
-  /** Of the running steps, as of the last renewal of the lease. */
+  /** The counts of the running steps, as of the last renewal of the lease. */
   pending_files: ColumnType<string, never, number>
   pending_bytes: ColumnType<string, never, number>
   /** Null until everything is counted. */
@@ -378,7 +378,7 @@ interface JobEntryTable {
 interface JobFailureTable {
   job_id: string
   id: ColumnType<string, never, never>
-  /** What a retry has to work on. */
+  /** The entry that a retry has to work on. */
   state: JobEntryState
   provider_id: string
   path: string

@@ -86,7 +86,7 @@ t.test('bytes that have arrived are not sent again, by any server', async t => {
   await rejectsWith('UNAVAILABLE', append(provider, first, 0))
   reached()
   const second = await append(other, first, 0)
-  t.strictSame(await append(provider, first, 0), second, 'also after the whole block has arrived')
+  t.strictSame(await append(provider, first, 0), second, 'even after the whole block has arrived')
   unreachable()
   await rejectsWith('UNAVAILABLE', append(provider, second, chunkSize))
   reached()

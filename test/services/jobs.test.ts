@@ -296,7 +296,7 @@ t.test('a SYNC never deletes a source, and nothing in a folder where something f
   const nested = await app.connectProvider(token, 'local', { root: join(rootA, 'x') }, 'nested')
   const through = { kind: 'SYNC', sources: [{ providerId: nested, path: '/x' }], deleteExtra: true }
   t.match(await runJob(world, { ...through, target: { providerId: a, path: '/' } }), { state: 'FAILED' })
-  t.same(await tree(rootA), { 'x/x/1.txt': 'one', 'docs/2.txt': 'two' }, 'everything is as it was')
+  t.same(await tree(rootA), { 'x/x/1.txt': 'one', 'docs/2.txt': 'two' }, 'everything is unchanged')
 
   await fill(rootB, { 'docs/2.txt': 'two', 'docs/extra.txt': 'extra', 'docs/2b.txt/in the way.txt': 'kept' })
   await fill(rootA, { 'docs/2b.txt': 'a file' })
@@ -304,7 +304,7 @@ t.test('a SYNC never deletes a source, and nothing in a folder where something f
   t.equal((await tree(rootB))['docs/extra.txt'], 'extra')
 })
 
-t.test('sources that overlap or go to the same place are refused', async t => {
+t.test('sources that overlap or go to the same path are refused', async t => {
   const { app, token, a, b } = await startWorld(t)
   const at = (path: string) => ({ providerId: a, path })
   const target = { providerId: b, path: '/' }

@@ -9,7 +9,7 @@ export interface JobEntry {
   state: JobEntryState
   providerId: string
   path: string
-  /** Null if there is no target: for DELETE, and for what is only deleted. */
+  /** Null if there is no target: for DELETE, and for entries that are only deleted. */
   targetPath: string | null
   depth: number
   /** A run began to work on it and did not finish, so parts of it may exist at the target. */
@@ -26,7 +26,7 @@ export type NewJobEntry = Pick<JobEntry, 'state' | 'providerId' | 'path' | 'targ
   isStarted?: boolean
 }
 
-/** What a step of a job has done, apart from its entries. */
+/** The results of one step of a job, apart from its entries. */
 export interface Done {
   files: number
   bytes: number
@@ -41,7 +41,7 @@ export interface RunId {
   lease: string
 }
 
-/** Rows of one statement, so that it stays below PostgreSQL's limit of 65,535 parameters. */
+/** The maximum number of rows in one statement, so that it stays below PostgreSQL's limit of 65,535 parameters. */
 const rowsPerInsert = 5000
 
 export async function insertEntries(db: Database, jobId: string, entries: readonly NewJobEntry[]): Promise<void> {
@@ -78,7 +78,7 @@ export async function nextEntries(db: Database, jobId: string, after: string, li
   return rows.map(toEntry)
 }
 
-/** Notes that the work on an entry begins. */
+/** Records that the work on an entry begins. */
 export async function markStarted(db: Database, jobId: string, entry: JobEntry): Promise<void> {
   if (entry.isStarted) return
   await db
@@ -112,7 +112,7 @@ export async function deleteEntries(db: Database, jobId: string): Promise<void> 
   await db.deleteFrom('job_entries').where('job_id', '=', jobId).execute()
 }
 
-/** How an entry continues after a step. */
+/** The work that remains on an entry after a step. */
 export type Next = { kind: 'done' } | { kind: 'page'; cursor: string } | { kind: 'listed' }
 
 /**

@@ -4,7 +4,7 @@ import type { JobEntryState } from '../schema.ts'
 
 export interface JobFailure {
   id: string
-  /** What a retry has to work on. */
+  /** The entry that a retry has to work on. */
   state: JobEntryState
   providerId: string
   path: string
@@ -16,7 +16,10 @@ export interface JobFailure {
 
 export type NewFailure = Omit<JobFailure, 'id'>
 
-/** The failures of one job that are kept. The job counts the others, and a retry then works on all of the job again. */
+/**
+ * The maximum number of failures of one job to store. The job only counts further failures, and a retry then starts the
+ * whole job again.
+ */
 export const maxFailures = 1000
 
 export async function insertFailures(db: Database, jobId: string, failures: readonly NewFailure[]): Promise<void> {

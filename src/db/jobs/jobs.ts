@@ -50,7 +50,7 @@ export async function insertJob(db: Change, job: NewJob, maxActive: number): Pro
   return toJob(row)
 }
 
-/** Counts the jobs of a member that have not ended. Others that count wait until the transaction ends. */
+/** Counts the jobs of a member that have not ended. Other transactions that count them wait until this one ends. */
 async function countActive(db: Change, owner: Pick<JobRecord, 'workspaceId' | 'userId'>): Promise<number> {
   await lockMember(db, owner)
   const { count } = await db
@@ -87,7 +87,10 @@ export async function listJobs(
   return rows.map(toJob)
 }
 
-/** Requests a pause or a cancellation of a running job, and carries it out at once for any other. Returns null if it has ended. */
+/**
+ * Requests a pause or a cancellation of a running job, and carries it out at once for any other job. Returns null if it
+ * has ended.
+ */
 export async function requestOfJob(db: Change, id: string, request: 'PAUSE' | 'CANCEL'): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')

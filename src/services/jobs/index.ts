@@ -295,7 +295,7 @@ function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): v
 }
 
 /**
- * Each source has its own place at the target, or one would overwrite or delete what another has written.
+ * Each source has its own path at the target. Otherwise one source would overwrite or delete the copies of another.
  * @throws INVALID_INPUT
  */
 function requireSeparate(sources: readonly Grant[], target: LocationInput | null | undefined): void {

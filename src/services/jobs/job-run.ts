@@ -1,4 +1,4 @@
-/** What all steps of one run of a job share. */
+/** The state that all steps of one run of a job share. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
@@ -37,11 +37,11 @@ export interface JobRun {
 /** Milliseconds to wait before each retry of an entry whose back end is overloaded or down. */
 const retryDelays = [500, 2000, 8000]
 
-/** An entry that a failure names, and what a retry has to work on. */
+/** An entry that a failure names, with the entry that a retry has to work on. */
 export interface FailingEntry {
   state: JobEntryState
   providerId: string
-  /** Formatted. May be longer than any valid path. */
+  /** Formatted. This path may be longer than any valid path. */
   path: string
   targetPath: string | null
   depth: number
@@ -62,9 +62,9 @@ export class Tally implements Done {
   }
 
   /**
-   * Runs the work on one entry, and retries it if its back end is overloaded or down. If it fails, the job continues with the
-   * others and lists the failure.
-   * @throws what ends the whole run: its signal, a lost lease
+   * Runs the work on one entry, and retries it if its back end is overloaded or down. If it fails, the job continues
+   * with the others and lists the failure.
+   * @throws the errors that end the whole run: the reason of its signal, a lost lease
    */
   async attempt(run: JobRun, entry: FailingEntry, work: () => Promise<void>): Promise<boolean> {
     for (let tries = 0; ; tries += 1) {

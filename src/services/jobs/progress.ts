@@ -1,4 +1,4 @@
-/** How far a run is, apart from what its steps have committed. */
+/** The progress of a run beyond what its steps have committed. */
 import type { Totals } from '../../db/jobs/leases.ts'
 
 /** The weight of the latest measurement in the average rate. */

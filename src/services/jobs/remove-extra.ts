@@ -50,7 +50,7 @@ async function removeIfExtra(
   )
 }
 
-/** Returns whether the entry is a source of the job or contains one, through whatever provider. */
+/** Returns whether the entry is a source of the job or contains one, even through another provider. */
 function isSource({ sources, sourceFolders }: JobRun, folder: WriteLocation, entry: CheckedEntry): boolean {
   if (entry.fileId !== null && sourceFolders.has(entry.fileId)) return true
   const path = childOf(folder.path, entry.name)

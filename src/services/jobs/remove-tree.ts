@@ -1,4 +1,4 @@
-/** DELETE, and the folders that a MOVE leaves empty. */
+/** Deletes trees: the sources of a DELETE, and the folders that a MOVE leaves empty. */
 import { formatPath } from '../../auth/path.ts'
 import { commitStep, deepestListed, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { AppError } from '../../errors.ts'
@@ -10,7 +10,7 @@ import { deleteIfEmpty } from '../files/copied.ts'
 import { deleteTree, requireDepth } from '../files/tree.ts'
 import { childPath, type JobRun, sourceAt, type Tally, withTally, writable } from './job-run.ts'
 
-/** Folders that are deleted in one step of a job. */
+/** The number of folders that are deleted in one step of a job. */
 const foldersPerStep = 500
 
 /** Deletes an entry and everything below it. */
@@ -27,7 +27,10 @@ export async function removeTree(
   tally.deleted += 1
 }
 
-/** Deletes a source, or begins with the top of its tree. Also single files that failed before. */
+/**
+ * Deletes a source that is a file, or starts to delete the tree of a folder. It also deletes single files that failed
+ * before.
+ */
 export async function removeOne(run: JobRun, entry: JobEntry): Promise<void> {
   await withTally(run, async tally => {
     const found: NewJobEntry[] = []

@@ -23,7 +23,7 @@ const heartbeat = 1000
 const leaseTimeout = 10_000
 /** Milliseconds before a job that met a failure of the database is queued again. */
 const requeueDelay = 2000
-/** Files of one job that are worked on at once. */
+/** The number of files of one job that are worked on at once. */
 const filesAtOnce = 16
 
 export interface RunContext {
@@ -102,7 +102,7 @@ export async function runJob(
 interface Outcome {
   state: JobState
   error: { reason: Reason; message: string } | null
-  /** For the log. */
+  /** The original error, for the log. */
   cause?: unknown
   isDelayed?: boolean
 }
@@ -172,7 +172,7 @@ async function work(
 
 /** Returns the ids of the locations and of the folders that contain them. */
 async function foldersAround(locations: readonly ReadLocation[], signal: AbortSignal): Promise<ReadonlySet<string>> {
-  // The path of an entry in each location, so that the location itself counts as an enclosing folder.
+  // Use the path of an entry in each location, so that the location itself counts as an enclosing folder.
   const ids = await Promise.all(locations.map(each => each.child('entry').enclosingIds(signal, null)))
   return new Set(ids.flatMap(each => [...each]))
 }

@@ -1,4 +1,4 @@
-/** Begins with a source as the job names it. */
+/** Starts the work on a source as the job names it. */
 import { formatPath, isWithin, nameOf, root } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'

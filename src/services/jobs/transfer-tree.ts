@@ -13,7 +13,10 @@ import { openFolder } from './target-folder.ts'
 import { transferFile } from './transfer-file.ts'
 import { transferSource } from './transfer-source.ts'
 
-/** Works on a source as the job names it: a file, or the top of a tree. Also on single files that failed before. */
+/**
+ * Works on a source as the job names it: a file, or the top of a tree. It also works on single files that failed
+ * before.
+ */
 export async function transferOne(run: JobRun, entry: JobEntry): Promise<void> {
   await withTally(run, async tally => {
     const found: NewJobEntry[] = []
@@ -110,7 +113,7 @@ async function transferPage(
   )
   const hasFailed = at.hasFailed || tally.failures.length > 0
   const isLast = page.cursor === null
-  // In a folder with a failure, what looks extra may belong to what failed.
+  // In a folder with a failure, an entry that looks extra may belong to an entry that failed.
   if (isLast && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) found.push({ ...entry, state: 'EXTRA' })
   const end = job.kind === 'MOVE' && !job.dryRun ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
   const next = page.cursor === null ? end : ({ kind: 'page', cursor: page.cursor } as const)
@@ -143,7 +146,10 @@ async function transferChild(
   return openFolder(run, { folder: target, existing, isRepeated: entry.isStarted, isMerged: false })
 }
 
-/** Returns where a source goes in the target folder. The content of a provider's root goes into the folder itself. */
+/**
+ * Returns where a source goes in the target folder. If the source is the root of a provider, this is the target folder
+ * itself.
+ */
 export function targetPathOf(source: StoragePath, target: string): string {
   const folder = parsePath(target)
   const name = nameOf(source)

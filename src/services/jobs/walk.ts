@@ -5,9 +5,12 @@ import { removeExtra } from './remove-extra.ts'
 import { removeFolder, removeListed, removeOne } from './remove-tree.ts'
 import { transferFolder, transferOne } from './transfer-tree.ts'
 
-/** Entries that are worked on at once. Each holds up to one page of a listing, and 10,000 names of its target. */
+/**
+ * The number of entries that are worked on at once. Each needs memory for up to one page of a listing and 10,000 names
+ * of its target.
+ */
 const concurrency = 8
-/** Entries that are read from the database at once. */
+/** The number of entries that are read from the database at once. */
 const batchSize = 64
 
 /**
@@ -76,7 +79,7 @@ class EntryQueue {
         this.#active += 1
         return entry
       }
-      // Read before the query: what is active now may add entries after it.
+      // Read this before the query, because work that is active now may add entries after it.
       const isIdle = this.#active === 0
       const changed = this.#change.promise
       const isShared = this.#filling !== null
@@ -84,7 +87,7 @@ class EntryQueue {
       await this.#filling
       if (this.#entries.length > 0) continue
       if (!isIdle || this.#active > 0) await changed
-      // A query that began earlier may have missed what was added since.
+      // A query that began earlier may have missed entries that were added since.
       else if (!isShared) return null
     }
   }
