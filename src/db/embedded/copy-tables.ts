@@ -62,7 +62,7 @@ async function copyAll(source: Client, destination: Client, path: string, signal
     signal.throwIfAborted()
     const { rowCount: read } = await source.query(`COPY ${name} (${columns}) TO '${quoted(path)}'`)
     const { rowCount: written } = await destination.query(`COPY ${name} (${columns}) FROM '${quoted(path)}'`)
-    if (read === null || read !== written) throw new Error(`of ${read} rows of ${name}, ${written} arrived`)
+    if (read === null || read !== written) throw new Error(`only ${written} of ${read} rows of ${name} were copied`)
   }
   for (const name of await sequencesOf(source)) {
     const { rows } = await source.query(`SELECT last_value, is_called FROM ${name}`)

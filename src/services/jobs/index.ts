@@ -309,7 +309,7 @@ function requireSeparate(sources: readonly Grant[], target: LocationInput | null
     if (!overlap) continue
     throw new AppError(
       'INVALID_INPUT',
-      'Two sources overlap, or would go to the same place at the target: give each a job of its own.',
+      'Two sources overlap, or would go to the same path at the target: give each a job of its own.',
     )
   }
 }
