@@ -17,7 +17,7 @@ type Tree = Record<string, string>
 
 t.setTimeout(rounds(0) > 0 ? 3_600_000 : 300_000)
 
-const fileCount = Number(process.env.FAULT_FILES ?? 400)
+const fileCount = Number(process.env.FAULT_FILES ?? 150)
 
 interface Store {
   providerId: string
@@ -167,7 +167,7 @@ for (const kind of ['COPY', 'MOVE', 'SYNC'] as const) {
       const path = from === disk ? '/tree' : from === other ? '/from disk to disk/tree' : '/from disk to S3/tree'
       const target = { providerId: to.providerId, path: `/${folder}` }
       const input = { kind, sources: [{ providerId: from.providerId, path }], target }
-      const { job, killed } = await runUnderKills(replicas, input, random, rounds(3))
+      const { job, killed } = await runUnderKills(replicas, input, random, rounds(1))
       t.comment(`${names}: ${killed} kills, ${job.progress.files} files`)
       t.match(job, { state: 'SUCCEEDED', error: null, progress: { failed: 0 } }, names)
       t.same(job.failures.nodes, [])
