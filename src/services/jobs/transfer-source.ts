@@ -10,7 +10,7 @@ import { type JobRun, type Tally, writable } from './job-run.ts'
 import { openFolder, type TargetFolder } from './target-folder.ts'
 import { transferFile } from './transfer-file.ts'
 
-interface Source {
+interface JobSource {
   from: ReadLocation
   source: CheckedEntry
   to: WriteLocation
@@ -19,7 +19,7 @@ interface Source {
 }
 
 /** Moves in one step, or copies a file, or returns the folder at the target whose content is to follow. */
-export async function transferSource(run: JobRun, tally: Tally, given: Source): Promise<TargetFolder | null> {
+export async function transferSource(run: JobRun, tally: Tally, given: JobSource): Promise<TargetFolder | null> {
   const { from, source, to } = given
   requireOutsideItself(run, given)
   if (source.kind === 'directory') requireOutside(source, from, run.targetFolders)
@@ -35,7 +35,7 @@ export async function transferSource(run: JobRun, tally: Tally, given: Source): 
 async function transferTo(
   run: JobRun,
   tally: Tally,
-  { from, source, isRepeated }: Source,
+  { from, source, isRepeated }: JobSource,
   to: WriteLocation,
 ): Promise<TargetFolder | null | typeof taken> {
   const { job, signal } = run
@@ -57,7 +57,7 @@ async function transferTo(
 }
 
 /** @throws INTO_ITSELF, NOT_A_FOLDER, ALREADY_EXISTS */
-function requireOutsideItself({ job }: JobRun, { from, source, to }: Source): void {
+function requireOutsideItself({ job }: JobRun, { from, source, to }: JobSource): void {
   if (from.providerId !== to.providerId) return
   if (job.kind === 'SYNC' && isWithin(from.path, to.path)) {
     throw new AppError('INTO_ITSELF', `"${formatPath(from.path)}" lies in the folder that would become equal to it.`)
