@@ -39,7 +39,7 @@ export async function up(db: Kysely<never>): Promise<void> {
       lease_until timestamptz
     );
     create index jobs_workspace on jobs (workspace_id, id);
-    create index jobs_owner on jobs (workspace_id, user_id, state);
+    create index jobs_owner on jobs (workspace_id, user_id) where state in ('QUEUED', 'RUNNING', 'PAUSED');
     create index jobs_active on jobs (id) where state in ('QUEUED', 'RUNNING');
     create index jobs_ended_at on jobs (ended_at) where ended_at is not null;
 

@@ -156,7 +156,7 @@ jobs: jobs_state_check CHECK ((state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::tex
 jobs: jobs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 CREATE INDEX jobs_active ON public.jobs USING btree (id) WHERE (state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text]))
 CREATE INDEX jobs_ended_at ON public.jobs USING btree (ended_at) WHERE (ended_at IS NOT NULL)
-CREATE INDEX jobs_owner ON public.jobs USING btree (workspace_id, user_id, state)
+CREATE INDEX jobs_owner ON public.jobs USING btree (workspace_id, user_id) WHERE (state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PAUSED'::text]))
 CREATE INDEX jobs_workspace ON public.jobs USING btree (workspace_id, id)
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 locks.key bytea not null
