@@ -317,3 +317,12 @@ t.test('sources that overlap or go to the same path are refused', async t => {
     t.match(errors, [{ extensions: { reason: 'INVALID_INPUT' } }])
   }
 })
+
+t.test('RENAME copies a file beside itself', async t => {
+  const world = await startWorld(t)
+  const { a, rootA } = world
+  await fill(rootA, { 'f/1.txt': 'one' })
+  const input = { kind: 'COPY', sources: [{ providerId: a, path: '/f/1.txt' }], target: { providerId: a, path: '/f' } }
+  t.match(await runJob(world, { ...input, conflict: 'RENAME' }), { state: 'SUCCEEDED', progress: { files: 1 } })
+  t.same(await tree(rootA), { 'f/1.txt': 'one', 'f/1 (1).txt': 'one' })
+})

@@ -110,7 +110,8 @@ export async function endRun(
         when ${state}::text not in ('PAUSED', 'QUEUED') then ${state}::text
         when requested = 'CANCEL' then 'CANCELED'
         when requested = 'PAUSE' then 'PAUSED'
-        else ${state}::text end as state
+        -- The request to pause was withdrawn.
+        else 'QUEUED' end as state
       from jobs where id = ${id} and lease_id = ${lease} for update
     )
     update jobs set state = ended.state, requested = null, lease_id = null, lease_until = null, bytes_per_second = 0,

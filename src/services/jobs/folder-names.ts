@@ -19,10 +19,10 @@ export class FolderNames {
     this.#entries = entries
   }
 
-  /** A missing folder has no names. */
+  /** A missing folder has no names, unless it `isRequired`. @throws NOT_FOUND if so */
   static async load(
     folder: ReadLocation,
-    { isEmpty, signal }: { isEmpty: boolean; signal: AbortSignal },
+    { isEmpty, isRequired = false, signal }: { isEmpty: boolean; isRequired?: boolean; signal: AbortSignal },
   ): Promise<FolderNames> {
     const entries = new Map<string, CheckedEntry>()
     if (isEmpty) return new FolderNames(folder, signal, entries)
@@ -32,7 +32,7 @@ export class FolderNames {
         entries.set(entry.name, entry)
       }
     } catch (error) {
-      if (!isMissing(error)) throw error
+      if (isRequired || !isMissing(error)) throw error
     }
     return new FolderNames(folder, signal, entries)
   }

@@ -192,7 +192,8 @@ export function createJobs(options: {
     retry: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_RETRY', id, async (trx, job) => {
         const failures = await listFailures(trx, job.id, { limit: maxFailures, after: null })
-        const isWhole = job.progress.failed > failures.length
+        // A SYNC compares everything again: it deletes extra entries only in folders without a failure.
+        const isWhole = job.kind === 'SYNC' || job.progress.failed > failures.length
         const changed = await queueAfterEnd(trx, job, { isWhole, maxActive: maxActiveJobs })
         if (!changed) return null
         await deleteFailures(trx, job.id)
@@ -224,7 +225,7 @@ function entriesOfFailures(job: JobRecord, failures: readonly JobFailure[]): New
   const again = failures.map(({ state, providerId, path, targetPath, depth }) => ({
     state,
     providerId,
-    path: state === 'EXTRA' ? folderOf(path) : path,
+    path,
     targetPath,
     depth,
     isNewTarget: false,

@@ -20,3 +20,10 @@ export class Limiter {
     }
   }
 }
+
+/** Waits until all have settled, so that no work is left running. @throws the first error */
+export async function allDone(work: readonly Promise<unknown>[]): Promise<void> {
+  const results = await Promise.allSettled(work)
+  const failed = results.find(result => result.status === 'rejected')
+  if (failed) throw failed.reason
+}

@@ -21,7 +21,7 @@ export function decide(
 ): Decision {
   if (!existing) return 'WRITE'
   if (existing.kind !== 'file') return 'TAKEN'
-  if (isSameObject(source, existing)) return 'SKIP'
+  if (isSameObject(source, existing)) return policy === 'RENAME' ? 'TAKEN' : 'SKIP'
   if (since && isCopy(source, existing, since)) return 'DONE'
   if (policy === 'SYNC') return isUpToDate(source, existing) ? 'SKIP' : 'REPLACE'
   if (policy === 'NEWER') return isNewer(source, existing) ? 'REPLACE' : 'SKIP'

@@ -1,12 +1,15 @@
 /** Deletes what a SYNC finds at the target but not in the source. */
 import { childOf, isWithin } from '../../auth/path.ts'
 import { commitStep, type JobEntry } from '../../db/jobs/entries.ts'
+import { AppError } from '../../errors.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { isMissing } from '../files/conflict.ts'
+import { children, requireDepth } from '../files/tree.ts'
 import { FolderNames } from './folder-names.ts'
 import { childPath, type JobRun, sourceAt, type Tally, targetAt, withTally } from './job-run.ts'
+import { allDone } from './limiter.ts'
 import { removeTree } from './remove-tree.ts'
 
 type TargetPage = Awaited<ReturnType<WriteLocation['list']>>
@@ -16,16 +19,15 @@ export async function removeExtra(run: JobRun, entry: JobEntry): Promise<void> {
   await withTally(run, async tally => {
     await tally.attempt(run, entry, async () => {
       const [from, to] = [sourceAt(run, entry), targetAt(run, entry.targetPath)]
-      // Throws if the source is missing: an empty source would make everything extra.
-      await from.stat(run.signal)
-      const names = await FolderNames.load(from, { isEmpty: false, signal: run.signal })
+      // If the source is missing, everything would be extra.
+      const names = await FolderNames.load(from, { isEmpty: false, isRequired: true, signal: run.signal })
       let cursor: string | null = null
       do {
         const page: TargetPage = await to.list(run.signal, { cursor, limit: maxPageSize }).catch(error => {
           if (run.job.dryRun && isMissing(error)) return { entries: [], cursor: null }
           throw error
         })
-        await Promise.all(page.entries.map(each => removeIfExtra(run, tally, entry, { to, names, each })))
+        await allDone(page.entries.map(each => removeIfExtra(run, tally, entry, { to, names, each })))
         cursor = page.cursor
       } while (cursor !== null)
     })
@@ -40,14 +42,27 @@ async function removeIfExtra(
   entry: JobEntry,
   { to, names, each }: { to: WriteLocation; names: FolderNames; each: CheckedEntry },
 ): Promise<void> {
-  // A retry compares the whole folder again.
   const failing = { ...entry, path: childPath(sourceAt(run, entry).path, each.name) }
   await tally.attempt(run, failing, () =>
     run.files.run(async () => {
-      if ((await names.find(each.name)) || isSource(run, to, each)) return
-      await removeTree(run, tally, to.child(each.name), each)
+      if (await names.find(each.name)) return
+      const location = to.child(each.name)
+      if (isSource(run, to, each) || (each.kind === 'directory' && (await containsSource(run, location, 0)))) {
+        throw new AppError('INTO_ITSELF', 'A source of the job is in this folder of the target, so it is not deleted.')
+      }
+      await removeTree(run, tally, location, each)
     }),
   )
+}
+
+/** A source can be the root of a provider that lies anywhere below the folder, which only ids show. */
+async function containsSource(run: JobRun, folder: WriteLocation, depth: number): Promise<boolean> {
+  requireDepth(depth)
+  for await (const entry of children(folder, run.signal)) {
+    if (isSource(run, folder, entry)) return true
+    if (entry.kind === 'directory' && (await containsSource(run, folder.child(entry.name), depth + 1))) return true
+  }
+  return false
 }
 
 /** Returns whether the entry is a source of the job or contains one, even through another provider. */

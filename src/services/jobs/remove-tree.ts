@@ -9,6 +9,7 @@ import { isMissing } from '../files/conflict.ts'
 import { deleteIfEmpty } from '../files/copied.ts'
 import { deleteTree, requireDepth } from '../files/tree.ts'
 import { childPath, type JobRun, sourceAt, type Tally, withTally, writable } from './job-run.ts'
+import { allDone } from './limiter.ts'
 
 /** The number of folders that are deleted in one step of a job. */
 const foldersPerStep = 500
@@ -68,7 +69,7 @@ async function removePage(run: JobRun, tally: Tally, entry: JobEntry, cursor: st
     requireDepth(entry.depth)
     const folder = writable(sourceAt(run, entry))
     const page = await folder.list(signal, { cursor, limit: maxPageSize })
-    await Promise.all(
+    await allDone(
       page.entries.map(async child => {
         const path = childPath(folder.path, child.name)
         const place = { providerId: entry.providerId, path, targetPath: null, depth: entry.depth + 1 }
@@ -98,7 +99,7 @@ export async function removeListed(run: JobRun): Promise<void> {
     const level = entries.filter(({ depth }) => depth === entries[0]?.depth)
     if (level.length === 0) return
     await withTally(run, async tally => {
-      await Promise.all(
+      await allDone(
         level.map(entry =>
           tally.attempt(run, { ...entry, state: 'FOLDER' }, async () => {
             const folder = writable(sourceAt(run, entry))

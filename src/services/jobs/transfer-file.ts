@@ -6,7 +6,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { nameTaken, taken } from '../files/conflict.ts'
-import type { CopiedFile } from '../files/copied.ts'
+import { type CopiedFile, deleteUnchanged } from '../files/copied.ts'
 import { copyFile } from '../files/copying.ts'
 import { deleteFile, prepareDeletion } from '../files/moving.ts'
 import { type JobRun, type Tally, writable } from './job-run.ts'
@@ -38,7 +38,11 @@ export async function transferFile(run: JobRun, tally: Tally, transfer: FileTran
     if (job.kind === 'MOVE') await prepareDeletion(entry, from.path, existing, signal)
     const copied = await copyFile(from, entry, to, existing !== null, signal, progress.onBytes)
     if (copied === taken) throw nameTaken(to.path)
-    if (sameChecksum(copied.seen, copied.copy) === false) throw fault('another checksum than that of the source')
+    if (sameChecksum(copied.seen, copied.copy) === false) {
+      // A retry must not take it for the copy. A file that was replaced is lost either way.
+      if (!existing) await deleteUnchanged(to, copied.copy, signal)
+      throw fault('another checksum than that of the source')
+    }
     if (job.kind === 'MOVE') await deleteSource(run, from, copied)
   }
   tally.add(entry.size)

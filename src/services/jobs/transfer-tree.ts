@@ -9,6 +9,7 @@ import { requireOutside } from '../files/copying.ts'
 import { requireDepth } from '../files/tree.ts'
 import { FolderNames } from './folder-names.ts'
 import { childPath, type JobRun, sourceAt, type Tally, targetAt, withTally, writable } from './job-run.ts'
+import { allDone } from './limiter.ts'
 import { openFolder } from './target-folder.ts'
 import { transferFile } from './transfer-file.ts'
 import { transferSource } from './transfer-source.ts'
@@ -25,7 +26,7 @@ export async function transferOne(run: JobRun, entry: JobEntry): Promise<void> {
       const source = await from.stat(run.signal).catch(error => missingOnceMoved(run, entry, to, error))
       if (!source) return tally.add(null)
       const folder = await transferSource(run, tally, { from, source, to, isRepeated: entry.isStarted })
-      if (folder) found.push({ ...folder, providerId: entry.providerId, path: entry.path, depth: 0 })
+      if (folder) found.push({ ...folder, providerId: entry.providerId, path: entry.path, depth: entry.depth })
     })
     const next = { kind: 'done' } as const
     await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, { next, found, done: tally })
@@ -96,7 +97,7 @@ async function transferPage(
   await tally.attempt(run, { ...entry, state: 'FOLDER' }, async () => {
     Object.assign(page, await folder.from.list(signal, { cursor: at.cursor, limit: maxPageSize }))
   })
-  await Promise.all(
+  await allDone(
     page.entries.map(child => {
       const path = childPath(folder.from.path, child.name)
       const place = { providerId: entry.providerId, path, targetPath: childPath(folder.to.path, child.name) }

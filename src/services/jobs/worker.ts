@@ -28,8 +28,6 @@ export function startJobWorker(
   let isWoken = false
 
   async function take(): Promise<void> {
-    isWoken = true
-    if (isTaking) return
     isTaking = true
     while (isWoken && running.size < slots && !stop.signal.aborted) {
       isWoken = false
@@ -56,7 +54,8 @@ export function startJobWorker(
   }
 
   function wake(): void {
-    if (slots > 0 && !stop.signal.aborted) taking = take()
+    isWoken = true
+    if (slots > 0 && !isTaking && !stop.signal.aborted) taking = take()
   }
 
   async function poll(): Promise<void> {
