@@ -38,7 +38,13 @@ export function Register() {
       </Welcome>
     )
   }
-  if (!data) return <Loading label="Loading" />
+  if (!data) {
+    return (
+      <Welcome title="Create an account">
+        <Loading label="Loading" />
+      </Welcome>
+    )
+  }
   const isClosed = data.hasOwner && data.registration !== 'OPEN' && !invite
   return (
     <Welcome title={data.hasOwner ? 'Create an account' : 'Create the owner account'}>

@@ -23,7 +23,13 @@ export function SignIn() {
     },
   })
   // The form waits for the response, because a redirect to the registration would discard what was typed.
-  if (isPending) return <Loading label="Loading" />
+  if (isPending) {
+    return (
+      <Welcome title="Sign in">
+        <Loading label="Loading" />
+      </Welcome>
+    )
+  }
   if (data && !data.hasOwner) return <Navigate to="/register" replace />
   return (
     <Welcome title="Sign in">
