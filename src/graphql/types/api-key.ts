@@ -4,7 +4,7 @@ import { apiKeyState, maxActiveKeys, maxKeysPage } from '../../services/people/a
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { ApiKeyRef, ProviderAccessRef, UserRef } from '../refs.ts'
-import { definePage } from './page.ts'
+import { definePage, toPage } from './page.ts'
 import { ProviderAccessInput } from './provider-access.ts'
 import { ScopeEnum } from './scope.ts'
 
@@ -120,11 +120,7 @@ builder.queryFields(t => ({
     resolve: async (_root, { first, after, ofUser, includeInactive }, { services, viewer }) => {
       const query = { ofUser, includeInactive: includeInactive ?? true }
       const page = await services.apiKeys.list(viewer, query, { first: first ?? 50, after })
-      return {
-        edges: page.items.map(({ key, cursor }) => ({ node: key, cursor })),
-        hasNext: page.hasNext,
-        hasPrevious: after != null,
-      }
+      return toPage(page, after, ({ key }) => key)
     },
   }),
   apiKey: t.field({

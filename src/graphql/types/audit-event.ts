@@ -4,7 +4,7 @@ import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { AuditEventRef } from '../refs.ts'
 import { notALocation } from '../rules-plugin.ts'
-import { definePage } from './page.ts'
+import { definePage, toPage } from './page.ts'
 import { CredentialKind } from './viewer.ts'
 
 const actions: Record<AuditAction, { description: string }> = {
@@ -172,11 +172,7 @@ builder.queryField('auditEvents', t =>
     complexity: ({ first }) => connectionCost(first, maxPage),
     resolve: async (_root, { first, after, filter }, { services, viewer }) => {
       const page = await services.audit.list(viewer, filter ?? {}, { first: first ?? 50, after })
-      return {
-        edges: page.items.map(({ event, cursor }) => ({ node: event, cursor })),
-        hasNext: page.hasNext,
-        hasPrevious: after != null,
-      }
+      return toPage(page, after, ({ event }) => event)
     },
   }),
 )

@@ -3,7 +3,7 @@ import type { FileEntry } from '../../services/files/index.ts'
 import { backEndCost, connectionCost } from '../cost.ts'
 import { EntryRef, FolderRef } from '../refs.ts'
 import { atEntry } from '../rules.ts'
-import { definePage } from './page.ts'
+import { definePage, toPage } from './page.ts'
 
 const EntryConnection = definePage<FileEntry>('Entry', EntryRef, 'files and folders in a folder')
 const maxPage = 1000
@@ -38,11 +38,7 @@ FolderRef.implement({
       resolve: async ({ providerId, path }, { first, after }, { services, viewer, signal }) => {
         const location = { providerId, path: formatPath(path) }
         const page = await services.files.list(viewer, location, { first: first ?? 100, after }, signal)
-        return {
-          edges: page.items.map(({ entry, cursor }) => ({ node: entry, cursor })),
-          hasNext: page.hasNext,
-          hasPrevious: after != null,
-        }
+        return toPage(page, after, ({ entry }) => entry)
       },
     }),
   }),

@@ -7,7 +7,7 @@ import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { JobRef } from '../refs.ts'
 import { atJob } from '../rules.ts'
-import { definePage } from './page.ts'
+import { definePage, toPage } from './page.ts'
 
 const kinds: Record<JobKind, { description: string }> = {
   COPY: { description: 'Copies the sources into the target folder.' },
@@ -135,11 +135,7 @@ JobRef.implement({
       complexity: ({ first }) => connectionCost(first, 1000),
       resolve: async (job, { first, after }, { services }) => {
         const page = await services.jobs.failures(job, { first: first ?? 50, after })
-        return {
-          edges: page.items.map(({ failure, cursor }) => ({ node: failure, cursor })),
-          hasNext: page.hasNext,
-          hasPrevious: after != null,
-        }
+        return toPage(page, after, ({ failure }) => failure)
       },
     }),
   }),
@@ -207,11 +203,7 @@ builder.queryFields(t => ({
     complexity: ({ first }) => connectionCost(first, maxJobsPage),
     resolve: async (_root, { first, after, state }, { services, viewer }) => {
       const page = await services.jobs.list(viewer, { state }, { first: first ?? 50, after })
-      return {
-        edges: page.items.map(({ job, cursor }) => ({ node: job, cursor })),
-        hasNext: page.hasNext,
-        hasPrevious: after != null,
-      }
+      return toPage(page, after, ({ job }) => job)
     },
   }),
 }))

@@ -9,6 +9,16 @@ export interface Page<Node> {
   hasPrevious: boolean
 }
 
+/** @param after the cursor that the page starts after */
+export function toPage<Item extends { cursor: string }, Node>(
+  { items, hasNext }: { items: readonly Item[]; hasNext: boolean },
+  after: string | null | undefined,
+  nodeOf: (item: Item) => Node,
+): Page<Node> {
+  const edges = items.map(item => ({ node: nodeOf(item), cursor: item.cursor }))
+  return { edges, hasNext, hasPrevious: after != null }
+}
+
 type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
 
 const PageInfo = builder.objectRef<Page<unknown>>('PageInfo').implement({

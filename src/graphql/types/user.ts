@@ -2,7 +2,7 @@ import { requireViewer } from '../../auth/viewer.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { ProviderAccessRef, type SeenMember, UserRef } from '../refs.ts'
-import { definePage } from './page.ts'
+import { definePage, toPage } from './page.ts'
 import { ProviderAccessInput } from './provider-access.ts'
 import { RoleEnum } from './role.ts'
 
@@ -53,11 +53,7 @@ builder.queryFields(t => ({
     complexity: ({ first }) => connectionCost(first, maxPage),
     resolve: async (_root, { first, after }, { services, viewer }) => {
       const page = await services.members.list(viewer, { first: first ?? 50, after })
-      return {
-        edges: page.items.map(({ member, cursor }) => ({ node: { member, seenBy: viewer }, cursor })),
-        hasNext: page.hasNext,
-        hasPrevious: after != null,
-      }
+      return toPage(page, after, ({ member }) => ({ member, seenBy: viewer }))
     },
   }),
 }))
