@@ -4,6 +4,7 @@ import t from 'tap'
 import { eventually } from '../http/socket.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { lockTable } from '../support/lock-table.ts'
 
 const register =
   'mutation ($input: RegisterInput!) { register(input: $input) { token expiresAt user { id email name role } } }'
@@ -175,19 +176,12 @@ t.test('accounts', async t => {
       )
       assert.equal(rows[0]?.n, count)
     }
-    const [isHeld, mayGo] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const holding = app.db.transaction().execute(async trx => {
-      await sql`lock table sessions in share mode`.execute(trx)
-      isHeld.resolve()
-      await mayGo.promise
-    })
-    await isHeld.promise
+    const unlock = await lockTable(app.db, 'sessions', 'share')
     const changing = app.graphql(change, { input: { currentPassword: password, newPassword: `${password}!` } }, old)
     await eventually(() => waiting(1))
     const late = app.graphql(login, { input: { email, password } })
     await eventually(() => waiting(2))
-    mayGo.resolve()
-    await holding
+    await unlock()
     t.same((await changing).errors, [])
     t.match(await late, { data: null, errors: [{ extensions: { reason: 'WRONG_EMAIL_OR_PASSWORD' } }] })
   })

@@ -7,6 +7,7 @@ import { type AuditEvent, insertAuditEvents } from '../../src/db/audit-events.ts
 import { AppError } from '../../src/errors.ts'
 import { isBelow } from '../matrix/model.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { lockTable } from '../support/lock-table.ts'
 import { until } from '../support/until.ts'
 
 const events = `query ($first: Int, $after: String, $filter: AuditEventFilter) {
@@ -51,14 +52,7 @@ t.test('a batch whose connection is killed is written once and delays no request
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   await app.upload(token, providerId, '/first.txt', 'a')
-  const locked = Promise.withResolvers<void>()
-  const release = Promise.withResolvers<void>()
-  const lock = app.db.transaction().execute(async trx => {
-    await sql`lock table audit_events in access exclusive mode`.execute(trx)
-    locked.resolve()
-    await release.promise
-  })
-  await locked.promise
+  const unlock = await lockTable(app.db, 'audit_events')
   const flushed = app.app.services.audit.flush()
   const kill = () =>
     sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
@@ -68,8 +62,7 @@ t.test('a batch whose connection is killed is written once and delays no request
   // The pool may use the killed connection for one more request.
   await until(async () => (await app.graphql('{ me { id } }', {}, token)).status === 200)
   t.equal((await app.upload(token, providerId, '/second.txt', 'b')).status, 201, 'while the table is locked')
-  release.resolve()
-  await lock
+  await unlock()
   const paths = (await logOf(app, token, { action: 'UPLOAD' })).map((event: { path: string }) => event.path)
   t.same(paths, ['/second.txt', '/first.txt'])
 })
@@ -227,22 +220,14 @@ t.test("when too many events wait, transfers continue and the server's log count
   const { audit, credentials } = app.app.services
   await audit.flush()
   const viewer = await credentials.authenticate(token, origin)
-  const locked = Promise.withResolvers<void>()
-  const release = Promise.withResolvers<void>()
-  const lock = app.db.transaction().execute(async trx => {
-    await sql`lock table audit_events in access exclusive mode`.execute(trx)
-    locked.resolve()
-    await release.promise
-  })
-  await locked.promise
+  const unlock = await lockTable(app.db, 'audit_events')
   const noted = 5000
   for (let index = 0; index < noted; index++) {
     audit.note(viewer, 'COPY', { location: { providerId, path: `/${index}${`/${'x'.repeat(1000)}`.repeat(4)}` } })
   }
   t.equal((await app.upload(token, providerId, '/beside.txt', 'content')).status, 201)
   t.equal(await (await app.download(token, providerId, '/beside.txt')).text(), 'content')
-  release.resolve()
-  await lock
+  await unlock()
   await audit.flush()
   // The lost events are logged with the next batch.
   await app.upload(token, providerId, '/after.txt', 'a')

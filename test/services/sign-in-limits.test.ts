@@ -5,6 +5,7 @@ import { deleteEndedRateLimits } from '../../src/db/rate-limits.ts'
 import { eventually } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type GraphqlResult, password } from '../support/client.ts'
+import { lockTable } from '../support/lock-table.ts'
 
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { email } } }'
 const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token user { role } } }'
@@ -191,21 +192,13 @@ t.test('while failures cannot be counted, sign-ins are refused quickly and keys 
   const app = await startApp(t, { settings })
   const { token } = await app.register('owner@example.org')
   const { key } = await app.createKey(token, { name: 'script', scopes: ['read'] })
-  const blocked = Promise.withResolvers<void>()
-  const isLocked = Promise.withResolvers<void>()
-  const locking = app.db.transaction().execute(async trx => {
-    await sql`lock table rate_limits in access exclusive mode`.execute(trx)
-    isLocked.resolve()
-    await blocked.promise
-  })
-  await isLocked.promise
+  const unlock = await lockTable(app.db, 'rate_limits')
   for (let round = 0; round < 3; round++) {
     const answers = await times(20, n => guess(app, 'owner@example.org', `192.0.2.${n}`, password))
     t.same(tally(answers), { UNAVAILABLE: 20 })
   }
   t.equal((await app.graphql('{ me { id } }', {}, key)).status, 200)
-  blocked.resolve()
-  await locking
+  await unlock()
   // The queries that waited for the lock finish one after the other.
   await eventually(async () =>
     assert.equal(
