@@ -38,6 +38,24 @@ export const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})
 export const isUnleased = sql<SqlBool>`(lease_id is null or lease_until < now())`
 export const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
 
+/** What every row names: who writes which file. */
+export type UploadTarget = Pick<
+  UploadRecord,
+  'id' | 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId' | 'providerId' | 'path'
+>
+
+export function targetColumns(values: UploadTarget) {
+  return {
+    id: values.id,
+    workspace_id: values.workspaceId,
+    user_id: values.userId,
+    credential_kind: values.credentialKind,
+    credential_id: values.credentialId,
+    provider_id: values.providerId,
+    path: values.path,
+  }
+}
+
 export function toUpload(row: Selectable<Schema['uploads']>): UploadRecord {
   return {
     id: row.id,

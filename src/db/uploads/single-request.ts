@@ -1,7 +1,7 @@
 /** Writes in one request, recorded so that the sweep can free what a killed server left at a back end. */
 import { sql } from 'kysely'
 import type { Database } from '../client.ts'
-import { noBlock, type UploadRecord } from './record.ts'
+import { noBlock, targetColumns, type UploadRecord, type UploadTarget } from './record.ts'
 
 /** Minutes without renewal after which a write in one request counts as orphaned by a killed server. */
 const orphanedMinutes = 10
@@ -13,22 +13,13 @@ const orphanedAt = sql<Date>`now() + make_interval(mins => ${orphanedMinutes})`
  */
 export async function insertUnfinishedWrite(
   db: Database,
-  values: Pick<
-    UploadRecord,
-    'id' | 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId' | 'providerId' | 'path' | 'sealedState'
-  >,
+  values: UploadTarget & Pick<UploadRecord, 'sealedState'>,
   lease: string,
 ): Promise<void> {
   await db
     .insertInto('uploads')
     .values({
-      id: values.id,
-      workspace_id: values.workspaceId,
-      user_id: values.userId,
-      credential_kind: values.credentialKind,
-      credential_id: values.credentialId,
-      provider_id: values.providerId,
-      path: values.path,
+      ...targetColumns(values),
       // The write itself ensures that the path is free.
       conflict: 'REPLACE',
       reserves: false,

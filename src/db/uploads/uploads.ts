@@ -3,23 +3,17 @@ import { type SqlBool, sql } from 'kysely'
 import { type Database, isUniqueViolation } from '../client.ts'
 import { lockMember } from '../members.ts'
 import { countUploads, LimitExceeded, type UploadLimits } from './limits.ts'
-import { expiry, isUnleased, leaseEnd, toUpload, type UploadRecord } from './record.ts'
+import {
+  expiry,
+  isUnleased,
+  leaseEnd,
+  targetColumns,
+  toUpload,
+  type UploadRecord,
+  type UploadTarget,
+} from './record.ts'
 
-export type NewUpload = Pick<
-  UploadRecord,
-  | 'id'
-  | 'workspaceId'
-  | 'userId'
-  | 'credentialKind'
-  | 'credentialId'
-  | 'providerId'
-  | 'path'
-  | 'conflict'
-  | 'mimeType'
-  | 'metadata'
-  | 'size'
-  | 'block'
->
+export type NewUpload = UploadTarget & Pick<UploadRecord, 'conflict' | 'mimeType' | 'metadata' | 'size' | 'block'>
 
 /** Minutes without progress for which an upload reserves its path. */
 const reservationMinutes = 10
@@ -59,13 +53,7 @@ export async function insertUpload(
       const row = await tx
         .insertInto('uploads')
         .values({
-          id: values.id,
-          workspace_id: values.workspaceId,
-          user_id: values.userId,
-          credential_kind: values.credentialKind,
-          credential_id: values.credentialId,
-          provider_id: values.providerId,
-          path: values.path,
+          ...targetColumns(values),
           conflict: values.conflict,
           reserves,
           mime_type: values.mimeType,
