@@ -21,8 +21,8 @@ import { hasErrno, notFound, toStorageError, withStorageErrors } from './errors.
 import { listPage } from './list.ts'
 import type { NameLists } from './name-lists.ts'
 import { inside, requireSegments, self, splitPath } from './names.ts'
-import { nameOnly, openDirectly } from './open-directly.ts'
-import { FileBody, fileFlags, openFile, positionsOf, requireFile } from './read.ts'
+import { nameDirectly } from './open-directly.ts'
+import { FileBody, openFile, openNamed, positionsOf } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
 import type { Root } from './root.ts'
@@ -56,7 +56,7 @@ export class LocalProvider implements StorageProvider {
     return withStorageErrors(async () => {
       if (path === '') return await this.#inDirectory([], signal, rootEntry)
       signal.throwIfAborted()
-      const named = nameOnly === undefined ? undefined : await openDirectly(this.#root, requireSegments(path), nameOnly)
+      const named = await nameDirectly(this.#root, requireSegments(path))
       if (named) {
         await named.handle.close()
         return presentEntry(nameOf(path), named.stats)
@@ -211,8 +211,8 @@ export class LocalProvider implements StorageProvider {
   async #open(path: StoragePath, signal: AbortSignal, ifMatch?: string) {
     if (path === '') throw new StorageError('NOT_A_FILE', 'The root is a folder, not a file.')
     signal.throwIfAborted()
-    const direct = await openDirectly(this.#root, requireSegments(path), fileFlags)
-    if (direct) return await requireFile(direct, nameOf(path), ifMatch)
+    const named = await nameDirectly(this.#root, requireSegments(path))
+    if (named) return await openNamed(named, nameOf(path), ifMatch)
     return await this.#inParent(path, signal, (parent, name) => openFile(parent, name, ifMatch))
   }
 

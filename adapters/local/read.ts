@@ -1,52 +1,57 @@
+import type { BigIntStats } from 'node:fs'
 import { constants, type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { type ByteRange, type Entry, StorageError } from '../contract.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound, toStorageError } from './errors.ts'
-import { inside } from './names.ts'
+import { inside, self } from './names.ts'
 import type { Opened } from './open-directly.ts'
 
 const chunkBytes = 1024 * 1024
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants
 /** Without O_NONBLOCK, open(2) of a FIFO would wait for a writer and block a thread of the pool. */
-export const fileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+const fileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
-/** Opens a file. The caller closes the handle. @throws NOT_FOUND also for links, FIFOs, sockets and devices; NOT_A_FILE */
-export async function openFile(
-  parent: FileHandle,
-  name: string,
-  ifMatch?: string,
-): Promise<{ handle: FileHandle; entry: Entry }> {
+interface OpenedFile {
+  /** The caller closes it. */
+  handle: FileHandle
+  entry: Entry
+}
+
+/** Opens a file. @throws NOT_FOUND also for links, FIFOs, sockets and devices; NOT_A_FILE */
+export async function openFile(parent: FileHandle, name: string, ifMatch?: string): Promise<OpenedFile> {
   const handle = await open(inside(parent, name), fileFlags).catch(error => {
     // ELOOP: a symbolic link. ENXIO, ENODEV: a socket, or a device without a driver.
     throw hasErrno(error, 'ELOOP', 'ENXIO', 'ENODEV') ? notFound(error) : error
   })
-  const stats = await handle.stat({ bigint: true }).catch(async error => {
-    await handle.close()
-    throw error
-  })
-  return await requireFile({ handle, stats }, name, ifMatch)
-}
-
-/** Returns the handle of a file, or closes the handle of anything else. @throws as `openFile` */
-export async function requireFile(
-  { handle, stats }: Opened,
-  name: string,
-  ifMatch?: string,
-): Promise<{ handle: FileHandle; entry: Entry }> {
   try {
-    const entry = toEntry(name, stats)
-    if (!entry) throw notFound()
-    if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
-    if (ifMatch !== undefined && entry.etag !== ifMatch) {
-      throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
-    }
-    return { handle, entry }
+    return { handle, entry: requireFile(name, await handle.stat({ bigint: true }), ifMatch) }
   } catch (error) {
     await handle.close()
     throw error
   }
+}
+
+/** Opens the file that a handle names, and closes that handle. @throws as `openFile` */
+export async function openNamed({ handle: named, stats }: Opened, name: string, ifMatch?: string): Promise<OpenedFile> {
+  try {
+    const entry = requireFile(name, stats, ifMatch)
+    return { handle: await open(self(named), O_RDONLY), entry }
+  } finally {
+    await named.close()
+  }
+}
+
+/** @throws as `openFile`, PRECONDITION_FAILED */
+function requireFile(name: string, stats: BigIntStats, ifMatch: string | undefined): Entry {
+  const entry = toEntry(name, stats)
+  if (!entry) throw notFound()
+  if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
+  if (ifMatch !== undefined && entry.etag !== ifMatch) {
+    throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
+  }
+  return entry
 }
 
 /** @throws RANGE_NOT_SATISFIABLE */

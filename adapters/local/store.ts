@@ -1,9 +1,10 @@
-import { type FileHandle, link, lstat, open, readlink, rename, unlink } from 'node:fs/promises'
+import { type FileHandle, link, lstat, open, rename, unlink } from 'node:fs/promises'
 import { type Entry, StorageError } from '../contract.ts'
 import { syncDirectory } from './durable.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound } from './errors.ts'
 import { inside, self } from './names.ts'
+import { isAt, pathOf } from './open-directly.ts'
 import { FileBody } from './read.ts'
 import { identityOf, type Root } from './root.ts'
 import { type Staged, withStaged } from './staging.ts'
@@ -47,7 +48,7 @@ export async function publishAt(
 ): Promise<Entry> {
   const { root, parents, signal } = destination
   signal.throwIfAborted()
-  if (parent && (await isAt(parent, [root.path, ...parents].join('/')))) {
+  if (parent && (await isAt(parent, pathOf(root, parents)))) {
     try {
       return await publishIn(parent, staged, destination)
     } catch (error) {
@@ -56,13 +57,6 @@ export async function publishAt(
     }
   }
   return await withCreatedDirectory(root, parents, signal, made => publishIn(made, staged, destination))
-}
-
-async function isAt(directory: FileHandle, path: string): Promise<boolean> {
-  return await readlink(self(directory)).then(
-    now => now === path,
-    () => false,
-  )
 }
 
 async function publishIn(parent: FileHandle, staged: Staged, destination: Destination): Promise<Entry> {

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rmdir } from 'node:fs/promises'
 import { syncDirectory } from './durable.ts'
 import { hasErrno, notFound } from './errors.ts'
 import { inside } from './names.ts'
-import { directoryFlags, openDirectly } from './open-directly.ts'
+import { directoryFlags, openDirectoryDirectly } from './open-directly.ts'
 import { openRoot, type Root } from './root.ts'
 
 /** The number of attempts to create and open a directory, as another client may remove it in between. */
@@ -65,7 +65,7 @@ export async function withDirectory<T>(
   signal: AbortSignal,
   use: (directory: FileHandle) => Promise<T>,
 ): Promise<T> {
-  const direct = segments.length === 0 ? undefined : await openDirectly(root, segments, directoryFlags)
+  const direct = segments.length === 0 ? undefined : await openDirectoryDirectly(root, segments)
   if (direct) {
     try {
       return await use(direct.handle)

@@ -23,6 +23,7 @@ import {
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
 import { localAdapter } from '../../adapters/local/index.ts'
 import { recordingHost } from './host.ts'
+import { snapshot } from './snapshot.ts'
 import { openTemporary, type Temporary } from './temporary.ts'
 
 const run = promisify(execFile)
@@ -349,17 +350,6 @@ function isName(text: string): boolean {
     text.isWellFormed() &&
     Buffer.byteLength(text) <= 255
   )
-}
-
-/** Returns every name below a folder with its kind, bytes and modification times. */
-async function snapshot(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  const lines = entries.map(async entry => {
-    const path = join(entry.parentPath, entry.name)
-    const { ino, mode, nlink, mtimeMs } = await lstat(path)
-    return [path, ino, mode, nlink, mtimeMs, entry.isFile() ? await readFile(path, 'utf8') : ''].join(' ')
-  })
-  return (await Promise.all(lines)).sort()
 }
 
 async function age(path: string): Promise<void> {

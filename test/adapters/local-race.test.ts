@@ -1,0 +1,83 @@
+/**
+ * Reads and writes files while a folder on their path is replaced by a link to the outside. RACE_TRIES sets the number of
+ * tries.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { at, call, get, put } from '../../adapters/conformance/kit.ts'
+import { snapshot } from './snapshot.ts'
+import { openTemporary } from './temporary.ts'
+
+const tries = Number(process.env.RACE_TRIES ?? 4000)
+const secret = 'SECRET of somebody else'
+const names = ['file', 'sub/file', 'pipe']
+
+t.test('no read and no write leaves the root while a link is swapped in', { timeout: 30_000 + 5 * tries }, async t => {
+  const { provider, root, outside } = await openTemporary(t)
+  for (const folder of [outside, join(root, 'dir')]) {
+    await mkdir(join(folder, 'sub'), { recursive: true })
+    for (const name of names) await writeFile(join(folder, name), folder === outside ? secret : 'inside')
+  }
+  // A writer waits here until somebody opens the FIFO for reading.
+  await rm(join(outside, 'pipe'))
+  await promisify(execFile)('mkfifo', [join(outside, 'pipe')])
+  const writer = spawn('sh', ['-c', 'echo data > "$1"', 'sh', join(outside, 'pipe')], { stdio: 'ignore' })
+  t.teardown(() => writer.kill('SIGKILL'))
+  const before = await snapshot(outside)
+  const worker = new Worker(new URL('swapper.ts', import.meta.url), {
+    workerData: { folder: join(root, 'dir'), away: join(root, 'away'), outside },
+  })
+  await once(worker, 'online')
+
+  const counts = { naive: 0, read: 0, opened: 0, seen: 0, written: 0, refused: 0 }
+  const refuse = () => {
+    counts.refused += 1
+    return undefined
+  }
+  let left = tries
+  const client = async () => {
+    for (; left > 0; left -= 4) {
+      const name = `dir/${names[left % names.length]}`
+      const path = at(name)
+      const read = await get(provider, name).catch(refuse)
+      if (read !== undefined) {
+        counts.read += 1
+        if (read.includes('SECRET')) t.fail('the outside was read')
+      }
+      const opened = await provider.openFile?.(path, call()).catch(refuse)
+      if (opened) {
+        counts.opened += 1
+        if ((await opened.handle.readFile('utf8')).includes('SECRET')) t.fail('the outside was opened')
+        await opened.handle.close()
+      }
+      const entry = await provider.stat(path, call()).catch(refuse)
+      if (entry) {
+        counts.seen += 1
+        if (entry.size === secret.length) t.fail('the outside was seen')
+      }
+      if (await put(provider, name, 'inside', true).catch(refuse)) counts.written += 1
+      // The control: an adapter that opens whole paths would read the secret.
+      if (left % 20 === 0 && !name.endsWith('pipe')) {
+        const naive = await readFile(join(root, name), 'utf8').catch(() => '')
+        if (naive === secret) counts.naive += 1
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, client))
+  worker.postMessage('stop')
+  const [swaps] = await once(worker, 'message')
+  await worker.terminate()
+
+  t.strictSame(await snapshot(outside), before, 'the outside is unchanged')
+  // Without a reader, the writer ends by SIGPIPE.
+  t.strictSame([writer.exitCode, writer.signalCode], [null, null], 'the FIFO outside was never opened')
+  t.ok(counts.naive > 0, `by path, the outside was read ${counts.naive} times: the race is real`)
+  t.ok(swaps > 100, `${swaps} swaps`)
+  t.comment(counts)
+  for (const [what, count] of Object.entries(counts)) t.ok(count > 0, `${what}: ${count}`)
+})
