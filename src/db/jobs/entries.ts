@@ -37,7 +37,8 @@ export interface Done {
 
 /** A run of a job: the job and the lease of the server that runs it. */
 export interface RunId {
-  id: string
+  job: { id: string }
+  /** The id of the lease. */
   lease: string
 }
 
@@ -127,9 +128,9 @@ export async function commitStep(
 ): Promise<void> {
   await db.transaction().execute(async tx => {
     await countDone(tx, run, done)
-    await insertEntries(tx, run.id, found)
+    await insertEntries(tx, run.job.id, found)
     if (next.kind === 'done') {
-      await tx.deleteFrom('job_entries').where('job_id', '=', run.id).where('id', '=', entry.id).execute()
+      await tx.deleteFrom('job_entries').where('job_id', '=', run.job.id).where('id', '=', entry.id).execute()
       return
     }
     await tx
@@ -138,7 +139,7 @@ export async function commitStep(
         ...(next.kind === 'page' ? { cursor: next.cursor } : { state: 'LISTED' as const }),
         ...(done.failures.length > 0 && { has_failed: true }),
       })
-      .where('job_id', '=', run.id)
+      .where('job_id', '=', run.job.id)
       .where('id', '=', entry.id)
       .execute()
   })
@@ -148,7 +149,7 @@ export async function commitStep(
 export async function finishEntries(db: Database, run: RunId, ids: readonly string[], done: Done): Promise<void> {
   await db.transaction().execute(async tx => {
     await countDone(tx, run, done)
-    await tx.deleteFrom('job_entries').where('job_id', '=', run.id).where('id', 'in', ids).execute()
+    await tx.deleteFrom('job_entries').where('job_id', '=', run.job.id).where('id', 'in', ids).execute()
   })
 }
 
@@ -159,7 +160,7 @@ export class LeaseLost extends Error {
 
 async function countDone(
   db: Database,
-  { id, lease }: RunId,
+  { job: { id }, lease }: RunId,
   { files, bytes, skipped, deleted, failures }: Done,
 ): Promise<void> {
   const { rows } = await sql`

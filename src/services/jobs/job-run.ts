@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
-import { type Done, LeaseLost } from '../../db/jobs/entries.ts'
+import { type Done, LeaseLost, type RunId } from '../../db/jobs/entries.ts'
 import type { NewFailure } from '../../db/jobs/failures.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobEntryState } from '../../db/schema.ts'
@@ -12,11 +12,9 @@ import { WriteLocation } from '../../storage/write-location.ts'
 import type { Limiter } from './limiter.ts'
 import type { RunProgress } from './progress.ts'
 
-export interface JobRun {
+export interface JobRun extends RunId {
   db: Database
   job: JobRecord
-  /** The id of the lease. */
-  lease: string
   /** Aborts on a pause, a cancellation, a lost lease, and the end of a grant. */
   signal: AbortSignal
   /** The locations of the sources, as the policy has granted them. */
@@ -64,13 +62,13 @@ export class Tally implements Done {
   /**
    * Runs the work on one entry, and retries it if its back end is overloaded or down. If it fails, the job continues
    * with the others and lists the failure.
+   * @returns what the work returns, or undefined if it failed
    * @throws the errors that end the whole run: the reason of its signal, a lost lease
    */
-  async attempt(run: JobRun, entry: FailingEntry, work: () => Promise<void>): Promise<boolean> {
+  async attempt<T>(run: JobRun, entry: FailingEntry, work: () => Promise<T>): Promise<T | undefined> {
     for (let tries = 0; ; tries += 1) {
       try {
-        await work()
-        return true
+        return await work()
       } catch (error) {
         if (run.signal.aborted) throw run.signal.reason
         if (error instanceof LeaseLost) throw error
@@ -79,7 +77,7 @@ export class Tally implements Done {
         if (delay === undefined) {
           if (failure.reason === 'INTERNAL') run.onError(error)
           this.failures.push({ ...entry, reason: failure.reason, message: failure.message })
-          return false
+          return undefined
         }
         await sleep(Math.max(delay, Math.min(failure.retryAfterMs ?? 0, 30_000)), undefined, { signal: run.signal })
       }

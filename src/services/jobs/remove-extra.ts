@@ -32,7 +32,7 @@ export async function removeExtra(run: JobRun, entry: JobEntry): Promise<void> {
       } while (cursor !== null)
     })
     const next = { kind: 'done' } as const
-    await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, { next, found: [], done: tally })
+    await commitStep(run.db, run, entry, { next, found: [], done: tally })
   })
 }
 

@@ -1,5 +1,5 @@
 /** Deletes trees: the sources of a DELETE, and the folders that a MOVE leaves empty. */
-import { formatPath } from '../../auth/path.ts'
+import { formatPath, parsePath } from '../../auth/path.ts'
 import { commitStep, deepestListed, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { AppError } from '../../errors.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
@@ -48,7 +48,7 @@ export async function removeOne(run: JobRun, entry: JobEntry): Promise<void> {
       else tally.deleted += 1
     })
     const next = { kind: 'done' } as const
-    await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, { next, found, done: tally })
+    await commitStep(run.db, run, entry, { next, found, done: tally })
   })
 }
 
@@ -62,30 +62,33 @@ export async function removeFolder(run: JobRun, entry: JobEntry): Promise<void> 
 }
 
 async function removePage(run: JobRun, tally: Tally, entry: JobEntry, cursor: string | null): Promise<string | null> {
-  const { job, signal } = run
   const found: NewJobEntry[] = []
-  let next: string | null = null
-  await tally.attempt(run, entry, async () => {
+  const page = await tally.attempt(run, entry, async () => {
     requireDepth(entry.depth)
-    const folder = writable(sourceAt(run, entry))
-    const page = await folder.list(signal, { cursor, limit: maxPageSize })
-    await allDone(
-      page.entries.map(async child => {
-        const path = childPath(folder.path, child.name)
-        const place = { providerId: entry.providerId, path, targetPath: null, depth: entry.depth + 1 }
-        if (child.kind === 'directory') found.push({ ...place, state: 'FOLDER', isNewTarget: false })
-        else {
-          await tally.attempt(run, { ...place, state: 'FILE' }, () =>
-            run.files.run(() => removeTree(run, tally, folder.child(child.name), child)),
-          )
-        }
-      }),
-    )
-    next = page.cursor
+    return sourceAt(run, entry).list(run.signal, { cursor, limit: maxPageSize })
   })
+  await allDone((page?.entries ?? []).map(child => removeChild(run, tally, entry, { child, found })))
+  const next = page?.cursor ?? null
   const continued = next === null ? ({ kind: 'listed' } as const) : ({ kind: 'page', cursor: next } as const)
-  await commitStep(run.db, { id: job.id, lease: run.lease }, entry, { next: continued, found, done: tally })
+  await commitStep(run.db, run, entry, { next: continued, found, done: tally })
   return next
+}
+
+/** Deletes a file, or adds a folder to `found`. */
+async function removeChild(
+  run: JobRun,
+  tally: Tally,
+  { providerId, path: folder, depth }: JobEntry,
+  { child, found }: { child: CheckedEntry; found: NewJobEntry[] },
+): Promise<void> {
+  const path = childPath(parsePath(folder), child.name)
+  const place = { providerId, path, targetPath: null, depth: depth + 1 }
+  if (child.kind === 'directory') found.push({ ...place, state: 'FOLDER', isNewTarget: false })
+  else {
+    await tally.attempt(run, { ...place, state: 'FILE' }, () =>
+      run.files.run(() => removeTree(run, tally, writable(sourceAt(run, place)), child)),
+    )
+  }
 }
 
 /**
@@ -93,7 +96,7 @@ async function removePage(run: JobRun, tally: Tally, entry: JobEntry, cursor: st
  * empty, because files may have been skipped.
  */
 export async function removeListed(run: JobRun): Promise<void> {
-  const { db, job, lease, signal } = run
+  const { db, job, signal } = run
   for (;;) {
     const entries = await deepestListed(db, job.id, foldersPerStep)
     const level = entries.filter(({ depth }) => depth === entries[0]?.depth)
@@ -115,7 +118,7 @@ export async function removeListed(run: JobRun): Promise<void> {
       )
       await finishEntries(
         db,
-        { id: job.id, lease },
+        run,
         level.map(({ id }) => id),
         tally,
       )

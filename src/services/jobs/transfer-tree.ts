@@ -29,7 +29,7 @@ export async function transferOne(run: JobRun, entry: JobEntry): Promise<void> {
       if (folder) found.push({ ...folder, providerId: entry.providerId, path: entry.path, depth: entry.depth })
     })
     const next = { kind: 'done' } as const
-    await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, { next, found, done: tally })
+    await commitStep(run.db, run, entry, { next, found, done: tally })
   })
 }
 
@@ -48,24 +48,9 @@ async function missingOnceMoved(
 /** Works on a folder page by page. Its files are copied here, and its folders become entries of the job. */
 export async function transferFolder(run: JobRun, entry: JobEntry): Promise<void> {
   const opened = await withTally(run, async tally => {
-    const folder: { value?: Folder } = {}
-    const isOpen = await tally.attempt(run, entry, async () => {
-      requireDepth(entry.depth)
-      const to = targetAt(run, entry.targetPath)
-      const isEmpty = entry.isNewTarget && !entry.isStarted
-      folder.value = {
-        from: sourceAt(run, entry),
-        to,
-        names: await FolderNames.load(to, { isEmpty, signal: run.signal }),
-      }
-    })
-    if (isOpen) return folder.value
-    await commitStep(run.db, { id: run.job.id, lease: run.lease }, entry, {
-      next: { kind: 'done' },
-      found: [],
-      done: tally,
-    })
-    return undefined
+    const folder = await tally.attempt(run, entry, () => openBoth(run, entry))
+    if (!folder) await commitStep(run.db, run, entry, { next: { kind: 'done' }, found: [], done: tally })
+    return folder
   })
   if (!opened) return
   let { cursor, hasFailed } = entry
@@ -75,6 +60,14 @@ export async function transferFolder(run: JobRun, entry: JobEntry): Promise<void
     hasFailed = result.hasFailed
     run.signal.throwIfAborted()
   } while (cursor !== null)
+}
+
+async function openBoth(run: JobRun, entry: JobEntry): Promise<Folder> {
+  requireDepth(entry.depth)
+  const to = targetAt(run, entry.targetPath)
+  const isEmpty = entry.isNewTarget && !entry.isStarted
+  const names = await FolderNames.load(to, { isEmpty, signal: run.signal })
+  return { from: sourceAt(run, entry), to, names }
 }
 
 interface Folder {
@@ -93,12 +86,12 @@ async function transferPage(
 ): Promise<{ cursor: string | null; hasFailed: boolean }> {
   const { job, signal } = run
   const found: NewJobEntry[] = []
-  const page: { entries: readonly CheckedEntry[]; cursor: string | null } = { entries: [], cursor: null }
-  await tally.attempt(run, { ...entry, state: 'FOLDER' }, async () => {
-    Object.assign(page, await folder.from.list(signal, { cursor: at.cursor, limit: maxPageSize }))
-  })
+  const listed = await tally.attempt(run, { ...entry, state: 'FOLDER' }, () =>
+    folder.from.list(signal, { cursor: at.cursor, limit: maxPageSize }),
+  )
+  const { entries, cursor } = listed ?? { entries: [], cursor: null }
   await allDone(
-    page.entries.map(child => {
+    entries.map(child => {
       const path = childPath(folder.from.path, child.name)
       const place = { providerId: entry.providerId, path, targetPath: childPath(folder.to.path, child.name) }
       const depth = entry.depth + 1
@@ -113,13 +106,12 @@ async function transferPage(
     }),
   )
   const hasFailed = at.hasFailed || tally.failures.length > 0
-  const isLast = page.cursor === null
   // In a folder with a failure, an entry that looks extra may belong to an entry that failed.
-  if (isLast && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) found.push({ ...entry, state: 'EXTRA' })
+  if (cursor === null && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) found.push({ ...entry, state: 'EXTRA' })
   const end = job.kind === 'MOVE' && !job.dryRun ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
-  const next = page.cursor === null ? end : ({ kind: 'page', cursor: page.cursor } as const)
-  await commitStep(run.db, { id: job.id, lease: run.lease }, entry, { next, found, done: tally })
-  return { cursor: page.cursor, hasFailed }
+  const next = cursor === null ? end : ({ kind: 'page', cursor } as const)
+  await commitStep(run.db, run, entry, { next, found, done: tally })
+  return { cursor, hasFailed }
 }
 
 /** Returns the folder at the target if the child is a folder whose content is to follow. */
