@@ -92,6 +92,6 @@ async function moveFile(source: SystemPath, identity: Identity, destination: Sys
 }
 
 /** Removes a name, unless another file was written over it since. */
-export async function unlinkIfSame(path: SystemPath, identity: Identity): Promise<void> {
+async function unlinkIfSame(path: SystemPath, identity: Identity): Promise<void> {
   if (isSame(await lstat(path, { bigint: true }), identity)) await unlink(path)
 }

@@ -10,6 +10,10 @@ const jobQuery = `query ($id: ID!) { job(id: $id) { state error { reason }
   progress { files bytes skipped deleted failed totalFiles totalBytes }
   failures { nodes { path reason message } } } }`
 
+/** Copies of thousands of files on a busy machine. */
+const deadline = { within: 120_000 }
+t.setTimeout(600_000)
+
 interface World {
   app: TestApp
   token: string
@@ -65,7 +69,7 @@ async function ended({ app, token }: Pick<World, 'app' | 'token'>, id: string) {
   await until(async () => {
     job = (await app.ask(jobQuery, { id }, token)).job
     return ['SUCCEEDED', 'FAILED', 'CANCELED'].includes(job.state) || job
-  })
+  }, deadline)
   return { id, ...job }
 }
 
@@ -175,7 +179,7 @@ t.test('overlapping sources and targets fail with a reason on their path', async
   t.same(await tree(rootA), files)
 })
 
-t.test('a job ends when its API key is revoked, and no earlier', async t => {
+t.test('a job needs a valid key with access to all of its locations', async t => {
   const world = await startWorld(t)
   const { app, token, a, b, rootA } = world
   await fill(rootA, files)

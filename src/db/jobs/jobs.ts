@@ -21,7 +21,7 @@ export type NewJob = Pick<
   | 'dryRun'
 >
 
-/** Only the database changes the counts otherwise. */
+/** The types allow no other assignment, because all other changes add to the counts. */
 const zero = sql`0` as never
 const isActive = sql<SqlBool>`state in ('QUEUED', 'RUNNING', 'PAUSED')`
 

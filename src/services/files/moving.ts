@@ -10,7 +10,7 @@ import { type CopiedFile, type CopiedFolder, deleteIfEmpty, isUnchanged } from '
 import { type CopyOptions, copyEntry } from './copying.ts'
 
 /** Milliseconds: the coarsest modification time of a file system (FAT). S3 stores whole seconds. */
-const timeResolution = 2_000
+export const timeResolution = 2_000
 
 /** Returns whether both are one stored object, even through different providers and paths. Hard links count as one. */
 export function isSameObject(a: CheckedEntry, b: CheckedEntry): boolean {

@@ -2,6 +2,7 @@
 import type { Totals } from '../../db/jobs/leases.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { children, requireDepth } from '../files/tree.ts'
 
 /**
@@ -9,7 +10,17 @@ import { children, requireDepth } from '../files/tree.ts'
  */
 export async function countTree(location: ReadLocation, count: Totals, signal: AbortSignal): Promise<void> {
   const entry = await location.stat(signal)
-  if (entry.kind === 'directory') return countFolder(location, count, signal, 0)
+  await countEntry(location, entry, count, signal, 0)
+}
+
+async function countEntry(
+  location: ReadLocation,
+  entry: CheckedEntry,
+  count: Totals,
+  signal: AbortSignal,
+  depth: number,
+): Promise<void> {
+  if (entry.kind === 'directory') return countFolder(location, count, signal, depth)
   count.files += 1
   count.bytes += entry.size ?? 0
 }
@@ -18,11 +29,7 @@ async function countFolder(folder: ReadLocation, count: Totals, signal: AbortSig
   requireDepth(depth)
   try {
     for await (const entry of children(folder, signal)) {
-      if (entry.kind === 'directory') await countFolder(folder.child(entry.name), count, signal, depth + 1)
-      else {
-        count.files += 1
-        count.bytes += entry.size ?? 0
-      }
+      await countEntry(folder.child(entry.name), entry, count, signal, depth + 1)
     }
   } catch (error) {
     if (signal.aborted || !(error instanceof AppError)) throw error

@@ -2,7 +2,7 @@
 import { basePathIn } from '../../auth/access.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
-import { isWithin, parsePath, root } from '../../auth/path.ts'
+import { formatPath, isWithin, parsePath, root } from '../../auth/path.ts'
 import { type Grant, requireScope } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
@@ -102,8 +102,8 @@ export function createJobs(options: {
         const grants = authorizeJob(viewer, input)
         const { member, kind, credentialId, origin } = requireScope(viewer, 'read')
         await Promise.all([...grants.sources, ...(grants.target ? [grants.target] : [])].map(storage.record))
-        const sources = grants.sources.map(({ providerId, path }) => ({ providerId, path: `/${path}` }))
-        const target = grants.target && { providerId: grants.target.providerId, path: `/${grants.target.path}` }
+        const sources = grants.sources.map(({ providerId, path }) => ({ providerId, path: formatPath(path) }))
+        const target = grants.target && { providerId: grants.target.providerId, path: formatPath(grants.target.path) }
         const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
         if (isRootFixed && grants.sources.some(({ path }) => path === root)) throw new AppError('ROOT_IS_FIXED')
         requireSeparate(grants.sources, input.target)
@@ -157,7 +157,7 @@ export function createJobs(options: {
       }
       let before = page.after == null ? null : decodeIdCursor(page.after)
       const visible: JobRecord[] = []
-      // A credential with restrictions may see only a few of the jobs, so reads on, up to a bound.
+      // A credential with restrictions may see only a few of the jobs, so this reads more of them, up to a bound.
       for (let round = 0; round < maxRounds && visible.length <= limit; round += 1) {
         const found = await listJobs(db, of, { limit: maxJobsPage + 1, before })
         visible.push(...found.filter(job => isVisible(reader, job)))

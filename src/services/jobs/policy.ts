@@ -1,10 +1,7 @@
 /** Decides what happens to a file whose name exists at the target. */
 import type { JobConflict } from '../../db/schema.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
-import { isSameObject } from '../files/moving.ts'
-
-/** Milliseconds: the coarsest modification time of a file system (FAT). S3 stores whole seconds. */
-const timeResolution = 2_000
+import { isSameObject, timeResolution } from '../files/moving.ts'
 
 /** DONE: an interrupted run of the job has probably made the copy. */
 export type Decision = 'WRITE' | 'REPLACE' | 'SKIP' | 'DONE' | 'TAKEN'

@@ -1,6 +1,6 @@
 /** Runs one job, from taking its lease to its end. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { authorizeJob, type JobInput } from '../../auth/needs.ts'
+import { authorizeJob } from '../../auth/needs.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { LeaseLost } from '../../db/jobs/entries.ts'
@@ -61,14 +61,14 @@ export async function runJob(
   if (stop.aborted) onStop()
   else stop.addEventListener('abort', onStop, { once: true })
   const progress = new RunProgress()
+  let renewedAt = lease.takenAt
+  let isBeating = false
   const timer = setInterval(() => {
     // Check this first, because a query to an unreachable database may hang.
     if (performance.now() - renewedAt > leaseTimeout)
       controller.abort(new LeaseLost('The lease was not renewed in time'))
     void beat()
   }, heartbeat).unref()
-  let renewedAt = lease.takenAt
-  let isBeating = false
 
   async function beat(): Promise<void> {
     if (isBeating) return
@@ -131,7 +131,7 @@ async function work(
   signal: AbortSignal,
 ): Promise<boolean> {
   const viewer = await viewerOf(credentials, job)
-  const { sources, target } = authorizeJob(viewer, job as JobInput)
+  const { sources, target } = authorizeJob(viewer, job)
   const grants = target ? [...sources, target] : sources
   return storage.activeGrants.run(grants, signal, async granted => {
     const isWritten = job.kind === 'MOVE' || job.kind === 'DELETE'
