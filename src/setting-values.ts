@@ -12,6 +12,9 @@ export interface Sendfile {
   prefix: string
 }
 
+/** Origins as browsers send them, or `*` for every origin. */
+export type AllowedOrigins = readonly string[] | '*'
+
 export function wholeNumber(min: number, max: number) {
   return (text: string): number => {
     const value = Number(text)
@@ -57,6 +60,19 @@ function list(text: string): string[] {
     .split(',')
     .map(item => item.trim())
     .filter(item => item !== '')
+}
+
+/** Applications in a shell have origins such as `capacitor://localhost`. */
+const origin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/i
+
+export function origins(text: string): AllowedOrigins {
+  if (text === '*') return '*'
+  return list(text).map(item => {
+    const url = origin.test(item) && URL.canParse(item) ? new URL(item) : null
+    if (!url) throw new Error(`be * or origins such as https://app.example.org, not "${item}"`)
+    // Browsers send the host in lower case and without the default port.
+    return url.origin === 'null' ? item : url.origin
+  })
 }
 
 /** `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`. */

@@ -1,11 +1,13 @@
 /** Reads the environment; no other file does. The table in docs/configuration.md is generated from `definitions`. */
 import { join, resolve } from 'node:path'
 import {
+  type AllowedOrigins,
   folders,
   httpUrl,
   type LogLevel,
   logLevel,
   networks,
+  origins,
   packages,
   postgresUrl,
   type Sendfile,
@@ -16,7 +18,7 @@ import {
 } from './setting-values.ts'
 import { StartError } from './start-error.ts'
 
-export type { LogLevel, Sendfile } from './setting-values.ts'
+export type { AllowedOrigins, LogLevel, Sendfile } from './setting-values.ts'
 
 /** The message is one sentence that names the setting. */
 export class SettingsError extends StartError {
@@ -70,6 +72,12 @@ export const definitions = {
     httpUrl,
     null,
     'the address of each request',
+  ),
+  STOWAGE_CORS_ORIGINS: define(
+    'Origins, separated by commas, whose [browser applications](access-and-keys.md#browser-applications-of-other-origins) can call the API; `*` allows every origin',
+    origins,
+    null,
+    'none',
   ),
   STOWAGE_LOCAL_ROOTS: define(
     'Absolute folders, separated by commas, that contain the roots of local providers',
@@ -162,6 +170,8 @@ export interface Settings {
   readonly setupCode: string | null
   /** Without a trailing `/`. */
   readonly publicUrl: string | null
+  /** Other origins whose pages can call the API. */
+  readonly corsOrigins: AllowedOrigins
   readonly localRoots: readonly string[]
   readonly adapterPackages: readonly string[]
   readonly allowedNetworks: readonly string[]
@@ -220,6 +230,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     previousSecret,
     setupCode: read('STOWAGE_SETUP_CODE'),
     publicUrl: read('STOWAGE_PUBLIC_URL'),
+    corsOrigins: read('STOWAGE_CORS_ORIGINS') ?? [],
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],
     adapterPackages: read('STOWAGE_ADAPTERS') ?? [],
     allowedNetworks: read('STOWAGE_ALLOW_NETWORKS') ?? [],

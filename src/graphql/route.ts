@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type Reason } from '../errors.ts'
+import { addVary } from '../http/standard-headers.ts'
 import type { Services } from '../services/index.ts'
 import { GraphqlContext, type RequestFacts } from './context.ts'
 import type { Execute, GraphqlResponse } from './execute.ts'
@@ -76,7 +77,8 @@ export function graphqlRoute(
   })
 
   app.get('/graphql', (request, reply) => {
-    reply.header('allow', 'GET, HEAD, POST').header('vary', 'accept')
+    reply.header('allow', 'GET, HEAD, POST')
+    addVary(reply, 'Accept')
     const { searchParams } = new URL(request.url, 'http://localhost')
     return respond(request, reply, parseQueryString(searchParams), true)
   })

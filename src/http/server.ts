@@ -12,6 +12,7 @@ import { refuseWhenClosing } from './connection/graceful-close.ts'
 import { requestId } from './connection/request-id.ts'
 import { warnOfUntrustedProxy } from './connection/untrusted-proxy.ts'
 import { refuseLongContentTypes } from './content-type.ts'
+import { allowOrigins } from './cors.ts'
 import { handleFrameworkError } from './error-handler.ts'
 import { healthRoutes } from './health.ts'
 import { refuseUnknownRoutes } from './not-found.ts'
@@ -22,7 +23,7 @@ import { sendStandardHeaders } from './standard-headers.ts'
 
 export interface ServerOptions {
   services: Services
-  settings: Pick<Settings, 'trustedProxies' | 'connectionLimit' | 'stallTimeout'>
+  settings: Pick<Settings, 'trustedProxies' | 'connectionLimit' | 'stallTimeout' | 'corsOrigins'>
   log: FastifyBaseLogger
   /** Rejects with a sentence that says why the server cannot work now. */
   ready: () => Promise<void>
@@ -64,6 +65,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   watchClients(app)
   cutStalledClients(app, settings.stallTimeout * 1000)
   sendStandardHeaders(app)
+  allowOrigins(app, settings.corsOrigins)
   refuseWhenClosing(app)
   await acceptSessionCookies(app)
   authenticateRequests(app, services)

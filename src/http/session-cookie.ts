@@ -1,7 +1,7 @@
 /**
  * The console's session cookie, which no script can read. The server accepts it only together with a header that pages of
- * other sites cannot send, because the server permits no CORS preflight. Forms, links and images of other sites therefore
- * cannot act with it.
+ * other origins cannot send, because no CORS preflight permits it. Their forms, links, images and scripts therefore cannot
+ * act with it.
  */
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'

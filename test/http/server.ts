@@ -123,7 +123,14 @@ export async function serve(
     onAuditLoss: () => {},
   })
   let ready = async () => {}
-  const settings = { trustedProxies: [], connectionLimit: 0, stallTimeout: 60, sendfile: null, ...options.settings }
+  const settings = {
+    trustedProxies: [],
+    connectionLimit: 0,
+    stallTimeout: 60,
+    corsOrigins: [],
+    sendfile: null,
+    ...options.settings,
+  }
   const app = await createServer({
     services,
     settings,

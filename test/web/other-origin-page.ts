@@ -1,0 +1,48 @@
+/** What a browser application of another origin does with the API. `test/web/other-origins.test.ts` bundles and calls it. */
+import { GraphQLClient } from 'graphql-request'
+import { Upload } from 'tus-js-client'
+
+export type PageRequest = Pick<RequestInit, 'credentials'> & { headers?: Record<string, string> }
+
+export interface OtherOriginPage {
+  query(server: string, key: string): Promise<unknown>
+  upload(server: string, key: string, providerId: string): Promise<string | null>
+  download(url: string, key: string): Promise<{ content: string; etag: string | null; range: string | null }>
+  /** Resolves with the name of the error if the browser does not permit the request or its response. */
+  send(url: string, init: PageRequest): Promise<number | string>
+}
+
+const page: OtherOriginPage = {
+  query(server, key) {
+    const client = new GraphQLClient(`${server}/graphql`, { headers: { authorization: `Bearer ${key}` } })
+    return client.request('{ me { email } }')
+  },
+
+  upload: (server, key, providerId) =>
+    new Promise((resolve, reject) => {
+      const upload = new Upload(new Blob(['a file of another origin']), {
+        endpoint: `${server}/api/upload/resumable`,
+        headers: { authorization: `Bearer ${key}` },
+        metadata: { providerId, path: '/uploaded.txt' },
+        chunkSize: 10,
+        retryDelays: [],
+        onError: reject,
+        onSuccess: ({ lastResponse }) => resolve(lastResponse.getHeader('Upload-Stored-Path') ?? null),
+      })
+      upload.start()
+    }),
+
+  async download(url, key) {
+    const response = await fetch(url, { headers: { authorization: `Bearer ${key}`, range: 'bytes=2-5' } })
+    const { headers } = response
+    return { content: await response.text(), etag: headers.get('etag'), range: headers.get('content-range') }
+  },
+
+  send: (url, init) =>
+    fetch(url, init).then(
+      ({ status }) => status,
+      (error: Error) => error.name,
+    ),
+}
+
+Object.assign(globalThis, { page })
