@@ -18,7 +18,7 @@ async function sourcesIn(folder: string): Promise<Source[]> {
 }
 
 // The checker needs seconds for some patterns, more on a busy machine.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('every regular expression is linear', async t => {
   const sources = (await Promise.all(folders.map(sourcesIn))).flat()

@@ -122,6 +122,7 @@ t.test('the time is independent of the number of secrets and proportional to the
     const text = (length: number) => unit.repeat(length / unit.length)
     const [short, long] = [text(100_000), text(800_000)]
     const times = cost(() => alike.redact(long)) / cost(() => alike.redact(short))
-    t.ok(times < 20, `${unit.slice(0, 2)}: ${times.toFixed(1)} times for eight times the length`)
+    // Quadratic time takes 64 times as long. The caches of the processor make a long text slower by itself.
+    t.ok(times < 40, `${unit.slice(0, 2)}: ${times.toFixed(1)} times for eight times the length`)
   }
 })
