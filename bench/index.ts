@@ -1,34 +1,46 @@
 /**
- * `npm run bench [-- [rounds] [part ...]]` measures servers in turn, in one run, and prints the ratios between them. It asserts
+ * `npm run bench [-- [rounds] [part ...] [files=<number>]]` measures servers in turn, in one run, and prints the ratios
+ * between them. It asserts
  * nothing.
  */
 import { attacked } from './attacks/part.ts'
 import { folders } from './folders.ts'
+import { jobMemory } from './job-memory.ts'
 import { memory } from './memory.ts'
 import type { Part } from './part.ts'
 import { keepResults, load, section } from './results.ts'
 import { s3 } from './s3.ts'
+import { s3SmallFiles } from './s3-small-files.ts'
 import { smallCalls } from './small-calls.ts'
+import { smallFiles } from './small-files.ts'
 import { start } from './start.ts'
 import { streams } from './streams.ts'
+import { trees } from './trees.ts'
 
 const parts: Readonly<Record<string, Part>> = {
   streams,
+  'small-files': smallFiles,
   'small-calls': smallCalls,
   folders,
   memory,
   start,
   s3,
+  's3-small-files': s3SmallFiles,
+  trees,
+  'job-memory': jobMemory,
   attacks: attacked,
 }
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const args = process.argv.slice(2)
 const rounds = Number(args.find(argument => /^[1-9]\d*$/.test(argument)) ?? 3)
-const named = args.filter(argument => !/^[1-9]\d*$/.test(argument))
+const [, files] = /(?:^| )files=([1-9]\d*)(?: |$)/.exec(args.join(' ')) ?? []
+const named = args.filter(argument => !/^(?:files=)?[1-9]\d*$/.test(argument))
 const unknown = named.find(name => !parts[name])
 if (unknown !== undefined) {
-  say(`Unknown part "${unknown}". Usage: npm run bench -- [rounds] [${Object.keys(parts).join(' | ')}] ...`)
+  say(
+    `Unknown part "${unknown}". Usage: npm run bench -- [rounds] [${Object.keys(parts).join(' | ')}] ... [files=<number>]`,
+  )
   process.exit(2)
 }
 
@@ -38,7 +50,7 @@ const begin = performance.now()
 for (const [name, part] of Object.entries(parts)) {
   if (named.length > 0 && !named.includes(name)) continue
   say(`${part.title} ...`)
-  const rows = await part.measure({ rounds, say })
+  const rows = await part.measure({ rounds, say, files: files === undefined ? undefined : Number(files) })
   if (rows.length === 0) continue
   const text = section(part, rows, rounds, loadBefore)
   sections.set(part.title, text)

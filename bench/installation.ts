@@ -15,10 +15,11 @@ export interface Installation extends AsyncDisposable {
   providerId: string
 }
 
-export async function install(): Promise<Installation> {
+/** @param settings the environment of the server */
+export async function install(settings: Readonly<Record<string, string>> = {}): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
   const { path: folder } = stack.use(await temporaryFolder())
-  const stowage = stack.use(await startStowage(folder))
+  const stowage = stack.use(await startStowage(folder, settings))
   const api = client(stowage.url)
   const { token: session } = await api.register('owner@example.org')
   const files = join(folder, 'data', 'files')

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { growth } from './growth.ts'
 import { type Installation, install, makeFile, query } from './installation.ts'
 import type { Part } from './part.ts'
 
@@ -26,38 +26,15 @@ for ${(steps * stepMs) / 1000} seconds. Each round has a fresh server.`,
       await makeFile(join(installation.files, 'down.bin'), fileBytes)
       // A first request makes the server load its code.
       await readSlowly(installation, 1, 2)
-      figures.down.push(await growth(installation, () => readSlowly(installation, clients, steps)))
+      figures.down.push(await growth(installation.stowage, () => readSlowly(installation, clients, steps)))
       await writeSlowly(installation, 1, 2)
-      figures.up.push(await growth(installation, () => writeSlowly(installation, clients, steps)))
+      figures.up.push(await growth(installation.stowage, () => writeSlowly(installation, clients, steps)))
     }
     return [
       { what: `${clients} slow downloads`, figures: figures.down, unit: 'MiB' },
       { what: `${clients} slow raw uploads`, figures: figures.up, unit: 'MiB' },
     ]
   },
-}
-
-/** The peak growth of the server's memory in MiB. */
-async function growth({ stowage }: Installation, work: () => Promise<void>): Promise<number> {
-  const before = await resident(stowage.pid)
-  let highest = before
-  const watch = setInterval(() => {
-    void resident(stowage.pid).then(now => {
-      highest = Math.max(highest, now)
-    })
-  }, stepMs)
-  try {
-    await work()
-  } finally {
-    clearInterval(watch)
-  }
-  return (highest - before) / mib
-}
-
-/** Returns the resident memory of a process in bytes. */
-async function resident(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024
 }
 
 async function readSlowly(

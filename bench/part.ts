@@ -5,5 +5,10 @@ export interface Part {
   title: string
   /** Describes what is compared, and how. */
   about: string
-  measure(options: { rounds: number; say: (line: string) => void }): Promise<Row[]>
+  measure(options: {
+    rounds: number
+    say: (line: string) => void
+    /** The number of files in a large tree. Default: what the part chooses. */
+    files?: number | undefined
+  }): Promise<Row[]>
 }

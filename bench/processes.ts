@@ -93,9 +93,10 @@ export async function startBare(folder: string): Promise<Peer> {
 }
 
 /** Starts Stowage with its data in `<folder>/data`. */
-export async function startStowage(folder: string): Promise<Peer> {
+export async function startStowage(folder: string, settings: Readonly<Record<string, string>> = {}): Promise<Peer> {
   const port = await freePort()
   const environment = {
+    ...settings,
     PORT: String(port),
     STOWAGE_DATA: join(folder, 'data'),
     LOG_LEVEL: 'warn',

@@ -1,14 +1,16 @@
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { install } from './installation.ts'
 import type { Part } from './part.ts'
-import { findProgram, run, startBare } from './processes.ts'
+import { findProgram, startBare } from './processes.ts'
 import { interleave } from './rounds.ts'
 import type { Row } from './table.ts'
+import { callsPerSecond, type WrkRequest, wrkScript } from './wrk.ts'
 
 const connections = 64
 const seconds = 3
+const load = { connections, seconds }
 const sizes = [1000, 1_000_000]
 
 export const smallCalls: Part = {
@@ -25,18 +27,18 @@ server that responds with constant JSON. The table of keys has a thousand rows, 
     const { stowage, folder, session, key } = installation
     await using bare = await startBare(folder)
     const scripts = {
-      bare: await script(folder, 'bare', 'none'),
-      session: await script(folder, 'session', session),
-      key: await script(folder, 'key', key),
+      bare: await wrkScript(folder, 'bare', requestWith('none')),
+      session: await wrkScript(folder, 'session', requestWith(session)),
+      key: await wrkScript(folder, 'key', requestWith(key)),
     }
     const rows: Row[] = []
     for (const keys of sizes) {
       say(`  ${keys.toLocaleString('en')} keys in the table`)
       await fillKeys(folder, keys)
       const figures = await interleave(rounds, {
-        bare: () => calls(wrk, scripts.bare, bare.url),
-        session: () => calls(wrk, scripts.session, stowage.url),
-        key: () => calls(wrk, scripts.key, stowage.url),
+        bare: () => callsPerSecond(wrk, scripts.bare, bare.url, load),
+        session: () => callsPerSecond(wrk, scripts.session, stowage.url, load),
+        key: () => callsPerSecond(wrk, scripts.key, stowage.url, load),
       })
       const against = { what: 'bare Node', figures: figures.bare }
       const table = `${keys.toLocaleString('en')} keys in the table`
@@ -50,30 +52,9 @@ server that responds with constant JSON. The table of keys has a thousand rows, 
   },
 }
 
-/** Writes the script for wrk. */
-async function script(folder: string, name: string, token: string): Promise<string> {
-  const path = join(folder, `${name}.lua`)
-  await writeFile(
-    path,
-    `wrk.method = "POST"
-wrk.body = '{"query":"{ me { id email } }"}'
-wrk.headers["Content-Type"] = "application/json"
-wrk.headers["Authorization"] = "Bearer ${token}"
-done = function(summary)
-  local failed = summary.errors.status + summary.errors.read + summary.errors.timeout
-  io.write("FIGURES ", summary.requests / (summary.duration / 1e6), " ", failed, "\\n")
-end
-`,
-  )
-  return path
-}
-
-/** Measures calls per second. */
-async function calls(wrk: string, path: string, url: string): Promise<number> {
-  const { stdout } = await run(wrk, ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', path, `${url}/graphql`])
-  const [, perSecond, failed] = /FIGURES (\S+) (\d+)/.exec(stdout) ?? []
-  if (failed !== '0') throw new Error(`Requests failed: ${stdout}`)
-  return Number(perSecond)
+function requestWith(token: string): WrkRequest {
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` }
+  return { method: 'POST', path: '/graphql', headers, body: '{"query":"{ me { id email } }"}' }
 }
 
 /** Inserts keys of the existing member. The first key stays in use. */
