@@ -1,7 +1,6 @@
 /**
  * `npm run bench [-- [rounds] [part ...] [files=<number>]]` measures servers in turn, in one run, and prints the ratios
- * between them. It asserts
- * nothing.
+ * between them. It asserts nothing.
  */
 import { attacked } from './attacks/part.ts'
 import { folders } from './folders.ts'
