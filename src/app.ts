@@ -11,6 +11,7 @@ import { registerGraphql } from './graphql/index.ts'
 import { originOf } from './http/authentication.ts'
 import { requestSignal } from './http/connection/client-abort.ts'
 import { asTransfer, closeGracefully } from './http/connection/graceful-close.ts'
+import { sendEvents } from './http/event-stream.ts'
 import { createServer } from './http/server.ts'
 import { describeDetails } from './log/logger.ts'
 import { Redaction } from './log/redaction.ts'
@@ -98,6 +99,7 @@ export async function buildApp(options: {
       originOf,
       signalOf: requestSignal,
       track: work => asTransfer(server, work),
+      sendEvents: (request, reply, events) => sendEvents(reply, events, requestSignal(request)),
       baseUrlOf: request => settings.publicUrl ?? `${request.protocol}://${request.host}`,
     },
   })

@@ -33,6 +33,12 @@ export const reasons = {
     'Too many archives are being created for the credential, or on the server.',
     true,
   ),
+  TOO_MANY_SUBSCRIPTIONS: reason(
+    'FORBIDDEN',
+    429,
+    'The credential, or the server, has too many open subscriptions.',
+    true,
+  ),
   RATE_LIMITED: reason('FORBIDDEN', 429, 'Too many requests; try again later.', true),
 
   NOT_FOUND: reason('NOT_FOUND', 404, 'Nothing exists with this ID, at this path or at this URL.'),

@@ -159,6 +159,8 @@ CREATE INDEX jobs_ended_at ON public.jobs USING btree (ended_at) WHERE (ended_at
 CREATE INDEX jobs_owner ON public.jobs USING btree (workspace_id, user_id) WHERE (state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PAUSED'::text]))
 CREATE INDEX jobs_workspace ON public.jobs USING btree (workspace_id, id)
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
+CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs FOR EACH ROW WHEN (((old.state IS DISTINCT FROM new.state) OR (old.lease_until IS DISTINCT FROM new.lease_until))) EXECUTE FUNCTION notify_of_job()
+CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs FOR EACH ROW EXECUTE FUNCTION notify_of_job()
 locks.key bytea not null
 locks.holder uuid not null
 locks.ends_at timestamp with time zone not null

@@ -19,6 +19,8 @@ export interface DatabaseOptions {
   onQuery?: (query: CompiledQuery) => void
 }
 
+const connections = new WeakMap<Database, Connection>()
+
 export function connect(connection: Connection, options: DatabaseOptions = {}): Database {
   const pool = new pg.Pool({
     ...connection,
@@ -29,13 +31,28 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
   pool.on('error', options.onError ?? (() => {}))
   // The failed query reports a broken connection. Without a listener, the event would end the process.
   pool.on('connect', client => client.on('error', () => {}))
-  return new Kysely<Schema>({
+  const db: Database = new Kysely<Schema>({
     dialect: new PostgresDialect({ pool }),
     ...(options.onQuery && {
       log: event => {
         if (event.level === 'query') options.onQuery?.(event.query)
       },
     }),
+  })
+  connections.set(db, connection)
+  return db
+}
+
+/** Returns a connection outside of the pool, to the same database. The caller connects and ends it. */
+export function connectionBeside(db: Database): pg.Client {
+  const connection = connections.get(db)
+  if (!connection) throw new Error('`connect` has not returned this database')
+  return new pg.Client({
+    ...connection,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    application_name: 'stowage',
   })
 }
 

@@ -44,6 +44,7 @@ export const builder = new SchemaBuilder<{
   complexity: { disabled: true },
   scopeAuth: {
     defaultStrategy: 'all',
+    authorizeOnSubscribe: true,
     // The client gets the error that the policy throws.
     treatErrorsAsUnauthorized: false,
     authScopes: decideRules,
@@ -54,4 +55,8 @@ builder.queryType({ description: 'All queries.' })
 builder.mutationType({
   description:
     'All mutations. Several mutations in one document run one after the other and stop at the first that fails.',
+})
+builder.subscriptionType({
+  description:
+    'All subscriptions. Send them with `Accept: text/event-stream`; the events follow the GraphQL over SSE protocol, mode of distinct connections.',
 })

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { networkOf } from '../auth/network.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
@@ -14,6 +14,12 @@ export interface RequestFacts {
   signalOf(request: FastifyRequest): AbortSignal
   /** Makes a closing server wait for the work. */
   track<T>(work: Promise<T>): Promise<T>
+  /** Sends server-sent events as the response. `data` is one line. */
+  sendEvents(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    events: AsyncIterable<{ event: string; data: string }>,
+  ): Promise<void>
   /** Returns the URL at which clients reach the server, without a trailing `/`. */
   baseUrlOf(request: FastifyRequest): string
 }
@@ -29,9 +35,16 @@ export class GraphqlContext {
   readonly #providers = new Map<string, Promise<ProviderRecord>>()
   readonly #accessible = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
 
-  constructor(services: Services, facts: RequestFacts, request: FastifyRequest, pending: PendingResponses) {
+  /** @param viewer the viewer of the request; for an event of a subscription, the viewer at that time */
+  constructor(
+    services: Services,
+    facts: RequestFacts,
+    request: FastifyRequest,
+    pending: PendingResponses,
+    viewer: Viewer | null = facts.viewerOf(request),
+  ) {
     this.services = services
-    this.viewer = facts.viewerOf(request)
+    this.viewer = viewer
     this.requestId = request.id
     const owner = this.viewer?.member.userId ?? networkOf(facts.originOf(request).address)
     this.response = new ResponseBudget(pending, owner)

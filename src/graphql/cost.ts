@@ -8,6 +8,8 @@ import { AppError } from '../errors.ts'
  * to a back end with their results.
  */
 export const maxCost = 100_000
+/** The maximum cost of a subscription, because each event executes its document again. It is enough for a hundred failures. */
+export const maxEventCost = 2000
 /** The cost of a field that calls a back end. */
 export const backEndCost = 100
 /** The cost of a field that hashes a password: four per request, so that one request cannot guess a hundred. */
@@ -32,11 +34,12 @@ export function requireAffordable(
 ): void {
   const definitions = document.definitions.filter(node => node === operation || node.kind !== Kind.OPERATION_DEFINITION)
   const { complexity } = complexityFromQuery({ ...document, definitions }, { schema, variables })
-  if (complexity > maxCost) {
+  const most = operation.operation === 'subscription' ? maxEventCost : maxCost
+  if (complexity > most) {
     throw new AppError(
       'QUERY_TOO_LARGE',
-      `The operation could cost ${complexity}, the limit is ${maxCost}: ask for smaller pages or fewer fields.`,
-      { facts: { cost: complexity, maxCost } },
+      `The operation could cost ${complexity}, the limit is ${most}: ask for smaller pages or fewer fields.`,
+      { facts: { cost: complexity, maxCost: most } },
     )
   }
 }

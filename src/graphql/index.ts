@@ -5,8 +5,10 @@ import type { RequestFacts } from './context.ts'
 import { cacheSize } from './documents.ts'
 import { createExecute } from './execute.ts'
 import { graphiqlRoute } from './graphiql.ts'
+import { createPrepare } from './prepare.ts'
 import { graphqlRoute } from './route.ts'
 import { schema } from './schema.ts'
+import { createSubscribe } from './subscribe.ts'
 
 /** Adds `/graphql` and `/graphiql`. The app's error handler reports requests that are invalid as HTTP. */
 export async function registerGraphql(
@@ -24,7 +26,9 @@ export async function registerGraphql(
   await app.register(async scope => {
     graphqlRoute(scope, {
       services: options.services,
+      prepare: createPrepare(schema),
       execute: createExecute(app, schema),
+      subscribe: createSubscribe(schema),
       facts: options.facts,
     })
   })

@@ -3,10 +3,13 @@ import { AppError, type Reason } from '../errors.ts'
 import { addVary } from '../http/standard-headers.ts'
 import type { Services } from '../services/index.ts'
 import { GraphqlContext, type RequestFacts } from './context.ts'
+import { formatRefusal } from './error-formatter.ts'
 import type { Execute, GraphqlResponse } from './execute.ts'
-import { negotiate, responseMediaType } from './media-type.ts'
+import { acceptsEvents, negotiate, prefersEvents, responseMediaType } from './media-type.ts'
 import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
 import { PendingResponses } from './pending-responses.ts'
+import type { Prepare, PreparedOperation } from './prepare.ts'
+import type { Subscribe, Subscribing } from './subscribe.ts'
 
 /** Bytes of a POST body. */
 const maxBody = 1024 * 1024
@@ -26,40 +29,59 @@ const readTimeout = 5 * 60_000
  * With both, the status is 429 with `Retry-After` after too many requests, and 401 if the credential ends while the
  * operation runs.
  *
- * The route accepts only `application/json` bodies, and GET runs only queries, so that forms of other sites cannot make a
+ * With `Accept: text/event-stream`, which a subscription requires, the response is an event stream with the status 200.
+ *
+ * The route accepts only `application/json` bodies, and GET runs no mutations, so that forms of other sites cannot make a
  * browser change anything.
  */
 export function graphqlRoute(
   app: FastifyInstance,
-  options: { services: Services; execute: Execute; facts: RequestFacts },
+  options: { services: Services; prepare: Prepare; execute: Execute; subscribe: Subscribe; facts: RequestFacts },
 ): void {
-  const { services, execute, facts } = options
+  const { services, prepare, execute, subscribe, facts } = options
   const pending = new PendingResponses()
 
-  async function respond(request: FastifyRequest, reply: FastifyReply, parameters: Parameters, isQueryOnly: boolean) {
-    const mediaType = negotiate(request.headers.accept)
-    const context = new GraphqlContext(services, facts, request, pending)
-    const executing = execute({
-      parameters,
+  async function respond(request: FastifyRequest, reply: FastifyReply, parameters: Parameters) {
+    // There are no events in a response to HEAD.
+    const accept = request.method === 'HEAD' ? undefined : request.headers.accept
+    let prepared: PreparedOperation
+    try {
+      prepared = prepare(parameters)
+      requireEvents(prepared, accept)
+    } catch (error) {
+      const refusal = { errors: formatRefusal(error, request.id) }
+      return prefersEvents(accept) ? stream(request, reply, only(refusal)) : sendOne(request, reply, refusal)
+    }
+    const kind = prepared.operation.operation
+    if (kind === 'mutation' && request.method !== 'POST') {
+      throw new AppError('METHOD_NOT_ALLOWED', 'GET can only run queries: send a mutation with POST.')
+    }
+    const contextOf = (viewer = facts.viewerOf(request)) =>
+      new GraphqlContext(services, facts, request, pending, viewer)
+    const context = contextOf()
+    const subscribing: Subscribing = {
+      prepared,
       context,
-      isQueryOnly,
+      contextOf,
       report(error, path) {
         if (context.signal.aborted) return
         const level = error.reason === 'INTERNAL' ? 'error' : 'warn'
         request.log[level]({ err: error.cause ?? error, reason: error.reason, path }, 'A GraphQL field failed')
       },
-    })
+    }
+    if (kind === 'subscription') return stream(request, reply, subscribe(subscribing))
+    const executing = execute(subscribing)
     try {
-      const body = await (isQueryOnly ? executing : facts.track(executing))
-      if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
-      else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
-      const retryAfter = secondsToWait(body)
-      if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
-      reply.header('content-type', `${mediaType}; charset=utf-8`)
-      return Buffer.from(JSON.stringify(body))
+      const body = await (request.method === 'POST' ? facts.track(executing) : executing)
+      return prefersEvents(accept) ? stream(request, reply, only(body)) : sendOne(request, reply, body)
     } finally {
       if (context.response.isReserved) onceRead(request, reply, () => context.response.release())
     }
+  }
+
+  async function stream(request: FastifyRequest, reply: FastifyReply, responses: AsyncIterable<GraphqlResponse>) {
+    await facts.track(facts.sendEvents(request, reply, eventsOf(responses)))
+    return reply
   }
 
   app.removeAllContentTypeParsers()
@@ -73,15 +95,41 @@ export function graphqlRoute(
 
   app.post<{ Body: Parameters | undefined }>('/graphql', { bodyLimit: maxBody }, (request, reply) => {
     if (!request.body) throw new AppError('INVALID_INPUT', 'The body must be a JSON object with a "query".')
-    return respond(request, reply, request.body, false)
+    return respond(request, reply, request.body)
   })
 
   app.get('/graphql', (request, reply) => {
     reply.header('allow', 'GET, HEAD, POST')
     addVary(reply, 'Accept')
     const { searchParams } = new URL(request.url, 'http://localhost')
-    return respond(request, reply, parseQueryString(searchParams), true)
+    return respond(request, reply, parseQueryString(searchParams))
   })
+}
+
+function sendOne(request: FastifyRequest, reply: FastifyReply, body: GraphqlResponse): Buffer {
+  const mediaType = negotiate(request.headers.accept)
+  if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
+  else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
+  const retryAfter = secondsToWait(body)
+  if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
+  reply.header('content-type', `${mediaType}; charset=utf-8`)
+  return Buffer.from(JSON.stringify(body))
+}
+
+/** GraphQL over SSE, mode of distinct connections (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md). */
+async function* eventsOf(responses: AsyncIterable<GraphqlResponse>) {
+  for await (const each of responses) yield { event: 'next', data: JSON.stringify(each) }
+  yield { event: 'complete', data: '' }
+}
+
+async function* only(response: GraphqlResponse) {
+  yield response
+}
+
+/** @throws INVALID_INPUT for a subscription that the client does not want as an event stream */
+function requireEvents({ operation }: PreparedOperation, accept: string | undefined): void {
+  if (operation.operation !== 'subscription' || acceptsEvents(accept)) return
+  throw new AppError('INVALID_INPUT', 'Send a subscription with "Accept: text/event-stream".')
 }
 
 /** Returns the whole seconds for Retry-After; null unless a rate limit refused everything (RFC 6585, section 4). */

@@ -31,7 +31,7 @@ class RulesPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     const rule = config.pothosOptions.authScopes as Rule | undefined
     if (!rule) return config
-    const isRoot = config.parentType === 'Query' || config.parentType === 'Mutation'
+    const isRoot = ['Query', 'Mutation', 'Subscription'].includes(config.parentType)
     const sentences = describeRule(rule, { isRoot, input: 'input' in config.args ? 'input.' : '' })
     return { ...config, description: [config.description, ...sentences].join(' ') }
   }

@@ -49,6 +49,7 @@ export function createGrantWatch(options: {
           grant(viewer, { scope, providerId, path })
           await providers(`${granted.workspaceId} ${providerId}`, granted)
         }
+        if (work.watched) work.watched.confirmed(await viewers(keyOf(work.watched.viewer), work.watched.viewer))
       } catch (error) {
         if (!(error instanceof AppError)) throw error
         work.cancel(error)
@@ -106,9 +107,13 @@ function keyOf({ kind, credentialId, outlivesSession, member }: Viewer): string 
   return outlivesSession ? `MEMBER ${member.workspaceId} ${member.userId}` : `${kind} ${credentialId}`
 }
 
+function viewersOf({ grants, watched }: Work): Viewer[] {
+  return [...grants.map(({ viewer }) => viewer), ...(watched ? [watched.viewer] : [])]
+}
+
 function cancelIfExpired(work: Work): void {
   try {
-    for (const { viewer } of work.grants) requireUnexpired(viewer)
+    for (const viewer of viewersOf(work)) requireUnexpired(viewer)
   } catch (error) {
     work.cancel(error)
   }
@@ -127,8 +132,8 @@ async function requireConnected(record: FindRecord, granted: Grant): Promise<voi
 /** Milliseconds, at least 1. */
 function untilNextExpiry(works: Iterable<Work>): number {
   let next = Number.POSITIVE_INFINITY
-  for (const { grants } of works) {
-    for (const { viewer } of grants) next = Math.min(next, viewer.expiresAt?.getTime() ?? next)
+  for (const work of works) {
+    for (const { expiresAt } of viewersOf(work)) next = Math.min(next, expiresAt?.getTime() ?? next)
   }
   return Math.max(1, next - Date.now())
 }

@@ -6,6 +6,7 @@ import type { LostEvents } from './audit/queue.ts'
 import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
 import { createJobAudit } from './jobs/audit.ts'
+import { createJobFeed } from './jobs/feed.ts'
 import { createJobs } from './jobs/index.ts'
 import { startJobWorker } from './jobs/worker.ts'
 import { createAccounts } from './people/accounts.ts'
@@ -49,6 +50,7 @@ export function createServices(options: {
   const uploads = createResumableUploads({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   const onEnd = createJobAudit({ db, audit })
   const worker = startJobWorker({ db, storage, credentials, onError, onEnd }, options.workers)
+  const feed = createJobFeed({ db, activeGrants: authentication.activeGrants, onError })
   return {
     credentials,
     requestLimits: limits.requests,
@@ -71,14 +73,16 @@ export function createServices(options: {
       directSeconds: options.directSeconds,
     }),
     uploads,
-    jobs: createJobs({ db, audit, storage, wake: worker.wake }),
+    jobs: createJobs({ db, audit, storage, feed, wake: worker.wake }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
-    /** Interrupts running jobs. Another server continues them. */
-    stopJobs: () => worker.close(),
+    /** Interrupts running jobs, which another server continues, and ends the subscriptions to jobs. */
+    async stopJobs() {
+      await Promise.all([worker.close(), feed.close()])
+    },
     /** Writes all data that is still queued. Do not use the services afterwards. */
     async close() {
-      await worker.close()
+      await Promise.all([worker.close(), feed.close()])
       await Promise.all([authentication.close(), audit.close()])
     },
   }

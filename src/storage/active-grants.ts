@@ -3,12 +3,21 @@
  * work registered here is then canceled.
  */
 import type { Grant } from '../auth/policy.ts'
+import type { Viewer } from '../auth/viewer.ts'
 
 /** Registered work, as the check of its grants sees it. */
 export interface Work {
   readonly grants: readonly Grant[]
+  /** The viewer of work without a location; null for work under grants. */
+  readonly watched: WatchedViewer | null
   /** Aborts the signal of the work with `reason`. */
   cancel(reason: unknown): void
+}
+
+export interface WatchedViewer {
+  readonly viewer: Viewer
+  /** Called after each check of the credential. @throws the reason why the work has to end */
+  confirmed(now: Viewer): void
 }
 
 /** Registered work, as its caller sees it. Dispose of it when the work ends. */
@@ -39,10 +48,19 @@ export class ActiveGrants implements Iterable<Work> {
    * @param signal the signal of the request
    */
   register(grants: readonly Grant[], signal: AbortSignal): ActiveWork {
+    return this.#add({ grants, watched: null }, signal)
+  }
+
+  /** Registers work that depends on a credential and not on a location. Otherwise as `register`. */
+  registerViewer(watched: WatchedViewer, signal: AbortSignal): ActiveWork {
+    return this.#add({ grants: [], watched }, signal)
+  }
+
+  #add(needed: Omit<Work, 'cancel'>, signal: AbortSignal): ActiveWork {
     const controller = new AbortController()
     const follow = () => controller.abort(signal.reason)
     const cancel = (reason: unknown) => controller.abort(reason)
-    const work: Work = { grants, cancel }
+    const work: Work = { ...needed, cancel }
     if (signal.aborted) follow()
     else signal.addEventListener('abort', follow, { once: true })
     this.#works.add(work)

@@ -156,7 +156,7 @@ t.test('the description of each field states its rule', async t => {
   )
   t.match(descriptionOf('Mutation', 'testProvider'), / Requires the scope `admin` on all of the provider `id`\.$/)
   t.match(descriptionOf('Folder', 'entries'), / Requires the scope `read` at the path of this entry\.$/)
-  const roots = [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
+  const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(type =>
     Object.values(type?.getFields() ?? {}),
   )
   t.same(

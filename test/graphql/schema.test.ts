@@ -48,7 +48,7 @@ interface Options {
 const options = (field: GraphQLField<unknown, unknown>) => field.extensions.pothosOptions as Options
 
 t.test('every root field has a rule', async t => {
-  const roots = [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
+  const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(type =>
     Object.values(type?.getFields() ?? {}),
   )
   t.ok(roots.length > 30)

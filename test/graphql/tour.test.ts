@@ -3,6 +3,7 @@ import t from 'tap'
 import { schema } from '../../src/graphql/schema.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { openEvents } from '../support/events.ts'
 
 /** Lists the fields and arguments that a document uses. */
 function usedIn(document: string): string[] {
@@ -309,6 +310,11 @@ t.test('every field of the schema works in typical use', async t => {
   })
   const jobId = { id: createJob.job.id }
   t.match(await ask(`query ($id: ID!) { job(id: $id) ${job} }`, jobId), { job: { state: 'QUEUED', kind: 'COPY' } })
+  const subscription = `subscription ($id: ID) { jobChanged(id: $id) ${job} }`
+  for (const name of usedIn(subscription)) used.add(name)
+  const stream = await openEvents(app.url, token, subscription, jobId)
+  t.match(await stream.first(() => true), { data: { jobChanged: { ...jobId, state: 'QUEUED' } } })
+  stream.close()
   const jobs = `{ jobs(first: 1, after: null, state: QUEUED) { nodes { id } edges { cursor node { id } } ${pageInfo} } }`
   t.match(await ask(jobs), { jobs: { nodes: [jobId] } })
   const changes = `mutation ($id: ID!) { pauseJob(id: $id) { state } resumeJob(id: $id) { state }

@@ -9,6 +9,7 @@ import {
   getNamedType,
   isEnumType,
   isInputObjectType,
+  isLeafType,
   isListType,
   isNonNullType,
 } from 'graphql'
@@ -19,6 +20,7 @@ import { tusPath } from '../http/tus.ts'
 import { runAll } from '../matrix/cells.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { openEvents } from '../support/events.ts'
 import { bytes, texts } from './texts.ts'
 
 t.setTimeout(300_000)
@@ -97,7 +99,7 @@ interface Case {
 }
 
 function cases(world: World): Case[] {
-  return [schema.getQueryType(), schema.getMutationType()].flatMap(type =>
+  return [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(type =>
     Object.values(type?.getFields() ?? {}).flatMap(field =>
       field.args.flatMap(arg =>
         pathsTo(arg).flatMap(path =>
@@ -108,20 +110,14 @@ function cases(world: World): Case[] {
             )
             const declared = given.map(({ name, type }) => `$${name}: ${type}`).join(', ')
             const passed = given.map(({ name }) => `${name}: $${name}`).join(', ')
-            const leaf = isLeafField(field.name, String(type?.name)) ? '' : '{ __typename }'
-            const query = `${type === schema.getMutationType() ? 'mutation' : 'query'} (${declared}) { ${field.name}(${passed}) ${leaf} }`
+            const leaf = isLeafType(getNamedType(field.type)) ? '' : '{ __typename }'
+            const query = `${type?.name.toLowerCase()} (${declared}) { ${field.name}(${passed}) ${leaf} }`
             return { what: `${type?.name}.${[field.name, ...path].join('.')} ${describe(text)}`, query, variables }
           }),
         ),
       ),
     ),
   )
-}
-
-function isLeafField(name: string, root: string): boolean {
-  const field = (root === 'Query' ? schema.getQueryType() : schema.getMutationType())?.getFields()[name]
-  const type = field && getNamedType(field.type)
-  return type !== undefined && !('getFields' in type) && !('getTypes' in type)
 }
 
 const describe = (text: string) => `${JSON.stringify(text.slice(0, 20))} (${text.length})`
@@ -137,6 +133,13 @@ async function start(t: Parameters<typeof startApp>[0]): Promise<World> {
   return { app, token, ids: { user: id, provider, key: key.id, member: member.id } }
 }
 
+/** Resolves with the errors of a subscription that is refused. */
+async function refusalOf(url: string, token: string, query: string, variables: Record<string, unknown>) {
+  const stream = await openEvents(url, token, query, variables)
+  await stream.ended
+  return { status: stream.status, errors: stream.received.flatMap(({ errors = [] }) => errors) }
+}
+
 t.test('no text input of the GraphQL schema causes an internal error', async t => {
   const world = await start(t)
   const { app, token } = world
@@ -144,7 +147,9 @@ t.test('no text input of the GraphQL schema causes an internal error', async t =
   t.ok(all.length > 1000, `${all.length} requests`)
   const reasons = new Map<string, number>()
   const wrong = await runAll(all, async ({ what, query, variables }) => {
-    const { status, errors } = await app.graphql(query, variables, token)
+    const { status, errors } = query.startsWith('subscription')
+      ? await refusalOf(app.url, token, query, variables)
+      : await app.graphql(query, variables, token)
     for (const { extensions } of errors) reasons.set(extensions.reason, (reasons.get(extensions.reason) ?? 0) + 1)
     if (errors.length === 0) reasons.set('OK', (reasons.get('OK') ?? 0) + 1)
     const fault = errors.find(({ extensions }) => extensions.code === 'INTERNAL_SERVER_ERROR')

@@ -1,15 +1,10 @@
 /** Downloads of local files that a real nginx sends, with the configuration from docs/operations.md. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, symlink, unlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { requirePrograms } from '../servers/programs.ts'
-import { freePort } from '../support/free-port.ts'
-import { until } from '../support/until.ts'
+import { startNginx } from '../servers/nginx.ts'
 import { type HttpServer, startHttp } from './server.ts'
 
 const content = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 251))
@@ -24,47 +19,7 @@ async function documentedLocation(folder: string): Promise<string> {
 
 /** Resolves with the address of an nginx in front of the server. */
 async function startFront(t: Test, { url, folder }: HttpServer): Promise<string> {
-  await requirePrograms({
-    who: 'The tests of sendfile',
-    programs: ['nginx'],
-    packages: ['nginx-light'],
-    instead: 'put nginx on PATH',
-  })
-  const home = await mkdtemp(join(tmpdir(), 'stowage-nginx-'))
-  t.teardown(() => rm(home, { recursive: true, force: true }))
-  const port = await freePort()
-  await writeFile(
-    join(home, 'nginx.conf'),
-    `daemon off; master_process off; pid ${home}/pid; error_log ${home}/error.log;
-    ${process.getuid?.() === 0 ? 'user root;' : ''}
-    events {}
-    http {
-      access_log off; default_type text/x-from-nginx;
-      client_body_temp_path ${home}/b; proxy_temp_path ${home}/p; fastcgi_temp_path ${home}/f;
-      uwsgi_temp_path ${home}/u; scgi_temp_path ${home}/s;
-      server {
-        listen 127.0.0.1:${port};
-        location / { proxy_pass ${url}; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }
-        ${await documentedLocation(folder)}
-      }
-    }`,
-  )
-  const nginx = spawn('nginx', ['-c', join(home, 'nginx.conf'), '-p', home, '-e', join(home, 'error.log')], {
-    stdio: 'ignore',
-  })
-  t.teardown(async () => {
-    const gone = once(nginx, 'exit')
-    nginx.kill('SIGTERM')
-    await gone
-  })
-  await until(() => {
-    assert.equal(nginx.exitCode, null, 'nginx has exited')
-    return fetch(`http://127.0.0.1:${port}/healthz`).then(
-      response => response.ok,
-      () => false,
-    )
-  })
-  return `http://127.0.0.1:${port}`
+  return startNginx(t, url, await documentedLocation(folder))
 }
 
 const swapped = 'swapped-after-the-look'

@@ -18,7 +18,7 @@ export interface Answer {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 24 })
 
-/** @param authorization the value of the header; null sends none */
+/** Resolves with the first event of a stream, and disconnects. @param authorization the value of the header; null sends none */
 export function send(url: string, authorization: string | null, call: Call): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const headers = {
@@ -28,7 +28,15 @@ export function send(url: string, authorization: string | null, call: Call): Pro
   }
   const sent = request(url + call.path, { agent, method: call.method, headers }, response => {
     const chunks: Buffer[] = []
-    response.on('data', (chunk: Buffer) => chunks.push(chunk))
+    const isEvents = /event-stream/.test(response.headers['content-type'] ?? '')
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk)
+      const [, data] = (isEvents && /^event: next\ndata: (.*)\n\n/m.exec(Buffer.concat(chunks).toString())) || []
+      if (data === undefined) return
+      const body = JSON.parse(data)
+      resolve({ status: response.statusCode ?? 0, body, text: data, errors: body.errors ?? [] })
+      sent.destroy()
+    })
     response.on('error', reject)
     response.on('end', () => {
       const text = Buffer.concat(chunks).toString()
@@ -126,7 +134,7 @@ export function isLeaf(schema: Schema, field: Field): boolean {
   return fieldsOf(schema, named(field.type)).length === 0
 }
 
-/** Builds a call of one field of Query or Mutation. `name` has the form "Query.file". */
+/** Builds a call of one field of Query, Mutation or Subscription. `name` has the form "Query.file". */
 export function operation(schema: Schema, name: string, args: Record<string, unknown>, select?: string): Call {
   const [root = '', fieldName = ''] = name.split('.')
   const field = fieldsOf(schema, root).find(field => field.name === fieldName)
@@ -136,7 +144,8 @@ export function operation(schema: Schema, name: string, args: Record<string, unk
   const variables = list(given.map(argument => `$${argument.name}: ${print(argument.type)}`))
   const values = list(given.map(argument => `${argument.name}: $${argument.name}`))
   const wanted = select ?? selection(schema, named(field.type))
-  return post(`${root.toLowerCase()} ${variables} { ${fieldName}${values} ${wanted} }`, args)
+  const call = post(`${root.toLowerCase()} ${variables} { ${fieldName}${values} ${wanted} }`, args)
+  return root === 'Subscription' ? { ...call, headers: { ...call.headers, accept: 'text/event-stream' } } : call
 }
 
 /**

@@ -53,6 +53,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.file': { needs: readPaths, takes: ['file'], args: at, effect: 'names its path' },
   'Query.job': { needs: read, bounces: true, args: ({ ids }) => ({ id: ids.job }) },
   'Query.jobs': { needs: read, args: () => ({ first: 20, after: null, state: null }) },
+  'Subscription.jobChanged': { needs: read, bounces: true, args: ({ ids }) => ({ id: ids.job }) },
   'Query.folder': { needs: readPaths, takes: ['folder'], args: at, effect: 'names its path' },
 
   'Mutation.register': {

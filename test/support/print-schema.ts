@@ -19,6 +19,10 @@ export async function printSchema(db: Database): Promise<string> {
       select c.relname, 2, 0, pg_get_indexdef(i.indexrelid)
       from pg_index i join pg_class c on c.oid = i.indrelid
       where c.relnamespace = 'public'::regnamespace
+      union all
+      select c.relname, 3, 0, pg_get_triggerdef(g.oid)
+      from pg_trigger g join pg_class c on c.oid = g.tgrelid
+      where c.relnamespace = 'public'::regnamespace and not g.tgisinternal
     ) as described
     where relname not like 'kysely_%'
     order by relname collate "C", part, position, line collate "C"`.execute(db)

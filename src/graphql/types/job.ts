@@ -3,6 +3,7 @@ import type { JobFailure } from '../../db/jobs/failures.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../db/schema.ts'
 import { maxActiveJobs, maxJobsPage, maxSources } from '../../services/jobs/index.ts'
+import type { JobChange } from '../../services/jobs/subscription.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { JobRef } from '../refs.ts'
@@ -207,6 +208,18 @@ builder.queryFields(t => ({
     },
   }),
 }))
+
+builder.subscriptionField('jobChanged', t =>
+  t.field({
+    type: JobRef,
+    description:
+      'Returns the present state of a job that `job` returns, and its new state after each change. Without `id`, returns the jobs of `jobs` that have not ended, or have ended in the last 15 minutes, and then each job that is created or changes. The progress changes about once a second.',
+    authScopes: { scope: 'read' },
+    args: { id: t.arg.id({ description: 'The ID of the job; null for all jobs.' }) },
+    subscribe: (_root, { id }, { services, viewer, signal }) => services.jobs.follow(viewer, id ?? null, signal),
+    resolve: ({ job }: JobChange) => job,
+  }),
+)
 
 const jobId = { required: true, description: 'The ID of the job.' } as const
 

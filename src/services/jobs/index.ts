@@ -1,10 +1,8 @@
 /** Jobs: copies, moves, deletions and syncs that outlive their requests. */
-import { basePathIn } from '../../auth/access.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
 import { formatPath, isWithin, parsePath, root } from '../../auth/path.ts'
 import { type Grant, requireScope } from '../../auth/policy.ts'
-import { includesScope } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
@@ -26,7 +24,10 @@ import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
 import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import type { LocationInput } from '../files/entry.ts'
 import { parsePageSize } from '../input.ts'
+import type { JobFeed } from './feed.ts'
+import { type JobSubscription, notFound } from './subscription.ts'
 import { targetPathOf } from './transfer-tree.ts'
+import { isVisible, seesEverybody } from './visibility.ts'
 
 export interface NewJobInput {
   kind: JobKind
@@ -58,17 +59,18 @@ export function createJobs(options: {
   db: Database
   audit: Audit
   storage: Pick<Storage, 'record'>
+  feed: JobFeed
   /** Call this when a job is ready to run. */
   wake(): void
 }) {
-  const { db, audit, storage, wake } = options
+  const { db, audit, storage, feed, wake } = options
   const nextId = timeOrderedIds()
 
   /** Finds a job that the viewer may see: their own, or any with the scope `admin`, at locations that they may access. */
   async function find(viewer: Viewer | null, id: string): Promise<JobRecord> {
     const reader = requireScope(viewer, 'read')
     const job = isId(id) ? await findJob(db, reader.member.workspaceId, id) : null
-    if (!job || !isVisible(reader, job)) throw new AppError('NOT_FOUND', 'There is no such job.')
+    if (!job || !isVisible(reader, job)) throw notFound()
     return job
   }
 
@@ -141,6 +143,17 @@ export function createJobs(options: {
     /** @throws SCOPE_REQUIRED, NOT_FOUND */
     get: find,
 
+    /**
+     * Follows one job, or all jobs that the viewer sees: first as they are now, then after each change. Fails when the
+     * signal aborts or the viewer loses access.
+     * @throws SCOPE_REQUIRED, NOT_FOUND, TOO_MANY_SUBSCRIPTIONS, UNAVAILABLE
+     */
+    async follow(viewer: Viewer | null, id: string | null, signal: AbortSignal): Promise<JobSubscription> {
+      const reader = requireScope(viewer, 'read')
+      if (id !== null && !isId(id)) throw notFound()
+      return feed.open(reader, id, signal)
+    },
+
     /** Returns the newest jobs first. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
     async list(
       viewer: Viewer | null,
@@ -152,7 +165,7 @@ export function createJobs(options: {
       const { workspaceId, userId } = reader.member
       const of = {
         workspaceId,
-        userId: includesScope(reader.scope, 'admin') ? null : userId,
+        userId: seesEverybody(reader) ? null : userId,
         state: query.state ?? null,
       }
       let before = page.after == null ? null : decodeIdCursor(page.after)
@@ -259,14 +272,6 @@ function foldersAbove({ kind, sources }: JobRecord, failures: readonly JobFailur
 /** @param path formatted, but perhaps too long to parse */
 function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/')) || '/'
-}
-
-function isVisible({ member, scope, access }: Viewer, job: JobRecord): boolean {
-  if (job.userId !== member.userId && !includesScope(scope, 'admin')) return false
-  return [...job.sources, ...(job.target ? [job.target] : [])].every(({ providerId, path }) => {
-    const base = basePathIn(access, providerId)
-    return base !== null && isWithin(parsePath(path), base)
-  })
 }
 
 /** Describes a job for the audit log: its first source, its target and how many sources it has. */

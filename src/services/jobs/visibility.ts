@@ -1,0 +1,22 @@
+/** Decides who sees a job. */
+import { basePathIn } from '../../auth/access.ts'
+import { isWithin, parsePath } from '../../auth/path.ts'
+import { includesScope } from '../../auth/scopes.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { JobRecord } from '../../db/jobs/record.ts'
+
+/** Returns whether the viewer sees the jobs of everybody. */
+export function seesEverybody({ scope }: Viewer): boolean {
+  return includesScope(scope, 'admin')
+}
+
+/** A job is visible to its owner and to administrators, at locations that they may access. */
+export function isVisible(viewer: Viewer, job: JobRecord): boolean {
+  const { member, access } = viewer
+  if (job.workspaceId !== member.workspaceId) return false
+  if (job.userId !== member.userId && !seesEverybody(viewer)) return false
+  return [...job.sources, ...(job.target ? [job.target] : [])].every(({ providerId, path }) => {
+    const base = basePathIn(access, providerId)
+    return base !== null && isWithin(parsePath(path), base)
+  })
+}
