@@ -134,6 +134,11 @@ export interface Traits {
    * clients send.
    */
   storedChecksum?: 'md5' | 'sha1' | 'sha256'
+  /**
+   * True where `write` stores the `modifiedAt` that it is given, to the millisecond or rounded to one or two seconds, and
+   * `copy` gives the copy the time of its source. All entries of the file then have that time.
+   */
+  keepsModifiedAt?: boolean
 }
 
 /** The values of the response headers Content-Type and Content-Disposition (RFC 6266). */
@@ -187,6 +192,9 @@ export interface StorageProvider {
    * With `overwrite: false`, never replace a file that another write has created since. Where the back end has no atomic
    * create, check and write within `Host.exclusively`.
    *
+   * `modifiedAt`, a time from 1970 to 2099, is the modification time of the file that this one is a copy of. Ignore it where
+   * the back end cannot store it. Without it, the file has the current time.
+   *
    * `size` is a hint in bytes. Read `body` to its end regardless: it can fail after its last byte (a wrong digest). Reject
    * with the error of the body then. The host listens to the errors of `body`, so one that nobody reads does not stop the
    * process. When the write fails for another reason, destroy `body`.
@@ -198,7 +206,13 @@ export interface StorageProvider {
   write(
     path: StoragePath,
     body: Readable,
-    options: Call & { size?: number; mimeType?: string; overwrite: boolean; unfinished?: Unfinished },
+    options: Call & {
+      size?: number
+      mimeType?: string
+      modifiedAt?: Date
+      overwrite: boolean
+      unfinished?: Unfinished
+    },
   ): Promise<Entry>
 
   /** Deletes a file or an empty directory. Resolves for a missing path. @throws NOT_EMPTY */

@@ -7,6 +7,7 @@ import { kindCases } from './kinds.ts'
 import { type Case, Lacking } from './kit.ts'
 import { largeCases } from './large.ts'
 import { listCases } from './list.ts'
+import { modifiedAtCases } from './modified-at.ts'
 import { nameCases } from './names.ts'
 import { optionalCases } from './optional.ts'
 import { overwriteCases } from './overwrite.ts'
@@ -45,6 +46,7 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
     ...kindCases,
     ...fileIdCases,
     ...abortCases,
+    ...modifiedAtCases,
     ...optionalCases,
     ...resumableCases,
     ...presignCases,

@@ -10,7 +10,7 @@ const needs =
     provider[method] ? undefined : `the method ${method}`
 
 /** Returns the result, or null for NOT_IN_ONE_STEP. */
-async function inOneStep<T>(step: Promise<T> | undefined): Promise<T | null | undefined> {
+export async function inOneStep<T>(step: Promise<T> | undefined): Promise<T | null | undefined> {
   try {
     return await step
   } catch (error) {

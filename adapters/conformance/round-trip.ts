@@ -44,8 +44,9 @@ export const roundTripCases: Case[] = [
   {
     name: 'traits have the right types',
     async run({ traits }) {
-      const { emptyDirectories, maxFileSize } = traits
+      const { emptyDirectories, maxFileSize, keepsModifiedAt = false } = traits
       assert.equal(typeof emptyDirectories, 'boolean', 'traits.emptyDirectories')
+      assert.equal(typeof keepsModifiedAt, 'boolean', 'traits.keepsModifiedAt')
       if (maxFileSize !== undefined) assert.ok(Number.isSafeInteger(maxFileSize) && maxFileSize > 0, 'maxFileSize')
     },
   },

@@ -91,11 +91,18 @@ export async function refuseTooLarge(files: DriveFiles, size: number, signal: Ab
 export async function fileToWrite(
   files: DriveFiles,
   { existing, parent, name }: { existing: DriveFile | undefined; parent: string; name: (id: string) => string },
-  { mimeType, signal }: { mimeType: string | undefined; signal: AbortSignal },
+  {
+    mimeType,
+    modifiedAt,
+    signal,
+  }: { mimeType: string | undefined; modifiedAt?: Date | undefined; signal: AbortSignal },
 ): Promise<WrittenFile> {
   // Drive would convert bytes with one of Google's own types to a document.
   const type = mimeType?.startsWith('application/vnd.google-apps.') ? 'application/octet-stream' : mimeType
-  const metadata: drive_v3.Schema$File = type === undefined ? {} : { mimeType: type }
+  const metadata: drive_v3.Schema$File = {
+    ...(type !== undefined && { mimeType: type }),
+    ...(modifiedAt && { modifiedTime: modifiedAt.toISOString() }),
+  }
   if (existing) return { id: existing.id, isNew: false, metadata }
   const id = await files.newId(signal)
   return { id, isNew: true, metadata: { ...metadata, id, name: name(id), parents: [parent] } }

@@ -123,17 +123,22 @@ export class DriveFiles {
     return await this.once(id, { method: 'POST', url: 'drive/v3/files', query: { fields: fileFields }, json, signal })
   }
 
-  /** @param id from `newId`; undefined for a document, for which Google accepts no such id */
+  /**
+   * Copies a file, and keeps its time.
+   * @param id from `newId`; undefined for a document, for which Google accepts no such id
+   */
   async copy(
-    source: string,
+    source: DriveFile,
     id: string | undefined,
     parent: string,
     name: string,
     signal: AbortSignal,
   ): Promise<DriveFile> {
-    const request = { method: 'POST', url: `${fileUrl(source)}/copy`, query: { fields: fileFields }, signal } as const
-    if (id === undefined) return await this.#json<DriveFile>({ ...request, json: { name, parents: [parent] } })
-    return await this.once(id, { ...request, json: { id, name, parents: [parent] } })
+    const url = `${fileUrl(source.id)}/copy`
+    const request = { method: 'POST', url, query: { fields: fileFields }, signal } as const
+    const json = { name, parents: [parent], ...(source.modifiedTime && { modifiedTime: source.modifiedTime }) }
+    if (id === undefined) return await this.#json<DriveFile>({ ...request, json })
+    return await this.once(id, { ...request, json: { ...json, id } })
   }
 
   /** @param move the ids of the folders to move the file from and to */

@@ -37,6 +37,7 @@ export class GoogleDriveProvider implements StorageProvider {
     emptyDirectories: true,
     maxFileSize,
     storedChecksum: 'sha256',
+    keepsModifiedAt: true,
   } as const
   readonly resumable: ResumableWrites
   readonly #tree: Tree
@@ -99,14 +100,20 @@ export class GoogleDriveProvider implements StorageProvider {
   write(
     path: StoragePath,
     body: Readable,
-    { signal, size, mimeType, overwrite }: Call & { size?: number; mimeType?: string; overwrite: boolean },
+    {
+      signal,
+      size,
+      mimeType,
+      modifiedAt,
+      overwrite,
+    }: Call & { size?: number; mimeType?: string; modifiedAt?: Date; overwrite: boolean },
   ): Promise<Entry> {
     return withStorageErrors(signal, async () => {
       if (path === '') {
         body.destroy()
         throw overwrite ? notAFile() : alreadyExists()
       }
-      const write = new Write(this.#tree, segmentsOf(path), { size, mimeType, overwrite, signal })
+      const write = new Write(this.#tree, segmentsOf(path), { size, mimeType, modifiedAt, overwrite, signal })
       return toEntry(nameOf(path), await write.run(body))
     })
   }

@@ -64,7 +64,7 @@ export async function copyFile(tree: Tree, transfer: Transfer): Promise<DriveFil
     if (to.join('/') === from.join('/')) return file
     let id = isDoc(file) ? undefined : await tree.files.newId(signal)
     try {
-      const copied = await tree.files.copy(file.id, id, parent, nameFor(file, to), signal)
+      const copied = await tree.files.copy(file, id, parent, nameFor(file, to), signal)
       id = copied.id
       return await settleNew(tree, copied, { segments: to, parent, overwrite, signal })
     } catch (error) {

@@ -9,6 +9,7 @@ import { multipartLimit, UploadSession, uploadWhole, type WrittenFile } from './
 export interface WriteOptions {
   size: number | undefined
   mimeType: string | undefined
+  modifiedAt: Date | undefined
   overwrite: boolean
   signal: AbortSignal
 }

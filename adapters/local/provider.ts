@@ -33,10 +33,11 @@ import { makeDirectory, withCreatedDirectory, withDirectory } from './walk.ts'
 import { writeBody } from './write.ts'
 
 type Overwrite = { overwrite: boolean }
+type WriteOptions = Call & Overwrite & { modifiedAt?: Date | undefined }
 
 /** Every call opens its path from the root again. Afterwards only the body or handle that it returns stays open. */
 export class LocalProvider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true }
+  readonly traits: Traits = { emptyDirectories: true, keepsModifiedAt: true }
   readonly resumable: ResumableWrites
   readonly #root: Root
   readonly #host: Host
@@ -105,10 +106,10 @@ export class LocalProvider implements StorageProvider {
   async write(
     path: StoragePath,
     body: Readable,
-    { signal, overwrite }: Call & Overwrite & { size?: number; mimeType?: string },
+    options: WriteOptions & { size?: number; mimeType?: string },
   ): Promise<Entry> {
     try {
-      return await this.#store(path, overwrite, signal, handle => writeBody(handle, body, signal))
+      return await this.#store(path, options, handle => writeBody(handle, body, options.signal))
     } catch (error) {
       body.destroy()
       // Return an error of the body unchanged, even one that looks like an error of the disk.
@@ -120,8 +121,8 @@ export class LocalProvider implements StorageProvider {
     return withStorageErrors(async () => {
       const { handle, entry } = await this.#open(from, signal)
       try {
-        const { size } = entry
-        return await this.#store(to, overwrite, signal, destination =>
+        const { size, modifiedAt } = entry
+        return await this.#store(to, { signal, overwrite, modifiedAt: modifiedAt ?? undefined }, destination =>
           copyBytes(handle, size ?? 0, destination, signal),
         )
       } finally {
@@ -218,12 +219,11 @@ export class LocalProvider implements StorageProvider {
 
   async #store(
     path: StoragePath,
-    overwrite: boolean,
-    signal: AbortSignal,
+    { signal, overwrite, modifiedAt }: WriteOptions,
     fill: (handle: FileHandle) => Promise<unknown>,
   ): Promise<Entry> {
     signal.throwIfAborted()
-    return await store({ root: this.#root, ...splitPath(path), overwrite, signal }, fill)
+    return await store({ root: this.#root, ...splitPath(path), overwrite, modifiedAt, signal }, fill)
   }
 }
 

@@ -32,6 +32,8 @@ interface StagingOptions {
   parent: FileHandle
   /** False to remove the staging folder afterwards, so that it does not remain in a user's directory. */
   keep: boolean
+  /** The modification time of the file. Default: now. */
+  modifiedAt?: Date | undefined
 }
 
 /** Creates a staged file, which `fill` writes and `use` moves to its destination. Removes the file if either fails. */
@@ -44,10 +46,11 @@ export async function withStaged<T>(
   let moved = false
   try {
     await fill(staged.handle)
-    const modifiedAt = uniqueTime()
-    await staged.handle.utimes(modifiedAt, modifiedAt)
+    // The access time shows that the file is not a leftover: see `removeLeftover`.
+    await staged.handle.utimes(uniqueTime(), uniqueTime(options.modifiedAt))
     // Sync the bytes before the name, so that a power cut leaves a whole file or none. NFS reports a full disk only here.
-    await staged.handle.datasync()
+    // datasync() may leave out a time that is not the current one.
+    await (options.modifiedAt ? staged.handle.sync() : staged.handle.datasync())
     const result = await use(staged)
     moved = true
     return result
@@ -61,12 +64,13 @@ export async function withStaged<T>(
 let sequence = 0
 
 /**
- * Returns the time in seconds, unique to the microsecond. The kernel's own times have steps of up to 10 ms and inode numbers
- * are reused, so two files that replace each other within one step could otherwise have the same etag.
+ * Returns the time in seconds with a unique number of microseconds. The kernel's own times have steps of up to 10 ms and
+ * inode numbers are reused, so two files that replace each other within one step could otherwise have the same etag.
  */
-export function uniqueTime(): number {
-  sequence = (sequence + 1) % 1000
-  return Date.now() / 1000 + sequence / 1_000_000
+export function uniqueTime(time = new Date()): number {
+  // Never 0 or 999: rounding must not change the milliseconds.
+  sequence = (sequence + 1) % 998
+  return time.getTime() / 1000 + (sequence + 1) / 1_000_000
 }
 
 export async function create(parent: FileHandle, name: string = randomUUID()): Promise<Staged> {
@@ -121,7 +125,9 @@ export async function sweepStaging(parent: FileHandle, signal: AbortSignal): Pro
 
 async function removeLeftover(path: string | Buffer, afterMs: number): Promise<boolean> {
   try {
-    if ((await lstat(path)).mtimeMs > Date.now() - afterMs) return false
+    const { atimeMs, mtimeMs } = await lstat(path)
+    // A file that is about to become visible may have an old modification time.
+    if (Math.max(atimeMs, mtimeMs) > Date.now() - afterMs) return false
     await unlink(path)
     return true
   } catch (error) {

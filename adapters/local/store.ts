@@ -16,12 +16,14 @@ export interface Destination {
   parents: readonly string[]
   name: string
   overwrite: boolean
+  /** The modification time of the file. Default: now. */
+  modifiedAt?: Date | undefined
   signal: AbortSignal
 }
 
 /** Stores the bytes that `fill` writes as a file. It is staged first and becomes visible in one step. */
 export async function store(destination: Destination, fill: (handle: FileHandle) => Promise<unknown>): Promise<Entry> {
-  const { root, parents, signal } = destination
+  const { root, parents, modifiedAt, signal } = destination
   return await withDirectory(root, [], signal, async rootDirectory => {
     const { directory, depth } = await openDeepestFrom(rootDirectory, parents, signal)
     const hasParent = depth === parents.length
@@ -31,7 +33,7 @@ export async function store(destination: Destination, fill: (handle: FileHandle)
       const { dev } = await identityOf(directory)
       // Stage on the disk of the destination, as neither link(2) nor rename(2) works between disks.
       const options = dev === root.dev ? { parent: rootDirectory, keep: true } : { parent: directory, keep: false }
-      return await withStaged(options, fill, staged =>
+      return await withStaged({ ...options, modifiedAt }, fill, staged =>
         publishAt(staged, destination, hasParent ? directory : undefined),
       )
     } finally {
@@ -116,11 +118,11 @@ export async function claim(from: string | Buffer, to: string | Buffer): Promise
 
 /** Copies the bytes to the destination where link(2) fails with EXDEV on one disk: bind mounts, project quotas. */
 async function publishCopy(staged: Staged, parent: FileHandle, destination: Destination): Promise<Entry> {
-  const { name, signal } = destination
+  const { name, modifiedAt, signal } = destination
   const source = await open(self(staged.handle), 'r')
   const { size } = await source.stat()
   const copied = await withStaged(
-    { parent, keep: false },
+    { parent, keep: false, modifiedAt },
     handle => writeBody(handle, new FileBody(source, { start: 0, end: size }, signal), signal),
     async again => {
       signal.throwIfAborted()

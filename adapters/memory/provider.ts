@@ -10,6 +10,7 @@ import {
   StorageError,
   type StoragePath,
   type StorageProvider,
+  type Traits,
 } from '../contract.ts'
 import { Blocks } from './blocks.ts'
 import { Budget } from './budget.ts'
@@ -20,7 +21,7 @@ import { entryBytes, type File, indexAfter, newId, put, remove, requireSegments,
  * deletes trees with them.
  */
 export class MemoryProvider implements StorageProvider {
-  readonly traits = { emptyDirectories: true }
+  readonly traits: Traits = { emptyDirectories: true, keepsModifiedAt: true }
   readonly #tree: Tree
   /** Makes etags unique across restarts, after which the same path may have other bytes. */
   readonly #etagPrefix = randomUUID()
@@ -75,7 +76,12 @@ export class MemoryProvider implements StorageProvider {
   async write(
     path: StoragePath,
     body: Readable,
-    { signal, mimeType, overwrite }: Call & { size?: number; mimeType?: string; overwrite: boolean },
+    {
+      signal,
+      mimeType,
+      modifiedAt = new Date(),
+      overwrite,
+    }: Call & { size?: number; mimeType?: string; modifiedAt?: Date; overwrite: boolean },
   ): Promise<Entry> {
     let reserved = 0
     const reserve = (bytes: number) => {
@@ -101,7 +107,7 @@ export class MemoryProvider implements StorageProvider {
         id: newId(),
         chunks: blocks.end(),
         size,
-        modifiedAt: new Date(),
+        modifiedAt,
         etag,
         mimeType: mimeType ?? null,
       }

@@ -60,3 +60,14 @@ function checksumsOf(object: Described): Partial<Record<ChecksumAlgorithm, strin
   }
   return checksums
 }
+
+/**
+ * The headers of a new file. `mtime` is the time in seconds, as rclone stores it: other tools show it. This adapter does not,
+ * because a listing has only the time of the upload.
+ */
+export function headersOf({ mimeType, modifiedAt }: { mimeType?: string | undefined; modifiedAt?: Date | undefined }) {
+  return {
+    ...(mimeType && { ContentType: mimeType }),
+    ...(modifiedAt && { Metadata: { mtime: String(modifiedAt.getTime() / 1000) } }),
+  }
+}

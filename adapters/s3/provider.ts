@@ -137,9 +137,9 @@ export class S3Provider implements StorageProvider {
   async write(
     path: StoragePath,
     body: Readable,
-    options: Call & Overwrite & { size?: number; mimeType?: string; unfinished?: Unfinished },
+    options: Call & Overwrite & { size?: number; mimeType?: string; modifiedAt?: Date; unfinished?: Unfinished },
   ): Promise<Entry> {
-    const { signal, size, mimeType, overwrite, unfinished } = options
+    const { signal, size, mimeType, modifiedAt, overwrite, unfinished } = options
     try {
       signal.throwIfAborted()
       const destination = { key: this.#keys.file(path), name: nameOf(path), overwrite, signal }
@@ -154,6 +154,7 @@ export class S3Provider implements StorageProvider {
         path,
         size,
         mimeType,
+        modifiedAt,
         unfinished,
         signal,
       })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Entry, StorageError } from '../contract.ts'
 import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
-import { etagOf, fileEntry } from './entry.ts'
+import { etagOf, fileEntry, type headersOf } from './entry.ts'
 import { alreadyExists } from './folders.ts'
 import type { Conditions, Step } from './probe.ts'
 
@@ -54,14 +54,9 @@ export async function putWhole(
   conditions: Conditions,
   destination: Destination,
   bytes: Buffer,
-  mimeType: string | undefined,
+  headers: ReturnType<typeof headersOf>,
 ): Promise<Entry> {
-  const object = {
-    Bucket: bucket.name,
-    Key: destination.key,
-    Body: bytes,
-    ...(mimeType ? { ContentType: mimeType } : {}),
-  }
+  const object = { ...headers, Bucket: bucket.name, Key: destination.key, Body: bytes }
   const etag = await publish(bucket, conditions, destination, 'put', async condition => {
     try {
       const response = await bucket.call(undefined, s3 => s3.putObject({ ...object, ...condition }))

@@ -3,6 +3,7 @@ import type { CompletedPart } from '@aws-sdk/client-s3'
 import { type Call, type Entry, nameOf, type ResumableWrites, StorageError } from '../contract.ts'
 import { begin, freeLost } from './begin.ts'
 import type { Bucket } from './bucket.ts'
+import { headersOf } from './entry.ts'
 import type { Folders } from './folders.ts'
 import type { Keys } from './keys.ts'
 import { abortUnrecorded, abortUpload, complete, type SentParts, sendBody, type Upload } from './multipart.ts'
@@ -54,8 +55,7 @@ export function resumableWrites(
     async begin(path, { signal, size, mimeType, unfinished }): Promise<string> {
       const key = keys.file(path)
       await folders.refuseFolder(path, true, signal)
-      const headers = mimeType ? { ContentType: mimeType } : {}
-      const { upload, since } = await begin(bucket, { path, key, headers }, unfinished)
+      const { upload, since } = await begin(bucket, { path, key, headers: headersOf({ mimeType }) }, unfinished)
       if (since === undefined) await unfinished?.ended()
       const part = roundUp(planParts(size, bucket.limits).partBytes, bucket.limits.partBytes)
       const state: State = { path, id: upload.UploadId, part, next: 1, offset: 0, ...(mimeType && { type: mimeType }) }
@@ -79,7 +79,13 @@ export function resumableWrites(
       ])
       signal.throwIfAborted()
       if (offset === 0) {
-        const entry = await putWhole(bucket, conditions, destination, Buffer.alloc(0), state.type)
+        const entry = await putWhole(
+          bucket,
+          conditions,
+          destination,
+          Buffer.alloc(0),
+          headersOf({ mimeType: state.type }),
+        )
         // The file is stored, so a failure to free the upload does not fail the call.
         await abortUpload(bucket, upload).catch(() => void abortUnrecorded(bucket, upload).catch(() => {}))
         return entry

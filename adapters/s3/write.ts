@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Entry, StoragePath, Unfinished } from '../contract.ts'
 import { beginRecorded, type RecordedUpload } from './begin.ts'
 import type { Bucket } from './bucket.ts'
+import { headersOf } from './entry.ts'
 import { alreadyExists } from './folders.ts'
 import { complete, fillMemory, type SendOptions, sendBody } from './multipart.ts'
 import { takeMemory, waitForMemory } from './part-memory.ts'
@@ -13,6 +14,7 @@ export interface WriteOptions {
   path: StoragePath
   size: number | undefined
   mimeType: string | undefined
+  modifiedAt: Date | undefined
   unfinished: Unfinished | undefined
   signal: AbortSignal
 }
@@ -26,12 +28,13 @@ export async function writeBody(
   conditions: Conditions,
   destination: Destination,
   body: Readable,
-  { path, size, mimeType, unfinished, signal }: WriteOptions,
+  { path, size, mimeType, modifiedAt, unfinished, signal }: WriteOptions,
 ): Promise<Entry> {
   const onAbort = () => body.destroy(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     signal.throwIfAborted()
+    const headers = headersOf({ mimeType, modifiedAt })
     const partPlan = planParts(size, bucket.limits)
     const reader = new BodyReader(body)
     const length = Math.min(partPlan.partBytes, size ?? partPlan.partBytes)
@@ -48,7 +51,7 @@ export async function writeBody(
     try {
       signal.throwIfAborted()
       if (bytes === length) await reader.expectEnd()
-      const entry = await putWhole(bucket, conditions, destination, memory.bytes.subarray(0, bytes), mimeType)
+      const entry = await putWhole(bucket, conditions, destination, memory.bytes.subarray(0, bytes), headers)
       reusable = true
       return entry
     } finally {
@@ -77,7 +80,6 @@ export async function writeBody(
     async function beginUpload(): Promise<RecordedUpload> {
       // Fail before reading a long body that cannot be stored.
       if (!destination.overwrite && (await bucket.head(destination.key, signal))) throw alreadyExists()
-      const headers = mimeType ? { ContentType: mimeType } : {}
       return await beginRecorded(bucket, { path, key: destination.key, headers }, unfinished)
     }
   } catch (error) {

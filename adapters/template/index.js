@@ -48,7 +48,7 @@ export default {
  * @implements {StorageProvider}
  */
 class SqliteProvider {
-  traits = { emptyDirectories: true }
+  traits = { emptyDirectories: true, keepsModifiedAt: true }
 
   /** @param {string} file */
   constructor(file) {
@@ -111,7 +111,7 @@ class SqliteProvider {
   }
 
   /** @type {StorageProvider['write']} */
-  async write(path, body, { signal, mimeType = null, overwrite }) {
+  async write(path, body, { signal, mimeType = null, modifiedAt = new Date(), overwrite }) {
     const version = randomUUID()
     try {
       this.#refuseExisting(path, overwrite)
@@ -128,7 +128,7 @@ class SqliteProvider {
         this.#makeFolder(parentOf(path), 'NOT_A_DIRECTORY')
         if (replaced) this.db.prepare('delete from pieces where version = ?').run(replaced.version)
         const put = this.db.prepare('insert or replace into entries values (?, ?, ?, ?, ?, ?)')
-        put.run(parentOf(path), nameOf(path), version, size, Date.now(), mimeType)
+        put.run(parentOf(path), nameOf(path), version, size, modifiedAt.getTime(), mimeType)
         return this.#toEntry(find(this.db, path))
       })
     } catch (error) {

@@ -19,6 +19,9 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
   if (storedChecksum !== undefined && !storedChecksums.has(storedChecksum)) {
     throw fault('a provider with an unknown traits.storedChecksum')
   }
+  if (traits.keepsModifiedAt !== undefined && typeof traits.keepsModifiedAt !== 'boolean') {
+    throw fault('a provider whose traits.keepsModifiedAt is neither true nor false')
+  }
   if (traits.maxFileSize !== undefined) requireBytes('traits.maxFileSize', traits.maxFileSize)
   if (resumable !== undefined) {
     requireBytes('resumable.partSize', resumable.partSize)

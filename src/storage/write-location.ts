@@ -22,7 +22,7 @@ export class WriteLocation extends ReadLocation {
   write(
     requestSignal: AbortSignal,
     body: Readable,
-    options: { size?: number; mimeType?: string; overwrite: boolean },
+    options: { size?: number; mimeType?: string; modifiedAt?: Date; overwrite: boolean },
   ): Promise<CheckedEntry> {
     const { timeouts, provider, writeTracker } = this.context
     return this.runGranted(requestSignal, granted =>

@@ -56,6 +56,10 @@ const writing =
       original.write(path, Readable.from([change(await buffer(body))], { objectMode: false }), options),
   })
 
+const withoutTimes: Mutation = original => ({
+  write: (path, body, options) => original.write(path, body, { ...options, modifiedAt: new Date() }),
+})
+
 const appending =
   (change: Partial<ResumableWrites> | ((original: ResumableWrites) => Partial<ResumableWrites>)): Mutation =>
   original => {
@@ -92,6 +96,23 @@ const faults: [string, string, Mutation][] = [
     'times are in seconds',
     'round trip of 1 ',
     entries(entry => ({ ...entry, modifiedAt: new Date(Date.now() / 1000) })),
+  ],
+  ['times are not kept', 'modifiedAt: every entry', withoutTimes],
+  ['times are kept without the trait', 'modifiedAt: a write that is', () => ({ traits: { emptyDirectories: true } })],
+  [
+    'listings have another time',
+    'modifiedAt: every entry',
+    original => ({
+      list: async (path, options) => {
+        const page = await original.list(path, options)
+        return { ...page, entries: page.entries.map(entry => ({ ...entry, modifiedAt: new Date() })) }
+      },
+    }),
+  ],
+  [
+    'etags are size and time',
+    'modifiedAt: a write over',
+    entries(entry => ({ ...entry, etag: `${entry.size}-${Number(entry.modifiedAt)}` })),
   ],
   [
     'names are whole paths',
@@ -643,6 +664,16 @@ const onDisk: [string, string, Mutation][] = [
     }),
   ],
   ['a tree remains', 'deleteTree', () => ({ deleteTree: async () => {} })],
+  [
+    'a copy has the current time',
+    'modifiedAt: a copy',
+    original => ({
+      copy: async (from, to, options) => {
+        const { body } = await original.read(from, options)
+        return original.write(to, body, options)
+      },
+    }),
+  ],
   [
     'the handle is of another file',
     'openFile',

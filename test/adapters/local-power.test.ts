@@ -16,6 +16,7 @@ import { silentHost } from './host.ts'
 const inside = '--in-namespace'
 const keep = { ...call(), overwrite: false }
 const bytes = pattern(300_000)
+const past = new Date('2001-02-03T04:05:06.789Z')
 
 interface Case {
   name: string
@@ -30,6 +31,14 @@ const cases: Case[] = [
     name: 'a new file',
     run: provider => put(provider, 'file', bytes),
     after: provider => has(provider, 'file', bytes),
+  },
+  {
+    name: 'a new file with the time of its source',
+    run: provider => provider.write(at('file'), bodyOf(bytes), { ...keep, modifiedAt: past }),
+    async after(provider) {
+      await has(provider, 'file', bytes)
+      assert.deepEqual((await provider.stat(at('file'), call())).modifiedAt, past)
+    },
   },
   {
     name: 'a new file in new folders',

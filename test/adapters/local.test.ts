@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
-import { appendFile, mkdir, readdir, readFile, rename, symlink, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, open, readdir, readFile, rename, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -25,6 +25,7 @@ import type { StorageProvider } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { localAdapter } from '../../adapters/local/index.ts'
 import { namesAfter, packNames } from '../../adapters/local/packed-names.ts'
+import { sweepStaging, withStaged } from '../../adapters/local/staging.ts'
 import { claim } from '../../adapters/local/store.ts'
 import { until } from '../support/until.ts'
 import { faults, runConformance } from './conformance.ts'
@@ -267,3 +268,27 @@ async function makeDeep(provider: StorageProvider): Promise<void> {
   await makeFolder(provider, `tree/${chain}`)
   await provider.move?.(at('lower'), at(`tree/${chain}/lower`), { ...call(), overwrite: false })
 }
+
+t.test('times are kept to the millisecond', async t => {
+  const { provider } = await openTemporary(t)
+  for (const time of [0, 1, 999, 981_173_106_789, 1_790_000_000_999, Date.UTC(2099, 11, 31, 23, 59, 59, 999)]) {
+    const options = { ...call(), overwrite: true, modifiedAt: new Date(time) }
+    for (let round = 0; round < 20; round += 1) {
+      const { modifiedAt } = await provider.write(at('file'), bodyOf('content'), options)
+      t.equal(modifiedAt?.getTime(), time)
+    }
+  }
+})
+
+t.test('the sweep leaves a file that is about to become visible with an old time', async t => {
+  const { root } = await openTemporary(t)
+  const parent = await open(root)
+  try {
+    const options = { parent, keep: true, modifiedAt: new Date('2001-02-03') }
+    const fill = (handle: { writeFile(text: string): Promise<void> }) => handle.writeFile('content')
+    const removed = await withStaged(options, fill, () => sweepStaging(parent, call().signal))
+    t.equal(removed, 0)
+  } finally {
+    await parent.close()
+  }
+})

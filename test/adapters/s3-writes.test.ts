@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
+import { HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import {
   at,
@@ -441,4 +441,23 @@ t.test('copies', async t => {
     t.strictSame(await provider.copy(at('file'), at('file'), { ...call(), overwrite: true }), written)
     t.equal((await get(provider, 'file')).toString(), 'kept')
   })
+})
+
+t.test('a copy has the time of its source in its metadata, as rclone stores it', async t => {
+  const provider = await openS3(server, bucket, { limits: smallParts, config: { prefix: 'times' } })
+  const modifiedAt = new Date('2001-02-03T04:05:06.789Z')
+  const timeOf = async (path: string) =>
+    (await server.client.send(new HeadObjectCommand({ Bucket: bucket, Key: `times/${path}` }))).Metadata?.mtime
+  for (const [path, size] of [
+    ['small', 10],
+    ['large', 17 * mib],
+  ] as const) {
+    const { modifiedAt: shown } = await write(provider, path, bodyOf(pattern(size)), { size, modifiedAt })
+    t.equal(await timeOf(path), '981173106.789', path)
+    t.ok(Math.abs(Number(shown) - Date.now()) < 60_000, 'entries show the time of the write')
+    await provider.copy(at(path), at(`${path} copy`), { ...call(), overwrite: false })
+    t.equal(await timeOf(`${path} copy`), '981173106.789', 'a copy inside the bucket keeps it')
+  }
+  await write(provider, 'none', bodyOf('x'), { size: 1 })
+  t.equal(await timeOf('none'), undefined)
 })

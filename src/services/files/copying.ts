@@ -2,6 +2,7 @@
 import { formatPath, nameOf } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import { exactBody } from '../../storage/exact-body.ts'
+import { keepsTime, timeToKeep } from '../../storage/kept-time.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
@@ -17,7 +18,9 @@ export interface CopyOptions {
   /** Ids of the folders that contain the destination. A copy that found one of them in its source would never end. */
   enclosing: ReadonlySet<string>
   /** Runs before a file is read. A move rejects files here that it could not delete afterwards. */
-  beforeFile?(file: CheckedEntry, from: ReadLocation): Promise<void>
+  beforeFile?(file: CheckedEntry, from: ReadLocation): Promise<unknown>
+  /** True if a copied file must not keep the time of its source: see `prepareDeletion`. */
+  isNewTime?: boolean
 }
 
 export interface Destination {
@@ -39,10 +42,10 @@ export async function copyEntry(
   { destination, existing, overwrite }: Destination,
   options: CopyOptions,
 ): Promise<Copied | Taken> {
-  const { signal } = options
+  const { signal, isNewTime } = options
   if (existing && !overwrite) return taken
   if (entry.kind === 'file') {
-    const made = await copyFile(source, entry, destination, overwrite, signal)
+    const made = await copyFile(source, entry, destination, { overwrite, signal, isNewTime })
     return made === taken ? taken : { entry: made.copy, made }
   }
   const made: CopiedFolder = { isNew: !existing, files: [], folders: new Map() }
@@ -68,25 +71,35 @@ async function requireEmptyFolder(
   for await (const _entry of children(destination, signal)) throw new AppError('NOT_EMPTY')
 }
 
-/** Copies one file within the back end if it supports that, otherwise through this server. */
+export interface FileCopyOptions extends Pick<CopyOptions, 'signal'> {
+  overwrite: boolean
+  isNewTime?: boolean | undefined
+  /** Is called for every chunk that passes through this server, with its length in bytes. */
+  onBytes?: (bytes: number) => void
+}
+
+/** Copies one file within the back end if it supports that, otherwise through this server. Keeps its time where possible. */
 export async function copyFile(
   source: ReadLocation,
   seen: CheckedEntry,
   destination: WriteLocation,
-  overwrite: boolean,
-  signal: AbortSignal,
-  onBytes?: (bytes: number) => void,
+  { overwrite, signal, isNewTime = false, onBytes }: FileCopyOptions,
 ): Promise<CopiedFile | Taken> {
-  const copied = await unlessTaken(() => destination.copyFrom(source, signal, { overwrite }))
+  const copied =
+    isNewTime && keepsTime(destination, seen)
+      ? null
+      : await unlessTaken(() => destination.copyFrom(source, signal, { overwrite }))
   if (copied === taken) return taken
   if (copied) return { seen, copy: copied }
   const { body, entry } = await source.read(signal)
+  const modifiedAt = isNewTime ? undefined : timeToKeep(entry)
   try {
     const copy = await unlessTaken(() =>
       destination.write(signal, exactBody(body, entry.size, onBytes), {
         overwrite,
         ...(entry.size !== null && { size: entry.size }),
         ...(entry.mimeType !== null && { mimeType: entry.mimeType }),
+        ...(modifiedAt && { modifiedAt }),
       }),
     )
     return copy === taken ? taken : { seen, copy }
@@ -109,7 +122,7 @@ async function copyChildren(
     const [from, to] = [source.child(entry.name), destination.child(entry.name)]
     if (entry.kind === 'file') {
       await beforeFile?.(entry, from)
-      const copied = await copyFile(from, entry, to, false, signal)
+      const copied = await copyFile(from, entry, to, { overwrite: false, signal })
       if (copied === taken) throw childTaken(to)
       made.files.push(copied)
     } else {

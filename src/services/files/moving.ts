@@ -30,12 +30,12 @@ export async function copyAndDelete(
   // Source and destination are the same object: there is nothing to do.
   if (existing && isSameObject(entry, existing)) return existing
   if (existing && !overwrite) return taken
-  if (entry.kind === 'file') await prepareDeletion(entry, source.path, existing, signal)
+  const isNewTime = entry.kind === 'file' && (await prepareDeletion(entry, source.path, existing, signal))
   const copied = await copyEntry(
     source,
     entry,
     { destination, existing, overwrite },
-    { ...options, beforeFile: (file, from) => prepareDeletion(file, from.path, null, signal) },
+    { ...options, isNewTime, beforeFile: (file, from) => prepareDeletion(file, from.path, null, signal) },
   )
   if (copied === taken) return taken
   if (!(await deleteSource(source, copied.made, signal))) {
@@ -55,6 +55,7 @@ export async function copyAndDelete(
  * addresses of one server, two mounts of one network file system).
  *
  * @param replaced the entry at the destination
+ * @returns whether the copy must get a new time, because it may be a write to the file itself
  * @throws COPY_ONLY
  */
 export async function prepareDeletion(
@@ -62,7 +63,7 @@ export async function prepareDeletion(
   path: ReadLocation['path'],
   replaced: CheckedEntry | null,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const name = `"${formatPath(path)}"`
   if (file.isExport) {
     const message = `${name} is exported when it is read, so moving it would lose the original: copy it instead.`
@@ -76,6 +77,7 @@ export async function prepareDeletion(
   // The back ends' clocks may differ from this one, so only waiting here is reliable.
   if (mayBeItself) await wait(timeResolution, signal)
   else if (file.etag === null) await wait(timeResolution - (Date.now() - Number(file.modifiedAt)), signal)
+  return mayBeItself
 }
 
 /** Deletes the source of a copied file. Returns false if the file changed or is its own copy. */

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
+import { keepsTime } from '../../storage/kept-time.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
@@ -35,8 +36,9 @@ export async function transferFile(run: JobRun, tally: Tally, transfer: FileTran
   // A move deletes its source only after a copy of this run: only that shows whether both are one file.
   const isCopied = decision === 'DONE' && job.kind !== 'MOVE'
   if (!isCopied && !job.dryRun) {
-    if (job.kind === 'MOVE') await prepareDeletion(entry, from.path, existing, signal)
-    const copied = await copyFile(from, entry, to, existing !== null, signal, progress.onBytes)
+    const isNewTime = job.kind === 'MOVE' && (await prepareDeletion(entry, from.path, existing, signal))
+    const { onBytes } = progress
+    const copied = await copyFile(from, entry, to, { overwrite: existing !== null, signal, isNewTime, onBytes })
     if (copied === taken) throw nameTaken(to.path)
     if (sameChecksum(copied.seen, copied.copy) === false) {
       // A retry must not take it for the copy. A file that was replaced is lost either way.
@@ -49,13 +51,14 @@ export async function transferFile(run: JobRun, tally: Tally, transfer: FileTran
 }
 
 async function decisionOf({ job, signal }: JobRun, transfer: FileTransfer): Promise<Decision> {
-  const { entry, existing, isRepeated } = transfer
+  const { entry, to, existing, isRepeated } = transfer
   const policy = job.kind === 'SYNC' ? 'SYNC' : job.conflict
-  const decision = decide(policy, entry, existing, isRepeated ? (job.startedAt ?? job.createdAt) : null)
+  const times = { isKept: keepsTime(to, entry), since: isRepeated ? (job.startedAt ?? job.createdAt) : null }
+  const decision = decide(policy, entry, existing, times)
   if (decision !== 'DONE' || job.kind !== 'MOVE' || job.dryRun) return decision
   // A move writes the file again, so it must not be another one that only looks like the copy.
   if (sameChecksum(entry, existing ?? entry) ?? (await hasSameContent(transfer, signal))) return decision
-  return decide(policy, entry, existing, null)
+  return decide(policy, entry, existing, { ...times, since: null })
 }
 
 async function deleteSource({ signal }: JobRun, from: ReadLocation, copied: CopiedFile): Promise<void> {

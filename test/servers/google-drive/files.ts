@@ -90,6 +90,7 @@ export class Files {
       content: isGoogles ? null : (content ?? emptyContent),
       shortcutTargetId: target === null ? null : String(target),
       ...(text(metadata.createdTime) && { createdTime: Date.parse(String(metadata.createdTime)) }),
+      ...(text(metadata.modifiedTime) && { modifiedTime: Date.parse(String(metadata.modifiedTime)) }),
     })
   }
 
@@ -115,6 +116,7 @@ export class Files {
     if (typeof metadata.trashed === 'boolean') item.explicitlyTrashed = metadata.trashed
     const mimeType = text(metadata.mimeType)
     if (mimeType && item.content) item.mimeType = mimeType
+    if (text(metadata.modifiedTime)) item.modifiedTime = Date.parse(String(metadata.modifiedTime))
     if (Object.keys(metadata).length > 0 || query.has('addParents')) store.touch(item, false)
   }
 

@@ -87,6 +87,7 @@ export class Uploads {
     this.#store.checkQuota(exchange.account, content.size)
     this.#files.change(exchange, item, metadata)
     this.#store.setContent(item, content, typeof metadata.mimeType === 'string' ? metadata.mimeType : type)
+    if (metadata.modifiedTime !== undefined) item.modifiedTime = Date.parse(String(metadata.modifiedTime))
     return item
   }
 
