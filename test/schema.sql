@@ -210,6 +210,10 @@ providers.status text not null
 providers.status_reason text
 providers.version integer not null default 1
 providers.created_at timestamp with time zone not null default now()
+providers.job_files_at_once integer not null default 16
+providers.job_bytes_per_second bigint
+providers: providers_job_bytes_per_second_check CHECK ((job_bytes_per_second >= 65536))
+providers: providers_job_files_at_once_check CHECK (((job_files_at_once >= 1) AND (job_files_at_once <= 128)))
 providers: providers_pkey PRIMARY KEY (id)
 providers: providers_status_check CHECK ((status = ANY (ARRAY['CONNECTED'::text, 'NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text, 'UNAVAILABLE'::text])))
 providers: providers_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE

@@ -15,7 +15,16 @@ export interface ProviderRecord {
   status: ProviderStatus
   statusReason: string | null
   version: number
+  jobLimits: JobLimits
   createdAt: Date
+}
+
+/** What all jobs together may do at a provider. */
+export interface JobLimits {
+  /** The number of files that they work on at once. */
+  filesAtOnce: number
+  /** Bytes per second that pass through the servers; null is no limit. */
+  bytesPerSecond: number | null
 }
 
 type ProviderValues = Pick<
@@ -64,13 +73,13 @@ export async function findProviders(db: Database, ids: readonly string[]): Promi
 export async function updateProvider(
   db: Change,
   { id, version }: Pick<ProviderRecord, 'id' | 'version'>,
-  changes: Partial<Pick<ProviderRecord, 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'>>,
+  changes: Partial<Pick<ProviderRecord, 'name' | 'jobLimits' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'>>,
 ): Promise<ProviderRecord | null> {
-  const { name, config, sealedSecrets, status, statusReason } = changes
+  const { config, sealedSecrets, status, statusReason } = changes
   const row = await db
     .updateTable('providers')
     .set({
-      ...(name !== undefined && { name }),
+      ...toColumns(changes),
       ...(config !== undefined && { config: JSON.stringify(config) }),
       ...(sealedSecrets !== undefined && { secrets: sealedSecrets }),
       ...(status !== undefined && { status }),
@@ -84,8 +93,18 @@ export async function updateProvider(
   return row ? toProvider(row) : null
 }
 
-export async function renameProvider(db: Change, id: string, name: string): Promise<ProviderRecord | null> {
-  const row = await db.updateTable('providers').set({ name }).where('id', '=', id).returningAll().executeTakeFirst()
+/** Changes what does not concern how the provider is opened, and at least one of them. */
+export async function updateProviderDetails(
+  db: Change,
+  id: string,
+  changes: Partial<Pick<ProviderRecord, 'name' | 'jobLimits'>>,
+): Promise<ProviderRecord | null> {
+  const row = await db
+    .updateTable('providers')
+    .set(toColumns(changes))
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
   return row ? toProvider(row) : null
 }
 
@@ -121,6 +140,20 @@ function toProvider(row: Selectable<Schema['providers']>): ProviderRecord {
     status: row.status,
     statusReason: row.status_reason,
     version: row.version,
+    jobLimits: {
+      filesAtOnce: row.job_files_at_once,
+      bytesPerSecond: row.job_bytes_per_second === null ? null : Number(row.job_bytes_per_second),
+    },
     createdAt: row.created_at,
+  }
+}
+
+function toColumns({ name, jobLimits }: Partial<Pick<ProviderRecord, 'name' | 'jobLimits'>>) {
+  return {
+    ...(name !== undefined && { name }),
+    ...(jobLimits && {
+      job_files_at_once: jobLimits.filesAtOnce,
+      job_bytes_per_second: jobLimits.bytesPerSecond,
+    }),
   }
 }

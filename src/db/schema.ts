@@ -157,6 +157,9 @@ interface ProviderTable {
   status_reason: string | null
   /** Increases with each change of the configuration. Servers do not reuse a provider opened with an older version. */
   version: Generated<number>
+  job_files_at_once: Generated<number>
+  /** Null is no limit. */
+  job_bytes_per_second: ColumnType<string | null, number | null | undefined, number | null>
   created_at: CreatedAt
 }
 

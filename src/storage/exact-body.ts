@@ -1,4 +1,4 @@
-import { type Readable, Transform } from 'node:stream'
+import { type Readable, Transform, type TransformCallback } from 'node:stream'
 import { fault } from './validate-entry.ts'
 
 /**
@@ -6,9 +6,13 @@ import { fault } from './validate-entry.ts'
  * nobody mistakes a truncated file for a whole one. Fails with BACK_END_FAULT, or as `body` does. Destroying it also destroys
  * `body`.
  *
- * @param onBytes is called for every chunk, with its length in bytes
+ * @param onBytes is called for every chunk, with its length in bytes; the chunk waits for the promise that it may return
  */
-export function exactBody(body: Readable, size: number | null, onBytes?: (bytes: number) => void): Readable {
+export function exactBody(
+  body: Readable,
+  size: number | null,
+  onBytes?: (bytes: number) => Promise<unknown> | undefined,
+): Readable {
   let received = 0
   const check = new Transform({
     // In object mode, `transform` can report values that are not bytes. A stream of bytes would throw an uncaught error.
@@ -18,8 +22,10 @@ export function exactBody(body: Readable, size: number | null, onBytes?: (bytes:
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
       if (!(bytes instanceof Uint8Array)) return done(fault('a body with chunks that are not bytes'))
       received += bytes.length
-      onBytes?.(bytes.length)
-      done(size !== null && received > size ? fault(`more than the ${size} bytes of a file`) : null, bytes)
+      const wait = onBytes?.(bytes.length)
+      if (size !== null && received > size) done(fault(`more than the ${size} bytes of a file`))
+      else if (wait) void passAfter(wait, bytes, done)
+      else done(null, bytes)
     },
     flush(done) {
       done(size === null || received === size ? null : fault(`only ${received} of the ${size} bytes of a file`))
@@ -33,4 +39,13 @@ export function exactBody(body: Readable, size: number | null, onBytes?: (bytes:
   // The body may fail before it is read. The first read then reports the error.
   check.on('error', () => {})
   return body.pipe(check)
+}
+
+async function passAfter(wait: Promise<unknown>, bytes: Uint8Array, done: TransformCallback): Promise<void> {
+  try {
+    await wait
+  } catch (error) {
+    return done(error instanceof Error ? error : new Error('The wait failed', { cause: error }))
+  }
+  done(null, bytes)
 }

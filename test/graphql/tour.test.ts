@@ -39,7 +39,7 @@ const access = 'providerAccess { all restrictions { basePath provider { id } } }
 const user = `{ id email name role createdAt ${access} }`
 const key = `{ id name displayPrefix scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
-  id name status statusReason config createdAt quota { used total } root { path }
+  id name status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path }
   type { type title configSchema needsAuthorization builtIn }
   capabilities { serverSideCopy serverSideMove emptyFolders resumableUpload maxFileSize }
 }`
@@ -130,7 +130,14 @@ t.test('every field of the schema works in typical use', async t => {
   const providerId = connected.connectProvider.provider.id
   const { updateProvider } = await ask(
     'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { name config } }',
-    { input: { id: providerId, name: 'Memory', config: { maxBytes: 200_000 } } },
+    {
+      input: {
+        id: providerId,
+        name: 'Memory',
+        config: { maxBytes: 200_000 },
+        jobLimits: { filesAtOnce: 8, bytesPerSecond: 1_000_000 },
+      },
+    },
   )
   t.same(updateProvider, { name: 'Memory', config: { maxBytes: 200_000 } })
   t.match(await ask(`mutation ($id: ID!) { testProvider(id: $id) ${provider} }`, { id: providerId }), {

@@ -99,7 +99,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.updateProvider': {
     needs: wholeProvider,
     takes: ['provider'],
-    args: target => ({ input: { id: at(target).providerId, name: 'main', config: null } }),
+    args: target => ({ input: { id: at(target).providerId, name: 'main', config: null, jobLimits: null } }),
   },
   'Mutation.disconnectProvider': {
     needs: wholeProvider,
@@ -291,9 +291,11 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     config: 'managed',
     capabilities: own,
     quota: own,
+    jobLimits: own,
     root: 'accessible',
     createdAt: own,
   },
+  JobLimits: { filesAtOnce: own, bytesPerSecond: own },
   ProviderCapabilities: {
     serverSideCopy: own,
     serverSideMove: own,

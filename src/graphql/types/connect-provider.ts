@@ -1,5 +1,6 @@
 import { needs } from '../../auth/needs.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
+import { defaultFilesAtOnce, maxFilesAtOnce, minBytesPerSecond } from '../../services/providers/job-limits.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'
@@ -44,6 +45,20 @@ const ConnectProviderInput = builder.inputType('ConnectProviderInput', {
   }),
 })
 
+const JobLimitsInput = builder.inputType('JobLimitsInput', {
+  description: 'What all jobs together may do at a provider. Running jobs follow a change within seconds.',
+  fields: t => ({
+    filesAtOnce: t.int({
+      defaultValue: defaultFilesAtOnce,
+      description: `The number of files that they work on at once, 1 to ${maxFilesAtOnce}.`,
+    }),
+    bytesPerSecond: t.field({
+      type: 'SafeInt',
+      description: `The bytes per second that pass through the servers, at least ${minBytesPerSecond}. Null is no limit. Copies that a back end makes by itself do not count.`,
+    }),
+  }),
+})
+
 const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
   description: 'Changes to a provider. Omitted fields do not change.',
   fields: t => ({
@@ -54,6 +69,7 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
       description:
         'The properties to replace. Null removes a property; omitted properties do not change. If you change a property that is not marked `keepsSecrets` in the `configSchema`, include all secrets again; an OAuth consent then ends.',
     }),
+    jobLimits: t.field({ type: JobLimitsInput, description: 'The new limits, which replace both limits.' }),
   }),
 })
 
@@ -80,13 +96,20 @@ builder.mutationFields(t => ({
   }),
   updateProvider: t.field({
     type: StorageProviderRef,
-    description: 'Changes the name or the configuration of a provider. A new configuration is tested first.',
+    description:
+      'Changes the name, the configuration or the limits of a provider. A new configuration is tested first.',
     audit: 'PROVIDER_UPDATE',
     authScopes: at(needs.manageProvider),
     complexity: backEndCost,
     args: { input: t.arg({ type: UpdateProviderInput, required: true, description: 'The changes.' }) },
     resolve: async (_root, { input }, context) => {
-      const provider = await context.services.providers.update(context.viewer, input)
+      const provider = await context.services.providers.update(context.viewer, {
+        ...input,
+        jobLimits: input.jobLimits && {
+          filesAtOnce: input.jobLimits.filesAtOnce ?? defaultFilesAtOnce,
+          bytesPerSecond: input.jobLimits.bytesPerSecond ?? null,
+        },
+      })
       context.forgetProviders()
       return provider
     },

@@ -1,4 +1,5 @@
 import type { Quota } from '../../../adapters/contract.ts'
+import type { JobLimits } from '../../db/providers.ts'
 import type { ProviderStatus } from '../../db/schema.ts'
 import type { Capabilities } from '../../services/providers/index.ts'
 import { builder } from '../builder.ts'
@@ -49,6 +50,19 @@ const QuotaType = builder.objectRef<Quota>('Quota').implement({
   }),
 })
 
+const JobLimitsType = builder.objectRef<JobLimits>('JobLimits').implement({
+  description:
+    'What all jobs together may do at a provider. The jobs that run at the same time, on all servers, share it equally.',
+  fields: t => ({
+    filesAtOnce: t.exposeInt('filesAtOnce', { description: 'The number of files that they work on at once.' }),
+    bytesPerSecond: t.expose('bytesPerSecond', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The bytes per second that pass through the servers, or null if there is no limit.',
+    }),
+  }),
+})
+
 StorageProviderRef.implement({
   description: 'A back end that is connected to the workspace.',
   fields: t => ({
@@ -90,6 +104,7 @@ StorageProviderRef.implement({
       complexity: backEndCost,
       resolve: (record, _args, { services, viewer, signal }) => services.providers.quota(viewer, record, signal),
     }),
+    jobLimits: t.expose('jobLimits', { type: JobLimitsType, description: 'What jobs may do at the provider.' }),
     root: t.field({
       type: FolderRef,
       description: 'The top folder that this credential can access: its base path.',

@@ -74,8 +74,8 @@ async function requireEmptyFolder(
 export interface FileCopyOptions extends Pick<CopyOptions, 'signal'> {
   overwrite: boolean
   isNewTime?: boolean | undefined
-  /** Is called for every chunk that passes through this server, with its length in bytes. */
-  onBytes?: (bytes: number) => void
+  /** Is called for every chunk that passes through this server, with its length in bytes. A promise delays the chunk. */
+  onBytes?: (bytes: number) => Promise<unknown> | undefined
 }
 
 /** Copies one file within the back end if it supports that, otherwise through this server. Keeps its time where possible. */

@@ -9,8 +9,8 @@ import type { JobEntryState } from '../../db/schema.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
-import type { Limiter } from './limiter.ts'
 import type { RunProgress } from './progress.ts'
+import type { ProviderLimits } from './provider-limits.ts'
 
 export interface JobRun extends RunId {
   db: Database
@@ -25,8 +25,8 @@ export interface JobRun extends RunId {
   targetFolders: ReadonlySet<string>
   /** Ids of the sources and of the folders that contain them. A SYNC never deletes them. */
   sourceFolders: ReadonlySet<string>
-  /** Bounds the files that are worked on at once. */
-  files: Limiter
+  /** Bounds the files that are worked on at once, and the bytes that pass through this server. */
+  limits: ProviderLimits
   progress: RunProgress
   /** For errors that are faults of the server. */
   onError(error: unknown): void

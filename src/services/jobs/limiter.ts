@@ -1,6 +1,6 @@
 /** Runs at most `limit` pieces of work at once, in the order of the calls. */
 export class Limiter {
-  readonly #limit: number
+  #limit: number
   readonly #waiting: (() => void)[] = []
   #running = 0
 
@@ -8,15 +8,31 @@ export class Limiter {
     this.#limit = limit
   }
 
+  /** A lower limit takes effect as running work ends. */
+  set limit(limit: number) {
+    this.#limit = limit
+    this.#start()
+  }
+
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#limit) await new Promise<void>(resolve => this.#waiting.push(resolve))
-    else this.#running += 1
+    await new Promise<void>(resolve => {
+      this.#waiting.push(resolve)
+      this.#start()
+    })
     try {
       return await work()
     } finally {
+      this.#running -= 1
+      this.#start()
+    }
+  }
+
+  #start(): void {
+    while (this.#running < this.#limit) {
       const next = this.#waiting.shift()
-      if (next) next()
-      else this.#running -= 1
+      if (!next) return
+      this.#running += 1
+      next()
     }
   }
 }

@@ -44,7 +44,7 @@ async function removeIfExtra(
 ): Promise<void> {
   const failing = { ...entry, path: childPath(sourceAt(run, entry).path, each.name) }
   await tally.attempt(run, failing, () =>
-    run.files.run(async () => {
+    run.limits.run([to.providerId], async () => {
       if (await names.find(each.name)) return
       const location = to.child(each.name)
       if (isSource(run, to, each) || (each.kind === 'directory' && (await containsSource(run, location, 0)))) {

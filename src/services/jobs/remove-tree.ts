@@ -86,7 +86,7 @@ async function removeChild(
   if (child.kind === 'directory') found.push({ ...place, state: 'FOLDER', isNewTarget: false })
   else {
     await tally.attempt(run, { ...place, state: 'FILE' }, () =>
-      run.files.run(() => removeTree(run, tally, writable(sourceAt(run, place)), child)),
+      run.limits.run([providerId], () => removeTree(run, tally, writable(sourceAt(run, place)), child)),
     )
   }
 }
@@ -106,7 +106,8 @@ export async function removeListed(run: JobRun): Promise<void> {
         level.map(entry =>
           tally.attempt(run, { ...entry, state: 'FOLDER' }, async () => {
             const folder = writable(sourceAt(run, entry))
-            const isDeleted = job.dryRun || (await run.files.run(() => deleteOnceEmpty(folder, signal)))
+            const isDeleted =
+              job.dryRun || (await run.limits.run([entry.providerId], () => deleteOnceEmpty(folder, signal)))
             if (isDeleted && job.kind === 'DELETE') tally.deleted += 1
             if (isDeleted || job.kind === 'MOVE') return
             throw new AppError(

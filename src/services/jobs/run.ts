@@ -13,8 +13,8 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { countTree } from './count.ts'
 import type { JobRun } from './job-run.ts'
-import { Limiter } from './limiter.ts'
 import { RunProgress } from './progress.ts'
+import { ProviderLimits } from './provider-limits.ts'
 import { walk } from './walk.ts'
 
 /** Milliseconds between two renewals of the lease. A request to pause or cancel takes effect within this time. */
@@ -23,8 +23,6 @@ const heartbeat = 1000
 const leaseTimeout = 10_000
 /** Milliseconds before a job that met a failure of the database is queued again. */
 const requeueDelay = 2000
-/** The number of files of one job that are worked on at once. */
-const filesAtOnce = 16
 
 export interface RunContext {
   db: Database
@@ -61,6 +59,7 @@ export async function runJob(
   if (stop.aborted) onStop()
   else stop.addEventListener('abort', onStop, { once: true })
   const progress = new RunProgress()
+  const limits = new ProviderLimits([...job.sources, ...(job.target ? [job.target] : [])].map(each => each.providerId))
   let renewedAt = lease.takenAt
   let isBeating = false
   const timer = setInterval(() => {
@@ -85,9 +84,11 @@ export async function runJob(
     if (renewed === null) controller.abort(new LeaseLost('Another server has the lease'))
     else renewedAt = sentAt
     if (renewed?.requested) controller.abort(new Interruption(renewed.requested === 'PAUSE' ? 'PAUSED' : 'CANCELED'))
+    // The renewal shows whether the database fails.
+    await limits.refresh(db).catch(() => {})
   }
 
-  const outcome = await work(context, job, lease.id, progress, controller.signal).then(
+  const outcome = await work(context, job, lease.id, { progress, limits }, controller.signal).then(
     failed => ended(failed ? 'FAILED' : 'SUCCEEDED'),
     (error: unknown) => outcomeOf(controller.signal.aborted ? controller.signal.reason : error),
   )
@@ -127,9 +128,10 @@ async function work(
   { db, storage, credentials, onError }: RunContext,
   job: JobRecord,
   lease: string,
-  progress: RunProgress,
+  { progress, limits }: Pick<JobRun, 'progress' | 'limits'>,
   signal: AbortSignal,
 ): Promise<boolean> {
+  await limits.refresh(db)
   const viewer = await viewerOf(credentials, job)
   const { sources, target } = authorizeJob(viewer, job)
   const grants = target ? [...sources, target] : sources
@@ -150,7 +152,7 @@ async function work(
       target: to,
       targetFolders: await foldersAround(to ? [to] : [], granted),
       sourceFolders: await foldersAround(from, granted),
-      files: new Limiter(filesAtOnce),
+      limits,
       progress,
       onError,
     }

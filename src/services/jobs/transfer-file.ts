@@ -25,7 +25,7 @@ export interface FileTransfer {
 
 /** @throws ALREADY_EXISTS, COPY_ONLY, PRECONDITION_FAILED if the source changes meanwhile, and as the back ends */
 export async function transferFile(run: JobRun, tally: Tally, transfer: FileTransfer): Promise<void> {
-  const { job, signal, progress } = run
+  const { job, signal, progress, limits } = run
   const { from, entry, to, existing } = transfer
   const decision = await decisionOf(run, transfer)
   if (decision === 'TAKEN') throw nameTaken(to.path)
@@ -37,7 +37,10 @@ export async function transferFile(run: JobRun, tally: Tally, transfer: FileTran
   const isCopied = decision === 'DONE' && job.kind !== 'MOVE'
   if (!isCopied && !job.dryRun) {
     const isNewTime = job.kind === 'MOVE' && (await prepareDeletion(entry, from.path, existing, signal))
-    const { onBytes } = progress
+    const onBytes = (bytes: number) => {
+      progress.onBytes(bytes)
+      return limits.pass([from.providerId, to.providerId], bytes, signal)
+    }
     const copied = await copyFile(from, entry, to, { overwrite: existing !== null, signal, isNewTime, onBytes })
     if (copied === taken) throw nameTaken(to.path)
     if (sameChecksum(copied.seen, copied.copy) === false) {

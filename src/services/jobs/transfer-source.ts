@@ -51,7 +51,9 @@ async function transferTo(
   return unlessTaken(async () => {
     const isMerged = from.path === root
     if (source.kind === 'directory') return openFolder(run, { folder: to, existing, isRepeated, isMerged })
-    await run.files.run(() => transferFile(run, tally, { from, entry: source, to, existing, isRepeated }))
+    await run.limits.run([from.providerId, to.providerId], () =>
+      transferFile(run, tally, { from, entry: source, to, existing, isRepeated }),
+    )
     return null
   })
 }

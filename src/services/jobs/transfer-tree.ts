@@ -97,7 +97,7 @@ async function transferPage(
       const depth = entry.depth + 1
       const failing = { ...place, depth, state: child.kind === 'file' ? ('FILE' as const) : ('SOURCE' as const) }
       return tally.attempt(run, failing, () =>
-        run.files.run(async () => {
+        run.limits.run([entry.providerId, folder.to.providerId], async () => {
           signal.throwIfAborted()
           const opened = await transferChild(run, tally, entry, folder, child)
           if (opened) found.push({ ...place, ...opened, depth })

@@ -11,11 +11,12 @@ import type { Database } from '../../db/client.ts'
 import {
   deleteProvider,
   insertProvider,
+  type JobLimits,
   listProviders,
   type ProviderRecord,
-  renameProvider,
   setProviderStatus,
   updateProvider,
+  updateProviderDetails,
 } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
 import type { Config } from '../../storage/config.ts'
@@ -29,6 +30,7 @@ import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import { mergeConfig, parseChanges, propertiesOf, requireSecretsAgain } from './config-changes.ts'
+import { parseJobLimits } from './job-limits.ts'
 
 export interface Capabilities {
   serverSideCopy: boolean
@@ -172,7 +174,12 @@ export function createProviders(options: {
      */
     update(
       viewer: Viewer | null,
-      input: { id: string; name?: string | null | undefined; config?: unknown },
+      input: {
+        id: string
+        name?: string | null | undefined
+        config?: unknown
+        jobLimits?: JobLimits | null | undefined
+      },
     ): Promise<ProviderRecord> {
       const location = { providerId: input.id }
       return audit.recorded(viewer, 'PROVIDER_UPDATE', { location }, async recording => {
@@ -180,9 +187,12 @@ export function createProviders(options: {
         recording.add({ providerName: record.name })
         const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
         if (name !== undefined) recording.add({ details: { newName: name } })
+        const jobLimits = input.jobLimits == null ? undefined : parseJobLimits(input.jobLimits)
+        if (jobLimits) recording.add({ details: { jobLimits } })
+        const details = { ...(name !== undefined && { name }), ...(jobLimits && { jobLimits }) }
         if (input.config == null) {
-          if (name === undefined) return record
-          return recording.commit(async change => present(await renameProvider(change, record.id, name)))
+          if (Object.keys(details).length === 0) return record
+          return recording.commit(async change => present(await updateProviderDetails(change, record.id, details)))
         }
         const adapter = adapterOf(record.type)
         const stored = storage.config(record)
@@ -200,7 +210,7 @@ export function createProviders(options: {
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
         return recording.commit(async change => {
           const updated = await updateProvider(change, record, {
-            ...(name !== undefined && { name }),
+            ...details,
             ...seal(record.id, adapter, config),
             ...(awaitsConsent ? isMoved && awaitingConsent : { status: 'CONNECTED', statusReason: null }),
           })
