@@ -56,7 +56,7 @@ export async function buildApp(options: {
   const { db, settings, log, redaction = new Redaction() } = options
   const secrets = deriveSecrets(options.secret, options.previousSecret)
   const adapters = await loadAdapters({
-    builtIn: options.adapters ?? builtInAdapters(settings),
+    builtIn: options.adapters ?? sharedAdapters(settings),
     packages: settings.adapterPackages,
     warn: (message, err) => log.warn({ err }, message),
   })
@@ -115,6 +115,11 @@ export async function buildApp(options: {
       )
     },
   }
+}
+
+/** Several processes would show different files of a memory provider. */
+function sharedAdapters(settings: Settings): AdapterDefinition[] {
+  return builtInAdapters(settings).filter(({ type }) => type !== 'memory' || settings.processes === 1)
 }
 
 async function requireReady(db: Database): Promise<void> {

@@ -1,7 +1,5 @@
-import { existsSync, mkdirSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
-import { join } from 'node:path'
 import { backUp } from './backup.ts'
+import { cacheCompiled } from './compile-cache.ts'
 import { EmbeddedPostgresError } from './db/embedded/index.ts'
 import { readSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -28,20 +26,9 @@ export async function run(args: readonly string[]): Promise<number> {
 
 async function runServer(): Promise<number> {
   const settings = readSettings(process.env)
-  if (existsSync(settings.dataFolder)) cacheCompiled(join(settings.dataFolder, 'compiled'))
+  cacheCompiled(settings.dataFolder)
   const { start } = await import('./start.ts')
   return await start(settings)
-}
-
-/** Caches compiled modules loaded after this call, which saves a quarter of a warm start. The data folder must exist. */
-function cacheCompiled(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-  } catch {
-    // A read-only data folder has no such cache.
-    return
-  }
-  enableCompileCache(folder)
 }
 
 async function runBackup(folder: string): Promise<number> {

@@ -1,4 +1,5 @@
 /** Reads the environment; no other file does. The table in docs/configuration.md is generated from `definitions`. */
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import {
   type AllowedOrigins,
@@ -137,6 +138,12 @@ export const definitions = {
     '900',
   ),
   STOWAGE_AUDIT_DAYS: define('Days that audit events are kept; `0` keeps them forever', wholeNumber(0, 36_500), '90'),
+  STOWAGE_PROCESSES: define(
+    '[Server processes](operations.md#processes) behind the port',
+    wholeNumber(1, 64),
+    null,
+    'one for each two processor cores, at most four',
+  ),
   STOWAGE_WORKERS: define('Jobs that this server runs at once; `0` runs none', wholeNumber(0, 100), '2'),
   STOWAGE_STALL_TIMEOUT: define(
     'Seconds without progress after which a client is disconnected during a download or an upload',
@@ -190,6 +197,8 @@ export interface Settings {
   readonly signInLimit: number
   /** Days; 0 means forever. */
   readonly auditDays: number
+  /** Processes that share the port. */
+  readonly processes: number
   /** Jobs that this server runs at once; 0 runs none. */
   readonly workers: number
   /** Seconds. */
@@ -243,6 +252,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
     directSeconds: read('STOWAGE_DIRECT_SECONDS'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),
+    processes: read('STOWAGE_PROCESSES') ?? Math.min(4, Math.ceil(availableParallelism() / 2)),
     workers: read('STOWAGE_WORKERS'),
     stallTimeout: read('STOWAGE_STALL_TIMEOUT'),
     backEndTimeout: read('STOWAGE_BACK_END_TIMEOUT'),

@@ -4,7 +4,7 @@ import t from 'tap'
 
 /**
  * The folders that each folder may import, besides itself and the adapter contract. Front ends do not import each other.
- * app.ts composes all layers, and start.ts, cli.ts and main.ts start it.
+ * app.ts composes all layers. serve.ts, processes.ts, start.ts, cli.ts and main.ts start it.
  */
 const shared = [
   'src/services',
@@ -33,6 +33,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/secret-file.ts': ['src/start-error.ts'],
   'src/background.ts': ['src/services'],
   'src/unowned.ts': ['src/services'],
+  'src/compile-cache.ts': [],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
   'src/log': ['src/settings.ts'],
   adapters: [],
@@ -58,6 +59,9 @@ const composers = [
   'src/app.ts',
   'src/front-ends.ts',
   'src/start.ts',
+  'src/serve.ts',
+  'src/processes.ts',
+  'src/server-process.ts',
   'src/backup.ts',
   'src/console-build.ts',
   'src/cli.ts',

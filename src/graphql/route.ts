@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type Reason } from '../errors.ts'
-import { addVary } from '../http/standard-headers.ts'
 import type { Services } from '../services/index.ts'
 import { GraphqlContext, type RequestFacts } from './context.ts'
 import { formatRefusal } from './error-formatter.ts'
@@ -100,7 +99,7 @@ export function graphqlRoute(
 
   app.get('/graphql', (request, reply) => {
     reply.header('allow', 'GET, HEAD, POST')
-    addVary(reply, 'Accept')
+    reply.header('vary', [reply.getHeader('vary') ?? [], 'Accept'].flat().join(', '))
     const { searchParams } = new URL(request.url, 'http://localhost')
     return respond(request, reply, parseQueryString(searchParams))
   })

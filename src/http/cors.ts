@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import type { AllowedOrigins } from '../settings.ts'
-import { addVary } from './standard-headers.ts'
 
 const methods = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 
@@ -67,7 +66,7 @@ export function allowOrigins(app: FastifyInstance, allowed: AllowedOrigins): voi
   const origins = new Set(allowed)
   app.addHook('onRequest', async (request, reply) => {
     const { origin } = request.headers
-    if (allowed !== '*') addVary(reply, 'Origin')
+    if (allowed !== '*') reply.header('Vary', 'Origin')
     if (origin === undefined || !(allowed === '*' || origins.has(origin))) return
     reply.header('Access-Control-Allow-Origin', allowed === '*' ? '*' : origin)
     if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {

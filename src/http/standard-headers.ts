@@ -19,9 +19,3 @@ export function sendStandardHeaders(app: FastifyInstance): void {
 export function setStandardHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(standard).header('X-Request-Id', request.id)
 }
-
-/** Adds the name of a request header on which the response depends (RFC 9110, section 12.5.5). */
-export function addVary(reply: FastifyReply, name: string): void {
-  const known = reply.getHeader('Vary')
-  reply.header('Vary', known === undefined ? name : `${known}, ${name}`)
-}

@@ -19,6 +19,14 @@ export function createLog(level: LogLevel, destination?: DestinationStream, reda
   return destination ? pino(options, destination) : pino(options)
 }
 
+/** Replaces Node's own report, which shows properties of the error, such as clients, requests and configurations. */
+export function exitOnUncaught(log: Logger): void {
+  process.on('uncaughtException', err => {
+    log.fatal({ err }, 'An uncaught error ends the server')
+    process.exit(1)
+  })
+}
+
 /** Reduces an adapter's details to plain data, with errors in the same form as elsewhere in the log. */
 export function describeDetails(details: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, describe(value, maxDepth)]))

@@ -52,6 +52,7 @@ async function launch(t: Test, connectionString: string, folder: string, options
   const settings: Settings = {
     ...readSettings({ STOWAGE_LOCAL_ROOTS: folder, PORT: '0', LOG_LEVEL: 'debug' }),
     // A test sends all its requests from one address.
+    processes: 1,
     rateLimit: 0,
     signInLimit: 0,
     ...options.settings,

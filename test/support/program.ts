@@ -75,7 +75,8 @@ export async function runProgram(options: ProgramOptions & { input?: string }): 
 function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
   // Remove tap's hooks from the environment, which every Node process would load.
   return spawn('env', ['-u', 'NODE_OPTIONS', ...command], {
-    env: { PATH: process.env.PATH, ...environment },
+    // A kill ends the whole server only if it is one process.
+    env: { PATH: process.env.PATH, STOWAGE_PROCESSES: '1', ...environment },
     stdio: 'pipe',
     ...(cwd !== undefined && { cwd }),
     ...(uid !== undefined && { uid }),

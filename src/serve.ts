@@ -1,0 +1,79 @@
+/** Serves HTTP in this process, from connecting to the database to closing everything. */
+import type { Logger } from 'pino'
+import { buildApp } from './app.ts'
+import { preparePasswords } from './auth/passwords.ts'
+import { startBackgroundWork } from './background.ts'
+import type { Connection } from './db/client.ts'
+import { openDatabase } from './db/open.ts'
+import type { Redaction } from './log/redaction.ts'
+import { readOrMakeSecret } from './secret-file.ts'
+import type { Installation } from './services/people/workspaces.ts'
+import { type Settings, SettingsError } from './settings.ts'
+import { warnUntilOwned } from './unowned.ts'
+
+/** Plain data, so that it can be sent to another process. */
+export interface ServeTask {
+  settings: Settings
+  connection: Connection
+  /** Only the first of several processes deletes old rows and warns about a missing owner. */
+  isFirst: boolean
+}
+
+export interface Served {
+  /** An address that the server listens on. */
+  address: string
+  installation: Installation
+  /** Lets transfers finish for some seconds, and closes everything. */
+  close(): Promise<void>
+}
+
+/** @throws StartError */
+export async function serve(
+  { settings, connection, isFirst }: ServeTask,
+  { log, redaction }: { log: Logger; redaction: Redaction },
+): Promise<Served> {
+  await using cleanup = new AsyncDisposableStack()
+  const db = await openDatabase(connection, log)
+  cleanup.defer(() => db.destroy())
+  const { secret, previous } = await readSecrets(settings)
+  redaction.hold(secret, previous, settings.setupCode, passwordIn(settings.databaseUrl))
+  const app = await buildApp({ db, secret, previousSecret: previous, settings, log, redaction })
+  cleanup.defer(() => app.close())
+  await preparePasswords()
+  const address = await listen(app.server, settings)
+  const { installation } = app.services.workspaces
+  if (isFirst) {
+    cleanup.defer(startBackgroundWork(app.services, previous !== null, log))
+    const hosts = app.server.addresses().flatMap(bound => (typeof bound === 'string' ? [] : bound.address))
+    const warn = (message: string) => log.warn(message)
+    cleanup.defer(warnUntilOwned({ hosts, setupCode: settings.setupCode, installation, warn }))
+  }
+  const found = await installation()
+  const closing = cleanup.move()
+  return { address, installation: found, close: () => closing.disposeAsync() }
+}
+
+async function readSecrets({ secret, previousSecret, dataFolder }: Settings) {
+  return secret === null ? await readOrMakeSecret(dataFolder) : { secret, previous: previousSecret }
+}
+
+function passwordIn(url: string | null): string | null {
+  const { password } = new URL(url ?? 'postgres:')
+  return decodeURIComponent(password)
+}
+
+async function listen(server: { listen(options: object): Promise<string> }, settings: Settings): Promise<string> {
+  try {
+    return await server.listen({ port: settings.port, host: settings.host })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : ''
+    if (code === 'EADDRINUSE') throw new SettingsError(`PORT ${settings.port} is in use: set PORT to another one.`)
+    if (code === 'EACCES')
+      throw new SettingsError(
+        `PORT ${settings.port} requires privileges that this user does not have: set PORT to 1024 or higher.`,
+      )
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+      throw new SettingsError(`HOST "${settings.host}" is not an address of this machine.`)
+    throw error
+  }
+}
