@@ -98,23 +98,16 @@ job_entries.is_started boolean not null default false
 job_entries.is_new_target boolean not null default false
 job_entries.has_failed boolean not null default false
 job_entries.cursor text
+job_entries.reason text
+job_entries.message text
+job_entries.has_skipped boolean not null default false
 job_entries: job_entries_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
 job_entries: job_entries_pkey PRIMARY KEY (job_id, id)
-job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['SOURCE'::text, 'FILE'::text, 'FOLDER'::text, 'EXTRA'::text, 'LISTED'::text])))
+job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['SOURCE'::text, 'FILE'::text, 'FOLDER'::text, 'EXTRA'::text, 'LISTED'::text, 'KEPT'::text])))
 CREATE INDEX job_entries_depth ON public.job_entries USING btree (job_id, depth) WHERE (state = 'LISTED'::text)
+CREATE INDEX job_entries_failed ON public.job_entries USING btree (job_id, id) WHERE (reason IS NOT NULL)
+CREATE INDEX job_entries_left ON public.job_entries USING btree (job_id, "left"(path, 400) COLLATE "C") WHERE ((reason IS NOT NULL) OR (state = 'KEPT'::text))
 CREATE UNIQUE INDEX job_entries_pkey ON public.job_entries USING btree (job_id, id)
-job_failures.job_id uuid not null
-job_failures.id bigint not null
-job_failures.provider_id uuid not null
-job_failures.state text not null
-job_failures.path text not null
-job_failures.target_path text
-job_failures.depth integer not null
-job_failures.reason text not null
-job_failures.message text not null
-job_failures: job_failures_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
-job_failures: job_failures_pkey PRIMARY KEY (job_id, id)
-CREATE UNIQUE INDEX job_failures_pkey ON public.job_failures USING btree (job_id, id)
 jobs.id uuid not null
 jobs.workspace_id uuid not null
 jobs.user_id uuid not null

@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs'
 import { constants, copyFile, type FileHandle, lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
 import { type Entry, StorageError } from '../contract.ts'
 import { syncDirectory } from './durable.ts'
@@ -43,7 +44,8 @@ export async function moveEntry(from: NamedEntry, to: NamedEntry, overwrite: boo
   const source = inside(from.parent, from.name)
   const stats = await lstat(source, { bigint: true })
   if (!toEntry(from.name, stats)) throw notFound()
-  if (overwrite) await moveOver(source, to)
+  if (overwrite && (await areLinks(from, stats, to))) await unlinkIfSame(source, stats)
+  else if (overwrite) await moveOver(source, to)
   else if (stats.isDirectory()) await moveDirectory(source, to)
   else await moveFile(source, stats, inside(to.parent, to.name))
   // Sync the new name first, so that a power cut can leave both names but never none.
@@ -52,6 +54,20 @@ export async function moveEntry(from: NamedEntry, to: NamedEntry, overwrite: boo
   const entry = toEntry(to.name, await lstat(inside(to.parent, to.name), { bigint: true }))
   if (!entry) throw notFound()
   return entry
+}
+
+/**
+ * Returns whether both names are hard links to one file, which rename(2) would leave as they are. Names that differ only in
+ * case or normalization may be one name.
+ */
+async function areLinks(from: NamedEntry, { dev, ino, nlink }: BigIntStats, to: NamedEntry): Promise<boolean> {
+  if (nlink < 2n) return false
+  const fold = (name: string) => name.normalize('NFKD').toUpperCase().toLowerCase()
+  const other = await lstat(inside(to.parent, to.name), { bigint: true }).catch(() => null)
+  if (!other?.isFile() || !isSame(other, { dev, ino })) return false
+  if (fold(from.name) !== fold(to.name)) return true
+  const [a, b] = await Promise.all([from.parent.stat({ bigint: true }), to.parent.stat({ bigint: true })])
+  return !isSame(a, b)
 }
 
 /** Moves over an existing entry. rename(2) allows only a file over a file and a directory over an empty one. */

@@ -17,9 +17,15 @@ export interface DatabaseOptions {
   onError?: (error: Error) => void
   /** Tests count queries with it. */
   onQuery?: (query: CompiledQuery) => void
+  /** Milliseconds after which a query counts as lost, and its connection is closed. */
+  queryTimeout?: number
 }
 
 const connections = new WeakMap<Database, Connection>()
+/** Milliseconds. The longest queries delete or retry jobs with millions of entries. */
+const defaultQueryTimeout = 120_000
+/** Milliseconds of silence before an idle connection is probed. */
+const keepAliveDelay = 10_000
 
 export function connect(connection: Connection, options: DatabaseOptions = {}): Database {
   const pool = new pg.Pool({
@@ -27,6 +33,9 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
     max: options.max ?? 10,
     connectionTimeoutMillis: 10_000,
     application_name: 'stowage',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelay,
+    Client: clientWithTimeout(options.queryTimeout ?? defaultQueryTimeout),
   })
   pool.on('error', options.onError ?? (() => {}))
   // The failed query reports a broken connection. Without a listener, the event would end the process.
@@ -54,6 +63,23 @@ export function connectionBeside(db: Database): pg.Client {
     keepAliveInitialDelayMillis: 10_000,
     application_name: 'stowage',
   })
+}
+
+/**
+ * A connection whose peer is gone can stay silent forever, so closes it when a query takes too long. With the option
+ * `query_timeout` of pg, the connection would stay in the pool, and all later queries would wait for the lost one.
+ */
+function clientWithTimeout(timeout: number): typeof pg.Client {
+  return class extends pg.Client {
+    override query(...args: unknown[]): never {
+      const result: unknown = super.query(...(args as Parameters<pg.Client['query']>))
+      if (result instanceof Promise) {
+        const timer = setTimeout(() => void this.end().catch(() => {}), timeout).unref()
+        result.catch(() => {}).finally(() => clearTimeout(timer))
+      }
+      return result as never
+    }
+  }
 }
 
 /** PostgreSQL's condition names, Appendix A. */

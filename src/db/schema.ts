@@ -69,7 +69,6 @@ export interface Schema {
   upload_chunks: UploadChunkTable
   jobs: JobTable
   job_entries: JobEntryTable
-  job_failures: JobFailureTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -354,11 +353,12 @@ interface JobTable {
 
 /**
  * SOURCE: as the job names it, not looked up yet. FILE: a single file. FOLDER: its content has to be listed. EXTRA: it has to
- * be deleted at the target. LISTED: a folder that is deleted once everything below it is.
+ * be deleted at the target. LISTED: a folder that is deleted once everything below it is. KEPT: such a folder that is not
+ * empty, because something in it failed or was skipped; only a retry works on it again.
  */
-export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED'
+export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED' | 'KEPT'
 
-/** An entry that a job still has to work on. */
+/** An entry that a job still has to work on, or that has failed. */
 interface JobEntryTable {
   job_id: string
   id: ColumnType<string, never, never>
@@ -370,23 +370,15 @@ interface JobEntryTable {
   depth: number
   /** A server began to work on it, so parts of it may exist at the target. */
   is_started: Generated<boolean>
-  /** The job created the folder at the target, so nothing else is in it. */
+  /** The job created the folder at the target, or the folder that the target path of another entry lies in. */
   is_new_target: Generated<boolean>
   /** Something directly in the folder failed. */
   has_failed: Generated<boolean>
+  /** Something directly in the folder was skipped, so that a MOVE leaves the folder. */
+  has_skipped: Generated<boolean>
   /** The page of the listing that comes next; null is the first. */
   cursor: ColumnType<string | null, string | null | undefined, string | null>
-}
-
-interface JobFailureTable {
-  job_id: string
-  id: ColumnType<string, never, never>
-  /** The entry that a retry has to work on. */
-  state: JobEntryState
-  provider_id: string
-  path: string
-  target_path: string | null
-  depth: number
-  reason: Reason
-  message: string
+  /** Why the entry failed. Only a retry works on it again. */
+  reason: ColumnType<Reason | null, Reason | null | undefined, Reason | null>
+  message: ColumnType<string | null, string | null | undefined, string | null>
 }

@@ -73,7 +73,7 @@ export function createServices(options: {
       directSeconds: options.directSeconds,
     }),
     uploads,
-    jobs: createJobs({ db, audit, storage, feed, wake: worker.wake }),
+    jobs: createJobs({ db, audit, storage, feed, wake: worker.wake, onEnd }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
     /** Interrupts running jobs, which another server continues, and ends the subscriptions to jobs. */

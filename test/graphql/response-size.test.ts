@@ -136,7 +136,7 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
     select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), '', '', 'COPY', 'FAILED',
       ${JSON.stringify(Array(100).fill(at))}, ${JSON.stringify(at)}, 'FAIL'
     from generate_series(1, 100) n, members m where m.role = 'OWNER'`.execute(app.db)
-  await sql`insert into job_failures (job_id, state, provider_id, path, depth, reason, message)
+  await sql`insert into job_entries (job_id, state, provider_id, path, depth, reason, message)
     select jobs.id, 'SOURCE', ${providerId}, ${folder}, 0, 'NOT_FOUND', ${long}
     from generate_series(1, 1000) n, (select id from jobs limit 1) jobs`.execute(app.db)
   await app.app.services.audit.flush()
@@ -148,7 +148,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
   const { token, id: userId } = await app.register('owner@example.org')
   const folder = `/${Array.from({ length: 20 }, () => long.slice(0, 195)).join('/')}`
   const providerId = await fill(app, token, folder)
-  const failed = await sql<{ job_id: string }>`select job_id from job_failures limit 1`.execute(app.db)
+  const failed = await sql<{ job_id: string }>`select job_id from job_entries limit 1`.execute(app.db)
   const keys = await app.ask('{ apiKeys { nodes { id } } }', {}, token)
   const ids: Record<string, string> = {
     providerId: JSON.stringify(providerId),

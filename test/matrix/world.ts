@@ -171,7 +171,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
       select ${id}, id, ${by.userId ?? founder.userId}, 'SESSION', ${randomUUID()}, '', '', 'COPY', ${state},
         ${JSON.stringify([at])}, ${JSON.stringify(at)}, 'SKIP', true, 1, 1, now(), now(), 1, 'UNAVAILABLE', ''
       from workspaces`.execute(app.db)
-    await sql`insert into job_failures (job_id, state, provider_id, path, target_path, depth, reason, message)
+    await sql`insert into job_entries (job_id, state, provider_id, path, target_path, depth, reason, message)
       values (${id}, 'SOURCE', ${at.providerId}, ${path}, ${path}, 0, 'NOT_FOUND', '')`.execute(app.db)
     return id
   }

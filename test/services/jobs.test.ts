@@ -1,77 +1,11 @@
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { startApp, type TestApp } from '../support/app.ts'
-import { type Data, password } from '../support/client.ts'
+import t from 'tap'
+import { password } from '../support/client.ts'
 import { until } from '../support/until.ts'
+import { control, create, ended, fill, runJob, startJob, startWorld, stateOf, tree } from './jobs-world.ts'
 
-const create = `mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id state } } }`
-const jobQuery = `query ($id: ID!) { job(id: $id) { state error { reason }
-  progress { files bytes skipped deleted failed totalFiles totalBytes }
-  failures { nodes { path reason message } } } }`
-
-/** Copies of thousands of files on a busy machine. */
-const deadline = { within: 120_000 }
 t.setTimeout(600_000)
-
-interface World {
-  app: TestApp
-  token: string
-  /** Providers and their roots. */
-  a: string
-  b: string
-  rootA: string
-  rootB: string
-}
-
-async function startWorld(t: Test): Promise<World> {
-  const app = await startApp(t)
-  const { token } = await app.register('owner@example.com')
-  const [rootA, rootB] = [join(app.folder, 'a'), join(app.folder, 'b')]
-  await mkdir(rootA)
-  await mkdir(rootB)
-  const a = await app.connectProvider(token, 'local', { root: rootA }, 'a')
-  const b = await app.connectProvider(token, 'local', { root: rootB }, 'b')
-  return { app, token, a, b, rootA, rootB }
-}
-
-/** Writes files by path. */
-async function fill(root: string, files: Record<string, string>): Promise<void> {
-  for (const [path, content] of Object.entries(files)) {
-    await mkdir(join(root, path, '..'), { recursive: true })
-    await writeFile(join(root, path), content)
-  }
-}
-
-/** Reads all files below a folder by path; an empty folder is null. */
-async function tree(root: string, prefix = ''): Promise<Record<string, string | null>> {
-  const found: Record<string, string | null> = {}
-  for (const name of await readdir(join(root, prefix))) {
-    if (name === '.stowage-staging') continue
-    const path = prefix === '' ? name : `${prefix}/${name}`
-    if (!(await stat(join(root, path))).isDirectory()) found[path] = await readFile(join(root, path), 'utf8')
-    else {
-      const inner = await tree(root, path)
-      if (Object.keys(inner).length === 0) found[path] = null
-      Object.assign(found, inner)
-    }
-  }
-  return found
-}
-
-async function runJob({ app, token }: World, input: object) {
-  const { createJob } = await app.ask(create, { input }, token)
-  return ended({ app, token }, createJob.job.id)
-}
-
-async function ended({ app, token }: Pick<World, 'app' | 'token'>, id: string) {
-  let job: Data
-  await until(async () => {
-    job = (await app.ask(jobQuery, { id }, token)).job
-    return ['SUCCEEDED', 'FAILED', 'CANCELED'].includes(job.state) || job
-  }, deadline)
-  return { id, ...job }
-}
 
 const files = { 'f/1.txt': 'one', 'f/sub/2.txt': 'two', 'f/sub/deep/3.txt': 'three', 'g.txt': 'g' }
 
@@ -196,16 +130,6 @@ t.test('a job needs a valid key with access to all of its locations', async t =>
   t.match(outside.errors, [{ extensions: { reason: 'PROVIDER_NOT_ALLOWED' } }])
 })
 
-/** Calls a mutation that takes the id of a job. */
-async function control({ app, token }: World, name: string, id: string): Promise<string> {
-  const data = await app.ask(`mutation ($id: ID!) { ${name}(id: $id) { state } }`, { id }, token)
-  return data[name].state
-}
-
-async function startJob({ app, token }: Pick<World, 'app'> & { token: string }, input: object): Promise<string> {
-  return (await app.ask(create, { input }, token)).createJob.job.id
-}
-
 /** Many files, so that a job takes some seconds. */
 async function fillMany(root: string, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
@@ -235,10 +159,6 @@ t.test('a job is paused, resumed and canceled within seconds', async t => {
   await control(world, 'cancelJob', second)
   t.match(await ended(world, second), { state: 'CANCELED' })
 })
-
-async function stateOf({ app, token }: World, id: string): Promise<string> {
-  return (await app.ask('query ($id: ID!) { job(id: $id) { state } }', { id }, token)).job.state
-}
 
 t.test('revoking the key of a running job ends it, and ending the session does not', async t => {
   const world = await startWorld(t)

@@ -25,9 +25,7 @@ export type NewJob = Pick<
 const zero = sql`0` as never
 const isActive = sql<SqlBool>`state in ('QUEUED', 'RUNNING', 'PAUSED')`
 
-/** Inserts a job and its sources. Returns null and inserts nothing if the user already has `maxActive` jobs that have not ended. */
-export async function insertJob(db: Change, job: NewJob, maxActive: number): Promise<JobRecord | null> {
-  if ((await countActive(db, job)) >= maxActive) return null
+export async function insertJob(db: Change, job: NewJob): Promise<JobRecord> {
   const row = await db
     .insertInto('jobs')
     .values({
@@ -51,7 +49,7 @@ export async function insertJob(db: Change, job: NewJob, maxActive: number): Pro
 }
 
 /** Counts the jobs of a member that have not ended. Other transactions that count them wait until this one ends. */
-async function countActive(db: Change, owner: Pick<JobRecord, 'workspaceId' | 'userId'>): Promise<number> {
+export async function countActive(db: Change, owner: Pick<JobRecord, 'workspaceId' | 'userId'>): Promise<number> {
   await lockMember(db, owner)
   const { count } = await db
     .selectFrom('jobs')
@@ -126,15 +124,14 @@ export async function queueAgain(db: Change, id: string): Promise<JobRecord | nu
 }
 
 /**
- * Queues an ended job again. Returns null if it has not ended, or if the user already has `maxActive` jobs that have not ended.
+ * Queues an ended job again. Returns null if it has not ended.
  * @param isWhole whether the job works on all of its sources again, so that it counts from zero
  */
 export async function queueAfterEnd(
   db: Change,
   job: JobRecord,
-  { isWhole, maxActive }: { isWhole: boolean; maxActive: number },
+  { isWhole }: { isWhole: boolean },
 ): Promise<JobRecord | null> {
-  if ((await countActive(db, job)) >= maxActive) return null
   const row = await db
     .updateTable('jobs')
     .set({
@@ -144,9 +141,14 @@ export async function queueAfterEnd(
       error_reason: null,
       error_message: null,
       failed: zero,
-      ...(isWhole && { files: zero, bytes: zero, skipped: zero, deleted: zero }),
-      total_files: null,
-      total_bytes: null,
+      ...(isWhole && {
+        files: zero,
+        bytes: zero,
+        skipped: zero,
+        deleted: zero,
+        total_files: null,
+        total_bytes: null,
+      }),
     })
     .where('id', '=', job.id)
     .where('state', 'in', ['FAILED', 'CANCELED', 'SUCCEEDED'])

@@ -1,12 +1,16 @@
 /** A lease lets one server at a time run a job. After a server is killed, another one continues within `leaseSeconds`. */
-import { type SqlBool, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import type { Database } from '../client.ts'
-import type { JobState } from '../schema.ts'
+import type { JobState, Schema } from '../schema.ts'
 import { type JobRecord, toJob } from './record.ts'
 
 const leaseSeconds = 15
 const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
+
+/** The files of a MOVE that a step has moved are gone from the source, even if the step did not finish. */
+const countedFiles = sql`files + case when kind = 'MOVE' then pending_files else 0 end` as never
+const countedBytes = sql`bytes + case when kind = 'MOVE' then pending_bytes else 0 end` as never
 
 /** Returns whether there is work for `endAbandoned` or `takeJob`. Reads only, because every server asks every few seconds. */
 export async function isAnyWaiting(db: Database): Promise<boolean> {
@@ -20,12 +24,13 @@ export async function isAnyWaiting(db: Database): Promise<boolean> {
   return row !== undefined
 }
 
-/** Carries out the requests to pause or cancel that a killed server left. */
-export async function endAbandoned(db: Database): Promise<void> {
-  await sql`
+/** Carries out the requests to pause or cancel that a killed server left. Returns the jobs. */
+export async function endAbandoned(db: Database): Promise<JobRecord[]> {
+  const { rows } = await sql<Selectable<Schema['jobs']>>`
     update jobs set state = case when requested = 'CANCEL' then 'CANCELED' else 'PAUSED' end,
       ended_at = case when requested = 'CANCEL' then now() end, requested = null, lease_id = null, lease_until = null
-    where state = 'RUNNING' and requested is not null and lease_until < now()`.execute(db)
+    where state = 'RUNNING' and requested is not null and lease_until < now() returning *`.execute(db)
+  return rows.map(toJob)
 }
 
 /**
@@ -39,6 +44,8 @@ export async function takeJob(db: Database, lease: string): Promise<JobRecord | 
       lease_id: lease,
       lease_until: leaseEnd,
       state: 'RUNNING',
+      files: countedFiles,
+      bytes: countedBytes,
       pending_files: 0,
       pending_bytes: 0,
       started_at: sql`coalesce(started_at, now())`,
@@ -85,7 +92,8 @@ export async function renewJob(
       bytes_per_second: bytesPerSecond,
       pending_files: pending.files,
       pending_bytes: pending.bytes,
-      ...(totals && { total_files: totals.files, total_bytes: totals.bytes }),
+      total_files: totals?.files ?? null,
+      total_bytes: totals?.bytes ?? null,
     })
     .where('id', '=', id)
     .where('lease_id', '=', lease)
@@ -115,7 +123,7 @@ export async function endRun(
       from jobs where id = ${id} and lease_id = ${lease} for update
     )
     update jobs set state = ended.state, requested = null, lease_id = null, lease_until = null, bytes_per_second = 0,
-      pending_files = 0, pending_bytes = 0,
+      files = ${countedFiles}, bytes = ${countedBytes}, pending_files = 0, pending_bytes = 0,
       error_reason = ${error?.reason ?? null}, error_message = ${error?.message ?? null},
       ended_at = case when ended.state not in ('PAUSED', 'QUEUED') then now() end
     from ended where jobs.id = ended.id returning ended.state`.execute(db)

@@ -47,6 +47,8 @@ export interface JobProgress {
 }
 
 export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
+  const [files, bytes] = [Number(row.files) + Number(row.pending_files), Number(row.bytes) + Number(row.pending_bytes)]
+  const skipped = Number(row.skipped)
   return {
     id: row.id,
     workspaceId: row.workspace_id,
@@ -63,13 +65,14 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
     deleteExtra: row.delete_extra,
     dryRun: row.dry_run,
     progress: {
-      files: Number(row.files) + Number(row.pending_files),
-      bytes: Number(row.bytes) + Number(row.pending_bytes),
-      skipped: Number(row.skipped),
+      files,
+      bytes,
+      skipped,
       deleted: Number(row.deleted),
       failed: Number(row.failed),
-      totalFiles: row.total_files === null ? null : Number(row.total_files),
-      totalBytes: row.total_bytes === null ? null : Number(row.total_bytes),
+      // Files may have been added, or moved away, while the job counted them.
+      totalFiles: row.total_files === null ? null : Math.max(Number(row.total_files), files + skipped),
+      totalBytes: row.total_bytes === null ? null : Math.max(Number(row.total_bytes), bytes),
       bytesPerSecond: row.bytes_per_second,
     },
     error: row.error_reason === null ? null : { reason: row.error_reason, message: row.error_message ?? '' },

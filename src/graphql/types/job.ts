@@ -127,7 +127,7 @@ JobRef.implement({
     }),
     failures: t.field({
       type: FailureConnection,
-      description: 'Returns what failed, at most 1,000 entries.',
+      description: 'Returns what failed.',
       authScopes: { credential: true },
       args: {
         first: t.arg.int({ defaultValue: 50, description: 'The maximum number of failures, 1 to 1000.' }),

@@ -7,16 +7,18 @@ export interface Page<Node> {
   edges: { node: Node; cursor: string }[]
   hasNext: boolean
   hasPrevious: boolean
+  /** The cursor after which the next page starts; null if there is none. */
+  endCursor: string | null
 }
 
 /** @param after the cursor that the page starts after */
 export function toPage<Item extends { cursor: string }, Node>(
-  { items, hasNext }: { items: readonly Item[]; hasNext: boolean },
+  { items, hasNext, endCursor }: { items: readonly Item[]; hasNext: boolean; endCursor?: string | null },
   after: string | null | undefined,
   nodeOf: (item: Item) => Node,
 ): Page<Node> {
   const edges = items.map(item => ({ node: nodeOf(item), cursor: item.cursor }))
-  return { edges, hasNext, hasPrevious: after != null }
+  return { edges, hasNext, hasPrevious: after != null, endCursor: endCursor ?? edges.at(-1)?.cursor ?? null }
 }
 
 type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
@@ -41,7 +43,7 @@ const PageInfo = builder.objectRef<Page<unknown>>('PageInfo').implement({
       nullable: true,
       description:
         'The cursor of the last edge, or null if the page is empty. Pass it as `after` to get the next page.',
-      resolve: page => page.edges.at(-1)?.cursor ?? null,
+      resolve: page => page.endCursor,
     }),
   }),
 })

@@ -6,8 +6,9 @@ import { type Grant, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { deleteFailures, type JobFailure, listFailures, maxFailures } from '../../db/jobs/failures.ts'
+import { type JobFailure, listFailures, retryEntries } from '../../db/jobs/failures.ts'
 import {
+  countActive,
   deleteJobsEndedBefore,
   findJob,
   insertJob,
@@ -46,10 +47,12 @@ export const maxSources = 100
 /** The maximum number of jobs of one user that have not ended. */
 export const maxActiveJobs = 100
 export const maxJobsPage = 100
+/** The maximum number of failures of one page. */
+const maxFailuresPage = 1000
 /** Pages of jobs that one list reads at most. */
 const maxRounds = 10
-/** Jobs with their entries and failures that are deleted in one statement. */
-const sweepSize = 20
+/** Jobs with their entries, perhaps a million each, that are deleted in one statement. */
+const sweepSize = 1
 /** Days that a job stays in the history after its end. */
 const historyDays = 30
 
@@ -62,8 +65,10 @@ export function createJobs(options: {
   feed: JobFeed
   /** Call this when a job is ready to run. */
   wake(): void
+  /** Call this when a job has ended. */
+  onEnd(job: JobRecord, state: JobState): Promise<void>
 }) {
-  const { db, audit, storage, feed, wake } = options
+  const { db, audit, storage, feed, wake, onEnd } = options
   const nextId = timeOrderedIds()
 
   /** Finds a job that the viewer may see: their own, or any with the scope `admin`, at locations that they may access. */
@@ -112,26 +117,22 @@ export function createJobs(options: {
         const id = nextId(new Date())
         recording.add({ subject: { kind: 'JOB', id } })
         const job = await recording.commit(async trx => {
-          const created = await insertJob(
-            trx,
-            {
-              id,
-              workspaceId: member.workspaceId,
-              userId: member.userId,
-              credentialKind: kind,
-              credentialId,
-              address: origin.address,
-              requestId: origin.requestId,
-              kind: input.kind,
-              sources,
-              target,
-              conflict: input.conflict,
-              deleteExtra: input.deleteExtra,
-              dryRun: input.dryRun,
-            },
-            maxActiveJobs,
-          )
-          if (!created) throw tooManyJobs()
+          const created = await insertJob(trx, {
+            id,
+            workspaceId: member.workspaceId,
+            userId: member.userId,
+            credentialKind: kind,
+            credentialId,
+            address: origin.address,
+            requestId: origin.requestId,
+            kind: input.kind,
+            sources,
+            target,
+            conflict: input.conflict,
+            deleteExtra: input.deleteExtra,
+            dryRun: input.dryRun,
+          })
+          await requireFewJobs(trx, created)
           await insertEntries(trx, id, entriesOf(created))
           return created
         })
@@ -159,7 +160,7 @@ export function createJobs(options: {
       viewer: Viewer | null,
       query: { state?: JobState | null | undefined },
       page: { first: number; after?: string | null | undefined },
-    ): Promise<{ items: { job: JobRecord; cursor: string }[]; hasNext: boolean }> {
+    ): Promise<{ items: { job: JobRecord; cursor: string }[]; hasNext: boolean; endCursor: string | null }> {
       const reader = requireScope(viewer, 'read')
       const limit = parsePageSize(page.first, maxJobsPage)
       const { workspaceId, userId } = reader.member
@@ -170,20 +171,24 @@ export function createJobs(options: {
       }
       let before = page.after == null ? null : decodeIdCursor(page.after)
       const visible: JobRecord[] = []
+      let isComplete = false
       // A credential with restrictions may see only a few of the jobs, so this reads more of them, up to a bound.
       for (let round = 0; round < maxRounds && visible.length <= limit; round += 1) {
         const found = await listJobs(db, of, { limit: maxJobsPage + 1, before })
         visible.push(...found.filter(job => isVisible(reader, job)))
         before = found.at(-1)?.id ?? before
-        if (found.length <= maxJobsPage) break
+        isComplete = found.length <= maxJobsPage
+        if (isComplete) break
       }
       const items = visible.slice(0, limit).map(job => ({ job, cursor: encodeIdCursor(job.id) }))
-      return { items, hasNext: visible.length > limit }
+      const isFull = visible.length > limit
+      const last = isFull ? items.at(-1)?.job.id : before
+      return { items, hasNext: isFull || !isComplete, endCursor: last == null ? null : encodeIdCursor(last) }
     },
 
-    /** Returns what failed, in the order of the failures. @throws INVALID_INPUT, INVALID_CURSOR */
+    /** Returns what failed, in the order in which the job found it. @throws INVALID_INPUT, INVALID_CURSOR */
     async failures(job: JobRecord, page: { first: number; after?: string | null | undefined }) {
-      const limit = parsePageSize(page.first, maxFailures)
+      const limit = parsePageSize(page.first, maxFailuresPage)
       if (page.after != null && !/^\d{1,18}$/.test(page.after)) throw new AppError('INVALID_CURSOR')
       const found = await listFailures(db, job.id, { limit: limit + 1, after: page.after ?? null })
       const items = found.slice(0, limit).map((failure: JobFailure) => ({ failure, cursor: failure.id }))
@@ -198,20 +203,25 @@ export function createJobs(options: {
       change(viewer, 'JOB_RESUME', id, (trx, job) => queueAgain(trx, job.id)),
 
     /** Cancels a job within a second. It does not undo what it has copied or moved. */
-    cancel: (viewer: Viewer | null, id: string) =>
-      change(viewer, 'JOB_CANCEL', id, (trx, job) => requestOfJob(trx, job.id, 'CANCEL')),
+    async cancel(viewer: Viewer | null, id: string): Promise<JobRecord> {
+      const job = await change(viewer, 'JOB_CANCEL', id, (trx, found) => requestOfJob(trx, found.id, 'CANCEL'))
+      // The server that runs a job ends it. This one was not running.
+      if (job.state === 'CANCELED') await onEnd(job, job.state)
+      return job
+    },
 
-    /** Retries the failed entries, or everything that is not done if more entries failed than the list holds. */
+    /** Retries what failed. A SYNC compares everything again. */
     retry: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_RETRY', id, async (trx, job) => {
-        const failures = await listFailures(trx, job.id, { limit: maxFailures, after: null })
-        // A SYNC compares everything again: it deletes extra entries only in folders without a failure.
-        const isWhole = job.kind === 'SYNC' || job.progress.failed > failures.length
-        const changed = await queueAfterEnd(trx, job, { isWhole, maxActive: maxActiveJobs })
+        // A SYNC deletes extra entries only in folders without a failure, so it has to find those again.
+        const isWhole = job.kind === 'SYNC'
+        const changed = await queueAfterEnd(trx, job, { isWhole })
         if (!changed) return null
-        await deleteFailures(trx, job.id)
-        if (isWhole) await deleteEntries(trx, job.id)
-        await insertEntries(trx, job.id, isWhole ? entriesOf(job) : entriesOfFailures(job, failures))
+        await requireFewJobs(trx, changed)
+        if (isWhole) {
+          await deleteEntries(trx, job.id)
+          await insertEntries(trx, job.id, entriesOf(job))
+        } else await retryEntries(trx, job.id)
         return changed
       }),
 
@@ -231,47 +241,6 @@ function entriesOf({ sources, target }: JobRecord): NewJobEntry[] {
     depth: 0,
     isNewTarget: false,
   }))
-}
-
-/** Returns what a retry works on. The first try may have left parts of it at the target. */
-function entriesOfFailures(job: JobRecord, failures: readonly JobFailure[]): NewJobEntry[] {
-  const again = failures.map(({ state, providerId, path, targetPath, depth }) => ({
-    state,
-    providerId,
-    path,
-    targetPath,
-    depth,
-    isNewTarget: false,
-    isStarted: true,
-  }))
-  const unique = new Map(again.map(entry => [`${entry.state} ${entry.providerId} ${entry.path}`, entry]))
-  return [...unique.values(), ...foldersAbove(job, failures)]
-}
-
-/** Returns the folders that a MOVE left because something in them failed. */
-function foldersAbove({ kind, sources }: JobRecord, failures: readonly JobFailure[]): NewJobEntry[] {
-  const folders = new Map<string, NewJobEntry>()
-  for (const { providerId, path, depth } of kind === 'MOVE' ? failures : []) {
-    const source = sources.find(each => each.providerId === providerId && path.startsWith(`${each.path}/`))
-    let folder = folderOf(path)
-    for (let level = depth - 1; source && level >= 0 && folder.length >= source.path.length; level -= 1) {
-      folders.set(`${providerId} ${folder}`, {
-        state: 'LISTED',
-        providerId,
-        path: folder,
-        targetPath: null,
-        depth: level,
-        isNewTarget: false,
-      })
-      folder = folderOf(folder)
-    }
-  }
-  return [...folders.values()]
-}
-
-/** @param path formatted, but perhaps too long to parse */
-function folderOf(path: string): string {
-  return path.slice(0, path.lastIndexOf('/')) || '/'
 }
 
 /** Describes a job for the audit log: its first source, its target and how many sources it has. */
@@ -320,8 +289,10 @@ function requireSeparate(sources: readonly Grant[], target: LocationInput | null
   }
 }
 
-function tooManyJobs(): AppError {
-  return new AppError(
+/** @throws TOO_MANY_JOBS */
+async function requireFewJobs(trx: Change, job: JobRecord): Promise<void> {
+  if ((await countActive(trx, job)) <= maxActiveJobs) return
+  throw new AppError(
     'TOO_MANY_JOBS',
     `You have ${maxActiveJobs} jobs that have not ended, which is the limit: wait, or cancel some of them.`,
   )

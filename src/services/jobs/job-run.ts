@@ -2,13 +2,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
-import { type Done, LeaseLost, type RunId } from '../../db/jobs/entries.ts'
-import type { NewFailure } from '../../db/jobs/failures.ts'
+import {
+  type Done,
+  type JobEntry,
+  LeaseLost,
+  type NewFailure,
+  type NewJobEntry,
+  type RunId,
+} from '../../db/jobs/entries.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
-import type { JobEntryState } from '../../db/schema.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
-import type { ReadLocation } from '../../storage/read-location.ts'
+import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
+import type { Earlier } from './policy.ts'
 import type { RunProgress } from './progress.ts'
 import type { ProviderLimits } from './provider-limits.ts'
 
@@ -35,16 +41,6 @@ export interface JobRun extends RunId {
 /** Milliseconds to wait before each retry of an entry whose back end is overloaded or down. */
 const retryDelays = [500, 2000, 8000]
 
-/** An entry that a failure names, with the entry that a retry has to work on. */
-export interface FailingEntry {
-  state: JobEntryState
-  providerId: string
-  /** Formatted. This path may be longer than any valid path. */
-  path: string
-  targetPath: string | null
-  depth: number
-}
-
 /** Collects what a step does until it is committed. */
 export class Tally implements Done {
   files = 0
@@ -60,27 +56,46 @@ export class Tally implements Done {
   }
 
   /**
-   * Runs the work on one entry, and retries it if its back end is overloaded or down. If it fails, the job continues
-   * with the others and lists the failure.
+   * Runs the work on one entry, and retries it if its back end is overloaded or down, although it may have done the work.
+   * If it fails, the job continues with the others and lists the failure.
    * @returns what the work returns, or undefined if it failed
    * @throws the errors that end the whole run: the reason of its signal, a lost lease
    */
-  async attempt<T>(run: JobRun, entry: FailingEntry, work: () => Promise<T>): Promise<T | undefined> {
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return await work()
-      } catch (error) {
-        if (run.signal.aborted) throw run.signal.reason
-        if (error instanceof LeaseLost) throw error
-        const failure = toAppError(error)
-        const delay = reasons[failure.reason].retryable ? retryDelays[tries] : undefined
-        if (delay === undefined) {
-          if (failure.reason === 'INTERNAL') run.onError(error)
-          this.failures.push({ ...entry, reason: failure.reason, message: failure.message })
-          return undefined
-        }
-        await sleep(Math.max(delay, Math.min(failure.retryAfterMs ?? 0, 30_000)), undefined, { signal: run.signal })
-      }
+  async attempt<T>(
+    run: JobRun,
+    entry: NewJobEntry & { id?: string },
+    work: (isRetry: boolean) => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await withRetries(run.signal, retryDelays, work)
+    } catch (error) {
+      if (run.signal.aborted) throw run.signal.reason
+      if (error instanceof LeaseLost) throw error
+      const { reason, message } = toAppError(error)
+      if (reason === 'INTERNAL') run.onError(error)
+      this.failures.push({ ...entry, isStarted: true, reason, message })
+      return undefined
+    }
+  }
+}
+
+/**
+ * Repeats work after each of the delays, in milliseconds, while a back end is overloaded or down.
+ * @throws the last error
+ */
+export async function withRetries<T>(
+  signal: AbortSignal,
+  delays: readonly number[],
+  work: (isRetry: boolean) => Promise<T>,
+): Promise<T> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await work(tries > 0)
+    } catch (error) {
+      const failure = toAppError(error)
+      const delay = reasons[failure.reason].retryable ? delays[tries] : undefined
+      if (delay === undefined || signal.aborted || error instanceof LeaseLost) throw error
+      await sleep(Math.max(delay, Math.min(failure.retryAfterMs ?? 0, 30_000)), undefined, { signal })
     }
   }
 }
@@ -90,10 +105,19 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
   const tally = new Tally()
   run.progress.tallies.add(tally)
   try {
-    return await step(tally)
-  } finally {
+    const result = await step(tally)
     run.progress.tallies.delete(tally)
+    return result
+  } catch (error) {
+    // What a MOVE has moved is gone from the source, so that no later run counts it.
+    if (run.job.kind !== 'MOVE') run.progress.tallies.delete(tally)
+    throw error
   }
+}
+
+/** @param isRepeated whether an earlier attempt may have worked on the entry */
+export function earlierOf({ job }: JobRun, { isNewTarget }: NewJobEntry, isRepeated: boolean): Earlier | null {
+  return isRepeated ? { since: job.startedAt ?? job.createdAt, isInNewFolder: isNewTarget } : null
 }
 
 /** Finds the location of an entry below the sources. @throws NOT_FOUND */
@@ -102,6 +126,17 @@ export function sourceAt({ sources }: JobRun, entry: { providerId: string; path:
   const source = sources.find(each => each.providerId === entry.providerId && isWithin(path, each.path))
   if (!source) throw new AppError('NOT_FOUND', `"${entry.path}" is not below a source of this job.`)
   return source.at(path)
+}
+
+/** Returns the page at a cursor. Cursors of earlier runs may have expired, so a retry lists from the start. */
+export function listFrom(
+  folder: ReadLocation,
+  entry: JobEntry,
+  { cursor, isRetry }: { cursor: string | null; isRetry: boolean },
+  signal: AbortSignal,
+) {
+  const isOfThisRun = cursor !== entry.cursor
+  return folder.list(signal, { cursor: isRetry && !isOfThisRun ? null : cursor, limit: maxPageSize })
 }
 
 /** Returns the location of a source that may be deleted. MOVE and DELETE are granted with the scope to write. */

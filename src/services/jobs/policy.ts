@@ -9,8 +9,16 @@ export type Decision = 'WRITE' | 'REPLACE' | 'SKIP' | 'DONE' | 'TAKEN'
 export interface CopyTimes {
   /** Whether a copy has the modification time of its source. */
   isKept: boolean
-  /** Null unless the file may be a copy that an interrupted run of this job made after this time. */
-  since: Date | null
+  /** Null unless an earlier attempt of the job may have made the file at the target. */
+  earlier: Earlier | null
+}
+
+/** An earlier attempt of the job may have copied the entry. */
+export interface Earlier {
+  /** When the job began. */
+  since: Date
+  /** The job itself created the folder at the target, so what is in it is probably its own. */
+  isInNewFolder: boolean
 }
 
 /** @param existing the entry at the target; null if there is none */
@@ -18,14 +26,14 @@ export function decide(
   policy: JobConflict | 'SYNC',
   source: CheckedEntry,
   existing: CheckedEntry | null,
-  { isKept, since }: CopyTimes,
+  { isKept, earlier }: CopyTimes,
 ): Decision {
   if (!existing) return 'WRITE'
   if (existing.kind !== 'file') return 'TAKEN'
   if (isSameObject(source, existing)) return policy === 'RENAME' ? 'TAKEN' : 'SKIP'
-  if (since && isCopy(source, existing, isKept, since)) return 'DONE'
+  if (earlier && isCopy(source, existing, isKept, earlier)) return 'DONE'
   if (policy === 'SYNC') return isUpToDate(source, existing, isKept) ? 'SKIP' : 'REPLACE'
-  if (policy === 'NEWER') return isNewer(source, existing) ? 'REPLACE' : 'SKIP'
+  if (policy === 'NEWER') return isNewer(source, existing, timeResolution) ? 'REPLACE' : 'SKIP'
   if (policy === 'REPLACE') return 'REPLACE'
   return policy === 'SKIP' ? 'SKIP' : 'TAKEN'
 }
@@ -37,19 +45,33 @@ export function sameChecksum(a: CheckedEntry, b: CheckedEntry): boolean | null {
   return common.length === 0 ? null : common.every(([name, sum]) => others.get(name) === sum)
 }
 
-/** Returns whether size and checksum, or size and times, are those of a complete copy that was made since. */
-function isCopy(source: CheckedEntry, target: CheckedEntry, isKept: boolean, since: Date): boolean {
-  const isSince = Number(target.modifiedAt) >= since.getTime() - timeResolution
-  return isUpToDate(source, target, isKept) && (isKept || isSince || sameChecksum(source, target) === true)
+/** Returns whether the target looks like a complete copy that the job made earlier. */
+function isCopy(
+  source: CheckedEntry,
+  target: CheckedEntry,
+  isKept: boolean,
+  { since, isInNewFolder }: Earlier,
+): boolean {
+  if (source.size === null ? !isInNewFolder : source.size !== target.size) return false
+  const isSame = sameChecksum(source, target)
+  if (isSame !== null) return isSame
+  if (isKept && isSameTime(source, target)) return true
+  const areTimesKnown = source.modifiedAt !== null && target.modifiedAt !== null
+  // The clock of the target may differ, so its time counts only where somebody else may have made the file.
+  if (isInNewFolder) return !areTimesKnown || !isNewer(source, target, timeResolution)
+  return Number(target.modifiedAt) >= since.getTime() - timeResolution && !isNewer(source, target, timeResolution)
 }
 
 /**
  * Returns whether a SYNC does not need to write the target. Where a copy keeps the time of its source, any other time shows
- * another version, also an older one.
+ * another version, also an older one. Elsewhere, a file that changed less than the resolution of times before it was copied
+ * may have changed after it was copied, too, so it is copied again.
  */
 function isUpToDate(source: CheckedEntry, target: CheckedEntry, isKept: boolean): boolean {
   if (source.size === null || source.size !== target.size) return false
-  return sameChecksum(source, target) ?? (isKept ? isSameTime(source, target) : !isNewer(source, target))
+  return (
+    sameChecksum(source, target) ?? (isKept ? isSameTime(source, target) : !isNewer(source, target, -timeResolution))
+  )
 }
 
 /** Returns whether the target has the time of the source, which its back end may have rounded to one or two seconds. */
@@ -60,7 +82,8 @@ function isSameTime(source: CheckedEntry, target: CheckedEntry): boolean {
   return Math.abs(source.modifiedAt.getTime() - kept) < resolution
 }
 
-function isNewer(source: CheckedEntry, target: CheckedEntry): boolean {
+/** @param tolerance milliseconds by which the source has to be newer */
+function isNewer(source: CheckedEntry, target: CheckedEntry, tolerance: number): boolean {
   if (source.modifiedAt === null || target.modifiedAt === null) return true
-  return source.modifiedAt.getTime() > target.modifiedAt.getTime() + timeResolution
+  return source.modifiedAt.getTime() > target.modifiedAt.getTime() + tolerance
 }

@@ -1,17 +1,37 @@
 /** The progress of a run beyond what its steps have committed. */
 import type { Totals } from '../../db/jobs/leases.ts'
+import type { JobProgress } from '../../db/jobs/record.ts'
 
 /** The weight of the latest measurement in the average rate. */
 const smoothing = 0.3
 
 export class RunProgress {
-  /** Null until everything is counted. */
-  totals: Totals | null = null
+  #totals: Totals | null
   /** The tallies of the steps that are running. */
   readonly tallies = new Set<Totals>()
   #bytes = 0
   #measuredAt = performance.now()
   #rate = 0
+  #isCountable = true
+
+  /** @param known the totals as earlier runs have counted them */
+  constructor({ totalFiles, totalBytes }: Pick<JobProgress, 'totalFiles' | 'totalBytes'>) {
+    this.#totals = totalFiles === null ? null : { files: totalFiles, bytes: totalBytes ?? 0 }
+  }
+
+  /** Null until everything is counted. */
+  get totals(): Totals | null {
+    return this.#isCountable ? this.#totals : null
+  }
+
+  set totals(totals: Totals) {
+    this.#totals = totals
+  }
+
+  /** Call this if work has an unknown number of files, so that totals would say nothing. */
+  forgetTotals(): void {
+    this.#isCountable = false
+  }
 
   /** Call this for every chunk that passes through this server, with its length in bytes. */
   readonly onBytes = (bytes: number): void => {

@@ -17,31 +17,42 @@ type TargetPage = Awaited<ReturnType<WriteLocation['list']>>
 /** @param entry a folder that was compared with its source without a failure */
 export async function removeExtra(run: JobRun, entry: JobEntry): Promise<void> {
   await withTally(run, async tally => {
-    await tally.attempt(run, entry, async () => {
-      const [from, to] = [sourceAt(run, entry), targetAt(run, entry.targetPath)]
-      // If the source is missing, everything would be extra.
-      const names = await FolderNames.load(from, { isEmpty: false, isRequired: true, signal: run.signal })
-      let cursor: string | null = null
-      do {
-        const page: TargetPage = await to.list(run.signal, { cursor, limit: maxPageSize }).catch(error => {
-          if (run.job.dryRun && isMissing(error)) return { entries: [], cursor: null }
-          throw error
-        })
-        await allDone(page.entries.map(each => removeIfExtra(run, tally, entry, { to, names, each })))
-        cursor = page.cursor
-      } while (cursor !== null)
-    })
-    const next = { kind: 'done' } as const
-    await commitStep(run.db, run, entry, { next, found: [], done: tally })
+    // If the source is missing, everything would be extra.
+    const names = await tally.attempt(run, entry, () =>
+      FolderNames.load(sourceAt(run, entry), { isEmpty: false, isRequired: true, signal: run.signal }),
+    )
+    if (names) await removeExtraOf(run, tally, entry, names)
+    await commitStep(run.db, run, entry, { next: { kind: 'done' }, found: [], done: tally })
   })
+}
+
+async function removeExtraOf(run: JobRun, tally: Tally, entry: JobEntry, names: FolderNames): Promise<void> {
+  let cursor: string | null = null
+  do {
+    const page: TargetPage | undefined = await tally.attempt(run, entry, () => listTarget(run, entry, cursor))
+    await allDone((page?.entries ?? []).map(each => removeIfExtra(run, tally, entry, { names, each })))
+    cursor = page?.cursor ?? null
+  } while (cursor !== null)
+}
+
+async function listTarget(run: JobRun, entry: JobEntry, cursor: string | null): Promise<TargetPage> {
+  const page = { cursor, limit: maxPageSize }
+  return targetAt(run, entry.targetPath)
+    .list(run.signal, page)
+    .catch(error => {
+      // A dry run has not created the folder.
+      if (run.job.dryRun && isMissing(error)) return { entries: [], cursor: null }
+      throw error
+    })
 }
 
 async function removeIfExtra(
   run: JobRun,
   tally: Tally,
-  entry: JobEntry,
-  { to, names, each }: { to: WriteLocation; names: FolderNames; each: CheckedEntry },
+  { id: _own, ...entry }: JobEntry,
+  { names, each }: { names: FolderNames; each: CheckedEntry },
 ): Promise<void> {
+  const to = targetAt(run, entry.targetPath)
   const failing = { ...entry, path: childPath(sourceAt(run, entry).path, each.name) }
   await tally.attempt(run, failing, () =>
     run.limits.run([to.providerId], async () => {

@@ -1,14 +1,19 @@
 /** Deletes trees: the sources of a DELETE, and the folders that a MOVE leaves empty. */
-import { formatPath, parsePath } from '../../auth/path.ts'
-import { commitStep, deepestListed, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { AppError } from '../../errors.ts'
-import { maxPageSize } from '../../storage/read-location.ts'
+import { parsePath } from '../../auth/path.ts'
+import {
+  commitStep,
+  deepestListed,
+  finishEntries,
+  foldersWithRest,
+  type JobEntry,
+  type NewJobEntry,
+} from '../../db/jobs/entries.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { isMissing } from '../files/conflict.ts'
 import { deleteIfEmpty } from '../files/copied.ts'
 import { deleteTree, requireDepth } from '../files/tree.ts'
-import { childPath, type JobRun, sourceAt, type Tally, withTally, writable } from './job-run.ts'
+import { childPath, type JobRun, listFrom, sourceAt, type Tally, withTally, writable } from './job-run.ts'
 import { allDone } from './limiter.ts'
 
 /** The number of folders that are deleted in one step of a job. */
@@ -63,9 +68,9 @@ export async function removeFolder(run: JobRun, entry: JobEntry): Promise<void> 
 
 async function removePage(run: JobRun, tally: Tally, entry: JobEntry, cursor: string | null): Promise<string | null> {
   const found: NewJobEntry[] = []
-  const page = await tally.attempt(run, entry, async () => {
+  const page = await tally.attempt(run, { ...entry, cursor }, async isRetry => {
     requireDepth(entry.depth)
-    return sourceAt(run, entry).list(run.signal, { cursor, limit: maxPageSize })
+    return listFrom(sourceAt(run, entry), entry, { cursor, isRetry }, run.signal)
   })
   await allDone((page?.entries ?? []).map(child => removeChild(run, tally, entry, { child, found })))
   const next = page?.cursor ?? null
@@ -82,8 +87,8 @@ async function removeChild(
   { child, found }: { child: CheckedEntry; found: NewJobEntry[] },
 ): Promise<void> {
   const path = childPath(parsePath(folder), child.name)
-  const place = { providerId, path, targetPath: null, depth: depth + 1 }
-  if (child.kind === 'directory') found.push({ ...place, state: 'FOLDER', isNewTarget: false })
+  const place = { providerId, path, targetPath: null, depth: depth + 1, isNewTarget: false }
+  if (child.kind === 'directory') found.push({ ...place, state: 'FOLDER' })
   else {
     await tally.attempt(run, { ...place, state: 'FILE' }, () =>
       run.limits.run([providerId], () => removeTree(run, tally, writable(sourceAt(run, place)), child)),
@@ -91,40 +96,36 @@ async function removeChild(
   }
 }
 
-/**
- * Deletes the folders whose content a MOVE or a DELETE has worked on, the deepest first. A MOVE leaves folders that are not
- * empty, because files may have been skipped.
- */
+/** Deletes the folders whose content a MOVE or a DELETE has worked on, the deepest first. */
 export async function removeListed(run: JobRun): Promise<void> {
-  const { db, job, signal } = run
   for (;;) {
-    const entries = await deepestListed(db, job.id, foldersPerStep)
+    const entries = await deepestListed(run.db, run.job.id, foldersPerStep)
     const level = entries.filter(({ depth }) => depth === entries[0]?.depth)
     if (level.length === 0) return
-    await withTally(run, async tally => {
-      await allDone(
-        level.map(entry =>
-          tally.attempt(run, { ...entry, state: 'FOLDER' }, async () => {
-            const folder = writable(sourceAt(run, entry))
-            const isDeleted =
-              job.dryRun || (await run.limits.run([entry.providerId], () => deleteOnceEmpty(folder, signal)))
-            if (isDeleted && job.kind === 'DELETE') tally.deleted += 1
-            if (isDeleted || job.kind === 'MOVE') return
-            throw new AppError(
-              'NOT_EMPTY',
-              `"${formatPath(folder.path)}" is not empty: something in it was not deleted.`,
-            )
-          }),
-        ),
-      )
-      await finishEntries(
-        db,
-        run,
-        level.map(({ id }) => id),
-        tally,
-      )
-    })
+    await withTally(run, tally => removeLevel(run, tally, level))
   }
+}
+
+async function removeLevel(run: JobRun, tally: Tally, level: readonly JobEntry[]): Promise<void> {
+  const notEmpty: JobEntry[] = []
+  await allDone(
+    level.map(entry =>
+      tally.attempt(run, entry, async () => {
+        const folder = writable(sourceAt(run, entry))
+        const isDeleted =
+          run.job.dryRun || (await run.limits.run([entry.providerId], () => deleteOnceEmpty(folder, run.signal)))
+        if (!isDeleted) notEmpty.push(entry)
+        else if (run.job.kind === 'DELETE') tally.deleted += 1
+      }),
+    ),
+  )
+  const ids = (entries: readonly JobEntry[]) => entries.map(({ id }) => id)
+  const kept = await foldersWithRest(run.db, run.job.id, ids(notEmpty))
+  for (const entry of notEmpty.filter(({ id }) => !kept.has(id))) {
+    const message = `"${entry.path}" is not empty: it contains an entry that was added meanwhile, or one that the back end does not list.`
+    tally.failures.push({ ...entry, state: 'FOLDER', cursor: null, reason: 'NOT_EMPTY', message })
+  }
+  await finishEntries(run.db, run, ids(level), { kept: [...kept], done: tally })
 }
 
 /** A folder that is missing was deleted by an interrupted run. */

@@ -12,7 +12,7 @@ import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { countTree } from './count.ts'
-import type { JobRun } from './job-run.ts'
+import { type JobRun, withRetries } from './job-run.ts'
 import { RunProgress } from './progress.ts'
 import { ProviderLimits } from './provider-limits.ts'
 import { walk } from './walk.ts'
@@ -23,6 +23,8 @@ const heartbeat = 1000
 const leaseTimeout = 10_000
 /** Milliseconds before a job that met a failure of the database is queued again. */
 const requeueDelay = 2000
+/** Milliseconds to wait before each attempt to open the locations of a job, whose servers may just be starting. */
+const startDelays = [500, 2000, 8000, 30_000, 60_000]
 
 export interface RunContext {
   db: Database
@@ -58,24 +60,18 @@ export async function runJob(
   const onStop = () => controller.abort(new Interruption('QUEUED'))
   if (stop.aborted) onStop()
   else stop.addEventListener('abort', onStop, { once: true })
-  const progress = new RunProgress()
+  const progress = new RunProgress(job.progress)
   const limits = new ProviderLimits([...job.sources, ...(job.target ? [job.target] : [])].map(each => each.providerId))
   let renewedAt = lease.takenAt
-  let isBeating = false
+  let beating: Promise<void> | null = null
   const timer = setInterval(() => {
     // Check this first, because a query to an unreachable database may hang.
     if (performance.now() - renewedAt > leaseTimeout)
       controller.abort(new LeaseLost('The lease was not renewed in time'))
-    void beat()
-  }, heartbeat).unref()
-
-  async function beat(): Promise<void> {
-    if (isBeating) return
-    isBeating = true
-    await renew().finally(() => {
-      isBeating = false
+    beating ??= renew().finally(() => {
+      beating = null
     })
-  }
+  }, heartbeat).unref()
 
   async function renew(): Promise<void> {
     const sentAt = performance.now()
@@ -93,6 +89,9 @@ export async function runJob(
     (error: unknown) => outcomeOf(controller.signal.aborted ? controller.signal.reason : error),
   )
   clearInterval(timer)
+  // Store the last counts, even those of steps that did not finish.
+  await beating
+  await renew()
   stop.removeEventListener('abort', onStop)
   if (!outcome) return null
   if (outcome.cause !== undefined) context.onError(outcome.cause)
@@ -136,22 +135,13 @@ async function work(
   const { sources, target } = authorizeJob(viewer, job)
   const grants = target ? [...sources, target] : sources
   return storage.activeGrants.run(grants, signal, async granted => {
-    const isWritten = job.kind === 'MOVE' || job.kind === 'DELETE'
-    const from = await Promise.all(
-      sources.map(source =>
-        isWritten ? storage.writeAt(source as typeof source & { scope: 'write' }) : storage.readAt(source),
-      ),
-    )
-    const to = target && (await storage.writeAt(target))
+    const locations = await withRetries(granted, startDelays, () => open(storage, job, { sources, target }, granted))
     const run: JobRun = {
       db,
       job,
       lease,
       signal: granted,
-      sources: from,
-      target: to,
-      targetFolders: await foldersAround(to ? [to] : [], granted),
-      sourceFolders: await foldersAround(from, granted),
+      ...locations,
       limits,
       progress,
       onError,
@@ -167,9 +157,29 @@ async function work(
       counting.abort()
       await counted
     }
-    await renewJob(db, job.id, lease, progress.measure(performance.now()))
     return hasFailed(db, job.id)
   })
+}
+
+async function open(
+  storage: Storage,
+  job: JobRecord,
+  grants: ReturnType<typeof authorizeJob>,
+  signal: AbortSignal,
+): Promise<Pick<JobRun, 'sources' | 'target' | 'sourceFolders' | 'targetFolders'>> {
+  const isWritten = job.kind === 'MOVE' || job.kind === 'DELETE'
+  const sources = await Promise.all(
+    grants.sources.map(source =>
+      isWritten ? storage.writeAt(source as typeof source & { scope: 'write' }) : storage.readAt(source),
+    ),
+  )
+  const target = grants.target && (await storage.writeAt(grants.target))
+  return {
+    sources,
+    target,
+    targetFolders: await foldersAround(target ? [target] : [], signal),
+    sourceFolders: await foldersAround(sources, signal),
+  }
 }
 
 /** Returns the ids of the locations and of the folders that contain them. */
@@ -179,14 +189,15 @@ async function foldersAround(locations: readonly ReadLocation[], signal: AbortSi
   return new Set(ids.flatMap(each => [...each]))
 }
 
-/** The totals are stored once all sources are counted. A failure leaves them unknown: the job itself reports it. */
+/** The totals are stored once all sources are counted. A failure leaves them unknown. */
 async function countSources({ sources }: JobRun, progress: RunProgress, signal: AbortSignal): Promise<void> {
+  if (progress.totals) return
   const count = { files: 0, bytes: 0 }
   try {
     for (const source of sources) await countTree(source, count, signal)
     progress.totals = count
   } catch {
-    progress.totals = null
+    // The job reports it.
   }
 }
 

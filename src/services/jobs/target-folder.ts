@@ -4,27 +4,31 @@ import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { nameTaken } from '../files/conflict.ts'
+import { isSameObject } from '../files/moving.ts'
 import { children } from '../files/tree.ts'
 import type { JobRun } from './job-run.ts'
+import type { Earlier } from './policy.ts'
 
 /** A folder at the target, as an entry of the job needs it. */
-export type TargetFolder = Pick<NewJobEntry, 'state' | 'targetPath' | 'isNewTarget'>
+export type TargetFolder = Pick<NewJobEntry, 'state' | 'targetPath' | 'isNewTarget' | 'isStarted'>
+
+interface FolderPair {
+  source: CheckedEntry
+  /** The folder at the target. */
+  folder: WriteLocation
+  existing: CheckedEntry | null
+  earlier: Earlier | null
+  /** The source is the root of a provider, whose content always goes into the folder. */
+  isMerged: boolean
+}
 
 /**
  * Creates a folder at the target, or opens one that the job may add to.
- * @param isRepeated an interrupted run may have created the folder; nothing is lost if the job adds to an empty one
- * @param isMerged the source is the root of a provider, whose content always goes into the folder
  * @throws ALREADY_EXISTS, NOT_A_FOLDER, INTO_ITSELF
  */
-export async function openFolder(
-  { job, signal, sourceFolders }: JobRun,
-  {
-    folder,
-    existing,
-    isRepeated,
-    isMerged,
-  }: { folder: WriteLocation; existing: CheckedEntry | null; isRepeated: boolean; isMerged: boolean },
-): Promise<TargetFolder> {
+export async function openFolder(run: JobRun, pair: FolderPair): Promise<TargetFolder> {
+  const { job, signal, sourceFolders } = run
+  const { source, folder, existing } = pair
   const targetPath = formatPath(folder.path)
   if (!existing) {
     if (!job.dryRun) await folder.mkdir(signal, { exclusive: true })
@@ -34,9 +38,18 @@ export async function openFolder(
   if (job.kind === 'SYNC' && existing.fileId !== null && sourceFolders.has(existing.fileId)) {
     throw new AppError('INTO_ITSELF', 'The folder at the target contains a source of the job.')
   }
-  const isAdding = isMerged || job.kind === 'SYNC' || (job.conflict !== 'FAIL' && job.conflict !== 'RENAME')
-  if (!isAdding && !(isRepeated && (await isEmpty(folder, signal)))) throw nameTaken(folder.path)
-  return { state: 'FOLDER', targetPath, isNewTarget: false }
+  if (isSameObject(source, existing)) {
+    throw new AppError('ALREADY_EXISTS', `"${targetPath}" and its source are the same folder.`)
+  }
+  if (!(await mayAdd(run, pair))) throw nameTaken(folder.path)
+  const { earlier } = pair
+  return { state: 'FOLDER', targetPath, isNewTarget: earlier?.isInNewFolder === true, isStarted: earlier !== null }
+}
+
+/** Returns whether the job may add to an existing folder. Nothing is lost if it adds to an empty one. */
+async function mayAdd({ job, signal }: JobRun, { folder, earlier, isMerged }: FolderPair): Promise<boolean> {
+  if (isMerged || job.kind === 'SYNC' || (job.conflict !== 'FAIL' && job.conflict !== 'RENAME')) return true
+  return earlier !== null && (earlier.isInNewFolder || (await isEmpty(folder, signal)))
 }
 
 async function isEmpty(folder: WriteLocation, signal: AbortSignal): Promise<boolean> {

@@ -6,32 +6,51 @@ import { keepsTime } from '../../storage/kept-time.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import { nameTaken, taken } from '../files/conflict.ts'
+import { nameTaken, statOrNull, type Taken, taken } from '../files/conflict.ts'
 import { type CopiedFile, deleteUnchanged } from '../files/copied.ts'
 import { copyFile } from '../files/copying.ts'
-import { deleteFile, prepareDeletion } from '../files/moving.ts'
+import { deleteFile, isSameObject, prepareDeletion } from '../files/moving.ts'
 import { type JobRun, type Tally, writable } from './job-run.ts'
-import { type Decision, decide, sameChecksum } from './policy.ts'
+import { type Decision, decide, type Earlier, sameChecksum } from './policy.ts'
 
 export interface FileTransfer {
   from: ReadLocation
   entry: CheckedEntry
   to: WriteLocation
-  /** The entry at the target; null if there is none. */
+  /** The entry at the target, as it was when its folder was listed; null if there was none. */
   existing: CheckedEntry | null
-  /** An interrupted run may have copied the file already. */
-  isRepeated: boolean
+  earlier: Earlier | null
 }
 
 /** @throws ALREADY_EXISTS, COPY_ONLY, PRECONDITION_FAILED if the source changes meanwhile, and as the back ends */
 export async function transferFile(run: JobRun, tally: Tally, transfer: FileTransfer): Promise<void> {
-  const { job, signal, progress, limits } = run
-  const { from, entry, to, existing } = transfer
+  if (await finishMove(run, transfer)) return tally.add(transfer.entry.size)
   const decision = await decisionOf(run, transfer)
+  if (decision !== 'REPLACE' && (await carryOut(run, tally, transfer, decision)) !== taken) return
+  // The folder may have been listed long ago, so look at the file itself before replacing it.
+  const current = { ...transfer, existing: await statOrNull(transfer.to, run.signal) }
+  const carriedOut = await carryOut(run, tally, current, await decisionOf(run, current))
+  if (carriedOut === taken) throw nameTaken(transfer.to.path)
+}
+
+/** Moves a file that has both names, because a server was killed while its back end moved it. */
+async function finishMove(run: JobRun, { from, entry, to, existing, earlier }: FileTransfer): Promise<boolean> {
+  if (run.job.kind !== 'MOVE' || run.job.dryRun || !earlier || !existing || !isSameObject(entry, existing)) return false
+  return (await writable(from).moveTo(to, run.signal, { overwrite: true })) !== null
+}
+
+/** Returns `taken` if the file at the target is not the one that was decided about. */
+async function carryOut(
+  run: JobRun,
+  tally: Tally,
+  { from, entry, to, existing }: FileTransfer,
+  decision: Decision,
+): Promise<Taken | undefined> {
+  const { job, signal, progress, limits } = run
   if (decision === 'TAKEN') throw nameTaken(to.path)
   if (decision === 'SKIP') {
     tally.skipped += 1
-    return
+    return undefined
   }
   // A move deletes its source only after a copy of this run: only that shows whether both are one file.
   const isCopied = decision === 'DONE' && job.kind !== 'MOVE'
@@ -42,7 +61,7 @@ export async function transferFile(run: JobRun, tally: Tally, transfer: FileTran
       return limits.pass([from.providerId, to.providerId], bytes, signal)
     }
     const copied = await copyFile(from, entry, to, { overwrite: existing !== null, signal, isNewTime, onBytes })
-    if (copied === taken) throw nameTaken(to.path)
+    if (copied === taken) return taken
     if (sameChecksum(copied.seen, copied.copy) === false) {
       // A retry must not take it for the copy. A file that was replaced is lost either way.
       if (!existing) await deleteUnchanged(to, copied.copy, signal)
@@ -51,17 +70,18 @@ export async function transferFile(run: JobRun, tally: Tally, transfer: FileTran
     if (job.kind === 'MOVE') await deleteSource(run, from, copied)
   }
   tally.add(entry.size)
+  return undefined
 }
 
 async function decisionOf({ job, signal }: JobRun, transfer: FileTransfer): Promise<Decision> {
-  const { entry, to, existing, isRepeated } = transfer
+  const { entry, to, existing, earlier } = transfer
   const policy = job.kind === 'SYNC' ? 'SYNC' : job.conflict
-  const times = { isKept: keepsTime(to, entry), since: isRepeated ? (job.startedAt ?? job.createdAt) : null }
-  const decision = decide(policy, entry, existing, times)
+  const isKept = keepsTime(to, entry)
+  const decision = decide(policy, entry, existing, { isKept, earlier })
   if (decision !== 'DONE' || job.kind !== 'MOVE' || job.dryRun) return decision
   // A move writes the file again, so it must not be another one that only looks like the copy.
   if (sameChecksum(entry, existing ?? entry) ?? (await hasSameContent(transfer, signal))) return decision
-  return decide(policy, entry, existing, { ...times, since: null })
+  return decide(policy, entry, existing, { isKept, earlier: null })
 }
 
 async function deleteSource({ signal }: JobRun, from: ReadLocation, copied: CopiedFile): Promise<void> {

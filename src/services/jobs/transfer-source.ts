@@ -7,6 +7,7 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 import { candidates, nameTaken, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
 import { requireOutside } from '../files/copying.ts'
 import { type JobRun, type Tally, writable } from './job-run.ts'
+import type { Earlier } from './policy.ts'
 import { openFolder, type TargetFolder } from './target-folder.ts'
 import { transferFile } from './transfer-file.ts'
 
@@ -14,16 +15,17 @@ interface JobSource {
   from: ReadLocation
   source: CheckedEntry
   to: WriteLocation
-  /** An interrupted run may have begun with it. */
-  isRepeated: boolean
+  earlier: Earlier | null
+  /** False for an entry below a source of the job, which keeps its name. */
+  mayRename: boolean
 }
 
 /** Moves in one step, or copies a file, or returns the folder at the target whose content is to follow. */
 export async function transferSource(run: JobRun, tally: Tally, given: JobSource): Promise<TargetFolder | null> {
-  const { from, source, to } = given
+  const { from, source, to, mayRename } = given
   requireOutsideItself(run, given)
   if (source.kind === 'directory') requireOutside(source, from, run.targetFolders)
-  const isRenamed = run.job.conflict === 'RENAME' && run.job.kind !== 'SYNC' && from.path !== root
+  const isRenamed = mayRename && run.job.conflict === 'RENAME' && run.job.kind !== 'SYNC' && from.path !== root
   for (const path of isRenamed ? candidates(to.path, source.kind) : [to.path]) {
     const done = await transferTo(run, tally, given, run.target?.at(path) ?? to)
     if (done !== taken) return done
@@ -35,7 +37,7 @@ export async function transferSource(run: JobRun, tally: Tally, given: JobSource
 async function transferTo(
   run: JobRun,
   tally: Tally,
-  { from, source, isRepeated }: JobSource,
+  { from, source, earlier }: JobSource,
   to: WriteLocation,
 ): Promise<TargetFolder | null | typeof taken> {
   const { job, signal } = run
@@ -43,19 +45,23 @@ async function transferTo(
   if (!existing && job.kind === 'MOVE' && !job.dryRun) {
     const moved = await unlessTaken(() => writable(from).moveTo(to, signal, { overwrite: false }))
     if (moved === taken) return taken
-    if (moved) {
-      tally.add(source.size)
-      return null
-    }
+    if (moved) return countMoved(run, tally, source)
   }
   return unlessTaken(async () => {
     const isMerged = from.path === root
-    if (source.kind === 'directory') return openFolder(run, { folder: to, existing, isRepeated, isMerged })
+    if (source.kind === 'directory') return openFolder(run, { source, folder: to, existing, earlier, isMerged })
     await run.limits.run([from.providerId, to.providerId], () =>
-      transferFile(run, tally, { from, entry: source, to, existing, isRepeated }),
+      transferFile(run, tally, { from, entry: source, to, existing, earlier }),
     )
     return null
   })
+}
+
+/** A folder that is moved in one step counts as one file, because counting what is in it would take longer than moving it. */
+export function countMoved({ progress }: JobRun, tally: Tally, { kind, size }: CheckedEntry): null {
+  if (kind === 'directory') progress.forgetTotals()
+  tally.add(size)
+  return null
 }
 
 /** @throws INTO_ITSELF, NOT_A_FOLDER, ALREADY_EXISTS */

@@ -1,18 +1,29 @@
 /** COPY, MOVE and SYNC: works on one entry of a job at a time and stores the folders that it finds for later. */
 import { formatPath, nameOf, parsePath, type StoragePath } from '../../auth/path.ts'
 import { commitStep, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { isMissing, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
 import { requireOutside } from '../files/copying.ts'
 import { requireDepth } from '../files/tree.ts'
 import { FolderNames } from './folder-names.ts'
-import { childPath, type JobRun, sourceAt, type Tally, targetAt, withTally, writable } from './job-run.ts'
+import {
+  childPath,
+  earlierOf,
+  type JobRun,
+  listFrom,
+  sourceAt,
+  type Tally,
+  targetAt,
+  withTally,
+  writable,
+} from './job-run.ts'
 import { allDone } from './limiter.ts'
+import type { Earlier } from './policy.ts'
 import { openFolder } from './target-folder.ts'
 import { transferFile } from './transfer-file.ts'
-import { transferSource } from './transfer-source.ts'
+import { countMoved, transferSource } from './transfer-source.ts'
 
 /**
  * Works on a source as the job names it: a file, or the top of a tree. It also works on single files that failed
@@ -21,11 +32,17 @@ import { transferSource } from './transfer-source.ts'
 export async function transferOne(run: JobRun, entry: JobEntry): Promise<void> {
   await withTally(run, async tally => {
     const found: NewJobEntry[] = []
-    await tally.attempt(run, entry, async () => {
+    await tally.attempt(run, entry, async isRetry => {
       const [from, to] = [sourceAt(run, entry), targetAt(run, entry.targetPath)]
-      const source = await from.stat(run.signal).catch(error => missingOnceMoved(run, entry, to, error))
-      if (!source) return tally.add(null)
-      const folder = await transferSource(run, tally, { from, source, to, isRepeated: entry.isStarted })
+      const earlier = earlierOf(run, entry, entry.isStarted || isRetry)
+      const source = await statUnlessMoved(run, from, to, earlier)
+      if (!source) {
+        // It was perhaps a folder.
+        run.progress.forgetTotals()
+        tally.add(null)
+        return
+      }
+      const folder = await transferSource(run, tally, { from, source, to, earlier, mayRename: entry.depth === 0 })
       if (folder) found.push({ ...folder, providerId: entry.providerId, path: entry.path, depth: entry.depth })
     })
     const next = { kind: 'done' } as const
@@ -33,16 +50,17 @@ export async function transferOne(run: JobRun, entry: JobEntry): Promise<void> {
   })
 }
 
-/** An interrupted run may have moved the source already. @returns null if so @throws `error` if not */
-async function missingOnceMoved(
-  run: JobRun,
-  entry: JobEntry,
+/** Returns null if an earlier attempt of a MOVE has moved the entry. @throws NOT_FOUND if it is missing otherwise */
+async function statUnlessMoved(
+  { job, signal }: JobRun,
+  from: ReadLocation,
   to: WriteLocation,
-  error: unknown,
+  earlier: Earlier | null,
 ): Promise<CheckedEntry | null> {
-  const isMoved = run.job.kind === 'MOVE' && entry.isStarted && isMissing(error) && (await statOrNull(to, run.signal))
-  if (isMoved) return null
-  throw error
+  return from.stat(signal).catch(async error => {
+    if (job.kind === 'MOVE' && earlier && isMissing(error) && (await statOrNull(to, signal))) return null
+    throw error
+  })
 }
 
 /** Works on a folder page by page. Its files are copied here, and its folders become entries of the job. */
@@ -86,28 +104,34 @@ async function transferPage(
 ): Promise<{ cursor: string | null; hasFailed: boolean }> {
   const { job, signal } = run
   const found: NewJobEntry[] = []
-  const listed = await tally.attempt(run, { ...entry, state: 'FOLDER' }, () =>
-    folder.from.list(signal, { cursor: at.cursor, limit: maxPageSize }),
+  const listed = await tally.attempt(run, { ...entry, cursor: at.cursor }, isRetry =>
+    listFrom(folder.from, entry, { cursor: at.cursor, isRetry }, signal),
   )
   const { entries, cursor } = listed ?? { entries: [], cursor: null }
   await allDone(
     entries.map(child => {
       const path = childPath(folder.from.path, child.name)
-      const place = { providerId: entry.providerId, path, targetPath: childPath(folder.to.path, child.name) }
-      const depth = entry.depth + 1
-      const failing = { ...place, depth, state: child.kind === 'file' ? ('FILE' as const) : ('SOURCE' as const) }
-      return tally.attempt(run, failing, () =>
+      const place = {
+        providerId: entry.providerId,
+        path,
+        targetPath: childPath(folder.to.path, child.name),
+        depth: entry.depth + 1,
+      }
+      const state = child.kind === 'file' ? ('FILE' as const) : ('SOURCE' as const)
+      return tally.attempt(run, { ...place, state, isNewTarget: entry.isNewTarget }, isRetry =>
         run.limits.run([entry.providerId, folder.to.providerId], async () => {
           signal.throwIfAborted()
-          const opened = await transferChild(run, tally, entry, folder, child)
-          if (opened) found.push({ ...place, ...opened, depth })
+          const opened = await transferChild(run, tally, entry, folder, { child, isRetry })
+          if (opened) found.push({ ...place, ...opened })
         }),
       )
     }),
   )
   const hasFailed = at.hasFailed || tally.failures.length > 0
   // In a folder with a failure, an entry that looks extra may belong to an entry that failed.
-  if (cursor === null && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) found.push({ ...entry, state: 'EXTRA' })
+  if (cursor === null && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) {
+    found.push({ ...entry, state: 'EXTRA', cursor: null })
+  }
   const end = job.kind === 'MOVE' && !job.dryRun ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
   const next = cursor === null ? end : ({ kind: 'page', cursor } as const)
   await commitStep(run.db, run, entry, { next, found, done: tally })
@@ -120,23 +144,22 @@ async function transferChild(
   tally: Tally,
   entry: JobEntry,
   { from, to, names }: Folder,
-  child: CheckedEntry,
+  { child, isRetry }: { child: CheckedEntry; isRetry: boolean },
 ) {
   const [source, target] = [from.child(child.name), to.child(child.name)]
-  const existing = await names.find(child.name)
+  const earlier = earlierOf(run, entry, entry.isStarted || isRetry)
+  if (isRetry && !(await statUnlessMoved(run, source, target, earlier))) return countMoved(run, tally, child)
+  const existing = isRetry ? await statOrNull(target, run.signal) : await names.find(child.name)
   if (!existing && run.job.kind === 'MOVE' && !run.job.dryRun) {
     const moved = await unlessTaken(() => writable(source).moveTo(target, run.signal, { overwrite: false }))
-    if (moved !== null && moved !== taken) {
-      tally.add(child.size)
-      return null
-    }
+    if (moved !== null && moved !== taken) return countMoved(run, tally, child)
   }
   if (child.kind === 'file') {
-    await transferFile(run, tally, { from: source, entry: child, to: target, existing, isRepeated: entry.isStarted })
+    await transferFile(run, tally, { from: source, entry: child, to: target, existing, earlier })
     return null
   }
   requireOutside(child, source, run.targetFolders)
-  return openFolder(run, { folder: target, existing, isRepeated: entry.isStarted, isMerged: false })
+  return openFolder(run, { source: child, folder: target, existing, earlier, isMerged: false })
 }
 
 /**

@@ -60,7 +60,7 @@ export function startJobWorker(
 
   async function poll(): Promise<void> {
     if (slots === 0 || !(await isAnyWaiting(db))) return
-    await endAbandoned(db)
+    await Promise.all((await endAbandoned(db)).map(job => onEnd(job, job.state)))
     wake()
   }
 
