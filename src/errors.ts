@@ -26,6 +26,7 @@ export const reasons = {
   BACK_END_REFUSED: reason('FORBIDDEN', 403, 'The back end denies the provider access to this path.'),
   TOO_MANY_UPLOADS: reason('FORBIDDEN', 429, 'The user has too many unfinished uploads.', true),
   TOO_MANY_JOBS: reason('FORBIDDEN', 403, 'The user has too many jobs that have not ended.'),
+  TOO_MANY_SCHEDULES: reason('FORBIDDEN', 403, 'The user has too many schedules.'),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
   TOO_MANY_ARCHIVES: reason(
     'FORBIDDEN',

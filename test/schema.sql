@@ -219,6 +219,30 @@ rate_limits: rate_limits_key_length CHECK ((octet_length(key) = 32)) NOT VALID
 rate_limits: rate_limits_pkey PRIMARY KEY (key)
 CREATE INDEX rate_limits_ends_at ON public.rate_limits USING btree (ends_at)
 CREATE UNIQUE INDEX rate_limits_pkey ON public.rate_limits USING btree (key)
+schedules.id uuid not null
+schedules.workspace_id uuid not null
+schedules.user_id uuid not null
+schedules.credential_kind text not null
+schedules.credential_id uuid not null
+schedules.name text not null
+schedules.cron text not null
+schedules.time_zone text not null
+schedules.job jsonb not null
+schedules.next_run_at timestamp with time zone
+schedules.error_reason text
+schedules.error_message text
+schedules.last_job_id uuid
+schedules.last_skipped_at timestamp with time zone
+schedules.claim_id uuid
+schedules.claimed_until timestamp with time zone
+schedules.created_at timestamp with time zone not null default now()
+schedules: schedules_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+schedules: schedules_pkey PRIMARY KEY (id)
+schedules: schedules_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX schedules_due ON public.schedules USING btree (next_run_at) WHERE (next_run_at IS NOT NULL)
+CREATE INDEX schedules_owner ON public.schedules USING btree (workspace_id, user_id)
+CREATE INDEX schedules_workspace ON public.schedules USING btree (workspace_id, id)
+CREATE UNIQUE INDEX schedules_pkey ON public.schedules USING btree (id)
 sessions.id uuid not null default gen_random_uuid()
 sessions.workspace_id uuid not null
 sessions.user_id uuid not null

@@ -47,7 +47,7 @@ export interface AuditEvent {
  */
 const indexedCharacters = sql.lit(250)
 
-export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'SESSION' | 'WORKSPACE' | 'JOB'
+export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'SESSION' | 'WORKSPACE' | 'JOB' | 'SCHEDULE'
 
 /** Commits a change together with its audit event, or neither. Calls `event` after the work. */
 export function changeWithEvent<T>(

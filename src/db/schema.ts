@@ -46,6 +46,9 @@ export const auditActions = [
   'JOB_CANCEL',
   'JOB_RETRY',
   'JOB_END',
+  'SCHEDULE_CREATE',
+  'SCHEDULE_UPDATE',
+  'SCHEDULE_DELETE',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 /** CUT: the connection ended before the transfer was complete. */
@@ -69,6 +72,7 @@ export interface Schema {
   upload_chunks: UploadChunkTable
   jobs: JobTable
   job_entries: JobEntryTable
+  schedules: ScheduleTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -381,4 +385,38 @@ interface JobEntryTable {
   /** Why the entry failed. Only a retry works on it again. */
   reason: ColumnType<Reason | null, Reason | null | undefined, Reason | null>
   message: ColumnType<string | null, string | null | undefined, string | null>
+}
+
+interface ScheduleTable {
+  id: string
+  workspace_id: string
+  user_id: string
+  /** The credential that created the schedule. */
+  credential_kind: 'SESSION' | 'API_KEY'
+  credential_id: string
+  name: string
+  cron: string
+  time_zone: string
+  job: Json<ScheduledJob>
+  /** Null if the schedule is disabled. */
+  next_run_at: Date | null
+  /** The reason why the server has disabled the schedule. */
+  error_reason: ColumnType<Reason | null, never, Reason | null>
+  error_message: ColumnType<string | null, never, string | null>
+  last_job_id: ColumnType<string | null, never, string | null>
+  last_skipped_at: ColumnType<Date | null, never, Date | null>
+  /** The server that decides about a due run, and until when. */
+  claim_id: ColumnType<string | null, never, string | null>
+  claimed_until: ColumnType<Date | null, never, Date | null>
+  created_at: CreatedAt
+}
+
+/** The jobs that a schedule creates. */
+export interface ScheduledJob {
+  kind: JobKind
+  sources: StoredLocation[]
+  target: StoredLocation | null
+  conflict: JobConflict
+  deleteExtra: boolean
+  dryRun: boolean
 }

@@ -46,10 +46,12 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   const [id, userId, path] = [text('id'), text('userId'), text('path')]
   if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
   if (id !== undefined && action.startsWith('JOB_')) return { subject: { kind: 'JOB', id } }
+  if (id !== undefined && action.startsWith('SCHEDULE_')) return { subject: { kind: 'SCHEDULE', id } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
   if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
-  const [source] = Array.isArray(args.sources) ? args.sources.map(locationIn) : []
-  const target = locationIn(args.target)
+  const job: { sources?: unknown; target?: unknown } = Object(args.job ?? args)
+  const [source] = Array.isArray(job.sources) ? job.sources.map(locationIn) : []
+  const target = locationIn(job.target)
   if (source) return { location: source, ...(target && { to: target }) }
   const providerId = text('providerId') ?? (action.startsWith('PROVIDER_') ? id : undefined)
   const isRename = action === 'RENAME' && path !== undefined

@@ -32,7 +32,8 @@ class RulesPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     const rule = config.pothosOptions.authScopes as Rule | undefined
     if (!rule) return config
     const isRoot = ['Query', 'Mutation', 'Subscription'].includes(config.parentType)
-    const sentences = describeRule(rule, { isRoot, input: 'input' in config.args ? 'input.' : '' })
+    const within = 'needs' in rule ? (rule.within ?? '') : ''
+    const sentences = describeRule(rule, { isRoot, input: `${'input' in config.args ? 'input.' : ''}${within}` })
     return { ...config, description: [config.description, ...sentences].join(' ') }
   }
 
@@ -51,7 +52,9 @@ export function requireLocationRules(schema: GraphQLSchema): void {
     for (const field of Object.values(type.getFields())) {
       const rule = ruleOf(field)
       const isStated = (name: string) =>
-        rule?.needs.some(need => inputNames(need).includes(name.replace(/^input\./, '')))
+        rule?.needs.some(need =>
+          inputNames(need).some(each => `${rule.within ?? ''}${each}` === name.replace(/^input\./, '')),
+        )
       const unstated = locationNames(field.args).find(name => rule?.namedBy !== 'arguments' || !isStated(name))
       if (unstated === undefined) continue
       throw new Error(

@@ -31,6 +31,8 @@ export interface Rules {
 export interface LocationRule {
   needs: readonly Need[]
   namedBy: 'arguments' | 'parent'
+  /** The part of the argument `input` that names the locations, such as `job.`. Default: all of it. */
+  within?: string
 }
 
 /** Maps each rule to the policy. The client gets the error that the policy throws. */
@@ -59,6 +61,12 @@ export function at<const N extends readonly Need[]>(operation: N) {
 export const atJob = Object.assign(
   (_parent: unknown, { input }: { input: JobInput }) => ({ at: { needs: needsOfJob(input.kind), input } }),
   { needs: needs.copyJob, namedBy: 'arguments' } as const,
+)
+
+/** The rule for a field whose argument `input` has a `job`. */
+export const atScheduledJob = Object.assign(
+  (parent: unknown, { input }: { input: { job: JobInput } }) => atJob(parent, { input: input.job }),
+  { needs: needs.copyJob, namedBy: 'arguments', within: 'job.' } as const,
 )
 
 /** The rule for a field that reads at the location of its parent entry. */

@@ -19,6 +19,8 @@ import { createWorkspaces } from './people/workspaces.ts'
 import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
+import { createSchedules } from './schedules/index.ts'
+import { startScheduler } from './schedules/runner.ts'
 import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
 
@@ -51,6 +53,8 @@ export function createServices(options: {
   const onEnd = createJobAudit({ db, audit })
   const worker = startJobWorker({ db, storage, credentials, onError, onEnd }, options.workers)
   const feed = createJobFeed({ db, activeGrants: authentication.activeGrants, onError })
+  const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, onEnd })
+  const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
   return {
     credentials,
     requestLimits: limits.requests,
@@ -73,16 +77,17 @@ export function createServices(options: {
       directSeconds: options.directSeconds,
     }),
     uploads,
-    jobs: createJobs({ db, audit, storage, feed, wake: worker.wake, onEnd }),
+    jobs,
+    schedules: createSchedules({ db, audit, jobs }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
     /** Interrupts running jobs, which another server continues, and ends the subscriptions to jobs. */
     async stopJobs() {
-      await Promise.all([worker.close(), feed.close()])
+      await Promise.all([stopScheduler(), worker.close(), feed.close()])
     },
     /** Writes all data that is still queued. Do not use the services afterwards. */
     async close() {
-      await Promise.all([worker.close(), feed.close()])
+      await Promise.all([stopScheduler(), worker.close(), feed.close()])
       await Promise.all([authentication.close(), audit.close()])
     },
   }

@@ -136,6 +136,18 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
     select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), '', '', 'COPY', 'FAILED',
       ${JSON.stringify(Array(100).fill(at))}, ${JSON.stringify(at)}, 'FAIL'
     from generate_series(1, 100) n, members m where m.role = 'OWNER'`.execute(app.db)
+  const job = {
+    kind: 'COPY',
+    sources: Array(100).fill(at),
+    target: at,
+    conflict: 'FAIL',
+    deleteExtra: false,
+    dryRun: false,
+  }
+  await sql`insert into schedules (id, workspace_id, user_id, credential_kind, credential_id, name, cron, time_zone, job)
+    select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), ${long}, '* * * * *', 'UTC',
+      ${JSON.stringify(job)}
+    from generate_series(1, 100) n, members m where m.role = 'OWNER'`.execute(app.db)
   await sql`insert into job_entries (job_id, state, provider_id, path, depth, reason, message)
     select jobs.id, 'SOURCE', ${providerId}, ${folder}, 0, 'NOT_FOUND', ${long}
     from generate_series(1, 1000) n, (select id from jobs limit 1) jobs`.execute(app.db)

@@ -55,6 +55,10 @@ const job = `{
   progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
   failures(first: 1, after: null) { nodes { providerId path reason message } edges { cursor node { path } } pageInfo { hasNextPage } }
 }`
+const schedule = `{
+  id name cron timeZone enabled error { reason message } nextRunAt lastJob { id } lastSkippedAt createdAt
+  job { kind sources { providerId path } target { providerId path } conflict deleteExtra dryRun }
+}`
 const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
 
 t.test('every field of the schema works in typical use', async t => {
@@ -332,6 +336,22 @@ t.test('every field of the schema works in typical use', async t => {
     cancelJob: { state: 'CANCELED' },
     retryJob: { state: 'QUEUED' },
   })
+
+  const { createSchedule } = await ask(
+    `mutation ($input: CreateScheduleInput!) { createSchedule(input: $input) { schedule ${schedule} } }`,
+    { input: { name: 'Nightly', cron: '30 2 * * *', timeZone: 'Europe/Berlin', job: jobInput } },
+  )
+  const scheduleId = { id: createSchedule.schedule.id }
+  t.match(createSchedule.schedule, { enabled: true, error: null, lastJob: null, job: { kind: 'COPY' } })
+  isTime(createSchedule.schedule.nextRunAt, 'nextRunAt')
+  const schedules = `{ schedules(first: 1, after: null) { nodes { id } edges { cursor node { id } } ${pageInfo} } }`
+  t.match(await ask(schedules), { schedules: { nodes: [scheduleId] } })
+  const disabled = await ask(
+    'mutation ($input: UpdateScheduleInput!) { updateSchedule(input: $input) { name enabled nextRunAt } }',
+    { input: { ...scheduleId, name: 'Paused', enabled: false } },
+  )
+  t.same(disabled, { updateSchedule: { name: 'Paused', enabled: false, nextRunAt: null } })
+  t.same(await ask('mutation ($id: ID!) { deleteSchedule(id: $id) }', scheduleId), { deleteSchedule: true })
 
   t.same(await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }), {
     disconnectProvider: true,

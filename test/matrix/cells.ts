@@ -96,6 +96,7 @@ export async function prepare(
     spare: world.bystander.id,
     invite: world.invites.keys().next().value ?? '',
     job: world.jobs[0]?.id ?? '',
+    schedule: world.schedules[0]?.id ?? '',
   }
   if (!verdict.may) return { holder, ids }
   for (const [index, { provider, path, sure }] of locations.entries()) {
@@ -108,6 +109,8 @@ export async function prepare(
     const state = spends === 'paused job' ? 'PAUSED' : 'FAILED'
     return { holder, ids: { ...ids, job: await world.insertJob(state, holder, '/public') } }
   }
+  if (spends === 'room for a schedule') await world.makeRoomForSchedule(holder)
+  if (spends === 'schedule') return { holder, ids: { ...ids, schedule: await world.insertSchedule(holder, '/public') } }
   if (spends === 'invite')
     return { holder, ids: { ...ids, invite: await world.insertInvite({ role: 'NONE', access: 'all' }) } }
   if (spends !== 'session') return { holder, ids }

@@ -53,6 +53,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.file': { needs: readPaths, takes: ['file'], args: at, effect: 'names its path' },
   'Query.job': { needs: read, bounces: true, args: ({ ids }) => ({ id: ids.job }) },
   'Query.jobs': { needs: read, args: () => ({ first: 20, after: null, state: null }) },
+  'Query.schedules': { needs: read, args: () => ({ first: 20, after: null }) },
   'Subscription.jobChanged': { needs: read, bounces: true, args: ({ ids }) => ({ id: ids.job }) },
   'Query.folder': { needs: readPaths, takes: ['folder'], args: at, effect: 'names its path' },
 
@@ -170,6 +171,31 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.resumeJob': { needs: write, spends: 'paused job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
   'Mutation.cancelJob': { needs: write, spends: 'paused job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
   'Mutation.retryJob': { needs: write, spends: 'ended job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
+  'Mutation.createSchedule': {
+    needs: writePaths,
+    spends: 'room for a schedule',
+    takes: ['source', 'folder'],
+    args: target => {
+      const [from, to] = [at(target), ends(target)]
+      const job = { kind: 'COPY', sources: [from], target: { providerId: to.toProviderId, path: to.toPath } }
+      const options = { conflict: 'SKIP', deleteExtra: false, dryRun: true }
+      return { input: { name: 'yearly', cron: '0 0 1 1 *', timeZone: 'UTC', job: { ...job, ...options } } }
+    },
+  },
+  'Mutation.updateSchedule': {
+    needs: write,
+    spends: 'schedule',
+    bounces: true,
+    args: ({ ids }) => ({
+      input: { id: ids.schedule, name: 'renamed', cron: null, timeZone: null, enabled: false },
+    }),
+  },
+  'Mutation.deleteSchedule': {
+    needs: write,
+    spends: 'schedule',
+    bounces: true,
+    args: ({ ids }) => ({ id: ids.schedule }),
+  },
   'Mutation.updateWorkspace': {
     needs: admin,
     args: () => ({ input: { name: 'Stowage', registration: 'OPEN' } }),
@@ -230,6 +256,23 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     totalBytes: own,
     bytesPerSecond: own,
   },
+  CreateSchedulePayload: { schedule: own },
+  Schedule: {
+    id: own,
+    name: own,
+    cron: own,
+    timeZone: own,
+    job: own,
+    enabled: own,
+    error: own,
+    nextRunAt: own,
+    lastJob: own,
+    lastSkippedAt: own,
+    createdAt: own,
+  },
+  ScheduleConnection: { nodes: own, edges: own, pageInfo: own },
+  ScheduleEdge: { node: own, cursor: own },
+  ScheduledJob: { kind: own, sources: own, target: own, conflict: own, deleteExtra: own, dryRun: own },
   Location: { providerId: own, path: own },
   User: { id: own, email: own, name: own, role: own, providerAccess: own, createdAt: own },
   UserConnection: { nodes: own, edges: own, pageInfo: own },

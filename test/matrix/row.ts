@@ -37,6 +37,8 @@ export interface Target {
     invite: string
     /** A job of the owner with an error and a failure. */
     job: string
+    /** A schedule of the owner with an error and a job. */
+    schedule: string
   }
 }
 
@@ -47,7 +49,15 @@ export interface Row {
   /** The rights that the call grants, which must not exceed those of the credential. */
   gives?: 'what the bystander has' | 'a key that reads'
   /** The thing that a successful call uses up, so that each call needs a new one. */
-  spends?: 'session' | 'member' | 'provider' | 'invite' | 'paused job' | 'ended job'
+  spends?:
+    | 'session'
+    | 'member'
+    | 'provider'
+    | 'invite'
+    | 'paused job'
+    | 'ended job'
+    | 'schedule'
+    | 'room for a schedule'
   /** The call fails with BAD_USER_INPUT after it is authorized, because a success would be too slow. */
   bounces?: true
   /** The check after a success. */
@@ -71,4 +81,5 @@ export const noIds: Target['ids'] = {
   bystander: '',
   invite: '',
   job: '',
+  schedule: '',
 }

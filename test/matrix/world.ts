@@ -59,8 +59,13 @@ export interface World {
   insertInvite(gift: Member): Promise<string>
   /** Resolves with the id of a job that has one source and the same target. */
   insertJob(state: 'PAUSED' | 'FAILED', by: Holder, path: string, provider?: 'main' | 'hidden'): Promise<string>
+  /** Resolves with the id of a schedule with an error and a job, which has one source and the same target. */
+  insertSchedule(by: Holder, path: string, provider?: 'main' | 'hidden'): Promise<string>
+  /** Deletes the schedules that earlier cells have created, because their number is limited. */
+  makeRoomForSchedule(by: Holder): Promise<void>
   /** Jobs of the founder. */
   jobs: { id: string; provider: string; path: string }[]
+  schedules: { id: string; provider: string; path: string }[]
   person(member: Member, email?: string): Promise<Holder>
   key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
   connect(name: string): Promise<string>
@@ -176,6 +181,23 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     return id
   }
 
+  async function insertSchedule(by: Holder, path: string, provider: 'main' | 'hidden' = 'main') {
+    const id = randomUUID()
+    const at = { providerId: providers[provider], path }
+    const job = { kind: 'COPY', sources: [at], target: at, conflict: 'SKIP', deleteExtra: false, dryRun: true }
+    await sql`
+      insert into schedules (id, workspace_id, user_id, credential_kind, credential_id, name, cron, time_zone, job,
+        next_run_at, error_reason, error_message, last_job_id, last_skipped_at)
+      select ${id}, id, ${by.userId ?? founder.userId}, 'SESSION', ${randomUUID()}, '', '0 0 1 1 *', 'UTC',
+        ${JSON.stringify(job)}, '2099-01-01', 'UNAVAILABLE', '', ${await insertJob('FAILED', by, path, provider)}, now()
+      from workspaces`.execute(app.db)
+    return id
+  }
+
+  async function makeRoomForSchedule({ userId }: Holder) {
+    await sql`delete from schedules where user_id = ${userId} and name = 'yearly'`.execute(app.db)
+  }
+
   const providers: World['providers'] = {
     main: await connect('main'),
     hidden: await connect('canary-name-hidden'),
@@ -214,6 +236,11 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     { id: await insertJob('FAILED', founder, folders.outside), provider: main, path: folders.outside },
     { id: await insertJob('FAILED', founder, base, 'hidden'), provider: hidden, path: base },
   ]
+  const schedules = [
+    { id: await insertSchedule(founder, base), provider: main, path: base },
+    { id: await insertSchedule(founder, folders.outside), provider: main, path: folders.outside },
+    { id: await insertSchedule(founder, base, 'hidden'), provider: hidden, path: base },
+  ]
   const world: World = {
     app,
     url: app.url,
@@ -232,7 +259,10 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     insertMember,
     insertInvite,
     insertJob,
+    insertSchedule,
+    makeRoomForSchedule,
     jobs,
+    schedules,
     person,
     key,
     connect,

@@ -71,6 +71,12 @@ export async function findJob(db: Database, workspaceId: string, id: string): Pr
   return row ? toJob(row) : null
 }
 
+/** Returns the jobs with these ids that exist, in no particular order. */
+export async function findJobs(db: Database, ids: readonly string[]): Promise<JobRecord[]> {
+  if (ids.length === 0) return []
+  return (await db.selectFrom('jobs').selectAll().where('id', 'in', ids).execute()).map(toJob)
+}
+
 /** Returns the newest jobs first. @param userId null for the jobs of all users */
 export async function listJobs(
   db: Database,

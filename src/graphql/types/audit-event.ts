@@ -50,6 +50,11 @@ const actions: Record<AuditAction, { description: string }> = {
   JOB_CANCEL: { description: 'A job was canceled.' },
   JOB_RETRY: { description: 'The failed entries of a job were queued again.' },
   JOB_END: { description: 'A job ended. `details` has its state and counts; a job records no event per file.' },
+  SCHEDULE_CREATE: { description: 'A schedule was created. The locations are those of its jobs.' },
+  SCHEDULE_UPDATE: {
+    description: 'A schedule was changed, or disabled by the server: the result then says why.',
+  },
+  SCHEDULE_DELETE: { description: 'A schedule was deleted.' },
 }
 
 const AuditActionEnum = builder.enumType('AuditAction', { description: 'The action.', values: actions })
@@ -61,6 +66,7 @@ const subjects: Record<AuditSubjectKind, { description: string }> = {
   SESSION: { description: 'A session that was ended from another session.' },
   WORKSPACE: { description: 'The workspace.' },
   JOB: { description: 'A job.' },
+  SCHEDULE: { description: 'A schedule.' },
 }
 
 const AuditSubjectKindEnum = builder.enumType('AuditSubjectKind', {

@@ -2,7 +2,7 @@ import { formatPath, parsePath } from '../../auth/path.ts'
 import type { JobFailure } from '../../db/jobs/failures.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../db/schema.ts'
-import { maxActiveJobs, maxJobsPage, maxSources } from '../../services/jobs/index.ts'
+import { maxActiveJobs, maxJobsPage, maxSources, type NewJobInput } from '../../services/jobs/index.ts'
 import type { JobChange } from '../../services/jobs/subscription.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
@@ -19,7 +19,7 @@ const kinds: Record<JobKind, { description: string }> = {
       'Updates the copies of the sources in the target folder, so that they equal the sources. Writes only what differs in size, or in checksum or time.',
   },
 }
-const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kinds })
+export const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kinds })
 
 const states: Record<JobState, { description: string }> = {
   QUEUED: { description: 'Waits for a server.' },
@@ -38,12 +38,12 @@ const conflicts: Record<JobConflict, { description: string }> = {
   SKIP: { description: 'The existing file stays. The content of a folder is added to the existing folder.' },
   NEWER: { description: 'A file replaces an older file. The content of a folder is added to the existing folder.' },
 }
-const JobConflictEnum = builder.enumType('JobConflict', {
+export const JobConflictEnum = builder.enumType('JobConflict', {
   description: 'The behavior of a job if a name is taken at the target. SYNC does not use it.',
   values: conflicts,
 })
 
-const Location = builder.objectRef<StoredLocation>('Location').implement({
+export const Location = builder.objectRef<StoredLocation>('Location').implement({
   description: 'A path in a provider.',
   fields: t => ({
     providerId: t.exposeID('providerId', { description: 'The ID of the provider.' }),
@@ -86,7 +86,7 @@ const Failure = builder.objectRef<JobFailure>('JobFailure').implement({
 })
 const FailureConnection = definePage<JobFailure>('JobFailure', Failure, 'failures')
 
-const JobError = builder.objectRef<NonNullable<JobRecord['error']>>('JobError').implement({
+export const JobError = builder.objectRef<NonNullable<JobRecord['error']>>('JobError').implement({
   description: 'Why a whole job failed.',
   fields: t => ({
     reason: t.exposeString('reason', { description: 'A reason from the table of errors, such as KEY_REVOKED.' }),
@@ -151,7 +151,7 @@ const LocationInput = builder.inputType('LocationInput', {
   }),
 })
 
-const CreateJobInput = builder.inputType('CreateJobInput', {
+export const CreateJobInput = builder.inputType('CreateJobInput', {
   description: 'The work of a new job.',
   fields: t => ({
     kind: t.field({ type: JobKindEnum, required: true, description: 'The kind of the job.' }),
@@ -177,6 +177,11 @@ const CreateJobInput = builder.inputType('CreateJobInput', {
     dryRun: t.boolean({ defaultValue: false, description: 'Whether the job only counts what it would do.' }),
   }),
 })
+
+/** Adds the defaults. */
+export function toNewJob({ conflict, deleteExtra, dryRun, ...input }: typeof CreateJobInput.$inferInput): NewJobInput {
+  return { ...input, conflict: conflict ?? 'FAIL', deleteExtra: deleteExtra ?? false, dryRun: dryRun ?? false }
+}
 
 const CreateJobPayload = builder.objectRef<{ job: JobRecord }>('CreateJobPayload').implement({
   description: 'A new job.',
@@ -231,12 +236,7 @@ builder.mutationFields(t => ({
     authScopes: atJob,
     args: { input: t.arg({ type: CreateJobInput, required: true, description: 'The work of the job.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
-      job: await services.jobs.create(viewer, {
-        ...input,
-        conflict: input.conflict ?? 'FAIL',
-        deleteExtra: input.deleteExtra ?? false,
-        dryRun: input.dryRun ?? false,
-      }),
+      job: await services.jobs.create(viewer, toNewJob(input)),
     }),
   }),
   pauseJob: t.field({

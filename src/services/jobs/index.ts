@@ -18,7 +18,7 @@ import {
   requestOfJob,
 } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
-import type { JobConflict, JobKind, JobState } from '../../db/schema.ts'
+import type { JobConflict, JobKind, JobState, ScheduledJob } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
@@ -40,6 +40,13 @@ export interface NewJobInput {
   deleteExtra: boolean
   /** True if the job only counts and changes nothing. */
   dryRun: boolean
+}
+
+/** The schedule that creates a job. */
+export interface JobSchedule {
+  id: string
+  /** Runs in the transaction that creates the job. */
+  onCreated(change: Change, jobId: string): Promise<void>
 }
 
 /** The maximum number of sources of one job. */
@@ -97,25 +104,34 @@ export function createJobs(options: {
     })
   }
 
+  /** Checks what the viewer wants a job to do, and returns it as stored. @throws as `create` */
+  async function check(viewer: Viewer | null, input: NewJobInput): Promise<ScheduledJob> {
+    requireComplete(input)
+    const grants = authorizeJob(viewer, input)
+    await Promise.all([...grants.sources, ...(grants.target ? [grants.target] : [])].map(storage.record))
+    const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
+    if (isRootFixed && grants.sources.some(({ path }) => path === root)) throw new AppError('ROOT_IS_FIXED')
+    requireSeparate(grants.sources, input.target)
+    const { kind, conflict, deleteExtra, dryRun } = input
+    const stored = ({ providerId, path }: Grant) => ({ providerId, path: formatPath(path) })
+    const target = grants.target && stored(grants.target)
+    return { kind, sources: grants.sources.map(stored), target, conflict, deleteExtra, dryRun }
+  }
+
   return {
+    check,
+
     /**
      * Queues a job. It runs with the rights of the viewer and ends when the API key of the viewer does.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_PATH, INVALID_INPUT, ROOT_IS_FIXED,
      *   TOO_MANY_JOBS
      */
-    create(viewer: Viewer | null, input: NewJobInput): Promise<JobRecord> {
+    create(viewer: Viewer | null, input: NewJobInput, schedule?: JobSchedule): Promise<JobRecord> {
       return audit.recorded(viewer, 'JOB_CREATE', factsOf(input), async recording => {
-        requireComplete(input)
-        const grants = authorizeJob(viewer, input)
+        const checked = await check(viewer, input)
         const { member, kind, credentialId, origin } = requireScope(viewer, 'read')
-        await Promise.all([...grants.sources, ...(grants.target ? [grants.target] : [])].map(storage.record))
-        const sources = grants.sources.map(({ providerId, path }) => ({ providerId, path: formatPath(path) }))
-        const target = grants.target && { providerId: grants.target.providerId, path: formatPath(grants.target.path) }
-        const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
-        if (isRootFixed && grants.sources.some(({ path }) => path === root)) throw new AppError('ROOT_IS_FIXED')
-        requireSeparate(grants.sources, input.target)
         const id = nextId(new Date())
-        recording.add({ subject: { kind: 'JOB', id } })
+        recording.add({ subject: { kind: 'JOB', id }, ...(schedule && { details: { schedule: schedule.id } }) })
         const job = await recording.commit(async trx => {
           const created = await insertJob(trx, {
             id,
@@ -125,15 +141,11 @@ export function createJobs(options: {
             credentialId,
             address: origin.address,
             requestId: origin.requestId,
-            kind: input.kind,
-            sources,
-            target,
-            conflict: input.conflict,
-            deleteExtra: input.deleteExtra,
-            dryRun: input.dryRun,
+            ...checked,
           })
           await requireFewJobs(trx, created)
           await insertEntries(trx, id, entriesOf(created))
+          await schedule?.onCreated(trx, id)
           return created
         })
         wake()

@@ -55,7 +55,7 @@ function isCopy(
   if (source.size === null ? !isInNewFolder : source.size !== target.size) return false
   const isSame = sameChecksum(source, target)
   if (isSame !== null) return isSame
-  if (isKept && isSameTime(source, target)) return true
+  if (isKept) return isSameTime(source, target)
   const areTimesKnown = source.modifiedAt !== null && target.modifiedAt !== null
   // The clock of the target may differ, so its time counts only where somebody else may have made the file.
   if (isInNewFolder) return !areTimesKnown || !isNewer(source, target, timeResolution)

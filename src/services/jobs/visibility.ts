@@ -11,7 +11,10 @@ export function seesEverybody({ scope }: Viewer): boolean {
 }
 
 /** A job is visible to its owner and to administrators, at locations that they may access. */
-export function isVisible(viewer: Viewer, job: JobRecord): boolean {
+export function isVisible(
+  viewer: Viewer,
+  job: Pick<JobRecord, 'workspaceId' | 'userId' | 'sources' | 'target'>,
+): boolean {
   const { member, access } = viewer
   if (job.workspaceId !== member.workspaceId) return false
   if (job.userId !== member.userId && !seesEverybody(viewer)) return false

@@ -1,0 +1,46 @@
+import type { Selectable } from 'kysely'
+import type { Reason } from '../../errors.ts'
+import type { ScheduledJob, Schema } from '../schema.ts'
+
+export interface ScheduleRecord {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  workspaceId: string
+  userId: string
+  /** The credential that created the schedule. */
+  credentialKind: 'SESSION' | 'API_KEY'
+  credentialId: string
+  name: string
+  cron: string
+  /** An IANA time zone. */
+  timeZone: string
+  job: ScheduledJob
+  /** Null if the schedule is disabled. */
+  nextRunAt: Date | null
+  /** The reason why the server has disabled the schedule. */
+  error: { reason: Reason; message: string } | null
+  /** The latest job, which may be deleted by now. */
+  lastJobId: string | null
+  /** When a run was last skipped. */
+  lastSkippedAt: Date | null
+  createdAt: Date
+}
+
+export function toSchedule(row: Selectable<Schema['schedules']>): ScheduleRecord {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    userId: row.user_id,
+    credentialKind: row.credential_kind,
+    credentialId: row.credential_id,
+    name: row.name,
+    cron: row.cron,
+    timeZone: row.time_zone,
+    job: row.job,
+    nextRunAt: row.next_run_at,
+    error: row.error_reason === null ? null : { reason: row.error_reason, message: row.error_message ?? '' },
+    lastJobId: row.last_job_id,
+    lastSkippedAt: row.last_skipped_at,
+    createdAt: row.created_at,
+  }
+}

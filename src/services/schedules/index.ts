@@ -1,0 +1,184 @@
+/** Schedules: jobs that the server creates again and again. */
+import { isId, timeOrderedIds } from '../../auth/id.ts'
+import { authorizeJob } from '../../auth/needs.ts'
+import { requireScope } from '../../auth/policy.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { findJobs } from '../../db/jobs/jobs.ts'
+import type { JobRecord } from '../../db/jobs/record.ts'
+import type { ScheduleRecord } from '../../db/schedules/record.ts'
+import {
+  deleteSchedule,
+  findSchedule,
+  insertSchedule,
+  listSchedules,
+  updateSchedule,
+} from '../../db/schedules/schedules.ts'
+import { AppError } from '../../errors.ts'
+import { cut } from '../audit/event.ts'
+import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
+import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
+import { parseName, parsePageSize } from '../input.ts'
+import type { Jobs, NewJobInput } from '../jobs/index.ts'
+import { isVisible, seesEverybody } from '../jobs/visibility.ts'
+import { nextTime } from './cron.ts'
+
+/** The maximum number of schedules of one member. */
+export const maxSchedules = 100
+export const maxSchedulesPage = 100
+/** Pages of schedules that one list reads at most. */
+const maxRounds = 10
+
+export interface NewScheduleInput {
+  name: string
+  cron: string
+  timeZone: string
+  job: NewJobInput
+}
+
+export interface ScheduleChanges {
+  id: string
+  name?: string | null | undefined
+  cron?: string | null | undefined
+  timeZone?: string | null | undefined
+  enabled?: boolean | null | undefined
+}
+
+/** A schedule and its latest job, if that still exists. */
+export interface Schedule extends ScheduleRecord {
+  lastJob: JobRecord | null
+}
+
+export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audit; jobs: Pick<Jobs, 'check'> }) {
+  const nextId = timeOrderedIds()
+
+  async function withJobs(schedules: readonly ScheduleRecord[]): Promise<Schedule[]> {
+    const found = await findJobs(
+      db,
+      schedules.flatMap(({ lastJobId }) => lastJobId ?? []),
+    )
+    const byId = new Map(found.map(job => [job.id, job]))
+    return schedules.map(schedule => ({ ...schedule, lastJob: byId.get(schedule.lastJobId ?? '') ?? null }))
+  }
+
+  /** Changes a schedule that the viewer may see and whose jobs they may create. */
+  function change<T>(
+    viewer: Viewer | null,
+    action: 'SCHEDULE_UPDATE' | 'SCHEDULE_DELETE',
+    id: string,
+    work: (recording: Recording, schedule: ScheduleRecord) => Promise<T>,
+  ): Promise<T> {
+    return audit.recorded(viewer, action, { subject: { kind: 'SCHEDULE', id } }, async recording => {
+      const { member } = requireScope(viewer, 'write')
+      const schedule = isId(id) ? await findSchedule(db, member.workspaceId, id) : null
+      if (!viewer || !schedule || !isVisible(viewer, { ...schedule, ...schedule.job })) throw notFound()
+      authorizeJob(viewer, schedule.job)
+      recording.add(factsOf(schedule))
+      return work(recording, schedule)
+    })
+  }
+
+  return {
+    /**
+     * Creates a schedule. Its jobs run with the rights of the viewer, and it ends when the API key of the viewer does.
+     * @throws as `Jobs.create`, TOO_MANY_SCHEDULES
+     */
+    create(viewer: Viewer | null, input: NewScheduleInput): Promise<Schedule> {
+      const facts = factsOf({ ...input, job: { ...input.job, target: input.job.target ?? null } })
+      return audit.recorded(viewer, 'SCHEDULE_CREATE', facts, async recording => {
+        const job = await jobs.check(viewer, input.job)
+        const { member, kind, credentialId } = requireScope(viewer, 'read')
+        const name = parseName(input.name, 'The name of a schedule')
+        const nextRunAt = nextTime(input, new Date())
+        const { workspaceId, userId } = member
+        const { cron, timeZone } = input
+        const id = nextId(new Date())
+        const schedule = { id, workspaceId, userId, credentialKind: kind, credentialId, name, cron, timeZone, job }
+        recording.add({ subject: { kind: 'SCHEDULE', id } })
+        return recording.commit(async trx => {
+          const created = await insertSchedule(trx, { ...schedule, nextRunAt }, maxSchedules)
+          if (!created) throw tooManySchedules()
+          return { ...created, lastJob: null }
+        })
+      })
+    },
+
+    /**
+     * Changes the name or the times of a schedule, or enables or disables it.
+     * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT; as `authorizeJob`
+     */
+    async update(viewer: Viewer | null, { id, ...input }: ScheduleChanges): Promise<Schedule> {
+      const updated = await change(viewer, 'SCHEDULE_UPDATE', id, async (recording, schedule) => {
+        const name = input.name == null ? schedule.name : parseName(input.name, 'The name of a schedule')
+        const times = { cron: input.cron ?? schedule.cron, timeZone: input.timeZone ?? schedule.timeZone }
+        const next = nextTime(times, new Date())
+        const isEnabled = input.enabled ?? schedule.nextRunAt !== null
+        recording.add({ details: { name, ...shown(times), enabled: isEnabled } })
+        return recording.commit(async trx => {
+          const changes = { name, ...times, nextRunAt: isEnabled ? next : null }
+          const changed = await updateSchedule(trx, schedule.id, changes)
+          if (!changed) throw notFound()
+          return changed
+        })
+      })
+      return { ...updated, lastJob: (await withJobs([updated]))[0]?.lastJob ?? null }
+    },
+
+    /** Deletes a schedule. Its jobs stay. @throws as `update` */
+    async delete(viewer: Viewer | null, id: string): Promise<void> {
+      await change(viewer, 'SCHEDULE_DELETE', id, recording => recording.commit(trx => deleteSchedule(trx, id)))
+    },
+
+    /** Returns the newest schedules first. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
+    async list(
+      viewer: Viewer | null,
+      page: { first: number; after?: string | null | undefined },
+    ): Promise<{ items: { schedule: Schedule; cursor: string }[]; hasNext: boolean }> {
+      const reader = requireScope(viewer, 'read')
+      const limit = parsePageSize(page.first, maxSchedulesPage)
+      const { workspaceId, userId } = reader.member
+      const of = { workspaceId, userId: seesEverybody(reader) ? null : userId }
+      let before = page.after == null ? null : decodeIdCursor(page.after)
+      const visible: ScheduleRecord[] = []
+      // A credential with restrictions may see only a few of the schedules, so this reads on, up to a bound.
+      for (let round = 0; round < maxRounds && visible.length <= limit; round += 1) {
+        const found = await listSchedules(db, of, { limit: maxSchedulesPage + 1, before })
+        visible.push(...found.filter(each => isVisible(reader, { ...each, ...each.job })))
+        before = found.at(-1)?.id ?? before
+        if (found.length <= maxSchedulesPage) break
+      }
+      const schedules = await withJobs(visible.slice(0, limit))
+      const items = schedules.map(schedule => ({ schedule, cursor: encodeIdCursor(schedule.id) }))
+      return { items, hasNext: visible.length > limit }
+    },
+  }
+}
+
+function factsOf({
+  name,
+  cron,
+  timeZone,
+  job: { kind, sources, target },
+}: Pick<NewScheduleInput, 'name' | 'cron' | 'timeZone' | 'job'>): AuditFacts {
+  const [first] = sources
+  return {
+    ...(first && { location: first }),
+    ...(target && { to: target }),
+    details: { name: cut(name), ...shown({ cron, timeZone }), kind, sources: sources.length },
+  }
+}
+
+function shown({ cron, timeZone }: { cron: string; timeZone: string }) {
+  return { cron: cut(cron), timeZone: cut(timeZone) }
+}
+
+function notFound(): AppError {
+  return new AppError('NOT_FOUND', 'There is no such schedule.')
+}
+
+function tooManySchedules(): AppError {
+  return new AppError(
+    'TOO_MANY_SCHEDULES',
+    `You have ${maxSchedules} schedules, which is the limit: delete some first.`,
+  )
+}

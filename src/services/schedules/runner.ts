@@ -1,0 +1,122 @@
+/** Starts the runs of schedules that are due: each on one of the servers. */
+import { randomUUID } from 'node:crypto'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { findJob } from '../../db/jobs/jobs.ts'
+import { findMember } from '../../db/members.ts'
+import { claimDue, type DueSchedule, isAnyDue, settleRun } from '../../db/schedules/due.ts'
+import { AppError, reasons } from '../../errors.ts'
+import type { Audit } from '../audit/index.ts'
+import type { Jobs } from '../jobs/index.ts'
+import type { Credentials } from '../people/credentials.ts'
+import { nextTime } from './cron.ts'
+
+/** Milliseconds between two searches for due runs. */
+const pollInterval = 2000
+
+/** The origin of jobs that the server creates by itself. */
+const origin = { address: '', requestId: '' }
+
+export interface SchedulerContext {
+  db: Database
+  audit: Audit
+  credentials: Pick<Credentials, 'recall' | 'recallMember'>
+  jobs: Pick<Jobs, 'create'>
+  onError: (error: unknown) => void
+}
+
+/** Returns a function that ends the search. */
+export function startScheduler(context: SchedulerContext): () => Promise<void> {
+  const { db, onError } = context
+  let isStopped = false
+  let searching: Promise<void> | null = null
+
+  async function search(): Promise<void> {
+    if (!(await isAnyDue(db))) return
+    while (!isStopped) {
+      const claim = randomUUID()
+      const due = await claimDue(db, claim)
+      if (!due) return
+      // After a failure of the server, the claim ends by itself, and the run is tried again.
+      await run(context, due, claim).catch(onError)
+    }
+  }
+
+  function poll(): void {
+    searching ??= search()
+      .catch(onError)
+      .finally(() => {
+        searching = null
+      })
+  }
+
+  const timer = setInterval(poll, pollInterval).unref()
+  poll()
+  return async () => {
+    isStopped = true
+    clearInterval(timer)
+    await searching
+  }
+}
+
+/** Starts, skips or refuses one run. Runs that were missed while no server ran count as one. */
+async function run(context: SchedulerContext, schedule: DueSchedule, claim: string): Promise<void> {
+  const { db, credentials, jobs } = context
+  const { id, workspaceId, lastJobId } = schedule
+  try {
+    const nextRunAt = nextTime(schedule, schedule.now)
+    const last = lastJobId === null ? null : await findJob(db, workspaceId, lastJobId)
+    if (last && last.endedAt === null) {
+      await settleRun(db, id, claim, { kind: 'skipped', nextRunAt })
+      return
+    }
+    const viewer = await viewerOf(credentials, schedule)
+    await jobs.create(viewer, schedule.job, {
+      id,
+      async onCreated(change, jobId) {
+        if (await settleRun(change, id, claim, { kind: 'started', jobId, nextRunAt })) return
+        throw new AppError('PRECONDITION_FAILED', 'The schedule was changed, so this run does not start.')
+      },
+    })
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    await refuse(context, schedule, claim, error)
+  }
+}
+
+/** Skips a run after an error that may pass. Any other error, such as a revoked key, disables the schedule. */
+async function refuse(
+  { db, audit }: SchedulerContext,
+  schedule: DueSchedule,
+  claim: string,
+  { reason, message }: AppError,
+): Promise<void> {
+  const { id, workspaceId, userId, job } = schedule
+  if (reasons[reason].retryable || reason === 'TOO_MANY_JOBS') {
+    await settleRun(db, id, claim, { kind: 'skipped', nextRunAt: nextTime(schedule, schedule.now) })
+    return
+  }
+  if (!(await settleRun(db, id, claim, { kind: 'disabled', error: { reason, message } }))) return
+  const user = await findMember(db, workspaceId, userId)
+  const [location] = job.sources
+  const facts = {
+    ...(user && { user }),
+    credential: { kind: schedule.credentialKind, id: schedule.credentialId },
+    subject: { kind: 'SCHEDULE', id } as const,
+    ...(location && { location }),
+    ...(job.target && { to: job.target }),
+    details: { name: schedule.name, enabled: false },
+  }
+  if (user) audit.noteOwn('SCHEDULE_UPDATE', facts, reason)
+}
+
+/**
+ * A schedule acts as the person who created it. It ends with the API key that created it; the end of a session does not end it.
+ * @throws as `Credentials.recall`
+ */
+function viewerOf(credentials: SchedulerContext['credentials'], schedule: DueSchedule): Promise<Viewer> {
+  const { credentialKind: kind, credentialId } = schedule
+  return kind === 'API_KEY'
+    ? credentials.recall({ kind, credentialId, origin })
+    : credentials.recallMember({ ...schedule, sessionId: credentialId, origin })
+}
