@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Change, Database } from './client.ts'
 import type { ProviderStatus, Schema } from './schema.ts'
 
@@ -63,8 +63,17 @@ export async function listProviders(db: Database, workspaceId: string): Promise<
 }
 
 /** Returns the providers with these ids that exist, in no particular order. */
-export async function findProviders(db: Database, ids: readonly string[]): Promise<ProviderRecord[]> {
-  return (await db.selectFrom('providers').selectAll().where('id', 'in', ids).execute()).map(toProvider)
+export function findProviders(db: Database, ids: readonly string[]): Promise<ProviderRecord[]> {
+  return prepareProviders(db)(ids)
+}
+
+/** Returns `findProviders` with a query that is compiled once. */
+export function prepareProviders(db: Database): (ids: readonly string[]) => Promise<ProviderRecord[]> {
+  const query = db.selectFrom('providers').selectAll().where(sql<boolean>`id = any(${[]})`).compile()
+  return async ids => {
+    const bound: typeof query = { ...query, parameters: [ids] }
+    return (await db.executeQuery(bound)).rows.map(toProvider)
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { originOf } from '../http/authentication.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { sendArchive } from '../http/content/archive/send-archive.ts'
+import { openFirst } from '../http/content/download-conditions.ts'
 import { openContent } from '../http/content/file-content.ts'
 import { canProxySend, proxySendfileHeader } from '../http/content/proxy-sendfile.ts'
 import { parseQuery, requireParameter } from '../http/query.ts'
@@ -24,12 +25,14 @@ export function downloadRoute(app: FastifyInstance, { files }: Services, sendfil
     handler: async (request, reply) => {
       const query = parseDownload(request)
       const signal = requestSignal(request)
+      // The proxy opens the file itself.
+      const open = sendfile && canProxySend(request) ? null : openFirst(request.method, request.headers)
       const withDownload: WithDownload = use =>
         query.ticket === undefined
-          ? files.download(request.viewer, query, signal, (download, signal) =>
+          ? files.download(request.viewer, query, signal, open, (download, signal) =>
               use({ ...download, inline: false }, signal),
             )
-          : files.downloadLink(query.ticket, originOf(request), signal, use)
+          : files.downloadLink(query.ticket, originOf(request), signal, open, use)
       await asTransfer(app, respond(withDownload, query.inline, request, reply, sendfile))
     },
   })

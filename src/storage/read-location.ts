@@ -40,6 +40,12 @@ export interface ProviderContext {
 /** The maximum number of entries per page of a listing. */
 export const maxPageSize = 1000
 
+export interface OpenOptions {
+  ifMatch?: string
+  /** The call replaces a lookup, so it has to respond as fast. */
+  isLookup?: boolean
+}
+
 /** An open file of this machine, and the entry that was opened. */
 export interface OpenFile {
   handle: FileHandle
@@ -108,7 +114,7 @@ export class ReadLocation {
   /** Opens the content of a file. The body fails with the reason as soon as the grant ends. */
   async read(
     signal: AbortSignal,
-    options: { range?: ByteRange; ifMatch?: string } = {},
+    { isLookup = false, ...options }: OpenOptions & { range?: ByteRange } = {},
   ): Promise<{ body: Readable; entry: CheckedEntry }> {
     const { provider, timeouts } = this.context
     const open = async (signal: AbortSignal) => {
@@ -121,7 +127,7 @@ export class ReadLocation {
         throw error
       }
     }
-    const { active, content } = await this.#open(signal, open, late => late.body.destroy())
+    const { active, content } = await this.#open(signal, isLookup, open, late => late.body.destroy())
     const body = readWithTimeout(content.body, timeouts.transfer)
     active.signal.addEventListener('abort', () => body.destroy(active.signal.reason))
     finished(body, { writable: false }, () => active[Symbol.dispose]())
@@ -129,11 +135,11 @@ export class ReadLocation {
   }
 
   /** Opens a file of this machine, or returns null if the back end is elsewhere. The end of the grant closes the handle. */
-  openFile(signal: AbortSignal, options: { ifMatch?: string } = {}): Promise<OpenFile> | null {
+  openFile(signal: AbortSignal, options: OpenOptions = {}): Promise<OpenFile> | null {
     return this.context.provider.openFile ? this.#openFile(signal, options) : null
   }
 
-  async #openFile(signal: AbortSignal, options: { ifMatch?: string }): Promise<OpenFile> {
+  async #openFile(signal: AbortSignal, { isLookup = false, ...options }: OpenOptions): Promise<OpenFile> {
     const { provider } = this.context
     const open = async (signal: AbortSignal) => {
       const opened = await provider.openFile?.(this.path, { ...options, signal })
@@ -146,7 +152,7 @@ export class ReadLocation {
         throw error
       }
     }
-    const { active, content } = await this.#open(signal, open, late => late.handle.close())
+    const { active, content } = await this.#open(signal, isLookup, open, late => late.handle.close())
     const { handle } = content
     active.signal.addEventListener('abort', () => void handle.close().catch(() => {}))
     handle.once('close', () => active[Symbol.dispose]())
@@ -159,15 +165,17 @@ export class ReadLocation {
    */
   async #open<T>(
     signal: AbortSignal,
+    isLookup: boolean,
     open: (signal: AbortSignal) => Promise<T>,
     discard: (late: T) => unknown,
   ): Promise<{ active: ActiveWork; content: T }> {
-    const { activeGrants, timeouts } = this.context
+    const { activeGrants, metadataTimeout, timeouts } = this.context
     await activeGrants.confirm([this.grant])
     const active = activeGrants.register([this.grant], signal)
     try {
       // `open` gets the signal without the timeout, because that signal has to last as long as the content.
-      const content = await runWithTimeout(active.signal, timeouts.transfer, bounded =>
+      const time = isLookup ? Math.min(metadataTimeout, timeouts.transfer) : timeouts.transfer
+      const content = await runWithTimeout(active.signal, time, bounded =>
         callAdapter(bounded, () => open(active.signal), discard),
       )
       return { active, content }

@@ -4,6 +4,7 @@ import {
   type AdapterDefinition,
   apiVersion,
   type Entry,
+  type Host,
   StorageError,
   type StorageProvider,
 } from '../../adapters/contract.ts'
@@ -112,7 +113,8 @@ t.test('a back end that is slow, fails or sends wrong bytes never looks like a s
 
   t.equal(await (await get('changed-once')).text(), text)
   t.equal(reads, 2)
-  const changing = await get('changing')
+  // A condition needs the entry before the content, so the two can differ.
+  const changing = await get('changing', { 'if-match': '"one"' })
   t.match([changing.status, changing.headers.get('retry-after')], [503, /^\d+$/])
   t.equal((await get('odd-type')).headers.get('content-type'), 'application/octet-stream')
   t.equal(
@@ -120,6 +122,42 @@ t.test('a back end that is slow, fails or sends wrong bytes never looks like a s
     200,
     'HEAD reads nothing',
   )
+})
+
+t.test('a download takes one call of the back end, unless the response depends on the entry', async t => {
+  const calls: unknown[] = []
+  const modifiedAt = new Date('2026-01-02T03:04:05Z')
+  const counted = backEnd('counted', {}, async (_path, { range }) => {
+    calls.push(range ?? 'all')
+    const { offset = 0, length = text.length } = range ?? {}
+    if (offset >= text.length) throw new StorageError('RANGE_NOT_SATISFIABLE', 'Past the end.')
+    return { body: Readable.from([text.slice(offset, offset + length)]), entry: entry({ modifiedAt }) }
+  })
+  const open = async () => ({
+    ...(await counted.open({}, {} as Host)),
+    stat: async () => {
+      calls.push('stat')
+      return entry({ modifiedAt })
+    },
+  })
+  const server = await startHttp(t, { adapters: [{ ...counted, open }] })
+  const url = server.downloadUrl('/file', { providerId: server.others.get('counted') ?? 'none' })
+  const get = async (headers: object, method = 'GET') => {
+    calls.length = 0
+    const response = await fetch(url, { method, headers: { ...server.authorization, ...headers } })
+    return [response.status, await response.text(), ...calls]
+  }
+  t.strictSame(await get({}), [200, text, 'all'])
+  t.strictSame(await get({ range: 'bytes=2-4' }), [206, '234', { offset: 2, length: 3 }])
+  t.strictSame(await get({ range: 'bytes=7-' }), [206, '789', { offset: 7 }])
+  t.strictSame(await get({ range: 'bytes=8-99' }), [206, '89', { offset: 8, length: 92 }])
+  t.strictSame(await get({ range: 'bytes=4-2' }), [200, text, 'stat', { offset: 0, length: 10 }])
+  t.strictSame(await get({ range: 'bytes=-3' }), [206, '789', 'stat', { offset: 7, length: 3 }])
+  t.match(await get({ range: 'bytes=10-' }), [416, /RANGE_NOT_SATISFIABLE/, { offset: 10 }, 'stat'])
+  t.strictSame(await get({ 'if-none-match': '"one"' }), [304, '', 'stat'])
+  t.strictSame(await get({ 'if-modified-since': modifiedAt.toUTCString() }), [304, '', 'stat'])
+  t.match(await get({ 'if-match': '"two"' }), [412, /./, 'stat'])
+  t.strictSame(await get({}, 'HEAD'), [200, '', 'stat'])
 })
 
 t.test('the client sees why a back end refused an upload of any size', async t => {

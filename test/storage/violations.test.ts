@@ -181,7 +181,7 @@ t.test('invalid properties of adapter errors are not returned to clients', async
   const brokenAdapters = Object.entries(oddErrors).map(([type, error]) =>
     adapter(type, () =>
       brokenProvider(() => ({
-        stat: async () => {
+        read: async () => {
           throw error
         },
       })),

@@ -1,11 +1,32 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
+import type { OpenFirst } from '../../services/files/index.ts'
+import { parseFixedRange } from './range.ts'
 import { formatTag, namesTag, parseHttpDate, wholeSeconds } from './validators.ts'
 
 /** Identifies a version of a file. */
 export interface Validators {
   etag: string | null
   modifiedAt: Date | null
+}
+
+/** Headers whose effect on the response depends on the entry, including the checksums that only a lookup returns. */
+const dependOnEntry = [
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'if-range',
+  'want-content-digest',
+  'want-repr-digest',
+] as const
+
+/** Returns how to open the file at once if the response will have content, whatever the entry is. Otherwise returns null. */
+export function openFirst(method: string, headers: IncomingHttpHeaders): OpenFirst | null {
+  if (method !== 'GET' || dependOnEntry.some(name => headers[name] !== undefined)) return null
+  if (headers.range === undefined) return {}
+  const range = parseFixedRange(headers.range)
+  return range && { range }
 }
 
 /**

@@ -1,8 +1,10 @@
 /** Sends the bytes of a file, from the local disk or from a back end. */
 import type { FileHandle } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
+import type { ByteRange } from '../../../adapters/contract.ts'
 import { AppError } from '../../errors.ts'
 import type { Download } from '../../services/files/index.ts'
+import { openFile } from '../../services/files/opened.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { Span } from './range.ts'
@@ -19,7 +21,7 @@ export interface Content {
 }
 
 /**
- * Opens the version that the entry describes.
+ * Opens the version that the entry describes, unless it is open already.
  * @param spans the ranges to send; the first is requested from the back end at once, while an error response is still
  * possible
  * @throws PRECONDITION_FAILED if the file has changed since
@@ -29,7 +31,9 @@ export async function openContent(
   spans: readonly [Span | null, ...(Span | null)[]],
   signal: AbortSignal,
 ): Promise<Content> {
-  const { entry, location } = download
+  const { entry, location, opened } = download
+  if (opened?.handle) return await fileContent(opened.handle)
+  if (opened) return await openStream(download, spans[0], signal)
   const version = entry.etag === null ? {} : { ifMatch: entry.etag }
   const file = await location.openFile(signal, version)
   if (!file) return openStream(download, spans[0], signal)
@@ -45,9 +49,9 @@ export async function openCurrent(
   location: ReadLocation,
   signal: AbortSignal,
 ): Promise<{ entry: CheckedEntry; content: Content }> {
-  const file = await location.openFile(signal)
-  if (file) return { entry: file.entry, content: await fileContent(file.handle) }
-  const { entry, body } = await location.read(signal)
+  const { entry, ...file } = await openFile(location, signal)
+  if (file.handle) return { entry, content: await fileContent(file.handle) }
+  const { body } = file
   return {
     entry,
     content: {
@@ -71,7 +75,11 @@ async function fileContent(handle: FileHandle): Promise<Content> {
   }
 }
 
-async function openStream({ entry, location }: Download, first: Span | null, signal: AbortSignal): Promise<Content> {
+async function openStream(
+  { entry, location, opened: known }: Download,
+  first: Span | null,
+  signal: AbortSignal,
+): Promise<Content> {
   const read = async (span: Span | null) => {
     const version = entry.etag === null ? {} : { ifMatch: entry.etag }
     const range = span && { range: { offset: span.first, length: span.last - span.first + 1 } }
@@ -80,7 +88,8 @@ async function openStream({ entry, location }: Download, first: Span | null, sig
     result.body.destroy()
     throw changed()
   }
-  let opened: Readable | null = await read(first)
+  const isKnown = known?.handle === null && contains(known.range, first, entry.size)
+  let opened: Readable | null = isKnown ? known.body : await read(first)
   return {
     async send(sink, span, signal) {
       const body = opened ?? (await read(span))
@@ -106,6 +115,13 @@ async function sendStream(sink: ByteSink, body: Readable, length: number | null,
   }
   if (length !== null && sent !== length)
     throw new TruncatedContent(`The back end sent ${sent} bytes instead of ${length}`)
+}
+
+/** Returns whether a body that was requested with this range has exactly the bytes of the span. */
+function contains(range: ByteRange | undefined, span: Span | null, size: number | null): boolean {
+  if (!span || size === null) return range === undefined
+  const { offset, length = size } = range ?? { offset: 0 }
+  return span.first === offset && span.last === Math.min(offset + length, size) - 1
 }
 
 function isSame(a: Download['entry'] | { etag: string | null; size: number | null }, b: Download['entry']): boolean {

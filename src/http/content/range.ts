@@ -1,4 +1,5 @@
 /** Byte ranges: RFC 9110, section 14. */
+import type { ByteRange } from '../../../adapters/contract.ts'
 import { trimWhitespace } from '../header-text.ts'
 
 /** A range of bytes; `first` and `last` are positions, both included. */
@@ -35,6 +36,15 @@ export function parseRange(header: string, size: number): RequestedRange {
     if (span !== 'unsatisfiable') spans.push(span)
   }
   return spans.length === 0 ? { kind: 'unsatisfiable' } : { kind: 'spans', spans: joinOverlapping(spans) }
+}
+
+/** Parses a Range header with one range that does not depend on the size of the file. Returns null for any other. */
+export function parseFixedRange(header: string): ByteRange | null {
+  const [, from, to] = /^bytes=(\d+)-(\d*)$/i.exec(header) ?? []
+  const [offset, last] = [Number(from), to ? Number(to) : undefined]
+  if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(last ?? 0)) return null
+  if (last === undefined) return { offset }
+  return last < offset ? null : { offset, length: last - offset + 1 }
 }
 
 function parseSpec(spec: string, size: number): Span | 'malformed' | 'everything' | 'unsatisfiable' {

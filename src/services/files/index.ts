@@ -15,6 +15,7 @@ import { type DirectFile, directDownload, directUpload, type UploadTicket } from
 import { openLink, sealLink } from './download-links.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { cursorCodec, type EntryPage, listPage } from './list.ts'
+import { type OpenedFile, type OpenFirst, openUnlessOther } from './opened.ts'
 import * as transfer from './transfer.ts'
 import { deleteTree } from './tree.ts'
 import { type UploadInput, upload } from './upload.ts'
@@ -26,15 +27,18 @@ export { conflictBehaviors } from './conflict.ts'
 export { contentDisposition, contentType } from './content-headers.ts'
 export type { UploadTicket } from './direct-links.ts'
 export { entryId, type FileEntry, type LocationInput } from './entry.ts'
+export type { OpenFirst } from './opened.ts'
 export { tooLarge, type UploadInput } from './upload.ts'
 export type { WriteCondition } from './write-condition.ts'
 
 const maxPageSize = 1000
 
-/** A file or folder that may be read. Its content has not been read yet. */
+/** A file or folder that may be read. */
 export interface Download {
   entry: FileEntry
   location: ReadLocation
+  /** The content of the file, if it was opened to find the entry. */
+  opened: OpenedFile | null
   /** The entry's name; the provider's name for a root, which has none. */
   name: string
   /** Lists everything below a folder, for an archive. @throws TOO_MANY_ARCHIVES; as `Files.list` */
@@ -66,13 +70,19 @@ export function createFiles(options: {
   const archives = new Archives()
   const direct = { storage, audit, directSeconds: options.directSeconds, maxBytes: options.maxUploadBytes }
 
-  async function find(granted: Grant<'read'>, input: LocationInput, signal: AbortSignal): Promise<Download> {
+  async function find(
+    granted: Grant<'read'>,
+    input: LocationInput,
+    signal: AbortSignal,
+    open: OpenFirst | null,
+  ): Promise<Download> {
     const location = await storage.readAt(granted)
-    const entry = entryAt(location, await location.stat(signal))
+    const opened = open && (await openUnlessOther(location, signal, open))
+    const entry = entryAt(location, opened?.entry ?? (await location.stat(signal)))
     const ended = (bytes: number, error?: unknown) =>
       audit.note(granted.viewer, 'DOWNLOAD', { location: input, bytes, details: { kind: entry.kind } }, error)
     const name = entry.name || (await storage.record(granted)).name
-    return { entry, location, name, items: running => archives.items(location, running), ended }
+    return { entry, location, opened, name, items: running => archives.items(location, running), ended }
   }
 
   /** Records a failed download only if it was forbidden. A missing file, for example, is not an event. */
@@ -80,6 +90,7 @@ export function createFiles(options: {
     viewer: Viewer | null,
     input: LocationInput,
     requestSignal: AbortSignal,
+    open: OpenFirst | null,
     use: UseDownload<T>,
   ): Promise<T> {
     const noteRefusal = (error: unknown): never => {
@@ -93,9 +104,11 @@ export function createFiles(options: {
     } catch (error) {
       return noteRefusal(error)
     }
-    return storage.activeGrants.run([granted], requestSignal, async signal =>
-      use(await find(granted, input, signal).catch(noteRefusal), signal),
-    )
+    return storage.activeGrants.run([granted], requestSignal, async signal => {
+      const found = await find(granted, input, signal, open).catch(noteRefusal)
+      await using _opened = found.opened
+      return await use(found, signal)
+    })
   }
 
   function transferred(
@@ -204,7 +217,11 @@ export function createFiles(options: {
       authorize(viewer, needs.create, input)
     },
 
-    /** Opens a file or folder for the duration of `use`. @throws as `stat` */
+    /**
+     * Opens a file or folder for the duration of `use`.
+     * @param open null to look at the entry only
+     * @throws as `stat`
+     */
     download,
 
     /** Returns the token of a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
@@ -233,6 +250,7 @@ export function createFiles(options: {
       sealed: string,
       origin: Origin,
       requestSignal: AbortSignal,
+      open: OpenFirst | null,
       use: UseDownload<T, Download & { inline: boolean }>,
     ): Promise<T> {
       const { credential, inline, ...input } = openLink(secrets, sealed)
@@ -246,7 +264,7 @@ export function createFiles(options: {
           },
         )
       })
-      return download(viewer, input, requestSignal, (found, signal) => use({ ...found, inline }, signal))
+      return download(viewer, input, requestSignal, open, (found, signal) => use({ ...found, inline }, signal))
     },
   }
 }

@@ -1,0 +1,56 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import type { ByteRange } from '../../../adapters/contract.ts'
+import { AppError, type Reason } from '../../errors.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+
+/** The content of a file: an open file of this machine, or the stream of a back end. Dispose of it when it is sent. */
+export type OpenedFile = AsyncDisposable & { entry: CheckedEntry } & (
+    | { handle: FileHandle }
+    | {
+        handle: null
+        body: Readable
+        /** The part of the file that the body contains; undefined for all of it. */
+        range: ByteRange | undefined
+      }
+  )
+
+/**
+ * Opens the current version of a file.
+ * @param options.range what to request from a back end that streams; a file of this machine is opened as a whole
+ * @throws as `ReadLocation.read`
+ */
+export async function openFile(
+  location: ReadLocation,
+  signal: AbortSignal,
+  { range, isLookup = false }: { range?: ByteRange | undefined; isLookup?: boolean } = {},
+): Promise<OpenedFile> {
+  const file = await location.openFile(signal, { isLookup })
+  if (file) return { ...file, [Symbol.asyncDispose]: () => file.handle.close() }
+  const { body, entry } = await location.read(signal, { isLookup, ...(range && { range }) })
+  return { handle: null, body, entry, range, [Symbol.asyncDispose]: async () => void body.destroy() }
+}
+
+/** Opens a file instead of looking at its entry first, which takes one call of the back end less. */
+export interface OpenFirst {
+  /** The part of the file that will be sent. Default: all of it. */
+  range?: ByteRange | undefined
+}
+
+/** Errors after which the entry decides: that of a folder, the size of a file without this range, another version. */
+const needEntry: ReadonlySet<Reason> = new Set(['NOT_A_FILE', 'RANGE_NOT_SATISFIABLE', 'PRECONDITION_FAILED'])
+
+/** Opens a file. Returns null if its entry has to be looked up. @throws as `ReadLocation.read` */
+export async function openUnlessOther(
+  location: ReadLocation,
+  signal: AbortSignal,
+  { range }: OpenFirst,
+): Promise<OpenedFile | null> {
+  try {
+    return await openFile(location, signal, { range, isLookup: true })
+  } catch (error) {
+    if (error instanceof AppError && needEntry.has(error.reason)) return null
+    throw error
+  }
+}
