@@ -1,32 +1,29 @@
 import { execFile } from 'node:child_process'
 import { link, mkdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
-import t, { type Test } from 'tap'
-import { StorageError, type StoragePath } from '../../adapters/contract.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
-import { type AdapterCall, type FaultyAdapter, faultyAdapter } from '../support/faulty-adapter.ts'
+import t from 'tap'
+import { StorageError } from '../../adapters/contract.ts'
+import type { AdapterCall } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
-import { control, create, ended, fill, runJob, startJob, startWorld, stateOf, tree, type World } from './jobs-world.ts'
+import {
+  control,
+  create,
+  ended,
+  type FaultyWorld,
+  fill,
+  put,
+  runJob,
+  startFaultyWorld,
+  startJob,
+  startWorld,
+  stateOf,
+  textAt,
+  tree,
+} from './jobs-world.ts'
 
 t.setTimeout(600_000)
-
-interface FaultyWorld extends World {
-  faults: FaultyAdapter
-  /** A provider whose calls fail as the test says. */
-  faulty: string
-}
-
-async function startFaultyWorld(t: Test): Promise<FaultyWorld> {
-  const faults = faultyAdapter()
-  const world = await startWorld(t, {
-    adapters: folder => [localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }), faults],
-  })
-  const faulty = await world.app.connectProvider(world.token, 'faulty', { name: 'faulty' }, 'faulty')
-  return { ...world, faults, faulty }
-}
 
 /** Returns a function that throws for the first `times` calls of a method. */
 function fails(method: string, code: 'UNAVAILABLE' | 'PERMISSION_DENIED', times: number, path?: string) {
@@ -36,15 +33,6 @@ function fails(method: string, code: 'UNAVAILABLE' | 'PERMISSION_DENIED', times:
     left -= 1
     throw new StorageError(code, 'The test makes this call fail.')
   }
-}
-
-async function put(faults: FaultyAdapter, path: string, text: string): Promise<void> {
-  const { signal } = new AbortController()
-  await faults.files('faulty').write(path as StoragePath, Readable.from([text]), { overwrite: true, signal })
-}
-
-async function textAt({ app, token, faulty }: FaultyWorld, path: string): Promise<string> {
-  return (await app.download(token, faulty, path)).text()
 }
 
 t.test('all failures can be listed and retried, however many they are', async t => {

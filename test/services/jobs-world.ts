@@ -1,9 +1,14 @@
 /** Two local providers, and helpers that run jobs over GraphQL. */
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import type { Test } from 'tap'
+import type { StoragePath } from '../../adapters/contract.ts'
+import { localAdapter } from '../../adapters/local/index.ts'
+import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { type FaultyAdapter, faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 
 export const create = `mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id state } } }`
@@ -84,4 +89,32 @@ export async function startJob({ app, token }: Pick<World, 'app'> & { token: str
 
 export async function stateOf({ app, token }: World, id: string): Promise<string> {
   return (await app.ask('query ($id: ID!) { job(id: $id) { state } }', { id }, token)).job.state
+}
+
+export interface FaultyWorld extends World {
+  faults: FaultyAdapter
+  /** A provider whose calls fail as the test says. */
+  faulty: string
+}
+
+export async function startFaultyWorld(t: Test): Promise<FaultyWorld> {
+  const faults = faultyAdapter()
+  const world = await startWorld(t, {
+    adapters: folder => [
+      localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }),
+      faults,
+      memoryAdapter,
+    ],
+  })
+  const faulty = await world.app.connectProvider(world.token, 'faulty', { name: 'faulty' }, 'faulty')
+  return { ...world, faults, faulty }
+}
+
+export async function put(faults: FaultyAdapter, path: string, text: string): Promise<void> {
+  const { signal } = new AbortController()
+  await faults.files('faulty').write(path as StoragePath, Readable.from([text]), { overwrite: true, signal })
+}
+
+export async function textAt({ app, token, faulty }: FaultyWorld, path: string): Promise<string> {
+  return (await app.download(token, faulty, path)).text()
 }

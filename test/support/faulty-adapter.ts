@@ -15,6 +15,8 @@ export interface FaultyAdapter extends AdapterDefinition<{ name: string }> {
   before: (call: AdapterCall) => unknown
   /** Runs after each call that the back end has carried out. It can throw, as if the response were lost. */
   after: (call: AdapterCall) => unknown
+  /** Returns the path that a call works on, so that a folder can contain itself. */
+  resolve: (path: string) => string
   /** All calls to the back ends. */
   calls: AdapterCall[]
   /** The content of a provider. Calls to it do not fail. */
@@ -31,6 +33,7 @@ export function faultyAdapter(): FaultyAdapter {
     configSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
     before: () => {},
     after: () => {},
+    resolve: path => path,
     calls: [],
     files(name) {
       const files = providers.get(name) ?? new MemoryProvider(100_000_000)
@@ -49,7 +52,7 @@ export function faultyAdapter(): FaultyAdapter {
             const call = { provider: name, method, path, cursor }
             adapter.calls.push(call)
             await adapter.before(call)
-            const result = await member.call(files, path, ...rest)
+            const result = await member.call(files, adapter.resolve(path), ...rest)
             await adapter.after(call)
             return result
           }

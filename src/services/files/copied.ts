@@ -4,9 +4,13 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from './conflict.ts'
 
-/** A copied file: the entry of the source before it was read, and the entry of the copy. */
+/** A copied file. */
 export interface CopiedFile {
+  /** The entry of the source before the copy. */
   seen: CheckedEntry
+  /** The entry of the version that was read; null if the back end copied by itself. */
+  read: CheckedEntry | null
+  /** The entry of the copy. */
   copy: CheckedEntry
 }
 

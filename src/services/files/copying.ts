@@ -90,7 +90,7 @@ export async function copyFile(
       ? null
       : await unlessTaken(() => destination.copyFrom(source, signal, { overwrite }))
   if (copied === taken) return taken
-  if (copied) return { seen, copy: copied }
+  if (copied) return { seen, read: null, copy: copied }
   const { body, entry } = await source.read(signal)
   const modifiedAt = isNewTime ? undefined : timeToKeep(entry)
   try {
@@ -102,7 +102,7 @@ export async function copyFile(
         ...(modifiedAt && { modifiedAt }),
       }),
     )
-    return copy === taken ? taken : { seen, copy }
+    return copy === taken ? taken : { seen, read: entry, copy }
   } finally {
     body.destroy()
   }

@@ -62,7 +62,7 @@ async function carryOut(
     }
     const copied = await copyFile(from, entry, to, { overwrite: existing !== null, signal, isNewTime, onBytes })
     if (copied === taken) return taken
-    if (sameChecksum(copied.seen, copied.copy) === false) {
+    if (await isCorrupt(from, copied, signal)) {
       // A retry must not take it for the copy. A file that was replaced is lost either way.
       if (!existing) await deleteUnchanged(to, copied.copy, signal)
       throw fault('another checksum than that of the source')
@@ -71,6 +71,13 @@ async function carryOut(
   }
   tally.add(entry.size)
   return undefined
+}
+
+async function isCorrupt(from: ReadLocation, { seen, read, copy }: CopiedFile, signal: AbortSignal): Promise<boolean> {
+  if (sameChecksum(read ?? seen, copy) !== false) return false
+  // The back end may have copied a version that is newer than the listing.
+  const now = read ? null : await statOrNull(from, signal)
+  return !now || sameChecksum(now, copy) !== true
 }
 
 async function decisionOf({ job, signal }: JobRun, transfer: FileTransfer): Promise<Decision> {
