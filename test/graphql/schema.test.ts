@@ -10,6 +10,7 @@ import {
   printSchema,
 } from 'graphql'
 import t from 'tap'
+import { typesOf } from '../../scripts/client-schema/types.ts'
 import { schema } from '../../src/graphql/schema.ts'
 
 const types = Object.values(schema.getTypeMap()).filter(
@@ -19,6 +20,8 @@ const types = Object.values(schema.getTypeMap()).filter(
 t.test('the committed schema.graphql matches the schema', async t => {
   const committed = await readFile(new URL('../schema.graphql', import.meta.url), 'utf8')
   t.equal(`${printSchema(schema)}\n`, committed, 'else run: node scripts/print-schema.ts')
+  const types = await readFile(new URL('../../packages/client/src/schema.ts', import.meta.url), 'utf8')
+  t.equal(typesOf(schema), types, 'else run: node scripts/client-schema.ts')
 })
 
 t.test('everything has a description', async t => {

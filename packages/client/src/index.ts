@@ -1,0 +1,59 @@
+import { type Download, type DownloadOptions, download } from './download.ts'
+import { Graphql, type RequestOptions, type TypedDocument } from './graphql.ts'
+import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
+import { type StowageOptions, Transport } from './transport.ts'
+import { type UploadOptions, upload } from './upload.ts'
+import { type WalkedEntry, type WalkOptions, walk } from './walk.ts'
+
+export type { Download, DownloadOptions } from './download.ts'
+export { StowageError, type StowageErrorDetails } from './error.ts'
+export type { RequestOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
+export type { Job, JobProgress, WaitOptions } from './jobs.ts'
+export type { Location } from './location.ts'
+export type * as schema from './schema.ts'
+export type { StowageOptions } from './transport.ts'
+export type { Conflict, UploadOptions } from './upload.ts'
+export type { WalkedEntry, WalkOptions } from './walk.ts'
+
+/** A client of one Stowage server with one credential. All methods throw a StowageError. */
+export class Stowage {
+  readonly #transport: Transport
+  readonly #graphql: Graphql
+
+  readonly files = {
+    /** Uploads a file and resolves with its path, which differs from the given one after `rename`. */
+    upload: (options: UploadOptions): Promise<string> => upload(this.#transport, this.#graphql, options),
+    /** Downloads a file, or a folder as a ZIP archive. */
+    download: (options: DownloadOptions): Promise<Download> => download(this.#transport, options),
+    /** Yields everything below a folder. */
+    walk: (options: WalkOptions): AsyncGenerator<WalkedEntry, void, undefined> => walk(this.#graphql, options),
+  }
+
+  readonly jobs = {
+    /** Waits until a job has ended, and reports its progress meanwhile. */
+    wait: (id: string, options?: WaitOptions): Promise<Job> => waitForJob(this.#transport, this.#graphql, id, options),
+  }
+
+  constructor(options: StowageOptions) {
+    this.#transport = new Transport(options)
+    this.#graphql = new Graphql(this.#transport)
+  }
+
+  /** Runs a query or a mutation. Queries are repeated after temporary failures. */
+  graphql<Result, Variables = Record<string, never>>(
+    document: TypedDocument<Result, Variables>,
+    variables: Variables = {} as Variables,
+    options?: RequestOptions,
+  ): Promise<Result> {
+    return this.#graphql.run(document, variables, options)
+  }
+
+  /** Runs a subscription and yields the result of each event. */
+  subscribe<Result, Variables = Record<string, never>>(
+    document: TypedDocument<Result, Variables>,
+    variables: Variables = {} as Variables,
+    options?: RequestOptions,
+  ): AsyncGenerator<Result, void, undefined> {
+    return this.#graphql.subscribe(document, variables, options)
+  }
+}

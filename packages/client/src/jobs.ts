@@ -1,0 +1,57 @@
+import { StowageError } from './error.ts'
+import type { Graphql, RequestOptions } from './graphql.ts'
+import { delayOf, sleep } from './retry.ts'
+import type { Job as SchemaJob, JobProgress as SchemaJobProgress } from './schema.ts'
+import type { Transport } from './transport.ts'
+
+export type JobProgress = Pick<
+  SchemaJobProgress,
+  'files' | 'bytes' | 'totalFiles' | 'totalBytes' | 'bytesPerSecond' | 'skipped' | 'deleted' | 'failed'
+>
+
+export type Job = Pick<SchemaJob, 'id' | 'kind' | 'state' | 'error'> & { progress: JobProgress }
+
+export interface WaitOptions extends RequestOptions {
+  /** Called with each new state, about once a second while the job runs. */
+  onProgress?: (job: Job) => void
+}
+
+const subscription = `subscription Wait($id: ID!) {
+  jobChanged(id: $id) {
+    id kind state error { reason message }
+    progress { files bytes totalFiles totalBytes bytesPerSecond skipped deleted failed }
+  }
+}`
+
+const ended: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELED'])
+
+/**
+ * Waits until a job has ended, through lost connections and restarts of the server. A paused job goes on waiting.
+ * @returns the job, whose state is SUCCEEDED, FAILED or CANCELED
+ * @throws StowageError if the job cannot be seen, or the server cannot be reached for several retries
+ */
+export async function waitForJob(
+  transport: Transport,
+  graphql: Graphql,
+  id: string,
+  { signal, onProgress }: WaitOptions = {},
+): Promise<Job> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      for await (const { jobChanged: job } of graphql.subscribe<{ jobChanged: Job }, { id: string }>(
+        subscription,
+        { id },
+        signal && { signal },
+      )) {
+        failures = 0
+        onProgress?.(job)
+        if (ended.has(job.state)) return job
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      const isLost = error instanceof StowageError && (error.retryable || error.code === 'INVALID_RESPONSE')
+      if (!isLost || failures > transport.retries) throw error
+      await sleep(delayOf(error, failures), signal)
+    }
+  }
+}

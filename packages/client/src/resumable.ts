@@ -1,0 +1,107 @@
+/** Resumable uploads with the tus protocol 1.0 (https://tus.io/protocols/resumable-upload). */
+
+import { type Chunk, chunksOf } from './chunks.ts'
+import { invalidResponse, type StowageError } from './error.ts'
+import { delayOf, sleep, withRetries } from './retry.ts'
+import type { Transport } from './transport.ts'
+import type { UploadOptions } from './upload.ts'
+
+const version = { 'tus-resumable': '1.0.0' }
+
+/** Reasons after which the offset of the server shows how to continue. */
+const resumable = new Set(['OFFSET_MISMATCH', 'UPLOAD_LOCKED', 'NETWORK', 'INCOMPLETE_BODY', 'REQUEST_UNDER_WAY'])
+
+/** @throws StowageError */
+export async function uploadInChunks(transport: Transport, options: UploadOptions): Promise<string> {
+  const { body, signal, onProgress } = options
+  const size = body instanceof Blob ? body.size : null
+  const url = await create(transport, options, size)
+  let offset = 0
+  try {
+    for await (const chunk of chunksOf(body, signal)) {
+      const stored = await sendChunk(transport, url, { ...chunk, offset }, signal)
+      offset += chunk.bytes.size
+      onProgress?.(offset, chunk.isLast ? offset : size)
+      if (chunk.isLast) return stored ?? (await storedPath(transport, url, signal))
+    }
+    throw new Error('The chunks have no end')
+  } catch (error) {
+    await transport.send(url, { method: 'DELETE', headers: version }).catch(() => {})
+    throw error
+  }
+}
+
+/** Resolves with the address of the upload. */
+async function create(transport: Transport, options: UploadOptions, size: number | null): Promise<string> {
+  const { providerId, path, conflict = 'fail', body, signal } = options
+  const type = options.type ?? (body instanceof Blob ? body.type : '')
+  const metadata = { providerId, path, conflict, ...(type !== '' && { filetype: type }) }
+  const headers = {
+    ...version,
+    ...(size === null ? { 'upload-defer-length': '1' } : { 'upload-length': String(size) }),
+    'upload-metadata': Object.entries(metadata)
+      .map(([name, value]) => `${name} ${base64(value)}`)
+      .join(','),
+  }
+  const init = { method: 'POST', headers, ...(signal && { signal }) }
+  // A repeated creation takes over the upload of a lost response.
+  const send = () => transport.request(transport.urlOf('/api/upload/resumable'), init)
+  const response = await withRetries(send, { retries: transport.retries, signal })
+  const location = response.headers.get('location')
+  if (location === null) throw invalidResponse('The response has no address of the upload.', response)
+  return transport.urlOf(new URL(location, 'http://server').pathname)
+}
+
+/** Sends a chunk, the rest of it after a failure. Resolves with the path of the file if it is stored. */
+async function sendChunk(
+  transport: Transport,
+  url: string,
+  { bytes, isLast, offset }: Chunk & { offset: number },
+  signal: AbortSignal | undefined,
+): Promise<string | null> {
+  let sent = 0
+  for (let failures = 1; ; failures += 1) {
+    try {
+      const headers = {
+        ...version,
+        'content-type': 'application/offset+octet-stream',
+        'upload-offset': String(offset + sent),
+        ...(isLast && { 'upload-length': String(offset + bytes.size) }),
+      }
+      const init = { method: 'PATCH', headers, body: bytes.slice(sent), ...(signal && { signal }) }
+      return pathOf(await transport.request(url, init))
+    } catch (error) {
+      signal?.throwIfAborted()
+      const failure = error as StowageError
+      const mayContinue = failure.retryable || resumable.has(failure.reason)
+      if (!mayContinue || failures > transport.retries) throw error
+      await sleep(delayOf(failure, failures), signal)
+    }
+    const state = await withRetries(() => head(transport, url, signal), { retries: transport.retries, signal })
+    if (state.path !== null) return state.path
+    if (state.offset > offset + sent) failures = 0
+    sent = state.offset - offset
+    if (!(sent >= 0 && sent <= bytes.size)) throw state.invalid
+  }
+}
+
+async function storedPath(transport: Transport, url: string, signal: AbortSignal | undefined): Promise<string> {
+  const { path, invalid } = await head(transport, url, signal)
+  if (path === null) throw invalid
+  return path
+}
+
+async function head(transport: Transport, url: string, signal: AbortSignal | undefined) {
+  const response = await transport.request(url, { method: 'HEAD', headers: version, ...(signal && { signal }) })
+  const invalid = invalidResponse('The server lost a part of the upload: start it again.', response)
+  return { offset: Number(response.headers.get('upload-offset') ?? Number.NaN), path: pathOf(response), invalid }
+}
+
+function pathOf({ headers }: Response): string | null {
+  const path = headers.get('upload-stored-path')
+  return path === null ? null : decodeURIComponent(path)
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+}

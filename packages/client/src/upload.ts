@@ -1,0 +1,103 @@
+import { invalidResponse } from './error.ts'
+import type { Graphql } from './graphql.ts'
+import type { Location } from './location.ts'
+import { uploadInChunks } from './resumable.ts'
+import { withRetries } from './retry.ts'
+import type { Transport } from './transport.ts'
+
+/** What happens if the name is taken: the upload fails, replaces the file, or gets a name such as `name (1).txt`. */
+export type Conflict = 'fail' | 'replace' | 'rename'
+
+export interface UploadOptions extends Location {
+  /** In Node.js, `openAsBlob(path)` of `node:fs` opens a file without reading it. */
+  body: Blob | ReadableStream<Uint8Array>
+  /** Default: `fail`. */
+  conflict?: Conflict
+  /** The media type. Default: that of the blob. */
+  type?: string
+  /**
+   * Whether to send the file directly to the back end, if it accepts that, so that it bypasses the server. Only for blobs.
+   * In browsers, the back end must permit requests of the page's origin.
+   */
+  direct?: boolean
+  signal?: AbortSignal
+  /** Called with the bytes that are stored, and with the size if it is known. */
+  onProgress?: (sent: number, size: number | null) => void
+}
+
+/** Bytes. Up to this size, a file is sent in one request, because a resumable upload needs at least two. */
+const maxSingle = 8 * 1024 * 1024
+
+/**
+ * Uploads a file and resolves with its path. It sends a small blob in one request, and everything else as a resumable
+ * upload, which continues after a lost connection or a restart of the server.
+ * @throws StowageError
+ */
+export async function upload(transport: Transport, graphql: Graphql, options: UploadOptions): Promise<string> {
+  const { body, direct = false, onProgress } = options
+  if (!(body instanceof Blob)) return uploadInChunks(transport, options)
+  const path = direct ? await uploadDirectly(transport, graphql, options, body) : null
+  if (path === null && body.size > maxSingle) return uploadInChunks(transport, options)
+  const stored = path ?? (await uploadAtOnce(transport, options, body))
+  onProgress?.(body.size, body.size)
+  return stored
+}
+
+async function uploadAtOnce(transport: Transport, options: UploadOptions, body: Blob): Promise<string> {
+  const { providerId, path, conflict, signal } = options
+  const url = transport.urlOf('/api/upload/proxy', { providerId, path, conflict })
+  const headers: Record<string, string> = {
+    // The server stores the file once, even if a response is lost and the request is repeated.
+    'idempotency-key': `"${crypto.randomUUID()}"`,
+    'content-type': typeOf(options, body),
+  }
+  const send = async () => {
+    const response = await transport.request(url, { method: 'POST', headers, body, ...(signal && { signal }) })
+    const entry = (await response.json().catch(() => null)) as { path?: unknown } | null
+    if (typeof entry?.path !== 'string') throw invalidResponse('The response to the upload has no path.', response)
+    return entry.path
+  }
+  return withRetries(send, { retries: transport.retries, signal })
+}
+
+const ticketMutation = `mutation Ticket($input: CreateUploadTicketInput!) {
+  createUploadTicket(input: $input) { isDirect method url headers { name value } path }
+}`
+
+interface Ticket {
+  isDirect: boolean
+  method: string
+  url: string
+  headers: { name: string; value: string }[]
+  path: string
+}
+
+/** Returns null if the back end accepts no direct upload. */
+async function uploadDirectly(
+  transport: Transport,
+  graphql: Graphql,
+  options: UploadOptions,
+  body: Blob,
+): Promise<string | null> {
+  const { providerId, path, conflict = 'fail', signal } = options
+  const input = { providerId, path, conflict: conflict.toUpperCase(), size: body.size, mimeType: typeOf(options, body) }
+  const { createUploadTicket: ticket } = await graphql.run<{ createUploadTicket: Ticket }, object>(
+    ticketMutation,
+    { input },
+    signal && { signal },
+  )
+  if (!ticket.isDirect) return null
+  const headers = ticket.headers.map(({ name, value }): [string, string] => [name, value])
+  const init = { method: ticket.method, headers, body, ...(signal && { signal }) }
+  const send = async () => {
+    const response = await transport.request(ticket.url, init)
+    await response.body?.cancel()
+  }
+  // If the response is lost, a repeated request finds the name taken.
+  await withRetries(send, { retries: conflict === 'replace' ? transport.retries : 0, signal })
+  return ticket.path
+}
+
+export function typeOf({ type }: UploadOptions, body: Blob): string {
+  return type ?? (body.type === '' ? 'application/octet-stream' : body.type)
+}

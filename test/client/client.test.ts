@@ -1,0 +1,149 @@
+/** The TypeScript client against a whole server. */
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { Stowage } from '../../packages/client/src/index.ts'
+import { startApp } from '../support/app.ts'
+
+const mib = 1024 * 1024
+
+const failure = (reason: string, details: object = {}) => ({ name: 'StowageError', reason, ...details })
+
+async function withDisk(t: Test) {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'local', { root: app.folder })
+  return { app, token, providerId, stowage: new Stowage({ url: app.url, credential: token }) }
+}
+
+const contentOf = async (body: ReadableStream<Uint8Array>) =>
+  Buffer.from(await new Response(body as never).arrayBuffer())
+
+t.test('queries and mutations have types, and errors their reasons', async t => {
+  const { app, stowage, providerId } = await withDisk(t)
+  const { me } = await stowage.graphql<{ me: { email: string } }>('{ me { email } }')
+  t.equal(me.email, 'owner@example.org')
+  const create = 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { path } }'
+  const input = { providerId, path: '/new' }
+  t.match(await stowage.graphql(create, { input }), { createFolder: { path: '/new' } })
+  const refused = stowage.graphql(create, { input: { providerId, path: '/new/../x' } })
+  await t.rejects(refused, { name: 'StowageError', code: 'BAD_USER_INPUT', reason: 'INVALID_PATH', retryable: false })
+  const stranger = new Stowage({ url: app.url })
+  await t.rejects(stranger.graphql('{ me { email } }'), failure('CREDENTIAL_REQUIRED', { path: ['me'] }))
+  const nobody = new Stowage({ url: 'http://127.0.0.1:1', retries: 0 })
+  await t.rejects(nobody.graphql('{ me { email } }'), failure('NETWORK', { retryable: true, status: 0 }))
+})
+
+t.test('a file of any size and kind of body is stored whole', async t => {
+  const { stowage, providerId } = await withDisk(t)
+  for (const size of [0, 1, 100_000, 8 * mib, 8 * mib + 1, 20 * mib]) {
+    const bytes = randomBytes(size)
+    for (const kind of ['blob', 'stream'] as const) {
+      const path = `/${kind}-${size}.bin`
+      const progress: [number, number | null][] = []
+      const blob = new Blob([bytes])
+      const body = kind === 'blob' ? blob : blob.stream()
+      const onProgress = (sent: number, whole: number | null) => void progress.push([sent, whole])
+      t.equal(await stowage.files.upload({ providerId, path, body, onProgress }), path)
+      t.same(progress.at(-1), [size, size], path)
+      const file = await stowage.files.download({ providerId, path })
+      t.equal(file.size, size)
+      t.ok((await contentOf(file.body)).equals(bytes), path)
+    }
+  }
+  const upload = (conflict: 'fail' | 'rename') =>
+    stowage.files.upload({ providerId, path: '/blob-1.bin', body: new Blob(['x']), conflict })
+  await t.rejects(upload('fail'), failure('ALREADY_EXISTS', { status: 409 }))
+  t.equal(await upload('rename'), '/blob-1 (1).bin')
+})
+
+t.test('a transfer continues after broken connections', async t => {
+  const { app, token, providerId } = await withDisk(t)
+  const bytes = randomBytes(30 * mib)
+  let broken = 0
+  /** Breaks every third request: before it is sent, or in the middle of its response. */
+  let requests = 0
+  const unreliable: typeof fetch = async (input, init) => {
+    requests += 1
+    if (requests % 3 === 0) {
+      broken += 1
+      throw new TypeError('fetch failed')
+    }
+    const response = await fetch(input, init)
+    if (requests % 3 === 1 || !response.body || init?.method !== undefined) return response
+    broken += 1
+    return new Response(response.body.pipeThrough(brokenAfter(10 * mib)), response)
+  }
+  const stowage = new Stowage({ url: app.url, credential: token, fetch: unreliable })
+  await stowage.files.upload({ providerId, path: '/large.bin', body: new Blob([bytes]) })
+  const { body } = await stowage.files.download({ providerId, path: '/large.bin' })
+  t.ok((await contentOf(body)).equals(bytes))
+  t.ok(broken >= 3, `${broken} of ${requests} requests broke`)
+})
+
+function brokenAfter(length: number): TransformStream<Uint8Array, Uint8Array> {
+  let passed = 0
+  return new TransformStream({
+    transform(chunk, controller) {
+      if (passed + chunk.length > length) throw new TypeError('terminated')
+      passed += chunk.length
+      controller.enqueue(chunk)
+    },
+  })
+}
+
+t.test('a range, an abort and a wrong checksum', async t => {
+  const { app, token, stowage, providerId } = await withDisk(t)
+  const path = '/letters.txt'
+  await stowage.files.upload({ providerId, path, body: new Blob(['abcdefghij'], { type: 'text/plain' }) })
+  const part = await stowage.files.download({ providerId, path, range: { start: 2, end: 4 } })
+  t.equal((await contentOf(part.body)).toString(), 'cde')
+  await t.rejects(stowage.files.download({ providerId, path, range: { start: 99 } }), failure('RANGE_NOT_SATISFIABLE'))
+
+  const controller = new AbortController()
+  const reason = new Error('enough')
+  const body = new Blob([randomBytes(20 * mib)])
+  const onProgress = () => controller.abort(reason)
+  const aborted = stowage.files.upload({ providerId, path: '/a.bin', body, signal: controller.signal, onProgress })
+  await t.rejects(aborted, reason)
+  await t.rejects(stowage.files.download({ providerId, path: '/a.bin' }), failure('NOT_FOUND'))
+
+  const memory = await app.connectProvider(token, 'memory', {})
+  await stowage.files.upload({ providerId: memory, path, body: new Blob(['abcdefghij']) })
+  const lying: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init)
+    const headers = new Headers(response.headers)
+    headers.set('repr-digest', `sha-256=:${Buffer.alloc(32).toString('base64')}:`)
+    return new Response(response.body, { status: response.status, headers })
+  }
+  const deceived = new Stowage({ url: app.url, credential: token, fetch: lying })
+  const { body: wrong } = await deceived.files.download({ providerId: memory, path })
+  await t.rejects(contentOf(wrong), failure('CHECKSUM_MISMATCH'))
+})
+
+t.test('a walk finds everything once', async t => {
+  const { stowage, providerId } = await withDisk(t)
+  const paths = Array.from({ length: 60 }, (_, n) => `/top/${n % 7}/${n % 3}/${n}.txt`)
+  await Promise.all(paths.map(path => stowage.files.upload({ providerId, path, body: new Blob([path]) })))
+  const found = []
+  for await (const entry of stowage.files.walk({ providerId, path: '/top' })) found.push(entry)
+  const files = found.filter(({ kind }) => kind === 'file')
+  t.same(files.map(({ path }) => path).toSorted(), paths.toSorted())
+  t.equal(found.length, new Set(found.map(({ path }) => path)).size)
+  t.equal(found.filter(({ kind }) => kind === 'folder').length, 7 + 21)
+  t.match(files[0], { providerId, kind: 'file', size: files[0]?.path.length, modifiedAt: Date })
+})
+
+t.test('waiting for a job reports its progress and its end', async t => {
+  const { app, token, stowage, providerId } = await withDisk(t)
+  const target = await app.connectProvider(token, 'memory', {})
+  for (let n = 0; n < 20; n++) await stowage.files.upload({ providerId, path: `/f/${n}.txt`, body: new Blob([`${n}`]) })
+  const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
+  const sources = [{ providerId, path: '/f' }]
+  const input = { kind: 'COPY', sources, target: { providerId: target, path: '/' } }
+  const { createJob } = await stowage.graphql<{ createJob: { job: { id: string } } }, object>(create, { input })
+  const states: string[] = []
+  const job = await stowage.jobs.wait(createJob.job.id, { onProgress: ({ state }) => void states.push(state) })
+  t.match(job, { state: 'SUCCEEDED', error: null, progress: { files: 20, failed: 0 } })
+  t.equal(states.at(-1), 'SUCCEEDED')
+  await t.rejects(stowage.jobs.wait('00000000-0000-4000-8000-000000000000'), failure('NOT_FOUND'))
+})

@@ -1,0 +1,76 @@
+/** Installs the packed client into an empty project, as its users do. */
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import t from 'tap'
+import { build, type Rollup } from 'vite'
+import { startApp } from '../support/app.ts'
+import { npm, pack } from '../support/npm.ts'
+import { runProgram, temporaryFolder } from '../support/program.ts'
+
+// Installing packages over a slow network takes long.
+t.setTimeout(300_000)
+
+const root = new URL('../..', import.meta.url).pathname
+const folder = await temporaryFolder(t)
+const project = join(folder, 'project')
+await mkdir(project)
+await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
+await npm(project, 'install', '--ignore-scripts', await pack(join(root, 'packages/client'), folder))
+const installed = join(project, 'node_modules/@stowage/client')
+
+t.test('the example uploads a folder', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'memory', {})
+  const { key } = await app.createKey(token, { name: 'backup', scopes: ['write'] })
+  await mkdir(join(project, 'photos/2026'), { recursive: true })
+  for (const name of ['a.txt', '2026/b.txt']) await writeFile(join(project, 'photos', name), `content of ${name}`)
+  const upload = () =>
+    runProgram({
+      environment: { STOWAGE_URL: app.url, STOWAGE_API_KEY: key },
+      cwd: project,
+      command: [process.execPath, join(installed, 'examples/upload-folder.js'), 'photos', providerId, '/photos'],
+    })
+  t.match(await upload(), { status: 0, stdout: 'photos/2026/b.txt -> /photos/2026/b.txt' })
+  t.equal(await (await app.download(token, providerId, '/photos/a.txt')).text(), 'content of a.txt')
+  t.match(await upload(), { status: 0, stdout: '/photos/a.txt exists' })
+})
+
+t.test('the types of the package are complete', async t => {
+  const types = join(project, 'node_modules/@types')
+  await mkdir(types, { recursive: true })
+  await symlink(join(root, 'node_modules/@types/node'), join(types, 'node'))
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  const options = '--strict --skipLibCheck false --module nodenext --target es2024 --noEmit'.split(' ')
+  const check = async (program: string) => {
+    await writeFile(join(project, 'program.ts'), program)
+    const command = [process.execPath, tsc, ...options, 'program.ts'] as const
+    return runProgram({ environment: {}, cwd: project, command: [...command] })
+  }
+  const program = `
+    import { Stowage, type schema } from '@stowage/client'
+    const stowage = new Stowage({ url: 'http://localhost' })
+    const { me } = await stowage.graphql<{ me: Pick<schema.User, 'email'> }>('{ me { email } }')
+    const email: string = me.email
+    const path: string = await stowage.files.upload({ providerId: 'p', path: '/a', body: new Blob([email]) })
+    for await (const { size } of stowage.files.walk({ providerId: 'p', path })) console.log(size)`
+  t.match(await check(program), { status: 0, stdout: '' })
+  t.match(await check(program.replace('email: string', 'email: number')), { status: 1, stdout: /not assignable/ })
+})
+
+t.test('the package is small', async t => {
+  const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
+  t.same(Object.keys(dependencies), ['@0no-co/graphql.web', '@noble/hashes'])
+  const built = await build({
+    configFile: false,
+    logLevel: 'warn',
+    build: { write: false, lib: { entry: join(installed, 'dist/index.js'), formats: ['es'] } },
+  })
+  const [{ output }] = [built].flat() as [Rollup.RollupOutput]
+  const { length } = await promisify(gzip)(output[0].code)
+  t.comment(`${(length / 1024).toFixed(1)} KB gzip for a browser`)
+  t.ok(length < 20 * 1024)
+  t.notMatch(output[0].code, /['"]node:/, 'nothing of Node.js')
+})
