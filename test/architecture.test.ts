@@ -43,6 +43,7 @@ const mayImport: Record<string, readonly string[]> = {
   'web/src/app': [
     'web/src/account',
     'web/src/files',
+    'web/src/jobs',
     'web/src/settings',
     'web/src/storages',
     'web/src/ui',
@@ -50,6 +51,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   'web/src/account': ['web/src/ui', 'web/src/api'],
   'web/src/files': ['web/src/ui', 'web/src/api'],
+  'web/src/jobs': ['web/src/ui', 'web/src/api'],
   'web/src/settings': ['web/src/ui', 'web/src/api'],
   'web/src/storages': ['web/src/ui', 'web/src/api'],
   'web/src/ui': ['web/src/api'],

@@ -51,7 +51,7 @@ const event = `{
 }`
 const job = `{
   id kind state sources { providerId path } target { providerId path } conflict deleteExtra dryRun
-  createdAt startedAt endedAt error { reason message }
+  createdBy { id } createdAt startedAt endedAt error { reason message }
   progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
   failures(first: 1, after: null) { nodes { providerId path reason message } edges { cursor node { path } } pageInfo { hasNextPage } }
 }`

@@ -235,6 +235,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     dryRun: own,
     progress: own,
     error: own,
+    createdBy: own,
     createdAt: own,
     startedAt: own,
     endedAt: own,

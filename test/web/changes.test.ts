@@ -1,6 +1,7 @@
 import { readFile, rm, stat } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
@@ -37,6 +38,8 @@ if (files) {
     await isGood(t, page)
     await button(page, 'Move here').click()
     await dialog(page).waitFor({ state: 'detached' })
+    await until(async () => (await two.names('sub').catch(() => [])).length === 1)
+    await until(async () => !(await one.names()).includes('sub'))
     t.same(await two.names(), ['renamed.txt', 'sub'])
     t.equal(await readFile(two.at('sub/c.txt'), 'utf8'), 'c')
     await row(page, 'renamed.txt').waitFor({ state: 'detached' })
@@ -60,7 +63,7 @@ if (files) {
     await isGood(t, page)
     await dialog(page).getByRole('button', { name: 'Delete' }).click()
     await page.getByText('This folder is empty').waitFor()
-    t.same(await one.names(), [])
+    await until(async () => (await one.names()).length === 0)
     await isGood(t, page)
   })
 
@@ -121,6 +124,7 @@ if (files) {
     await page.keyboard.press('Enter')
     await row(page, 'b.txt').waitFor({ state: 'detached' })
     await dialog(page).waitFor({ state: 'detached' })
+    await until(async () => (await names()).length === 1)
     t.same(await names(), ['sub'])
     t.equal(await readFile(at('sub/renamed.txt'), 'utf8'), 'a')
     await waitForTableFocus(page)

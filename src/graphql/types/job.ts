@@ -1,4 +1,5 @@
 import { formatPath, parsePath } from '../../auth/path.ts'
+import { requireViewer } from '../../auth/viewer.ts'
 import type { JobFailure } from '../../db/jobs/failures.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../db/schema.ts'
@@ -6,7 +7,7 @@ import { maxActiveJobs, maxJobsPage, maxSources, type NewJobInput } from '../../
 import type { JobChange } from '../../services/jobs/subscription.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
-import { JobRef } from '../refs.ts'
+import { JobRef, UserRef } from '../refs.ts'
 import { atJob } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
 
@@ -114,6 +115,16 @@ JobRef.implement({
     dryRun: t.exposeBoolean('dryRun', { description: 'Whether the job only counts what it would do.' }),
     progress: t.expose('progress', { type: Progress, description: 'The progress of the job.' }),
     error: t.expose('error', { type: JobError, nullable: true, description: 'Why the whole job failed, or null.' }),
+    createdBy: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'The person who created the job. Null if they are no longer a member.',
+      authScopes: { credential: true },
+      resolve: async ({ userId }, _args, { services, viewer }) => {
+        const member = await services.members.find(requireViewer(viewer), userId)
+        return member && { member, seenBy: viewer }
+      },
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
     startedAt: t.expose('startedAt', {
       type: 'DateTime',

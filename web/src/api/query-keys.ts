@@ -9,6 +9,10 @@ export const queryKeys = {
   members: ['members'],
   invites: ['invites'],
   providers: ['providers'],
+  /** The latest jobs. */
+  jobs: ['jobs'],
+  /** The pages of the history of jobs, all or those in one state. */
+  jobHistory: ['job-history'],
   /** The entries of a folder. */
   listing: ({ providerId, path }: StorageLocation) => ['listing', providerId, path] as const,
   /** The names of the folders in a folder. */

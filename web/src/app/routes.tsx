@@ -45,6 +45,10 @@ export const routes: RouteObject[] = [
                 }),
               },
               {
+                path: 'jobs',
+                lazy: async () => ({ Component: (await loadPart(import('../jobs/page.tsx'))).JobsPage }),
+              },
+              {
                 path: 'storages',
                 lazy: async () => ({
                   Component: (await loadPart(import('../storages/storages-page.tsx'))).StoragesPage,

@@ -5,7 +5,9 @@ import { signOut } from '../api/session.ts'
 import { SessionContext, useClearCache, useSessionQuery } from '../api/use-session.ts'
 import { UploadDock } from '../files/upload/dock.tsx'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
+import { JobDock } from '../jobs/dock.tsx'
 import { Button } from '../ui/button.tsx'
+import '../ui/dock.css'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { Logo } from '../ui/logo.tsx'
@@ -63,7 +65,10 @@ export function Shell() {
       <div id="content" tabIndex={-1} key={session.viewer.user.id}>
         <Outlet />
       </div>
-      <UploadDock />
+      <div className="dock">
+        <JobDock />
+        <UploadDock />
+      </div>
       {isConfirming && (
         <Suspense>
           <Confirm title="Sign out now?" action="Sign out" onConfirm={leave} onClose={() => setConfirming(false)}>

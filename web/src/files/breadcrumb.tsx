@@ -2,10 +2,20 @@ import { Link } from 'react-router'
 import { ancestors } from '../api/paths.ts'
 import { PageTitle } from '../ui/page-title.tsx'
 import { folderHref } from './addresses.ts'
+import type { dropTarget } from './dragging.ts'
 import type { Provider } from './operations.ts'
 
 /** The path from the topmost folder that the viewer may see. The open folder is the heading of the page. */
-export function Breadcrumb({ provider, path }: { provider: Provider; path: string }) {
+export function Breadcrumb({
+  provider,
+  path,
+  targetOf,
+}: {
+  provider: Provider
+  path: string
+  /** Returns the handlers of a folder that accepts dragged entries. */
+  targetOf: (path: string) => Partial<ReturnType<typeof dropTarget>>
+}) {
   const { id, name, root } = provider
   const trail = [{ name, path: root.path }, ...ancestors(path, root.path)]
   return (
@@ -22,7 +32,9 @@ export function Breadcrumb({ provider, path }: { provider: Provider; path: strin
                 <h1 aria-current="page">{step.name}</h1>
               </>
             ) : (
-              <Link to={folderHref(id, step.path)}>{step.name}</Link>
+              <Link to={folderHref(id, step.path)} {...targetOf(step.path)}>
+                {step.name}
+              </Link>
             )}
           </li>
         ))}

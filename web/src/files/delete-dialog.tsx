@@ -7,10 +7,11 @@ import { notify } from '../ui/toasts.tsx'
 import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
 import { type Entry, remove } from './operations.ts'
+import { useStartJobs } from './start-jobs.ts'
 
 const maxShown = 8
 
-/** Asks before deleting, and lists what will be deleted. */
+/** Asks before deleting, and lists what will be deleted. A job deletes folders and several entries. */
 export function DeleteDialog({
   folder,
   entries,
@@ -26,16 +27,19 @@ export function DeleteDialog({
 }) {
   const [remaining, setRemaining] = useState(entries)
   const [failures, setFailures] = useState<readonly Failure[]>([])
-  const batch = useBatch(({ __typename, name }, signal) =>
-    remove({ ...folder, path: childPath(folder.path, name) }, __typename === 'Folder', signal),
-  )
+  const batch = useBatch(({ name }, signal) => remove({ ...folder, path: childPath(folder.path, name) }, false, signal))
+  const start = useStartJobs(folder)
+  const isJob = entries.length > 1 || entries[0]?.__typename === 'Folder'
+  const isRunning = batch.isRunning || start.isPending
   const deleteAll = async () => {
+    if (isJob) {
+      // The rows come back if the job fails, because the panel reloads the folder when it ends.
+      return start.mutate({ kind: 'DELETE', entries }, { onSuccess: () => onDeleted(entries), onSettled: onClose })
+    }
     setFailures([])
     const { done, failures } = await batch.run(remaining)
     onDeleted(done)
-    if (done.length > 0) {
-      notify(done.length === 1 ? `“${done[0]?.name}” was deleted` : `${formatCount(done.length, 'item')} deleted`)
-    }
+    if (done[0]) notify(`“${done[0].name}” was deleted`)
     if (failures.length === 0) return onClose()
     onFailed()
     setFailures(failures)
@@ -48,7 +52,7 @@ export function DeleteDialog({
     <Dialog
       title={remaining.length === 1 ? `Delete “${first?.name}”?` : `Delete ${formatCount(remaining.length, 'item')}?`}
       onClose={onClose}
-      isBusy={batch.isRunning}
+      isBusy={isRunning}
       role="alertdialog"
     >
       {remaining.length > 1 && (
@@ -76,7 +80,7 @@ export function DeleteDialog({
         <Button onPress={batch.isRunning ? batch.stop : onClose} autoFocus>
           {batch.isRunning ? 'Stop' : 'Cancel'}
         </Button>
-        <Button variant="danger" onPress={deleteAll} isPending={batch.isRunning}>
+        <Button variant="danger" onPress={deleteAll} isPending={isRunning}>
           {failures.length > 0 ? 'Try again' : 'Delete'}
         </Button>
       </div>

@@ -1,6 +1,7 @@
-import { type MouseEvent, memo } from 'react'
+import { type DragEvent, type MouseEvent, memo } from 'react'
 import { formatBytes, formatMinute, formatRecent } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
+import type { dropTarget } from './dragging.ts'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
 import type { PickMode } from './selection.ts'
@@ -17,6 +18,15 @@ interface Props {
   onOpen: (entry: Entry) => void
   onMenu: (index: number, at: { x: number; y: number }) => void
   onContextMenu: (index: number, event: MouseEvent) => void
+  /** Null if entries cannot be dragged. */
+  dragging: RowDragging | null
+}
+
+export interface RowDragging {
+  onStart: (index: number, event: DragEvent) => void
+  onEnd: () => void
+  /** Returns the handlers of a folder that accepts dragged entries. */
+  targetOf: (entry: Entry) => Partial<ReturnType<typeof dropTarget>>
 }
 
 const pickModeOf = ({ shiftKey, ctrlKey, metaKey }: MouseEvent): PickMode =>
@@ -28,7 +38,7 @@ const isTouch = ({ nativeEvent }: MouseEvent) =>
 
 /** Controls in a row are for the pointer only, because the table handles the keyboard. */
 export const FileRow = memo(function FileRow(props: Props) {
-  const { entry, index, top, href, isSelected, isFocused, onPick, onOpen, onMenu, onContextMenu } = props
+  const { entry, index, top, href, isSelected, isFocused, onPick, onOpen, onMenu, onContextMenu, dragging } = props
   const isFolder = entry.__typename === 'Folder'
   const size = isFolder || entry.size === null ? null : formatBytes(entry.size)
   const open = (event: MouseEvent) => {
@@ -52,6 +62,10 @@ export const FileRow = memo(function FileRow(props: Props) {
       onClick={event => (isTouch(event) ? open(event) : onPick(index, pickModeOf(event)))}
       onDoubleClick={() => onOpen(entry)}
       onContextMenu={event => onContextMenu(index, event)}
+      draggable={dragging !== null}
+      onDragStart={event => dragging?.onStart(index, event)}
+      onDragEnd={() => dragging?.onEnd()}
+      {...(isFolder && dragging?.targetOf(entry))}
     >
       {/* biome-ignore lint/a11y: the table handles the keyboard */}
       <div role="gridcell" className="cell-check" onClick={event => event.stopPropagation()}>

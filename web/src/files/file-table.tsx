@@ -1,7 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type MouseEvent, useCallback, useEffect, useRef } from 'react'
 import { Icon } from '../ui/icons.tsx'
-import { FileRow } from './file-row.tsx'
+import { FileRow, type RowDragging } from './file-row.tsx'
 import { useFocusReturn } from './focus-return.ts'
 import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
@@ -47,6 +47,7 @@ export function FileTable({
   onMenu,
   keys,
   arrival,
+  dragging,
 }: {
   /** Whether a dialog or a menu is open above the table. */
   isCovered: boolean
@@ -59,6 +60,7 @@ export function FileTable({
   onMenu: (index: number, at: { x: number; y: number }) => void
   keys: TableKeys
   arrival: Arrival | null
+  dragging: RowDragging | null
 }) {
   const scroller = useRef<HTMLDivElement>(null)
   useFocusReturn(isCovered, scroller)
@@ -225,6 +227,7 @@ export function FileTable({
               onOpen={keys.onOpen}
               onMenu={onMenu}
               onContextMenu={onContextMenu}
+              dragging={dragging}
             />
           )
         })}

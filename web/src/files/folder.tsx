@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useState } from 'react'
+import { type DragEvent, lazy, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { Link, useLocation, useNavigate, useSearchParams } from 'react-router'
 import { loadPart } from '../api/load-part.ts'
 import { childPath, nameOfPath, parentPath, type StorageLocation, validateName } from '../api/paths.ts'
@@ -16,6 +16,7 @@ import { folderHref } from './addresses.ts'
 import { Breadcrumb } from './breadcrumb.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { downloadEntries } from './download.ts'
+import { type DroppedEntries, dropTarget, endDrag, startDrag } from './dragging.ts'
 import { EntryMenu } from './entry-menu.tsx'
 import { type Arrival, FileTable } from './file-table.tsx'
 import { entryKey, updateListing, useListing, useRefreshFolder } from './listing.ts'
@@ -24,11 +25,13 @@ import { previewKind } from './preview/kinds.ts'
 import { useSelection } from './selection.ts'
 import { type SortColumn, type SortOrder, useSorted } from './sort.ts'
 import { Toolbar } from './toolbar.tsx'
-import { TransferDialog } from './transfer-dialog.tsx'
 import { DropArea } from './upload/drop-area.tsx'
 import type { FileSelection } from './upload/dropped-files.ts'
 import { uploadFiles } from './upload/waiting-uploads.ts'
 
+const TransferDialog = lazy(async () => ({
+  default: (await loadPart(import('./transfer-dialog.tsx'))).TransferDialog,
+}))
 const Preview = lazy(async () => ({ default: (await loadPart(import('./preview/preview.tsx'))).Preview }))
 
 type DialogKind = 'new-folder' | 'rename' | 'move' | 'copy' | 'delete'
@@ -53,6 +56,7 @@ export function Folder({
   const [order, setOrder] = useState(byName)
   const [filter, setFilter] = useState('')
   const [openDialog, setOpenDialog] = useState<DialogKind | null>(null)
+  const [dropped, setDropped] = useState<DroppedEntries | null>(null)
   const [menu, setMenu] = useState<{ x: number; y: number } | null>(null)
 
   const providerId = provider.id
@@ -106,6 +110,27 @@ export function Folder({
   )
   const onSort = (column: SortColumn) =>
     setOrder(previous => ({ column, descending: previous.column === column && !previous.descending }))
+  const targetOf = useCallback(
+    (target: string) => (canWrite ? dropTarget({ providerId, path: target }, setDropped) : {}),
+    [canWrite, providerId],
+  )
+  const dragging = useMemo(
+    () =>
+      canWrite
+        ? {
+            onStart(index: number, event: DragEvent) {
+              const entry = shown[index]
+              if (!entry) return
+              const isSelected = selectedKeys.has(entryKey(entry))
+              if (!isSelected) pick(index, 'only')
+              startDrag(event, { folder, entries: isSelected ? selectedEntries : [entry] })
+            },
+            onEnd: endDrag,
+            targetOf: ({ name }: Entry) => targetOf(childPath(path, name)),
+          }
+        : null,
+    [canWrite, shown, selectedKeys, selectedEntries, pick, folder, path, targetOf],
+  )
   const upload = (selection: FileSelection) => uploadFiles({ selection, providerId, folder: path })
 
   const actions = actionsFor(selectedEntries, canWrite, {
@@ -125,7 +150,7 @@ export function Folder({
   return (
     <DropArea isDisabled={!canWrite || isMissing} folderName={path === '/' ? provider.name : path} onFiles={upload}>
       <main className="folder-page">
-        <Breadcrumb provider={provider} path={path} />
+        <Breadcrumb provider={provider} path={path} targetOf={targetOf} />
         {!isMissing && (
           <Toolbar
             actions={actions}
@@ -167,6 +192,7 @@ export function Folder({
             onSort={onSort}
             onMenu={onMenu}
             arrival={arrival}
+            dragging={dragging}
             keys={{
               onOpen: open,
               onUp: up,
@@ -215,14 +241,30 @@ export function Folder({
         />
       )}
       {(openDialog === 'move' || openDialog === 'copy') && (
-        <TransferDialog
-          kind={openDialog}
-          folder={folder}
-          entries={selectedEntries}
-          providers={providers}
-          onDone={destination => void refresh(folder, destination)}
-          onClose={closeDialog}
-        />
+        <Suspense>
+          <TransferDialog
+            kind={openDialog}
+            folder={folder}
+            entries={selectedEntries}
+            providers={providers}
+            target={null}
+            onDone={destination => void refresh(folder, destination)}
+            onClose={closeDialog}
+          />
+        </Suspense>
+      )}
+      {dropped && (
+        <Suspense>
+          <TransferDialog
+            kind={dropped.kind}
+            folder={dropped.folder}
+            entries={dropped.entries}
+            providers={providers}
+            target={dropped.target}
+            onDone={destination => void refresh(dropped.folder, destination)}
+            onClose={() => setDropped(null)}
+          />
+        </Suspense>
       )}
       {openDialog === 'delete' && (
         <DeleteDialog

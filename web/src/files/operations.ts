@@ -74,6 +74,12 @@ const DeleteMutation = graphql(`
   }
 `)
 
+const CreateJobMutation = graphql(`
+  mutation CreateJob($input: CreateJobInput!) {
+    createJob(input: $input) { job { id } }
+  }
+`)
+
 export type Provider = ResultOf<typeof ProvidersQuery>['providers'][number]
 /** A file or folder in the folder that was queried. */
 export type Entry = ResultOf<typeof EntriesQuery>['folder']['entries']['nodes'][number]
@@ -83,6 +89,7 @@ export interface Page {
 }
 
 export type Conflict = 'FAIL' | 'REPLACE' | 'RENAME'
+export type JobConflict = Exclude<Conflict, 'FAIL'> | 'NEWER' | 'SKIP'
 
 /** @throws ApiError */
 export async function listProviders(signal: AbortSignal): Promise<readonly Provider[]> {
@@ -149,4 +156,14 @@ export async function transfer(
 /** @throws ApiError */
 export async function remove(entry: StorageLocation, recursive: boolean, signal: AbortSignal): Promise<void> {
   await ask(DeleteMutation, { input: { ...entry, recursive } }, { signal })
+}
+
+/** Starts a job and returns its id. @throws ApiError */
+export async function createJob(input: {
+  kind: 'COPY' | 'MOVE' | 'DELETE'
+  sources: StorageLocation[]
+  target?: StorageLocation
+  conflict?: JobConflict
+}): Promise<string> {
+  return (await ask(CreateJobMutation, { input })).createJob.job.id
 }

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useRef, useState } from 'react'
-import { childPath, isWithin, type StorageLocation, validateName } from '../api/paths.ts'
+import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { childPath, isWithin, nameOfPath, type StorageLocation, validateName } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { ApiError } from '../api/request.ts'
 import { Button } from '../ui/button.tsx'
@@ -8,19 +8,36 @@ import { Dialog } from '../ui/dialog.tsx'
 import { FolderPicker } from '../ui/folder-picker.tsx'
 import { formatCount } from '../ui/format.ts'
 import { NameDialog } from '../ui/name-dialog.tsx'
+import { Select } from '../ui/select.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
-import { type Conflict, createFolder, type Entry, type Provider, transfer } from './operations.ts'
+import { type Conflict, createFolder, type Entry, type JobConflict, type Provider, transfer } from './operations.ts'
+import { useStartJobs } from './start-jobs.ts'
+
+/** The maximum number of files that are moved or copied without a job. */
+const maxDirect = 20
 
 const isTaken = ({ error }: Failure) => error instanceof ApiError && error.reason === 'ALREADY_EXISTS'
 
-/** Moves or copies entries into a chosen folder, which may be in another storage. */
+const policies: { value: JobConflict; title: string }[] = [
+  { value: 'RENAME', title: 'Keep both' },
+  { value: 'SKIP', title: 'Skip' },
+  { value: 'REPLACE', title: 'Replace' },
+  { value: 'NEWER', title: 'Replace older files' },
+]
+
+/**
+ * Moves or copies entries into a chosen folder, which may be in another storage. A job does so for folders, many files and
+ * other storages, and asks only once what happens to names that are taken.
+ * @param target the folder that the entries were dropped on; null if the person chooses one
+ */
 export function TransferDialog({
   kind,
   folder,
   entries,
   providers,
+  target,
   onDone,
   onClose,
 }: {
@@ -28,16 +45,19 @@ export function TransferDialog({
   folder: StorageLocation
   entries: readonly Entry[]
   providers: readonly Provider[]
+  target: StorageLocation | null
   onDone: (destination: StorageLocation) => void
   onClose: () => void
 }) {
   const client = useQueryClient()
   const [verb, pastVerb] = kind === 'move' ? ['Move', 'moved'] : ['Copy', 'copied']
-  const [destination, setDestination] = useState<StorageLocation | null>(folder)
+  const [destination, setDestination] = useState<StorageLocation | null>(target ?? folder)
   const [remaining, setRemaining] = useState(entries)
   const [failures, setFailures] = useState<readonly Failure[]>([])
   const [isNaming, setNaming] = useState(false)
+  const [policy, setPolicy] = useState<JobConflict>('RENAME')
   const conflict = useRef<Conflict>('FAIL')
+  const start = useStartJobs(folder)
   const batch = useBatch(async ({ name }, signal) => {
     if (!destination) return
     const from = { ...folder, path: childPath(folder.path, name) }
@@ -56,6 +76,22 @@ export function TransferDialog({
   }
 
   const isHere = destination?.providerId === folder.providerId && destination.path === folder.path
+  const isJob =
+    entries.length > maxDirect ||
+    entries.some(({ __typename }) => __typename === 'Folder') ||
+    destination?.providerId !== folder.providerId
+  const startJob = () => {
+    if (!destination) return
+    const work = { kind: kind === 'move' ? 'MOVE' : 'COPY', entries, target: destination } as const
+    start.mutate({ ...work, conflict: isHere ? 'RENAME' : policy }, { onSuccess: onClose })
+  }
+  const isRunning = batch.isRunning || start.isPending
+  const isImmediate = target !== null && !isJob
+  const startAtOnce = useEffectEvent(() => {
+    if (isImmediate) void transferAll('FAIL')
+  })
+  useEffect(() => startAtOnce(), [])
+
   const intoItself = remaining.find(
     ({ __typename, name }) =>
       __typename === 'Folder' &&
@@ -70,7 +106,10 @@ export function TransferDialog({
         ? `${remaining.length === 1 ? 'It is' : 'They are'} already in this folder. Choose another one.`
         : null
   const subject = remaining.length === 1 ? `“${remaining[0]?.name}”` : formatCount(remaining.length, 'item')
+  const targetName = target && (target.path === '/' ? 'the top folder' : `“${nameOfPath(target.path)}”`)
   const allTaken = failures.length > 0 && failures.every(isTaken)
+  // Files that were dropped need a dialog only if something fails.
+  if (isImmediate && failures.length === 0) return null
   if (isNaming && destination) {
     return (
       <NameDialog
@@ -88,8 +127,8 @@ export function TransferDialog({
     )
   }
   return (
-    <Dialog title={`${verb} ${subject} to`} onClose={onClose} isBusy={batch.isRunning}>
-      {!batch.isRunning && failures.length === 0 && (
+    <Dialog title={`${verb} ${subject} to${targetName ? ` ${targetName}` : ''}`} onClose={onClose} isBusy={isRunning}>
+      {!target && !isRunning && failures.length === 0 && (
         <FolderPicker providers={providers} value={destination} onChange={setDestination} />
       )}
       {batch.isRunning && (
@@ -103,9 +142,12 @@ export function TransferDialog({
         </p>
       )}
       {failures.length > 0 && <BatchFailures failures={failures} />}
+      {isJob && !obstacle && !isHere && (
+        <Select label="If a name is taken" options={policies} value={policy} onChange={setPolicy} />
+      )}
       {obstacle && failures.length === 0 && <p className="aside-text">{obstacle}</p>}
       <div className="dialog-actions">
-        {destination && !batch.isRunning && failures.length === 0 && (
+        {!target && destination && !isRunning && failures.length === 0 && (
           <Button variant="quiet" className="at-start" onPress={() => setNaming(true)}>
             New folder
           </Button>
@@ -121,11 +163,11 @@ export function TransferDialog({
         ) : (
           <Button
             variant="primary"
-            onPress={() => void transferAll(isHere ? 'RENAME' : 'FAIL')}
-            isPending={batch.isRunning}
+            onPress={() => (isJob ? startJob() : void transferAll(isHere ? 'RENAME' : 'FAIL'))}
+            isPending={isRunning}
             isDisabled={obstacle !== null}
           >
-            {failures.length > 0 ? 'Try again' : `${verb} here`}
+            {failures.length > 0 ? 'Try again' : target ? verb : `${verb} here`}
           </Button>
         )}
       </div>

@@ -4,12 +4,13 @@ import '../ui/parts.css'
 import './settings.css'
 
 export function SettingsLayout() {
-  const { isAdmin } = usePermissions()
+  const { canRead, isAdmin } = usePermissions()
   return (
     <div className="settings">
       <nav className="side-nav" aria-label="Settings">
         <NavLink to="/settings/profile">Profile</NavLink>
         <NavLink to="/settings/api-keys">API keys</NavLink>
+        {canRead && <NavLink to="/settings/jobs">Jobs</NavLink>}
         {isAdmin && (
           <>
             <NavLink to="/settings/storages">Storages</NavLink>

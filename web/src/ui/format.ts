@@ -30,6 +30,10 @@ export function formatBytes(bytes: number): string {
   return `${value.toPrecision(3)} ${units[power]}`
 }
 
+export function formatNumber(value: number): string {
+  return number.format(value)
+}
+
 export function formatCount(count: number, one: string, several = `${one}s`): string {
   return `${number.format(count)} ${count === 1 ? one : several}`
 }

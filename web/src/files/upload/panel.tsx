@@ -50,8 +50,8 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
   const totals = queue.totals()
   if (totals.count === 0) return null
   return (
-    <section className="upload-panel" aria-label="Uploads">
-      <div className="upload-head">
+    <section className="dock-panel" aria-label="Uploads">
+      <div className="dock-head">
         <h2>{headline(totals)}</h2>
         <button
           type="button"
@@ -146,7 +146,7 @@ function decisionsFirst(uploads: readonly QueuedUpload[]): readonly QueuedUpload
 
 function PanelActions({ queue, totals: { states, count } }: { queue: UploadQueue; totals: Totals }) {
   return (
-    <div className="upload-actions">
+    <div className="dock-actions">
       {states.uploading + states.waiting + states.retrying > 0 && (
         <Button variant="quiet" onPress={() => queue.pause(queue.uploads)}>
           Pause all

@@ -1,0 +1,46 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { loadPart } from '../api/load-part.ts'
+import { queryKeys } from '../api/query-keys.ts'
+import { usePermissions } from '../api/use-session.ts'
+import { notifyError } from '../ui/toasts.tsx'
+import { actionsOf } from './describe.ts'
+import { control, type Job, type JobAction } from './operations.ts'
+
+const FailuresDialog = lazy(async () => ({
+  default: (await loadPart(import('./failures-dialog.tsx'))).FailuresDialog,
+}))
+
+const labels: Record<JobAction, string> = { pause: 'Pause', resume: 'Resume', cancel: 'Cancel', retry: 'Retry' }
+
+/** The actions for a job as links in a row. */
+export function JobActions({ job, title }: { job: Job; title: string }) {
+  const { canWrite } = usePermissions()
+  const client = useQueryClient()
+  const [isListing, setListing] = useState(false)
+  const act = useMutation({
+    mutationFn: (action: JobAction) => control(action, job.id),
+    onError: notifyError,
+    onSettled: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey: queryKeys.jobs }),
+        client.invalidateQueries({ queryKey: queryKeys.jobHistory }),
+      ]),
+  })
+  const link = (label: string, run: () => void) => (
+    <button type="button" key={label} className="link-button" aria-label={`${label}: ${title}`} onClick={run}>
+      {label}
+    </button>
+  )
+  return (
+    <span className="job-actions">
+      {job.progress.failed > 0 && link('Failures', () => setListing(true))}
+      {canWrite && actionsOf(job).map(action => link(labels[action], () => act.isPending || act.mutate(action)))}
+      {isListing && (
+        <Suspense>
+          <FailuresDialog job={job} title={title} onClose={() => setListing(false)} />
+        </Suspense>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,72 @@
+/** Describes jobs in words. */
+import { nameOfPath } from '../api/paths.ts'
+import { formatBytes, formatCount, formatDuration, formatNumber } from '../ui/format.ts'
+import type { Job, JobAction, JobStateName } from './operations.ts'
+
+const verbs = { COPY: 'Copy', MOVE: 'Move', DELETE: 'Delete', SYNC: 'Sync' } as const
+
+export const stateTitles: Record<JobStateName, string> = {
+  QUEUED: 'Waiting',
+  RUNNING: 'Running',
+  PAUSED: 'Paused',
+  SUCCEEDED: 'Done',
+  FAILED: 'Failed',
+  CANCELED: 'Canceled',
+}
+
+export function isUnfinished({ state }: Job): boolean {
+  return state === 'QUEUED' || state === 'RUNNING' || state === 'PAUSED'
+}
+
+/** Describes what a job does: "Copy “photos” to “archive”". @param storages the names of the storages by their ids */
+export function titleOf({ kind, sources, target, dryRun }: Job, storages: ReadonlyMap<string, string>): string {
+  const nameOf = ({ providerId, path }: { providerId: string; path: string }) =>
+    `“${path === '/' ? (storages.get(providerId) ?? 'a storage') : nameOfPath(path)}”`
+  const [first] = sources
+  const subject = first && sources.length === 1 ? nameOf(first) : formatCount(sources.length, 'item')
+  return `${dryRun ? 'Preview: ' : ''}${verbs[kind]} ${subject}${target ? ` to ${nameOf(target)}` : ''}`
+}
+
+/** Returns the progress in percent; null if the total is unknown. */
+export function percentOf({ state, kind, progress }: Job): number | null {
+  const { files, bytes, skipped, deleted, totalFiles, totalBytes } = progress
+  if (state === 'SUCCEEDED') return 100
+  if (totalFiles === null || totalBytes === null) return null
+  const isCounted = kind === 'DELETE' || totalBytes === 0 || skipped > 0
+  const share = isCounted ? (files + skipped + (kind === 'DELETE' ? deleted : 0)) / totalFiles : bytes / totalBytes
+  return Number.isFinite(share) ? Math.min(100, Math.floor(share * 100)) : null
+}
+
+/** Describes how far a job is, and what failed. */
+export function statusOf(job: Job): string {
+  const { state, kind, progress, error } = job
+  const { files, bytes, skipped, deleted, failed, totalFiles, totalBytes, bytesPerSecond } = progress
+  const done = kind === 'DELETE' ? formatCount(deleted, 'item') : formatCount(files, 'file')
+  const parts: string[] = [stateTitles[state]]
+  if (state === 'RUNNING' || state === 'PAUSED') {
+    parts.push(
+      totalFiles === null || kind === 'DELETE'
+        ? done
+        : `${formatNumber(files + skipped)} of ${formatCount(totalFiles, 'file')}`,
+    )
+    if (state === 'RUNNING' && bytesPerSecond > 0) {
+      parts.push(`${formatBytes(Math.round(bytesPerSecond))}/s`)
+      if (totalBytes !== null && totalBytes > bytes)
+        parts.push(`${formatDuration((totalBytes - bytes) / bytesPerSecond)} left`)
+    }
+  } else if (state !== 'QUEUED') {
+    parts.push(done)
+    if (bytes > 0) parts.push(formatBytes(bytes))
+    if (skipped > 0) parts.push(`${formatNumber(skipped)} skipped`)
+  }
+  if (failed > 0) parts.push(`${formatNumber(failed)} failed`)
+  if (error) parts.push(error.message)
+  return parts.join(' · ')
+}
+
+/** Returns what can be done with a job now. */
+export function actionsOf({ state }: Job): readonly JobAction[] {
+  if (state === 'QUEUED' || state === 'RUNNING') return ['pause', 'cancel']
+  if (state === 'PAUSED') return ['resume', 'cancel']
+  return state === 'SUCCEEDED' ? [] : ['retry']
+}

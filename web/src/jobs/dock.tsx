@@ -1,0 +1,30 @@
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { loadPart } from '../api/load-part.ts'
+import { queryKeys } from '../api/query-keys.ts'
+import { useStartedJobs } from '../api/started-jobs.ts'
+import { usePermissions, useSession } from '../api/use-session.ts'
+import { isUnfinished } from './describe.ts'
+import { latestJobs } from './use-jobs.ts'
+
+const JobPanel = lazy(async () => ({ default: (await loadPart(import('./panel.tsx'))).JobPanel }))
+
+/** Shows the panel of jobs on every page, once there is a job to show. */
+export function JobDock() {
+  const { canRead } = usePermissions()
+  const { user } = useSession().viewer
+  const started = useStartedJobs()
+  const [isNeeded, setNeeded] = useState(false)
+  const { data = [] } = useQuery({
+    queryKey: queryKeys.jobs,
+    queryFn: ({ signal }) => latestJobs(signal),
+    enabled: canRead,
+  })
+  const hasJobs = started.length > 0 || data.some(job => job.createdBy?.id === user.id && isUnfinished(job))
+  if (hasJobs && !isNeeded) setNeeded(true)
+  return isNeeded && canRead ? (
+    <Suspense>
+      <JobPanel key={user.id} userId={user.id} />
+    </Suspense>
+  ) : null
+}

@@ -1,0 +1,99 @@
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { queryKeys } from '../api/query-keys.ts'
+import { usePermissions } from '../api/use-session.ts'
+import { Button } from '../ui/button.tsx'
+import { ErrorBox } from '../ui/error-box.tsx'
+import { Loading } from '../ui/loading.tsx'
+import { PageTitle } from '../ui/page-title.tsx'
+import { RowTable } from '../ui/row-table.tsx'
+import { Select } from '../ui/select.tsx'
+import { Time } from '../ui/time.tsx'
+import { JobActions } from './actions.tsx'
+import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
+import './jobs.css'
+import { type Job, type JobStateName, listJobs } from './operations.ts'
+import { useStorageNames } from './panel.tsx'
+import { JobProgressBar } from './progress-bar.tsx'
+import { useJobs } from './use-jobs.ts'
+
+type Filter = JobStateName | 'ALL'
+
+const filters: { value: Filter; title: string }[] = [
+  { value: 'ALL', title: 'All' },
+  ...Object.entries(stateTitles).map(([value, title]) => ({ value: value as JobStateName, title })),
+]
+
+/** The history of jobs: one's own, and those of everybody for administrators. */
+export function JobsPage() {
+  const { isAdmin } = usePermissions()
+  const client = useQueryClient()
+  const [filter, setFilter] = useState<Filter>('ALL')
+  const latest = useJobs()
+  const { data: storages = new Map<string, string>() } = useStorageNames()
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+    queryKey: [...queryKeys.jobHistory, filter],
+    queryFn: ({ signal, pageParam }) => listJobs(pageParam, filter === 'ALL' ? null : filter, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ pageInfo }) => (pageInfo.hasNextPage ? pageInfo.endCursor : null),
+  })
+  const states = latest.map(({ id, state }) => `${id} ${state}`).join()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new job, or a new state, changes the pages
+  useEffect(() => {
+    void client.invalidateQueries({ queryKey: queryKeys.jobHistory })
+  }, [client, states])
+  const newest = new Map(latest.map(job => [job.id, job]))
+  const jobs = data?.pages.flatMap(({ nodes }) => nodes.map(job => newest.get(job.id) ?? job)) ?? []
+  return (
+    <>
+      <PageTitle>Jobs</PageTitle>
+      <div className="page-head">
+        <h1>Jobs</h1>
+        <Select label="State" options={filters} value={filter} onChange={setFilter} />
+      </div>
+      <p className="help">
+        Copies, moves and deletions of whole folders. They continue when you close this page, and stay here for 30 days
+        after their end.
+      </p>
+      {error && <ErrorBox error={error} retry={refetch} />}
+      {!error && !data && <Loading label="Loading the jobs" />}
+      {data && jobs.length === 0 && <p>There are no jobs.</p>}
+      {jobs.length > 0 && (
+        <RowTable label="Jobs" columns={['Job', 'Progress', ...(isAdmin ? ['Created by'] : []), 'Created']}>
+          {jobs.map(job => (
+            <HistoryRow key={job.id} job={job} title={titleOf(job, storages)} isAdmin={isAdmin} />
+          ))}
+        </RowTable>
+      )}
+      {hasNextPage && (
+        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
+          Show more
+        </Button>
+      )}
+    </>
+  )
+}
+
+function HistoryRow({ job, title, isAdmin }: { job: Job; title: string; isAdmin: boolean }) {
+  const { createdBy, createdAt, state } = job
+  return (
+    <tr>
+      <td>
+        <div className="main-cell">{title}</div>
+      </td>
+      <td data-label="Progress">
+        {isUnfinished(job) && <JobProgressBar job={job} label={title} />}
+        <span className={state === 'FAILED' ? 'job-error' : 'help'}>{statusOf(job)}</span>
+      </td>
+      {isAdmin && (
+        <td data-label="Created by">{createdBy ? (createdBy.name ?? createdBy.email) : 'A former member'}</td>
+      )}
+      <td data-label="Created">
+        <Time at={createdAt} as="distance" />
+      </td>
+      <td className="actions-cell">
+        <JobActions job={job} title={title} />
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,115 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import { Link } from 'react-router'
+import { queryKeys } from '../api/query-keys.ts'
+import { useStartedJobs } from '../api/started-jobs.ts'
+import { Button } from '../ui/button.tsx'
+import { formatCount } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { notify } from '../ui/toasts.tsx'
+import { JobActions } from './actions.tsx'
+import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
+import './jobs.css'
+import { type Job, storageNames } from './operations.ts'
+import { JobProgressBar } from './progress-bar.tsx'
+import { useJobs } from './use-jobs.ts'
+
+/** Shows the person's own jobs in a corner of every page: those that run, and those that ended while the page was open. */
+export function JobPanel({ userId }: { userId: string }) {
+  const started = useStartedJobs()
+  const jobs = useJobs().filter(({ createdBy }) => createdBy?.id === userId)
+  const { data: storages = new Map<string, string>() } = useStorageNames()
+  const [met, setMet] = useState<ReadonlySet<string>>(new Set())
+  const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set())
+  const [isCollapsed, setCollapsed] = useState(false)
+  const added = jobs.filter(job => !met.has(job.id) && (isUnfinished(job) || started.includes(job.id)))
+  if (added.length > 0) setMet(new Set([...met, ...added.map(({ id }) => id)]))
+  const shown = jobs.filter(job => met.has(job.id) && (isUnfinished(job) || !dismissed.has(job.id)))
+  useEnds(shown, storages)
+  if (shown.length === 0) return null
+  const ended = shown.filter(job => !isUnfinished(job))
+  return (
+    <section className="dock-panel" aria-label="Jobs">
+      <div className="dock-head">
+        <h2>{headline(shown)}</h2>
+        <button
+          type="button"
+          className="icon-button"
+          aria-expanded={!isCollapsed}
+          aria-label={isCollapsed ? 'Show the jobs' : 'Hide the jobs'}
+          onClick={() => setCollapsed(!isCollapsed)}
+        >
+          <Icon name={isCollapsed ? 'up' : 'down'} />
+        </button>
+      </div>
+      {!isCollapsed && (
+        <>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
+          <ul className="job-list" tabIndex={0} aria-label="Jobs">
+            {shown.map(job => (
+              <Row key={job.id} job={job} title={titleOf(job, storages)} />
+            ))}
+          </ul>
+          <div className="dock-actions">
+            <Link to="/settings/jobs">All jobs</Link>
+            {ended.length > 0 && (
+              <Button
+                variant="quiet"
+                onPress={() => setDismissed(new Set([...dismissed, ...ended.map(({ id }) => id)]))}
+              >
+                {ended.length === shown.length ? 'Close' : 'Clear completed'}
+              </Button>
+            )}
+          </div>
+        </>
+      )}
+    </section>
+  )
+}
+
+export function useStorageNames() {
+  return useQuery({ queryKey: [...queryKeys.providers, 'names'], queryFn: ({ signal }) => storageNames(signal) })
+}
+
+function Row({ job, title }: { job: Job; title: string }) {
+  return (
+    <li className="job-row">
+      <span className="job-title" title={title}>
+        {title}
+      </span>
+      <JobProgressBar job={job} label={title} />
+      <div className="job-state">
+        <span className={job.state === 'FAILED' ? 'job-error' : ''}>{statusOf(job)}</span>
+        <JobActions job={job} title={title} />
+      </div>
+    </li>
+  )
+}
+
+function headline(jobs: readonly Job[]): string {
+  const running = jobs.filter(({ state }) => state === 'RUNNING' || state === 'QUEUED').length
+  const failed = jobs.filter(({ state }) => state === 'FAILED').length
+  const paused = jobs.filter(({ state }) => state === 'PAUSED').length
+  if (running > 0) return formatCount(running, 'job is running', 'jobs are running')
+  if (failed > 0) return formatCount(failed, 'job has failed', 'jobs have failed')
+  if (paused > 0) return formatCount(paused, 'job is paused', 'jobs are paused')
+  return formatCount(jobs.length, 'job has ended', 'jobs have ended')
+}
+
+/** Announces the end of each job, and reloads the folders that it may have changed. */
+function useEnds(jobs: readonly Job[], storages: ReadonlyMap<string, string>): void {
+  const client = useQueryClient()
+  const known = useRef(new Map<string, string>())
+  useEffect(() => {
+    for (const job of jobs) {
+      const before = known.current.get(job.id)
+      known.current.set(job.id, job.state)
+      if (isUnfinished(job) || before === job.state) continue
+      notify(`${stateTitles[job.state]}: ${titleOf(job, storages)}`)
+      for (const { providerId } of [...job.sources, ...(job.target ? [job.target] : [])]) {
+        void client.invalidateQueries({ queryKey: ['listing', providerId] })
+        void client.invalidateQueries({ queryKey: ['subfolders', providerId] })
+      }
+    }
+  }, [jobs, storages, client])
+}
