@@ -351,7 +351,7 @@ t.test('a client that does not read receives the latest state of each job', asyn
   const { app, owner, createJob, setJob } = await setUp(t)
   const id = await createJob(owner)
   // Each event is larger than the buffers of a connection that nobody reads.
-  await sql`insert into job_failures (job_id, state, provider_id, path, target_path, depth, reason, message)
+  await sql`insert into job_entries (job_id, state, provider_id, path, target_path, depth, reason, message)
     select ${id}, 'SOURCE', gen_random_uuid(), repeat('p', 4000), null, 0, 'NOT_FOUND', repeat('m', 90000)
     from generate_series(1, 50)`.execute(app.db)
   const query =
