@@ -6,12 +6,12 @@ import { fault } from './validate-entry.ts'
  * nobody mistakes a truncated file for a whole one. Fails with BACK_END_FAULT, or as `body` does. Destroying it also destroys
  * `body`.
  *
- * @param onBytes is called for every chunk, with its length in bytes; the chunk waits for the promise that it may return
+ * @param onChunk is called for every chunk, which waits for the promise that it may return
  */
 export function exactBody(
   body: Readable,
   size: number | null,
-  onBytes?: (bytes: number) => Promise<unknown> | undefined,
+  onChunk?: (bytes: Uint8Array) => Promise<unknown> | undefined,
 ): Readable {
   let received = 0
   const check = new Transform({
@@ -22,7 +22,7 @@ export function exactBody(
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
       if (!(bytes instanceof Uint8Array)) return done(fault('a body with chunks that are not bytes'))
       received += bytes.length
-      const wait = onBytes?.(bytes.length)
+      const wait = onChunk?.(bytes)
       if (size !== null && received > size) done(fault(`more than the ${size} bytes of a file`))
       else if (wait) void passAfter(wait, bytes, done)
       else done(null, bytes)

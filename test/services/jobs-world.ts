@@ -63,7 +63,7 @@ export async function tree(root: string, prefix = ''): Promise<Record<string, st
   return found
 }
 
-export async function runJob({ app, token }: World, input: object) {
+export async function runJob({ app, token }: Pick<World, 'app' | 'token'>, input: object) {
   const { createJob } = await app.ask(create, { input }, token)
   return ended({ app, token }, createJob.job.id)
 }

@@ -8,8 +8,6 @@ import { statOrNull } from './conflict.ts'
 export interface CopiedFile {
   /** The entry of the source before the copy. */
   seen: CheckedEntry
-  /** The entry of the version that was read; null if the back end copied by itself. */
-  read: CheckedEntry | null
   /** The entry of the copy. */
   copy: CheckedEntry
 }

@@ -1,4 +1,5 @@
 /** Copies files and folders. */
+import { createHash } from 'node:crypto'
 import { formatPath, nameOf } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import { exactBody } from '../../storage/exact-body.ts'
@@ -6,9 +7,10 @@ import { keepsTime, timeToKeep } from '../../storage/kept-time.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import { type Taken, taken, unlessTaken } from './conflict.ts'
+import { statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
 import { type CopiedFile, type CopiedFolder, undoCopy } from './copied.ts'
 import { children, requireDepth } from './tree.ts'
+import { differing, requireStored } from './verify-stored.ts'
 
 /** Milliseconds for undoing a copy after its request was canceled. */
 const undoTimeout = 60_000
@@ -78,7 +80,11 @@ export interface FileCopyOptions extends Pick<CopyOptions, 'signal'> {
   onBytes?: (bytes: number) => Promise<unknown> | undefined
 }
 
-/** Copies one file within the back end if it supports that, otherwise through this server. Keeps its time where possible. */
+/**
+ * Copies one file within the back end if it supports that, otherwise through this server. Keeps its time where possible,
+ * and compares the checksums that both sides have.
+ * @throws BACK_END_FAULT if they differ
+ */
 export async function copyFile(
   source: ReadLocation,
   seen: CheckedEntry,
@@ -90,22 +96,43 @@ export async function copyFile(
       ? null
       : await unlessTaken(() => destination.copyFrom(source, signal, { overwrite }))
   if (copied === taken) return taken
-  if (copied) return { seen, read: null, copy: copied }
+  // The source still has the content, so a damaged copy is deleted even if it replaced a file. It must not be the source.
+  const isDeletable = { isNew: !isNewTime }
+  if (copied) {
+    const isOther = differing(copied, sumsOf(seen)).length > 0
+    // The back end may have copied a version that is newer than the listing.
+    const version = (isOther && (await statOrNull(source, signal))) || seen
+    await requireStored(destination, copied, sumsOf(version), isDeletable)
+    return { seen, copy: copied }
+  }
   const { body, entry } = await source.read(signal)
+  const { storedChecksum } = destination.traits
+  const hash = storedChecksum && createHash(storedChecksum)
+  const onChunk = (bytes: Uint8Array) => {
+    hash?.update(bytes)
+    return onBytes?.(bytes.length)
+  }
   const modifiedAt = isNewTime ? undefined : timeToKeep(entry)
   try {
     const copy = await unlessTaken(() =>
-      destination.write(signal, exactBody(body, entry.size, onBytes), {
+      destination.write(signal, exactBody(body, entry.size, onChunk), {
         overwrite,
         ...(entry.size !== null && { size: entry.size }),
         ...(entry.mimeType !== null && { mimeType: entry.mimeType }),
         ...(modifiedAt && { modifiedAt }),
       }),
     )
-    return copy === taken ? taken : { seen, read: entry, copy }
+    if (copy === taken) return taken
+    const computed: [string, string][] = hash ? [[storedChecksum, hash.digest('hex')]] : []
+    await requireStored(destination, copy, new Map([...computed, ...sumsOf(entry)]), isDeletable)
+    return { seen, copy }
   } finally {
     body.destroy()
   }
+}
+
+function sumsOf({ checksums }: CheckedEntry): ReadonlyMap<string, string> {
+  return new Map(Object.entries(checksums))
 }
 
 /** Copies into an existing folder without overwriting. Records each step in `made`, so a failed copy can be undone. */

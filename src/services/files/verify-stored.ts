@@ -17,9 +17,14 @@ export async function requireStored(
   sent: ReadonlyMap<string, string>,
   { isNew }: { isNew: boolean },
 ): Promise<void> {
-  const wrong = Object.entries(stored.checksums).filter(([name, hex]) => sent.has(name) && sent.get(name) !== hex)
+  const wrong = differing(stored, sent)
   if (wrong.length === 0) return
   // The checksum error matters more than an error of the deletion.
   if (isNew) await deleteUnchanged(location, stored, AbortSignal.timeout(undoTimeout)).catch(() => {})
-  throw fault(`another ${wrong.map(([name]) => name).join(' and ')} than that of the bytes that were sent`)
+  throw fault(`another ${wrong.join(' and ')} than that of the bytes that were sent`)
+}
+
+/** Returns the checksums that both sides have and that differ. */
+export function differing({ checksums }: CheckedEntry, sent: ReadonlyMap<string, string>): string[] {
+  return Object.entries(checksums).flatMap(([name, hex]) => (sent.has(name) && sent.get(name) !== hex ? [name] : []))
 }

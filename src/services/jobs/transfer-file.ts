@@ -4,10 +4,10 @@ import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import { keepsTime } from '../../storage/kept-time.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
-import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { nameTaken, statOrNull, type Taken, taken } from '../files/conflict.ts'
-import { type CopiedFile, deleteUnchanged } from '../files/copied.ts'
+import type { CopiedFile } from '../files/copied.ts'
 import { copyFile } from '../files/copying.ts'
 import { deleteFile, isSameObject, prepareDeletion } from '../files/moving.ts'
 import { type JobRun, type Tally, writable } from './job-run.ts'
@@ -62,22 +62,10 @@ async function carryOut(
     }
     const copied = await copyFile(from, entry, to, { overwrite: existing !== null, signal, isNewTime, onBytes })
     if (copied === taken) return taken
-    if (await isCorrupt(from, copied, signal)) {
-      // A retry must not take it for the copy. A file that was replaced is lost either way.
-      if (!existing) await deleteUnchanged(to, copied.copy, signal)
-      throw fault('another checksum than that of the source')
-    }
     if (job.kind === 'MOVE') await deleteSource(run, from, copied)
   }
   tally.add(entry.size)
   return undefined
-}
-
-async function isCorrupt(from: ReadLocation, { seen, read, copy }: CopiedFile, signal: AbortSignal): Promise<boolean> {
-  if (sameChecksum(read ?? seen, copy) !== false) return false
-  // The back end may have copied a version that is newer than the listing.
-  const now = read ? null : await statOrNull(from, signal)
-  return !now || sameChecksum(now, copy) !== true
 }
 
 async function decisionOf({ job, signal }: JobRun, transfer: FileTransfer): Promise<Decision> {
