@@ -22,7 +22,7 @@ import { listPage } from './list.ts'
 import type { NameLists } from './name-lists.ts'
 import { inside, requireSegments, self, splitPath } from './names.ts'
 import { nameDirectly } from './open-directly.ts'
-import { FileBody, openFile, openNamed, positionsOf } from './read.ts'
+import { FileBody, type OpenedFile, openFile, openNamed, positionsOf } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
 import type { Root } from './root.ts'
@@ -84,7 +84,7 @@ export class LocalProvider implements StorageProvider {
     })
   }
 
-  openFile(path: StoragePath, { signal, ifMatch }: Call & { ifMatch?: string }) {
+  openFile(path: StoragePath, { signal, ifMatch }: Call & { ifMatch?: string }): Promise<OpenedFile> {
     return withStorageErrors(() => this.#open(path, signal, ifMatch))
   }
 

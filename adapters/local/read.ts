@@ -13,7 +13,7 @@ const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants
 /** Without O_NONBLOCK, open(2) of a FIFO would wait for a writer and block a thread of the pool. */
 const fileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
-interface OpenedFile {
+export interface OpenedFile {
   /** The caller closes it. */
   handle: FileHandle
   entry: Entry
