@@ -26,6 +26,7 @@ if (files) {
       await page.getByLabel('Password').fill(password)
       await button(page, isNew ? 'Create account' : 'Sign in').click()
       await page.waitForURL(/\/files$/)
+      await page.getByRole('heading', { level: 1 }).waitFor()
       await isGood(t, page)
     }
   })
