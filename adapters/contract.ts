@@ -193,7 +193,8 @@ export interface StorageProvider {
    * create, check and write within `Host.exclusively`.
    *
    * `modifiedAt`, a time from 1970 to 2099, is the modification time of the file that this one is a copy of. Ignore it where
-   * the back end cannot store it. Without it, the file has the current time.
+   * the back end cannot store it. Without it, the file has the current time. The returned entry has the `modifiedAt` null if
+   * another request would be needed to find it.
    *
    * `size` is a hint in bytes. Read `body` to its end regardless: it can fail after its last byte (a wrong digest). Reject
    * with the error of the body then. The host listens to the errors of `body`, so one that nobody reads does not stop the
@@ -232,7 +233,8 @@ export interface StorageProvider {
 
   /**
    * Opens a file on this machine. Implement it only for local files: the host reads with reused buffers or lets a reverse
-   * proxy send the file at the handle's path. The host closes the handle. @throws as `read`
+   * proxy send the file at the handle's path. The entry has the size and, to the millisecond, the time of the handle. The host
+   * closes the handle. @throws as `read`
    */
   openFile?(path: StoragePath, options: Call & { ifMatch?: string }): Promise<{ handle: FileHandle; entry: Entry }>
 

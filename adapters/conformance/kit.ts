@@ -130,3 +130,9 @@ export function assertSameBytes(actual: Buffer, expected: Buffer, what: string):
 function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
+
+/** Compares the entry that a write returned with that of `stat`. A write need not return the time. */
+export function assertWritten(written: Entry, seen: Entry): void {
+  const modifiedAt = written.modifiedAt && seen.modifiedAt
+  assert.deepEqual(written, { ...seen, modifiedAt }, 'stat and write return different entries')
+}

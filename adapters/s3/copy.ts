@@ -2,7 +2,7 @@ import type { CompletedPart, HeadObjectCommandOutput } from '@aws-sdk/client-s3'
 import type { Entry, StoragePath, Unfinished } from '../contract.ts'
 import { beginRecorded } from './begin.ts'
 import type { Bucket } from './bucket.ts'
-import { etagOf } from './entry.ts'
+import { etagOf, fileEntry } from './entry.ts'
 import { withGrace } from './grace.ts'
 import { copySource } from './keys.ts'
 import { complete } from './multipart.ts'
@@ -38,12 +38,16 @@ export async function copyObject(
   if (size > bucket.limits.copyBytes) {
     return await copyInParts(bucket, conditions, { ...source, head }, destination, { path, signal, unfinished })
   }
-  const etag = await publish(bucket, conditions, destination, 'copy', async condition => {
+  const copied = await publish(bucket, conditions, destination, 'copy', async condition => {
     const request = { Bucket: bucket.name, Key: destination.key, ...source, ...condition }
-    const response = await bucket.slowCall(undefined, s3 => s3.copyObject(request))
-    return etagOf(response.CopyObjectResult?.ETag)
+    return await bucket.slowCall(undefined, s3 => s3.copyObject(request))
   })
-  return await storedEntry(bucket, destination, size, [etag])
+  const { CopyObjectResult: result, ServerSideEncryption } = copied
+  if (!result?.ETag || !result.LastModified) {
+    return await storedEntry(bucket, destination, size, [etagOf(result?.ETag)])
+  }
+  const described = { ...result, ServerSideEncryption, ContentType: head.ContentType }
+  return fileEntry(destination.name, bucket.fileId(destination.key), size, described)
 }
 
 async function copyInParts(

@@ -12,8 +12,9 @@ export interface Described {
   ChecksumCRC32C?: string | undefined
 }
 
-/** The types that back ends report for files without a type. */
-const noType = new Set(['binary/octet-stream', 'application/octet-stream'])
+/** The type that Amazon reports for files without a type. */
+export const defaultType = 'binary/octet-stream'
+const noType = new Set([defaultType, 'application/octet-stream'])
 
 export function fileEntry(name: string, fileId: string, size: number, object: Described): Entry {
   const checksums = checksumsOf(object)

@@ -1,8 +1,9 @@
-import { ancestorsOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../contract.ts'
+import { ancestorsOf, childOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../contract.ts'
 import { type Bucket, isPrecondition } from './bucket.ts'
 import { fileEntry, folderEntry } from './entry.ts'
 import type { Keys } from './keys.ts'
 import type { Conditions } from './probe.ts'
+import { Subfolders } from './subfolders.ts'
 
 /** Milliseconds for which a parent that is not a file is not checked again, as many files often go into one folder. */
 const notFileTime = 5_000
@@ -13,15 +14,17 @@ export class Folders {
   readonly #bucket: Bucket
   readonly #keys: Keys
   readonly #notFiles = new Map<StoragePath, number>()
+  readonly #subfolders: Subfolders
 
   constructor(bucket: Bucket, keys: Keys) {
     this.#bucket = bucket
     this.#keys = keys
+    this.#subfolders = new Subfolders(bucket, keys)
   }
 
   /** Returns true where any key lies below, including the marker. */
-  async exists(path: StoragePath, signal?: AbortSignal): Promise<boolean> {
-    return (await this.#bucket.keys(this.#keys.folder(path), 1, signal)).length > 0
+  exists(path: StoragePath, signal?: AbortSignal): Promise<boolean> {
+    return this.#subfolders.exists(path, signal)
   }
 
   /** @throws NOT_FOUND */
@@ -47,12 +50,17 @@ export class Folders {
   }
 
   /**
-   * Checks that no folder has this path and no file has the path of a parent, before a file is written. It sends one listing
-   * and one HEAD for each parent that was not checked lately. The write itself checks for an existing file.
+   * Checks that no folder has this path and no file has the path of a parent, before a file is written. It sends one listing,
+   * unless the folders beside the file are known, and one HEAD for each parent that was not checked lately. The write itself
+   * checks for an existing file.
    * @throws NOT_A_FILE or ALREADY_EXISTS over a folder; NOT_A_DIRECTORY where a parent is a file
    */
   async refuseFolder(path: StoragePath, overwrite: boolean, signal: AbortSignal): Promise<void> {
-    const [, isFolder] = await Promise.all([this.refuseFilesAbove(path, signal), this.exists(path, signal)])
+    this.#subfolders.noteEntry(path)
+    const [, isFolder] = await Promise.all([
+      this.refuseFilesAbove(path, signal),
+      this.#subfolders.existsForWrite(path, signal),
+    ])
     if (!isFolder) return
     if (!overwrite) throw alreadyExists()
     if (!(await this.statFile(path, signal))) throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
@@ -104,6 +112,8 @@ export class Folders {
   /** Writes the marker; returns false if it exists. All markers are made here, so the condition of PutObject suffices. */
   async #mark(path: StoragePath, conditions: Conditions, signal?: AbortSignal): Promise<boolean> {
     const object = { Bucket: this.#bucket.name, Key: this.#keys.folder(path), Body: Buffer.alloc(0) }
+    // The marker lies below the folder.
+    this.#subfolders.noteEntry(childOf(path, ''))
     const marker = { ...object, ContentType: 'application/x-directory' }
     const put = (condition: object) =>
       this.#bucket.call(signal, (s3, options) => s3.putObject({ ...marker, ...condition }, options))

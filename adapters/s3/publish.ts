@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Entry, StorageError } from '../contract.ts'
 import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
-import { etagOf, fileEntry, type headersOf } from './entry.ts'
+import { defaultType, etagOf, fileEntry, type headersOf } from './entry.ts'
 import { alreadyExists } from './folders.ts'
 import type { Conditions, Step } from './probe.ts'
 
@@ -48,6 +48,9 @@ export async function publish<T>(
   })
 }
 
+/** Bytes that are hashed at once to save a request. A HEAD costs less than to hash more. */
+const maxHashed = 1024 * 1024
+
 /** Stores a file in one request. @throws ALREADY_EXISTS; UNAVAILABLE where the stored file is incomplete */
 export async function putWhole(
   bucket: Bucket,
@@ -57,24 +60,27 @@ export async function putWhole(
   headers: ReturnType<typeof headersOf>,
 ): Promise<Entry> {
   const object = { ...headers, Bucket: bucket.name, Key: destination.key, Body: bytes }
-  const etag = await publish(bucket, conditions, destination, 'put', async condition => {
+  const md5 = bytes.length > maxHashed ? undefined : createHash('md5').update(bytes).digest('hex')
+  const stored = await publish(bucket, conditions, destination, 'put', async condition => {
     try {
-      const response = await bucket.call(undefined, s3 => s3.putObject({ ...object, ...condition }))
-      return etagOf(response.ETag)
+      return await bucket.call(undefined, s3 => s3.putObject({ ...object, ...condition }))
     } catch (error) {
       // An earlier attempt may have stored the file although its response was lost. The existing file is then our own.
       const head = isPrecondition(error) && wasRepeated(error) ? await bucket.head(destination.key) : undefined
-      const md5 = createHash('md5').update(bytes).digest('hex')
-      if (!head || etagOf(head.ETag) !== md5) throw error
-      return md5
+      if (!head || etagOf(head.ETag) !== (md5 ?? createHash('md5').update(bytes).digest('hex'))) throw error
+      return head
     }
   })
-  return await storedEntry(bucket, destination, bytes.length, [etag])
+  const etag = etagOf(stored.ETag)
+  if (etag !== md5) return await storedEntry(bucket, destination, bytes.length, [etag])
+  // The etag shows that the bytes arrived whole. The Date of the response may be later than the time of the file.
+  const described = { ...stored, LastModified: undefined, ContentType: headers.ContentType ?? defaultType }
+  return fileEntry(destination.name, bucket.fileId(destination.key), bytes.length, described)
 }
 
 /**
  * Returns the entry of the file that was just stored, and compares its size with the bytes sent. It sends one HEAD, because
- * the response to a write does not include the modification time.
+ * the response to a write does not show that the file is complete.
  *
  * @param etags the etags that the file may have; with any other etag, it is another writer's file
  * @throws UNAVAILABLE where the stored file is incomplete; it is removed first

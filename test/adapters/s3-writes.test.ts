@@ -280,12 +280,45 @@ t.test('a write whose last step fails stores nothing', async t => {
 t.test('a file that the back end stored incompletely is removed and reported', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openBehind(proxy)
-  const headers = { etag: `"${createHash('md5').update('content').digest('hex')}"`, 'content-length': '3' }
+  // The etag of a small file shows that it is complete.
+  const content = pattern(2 * mib)
+  const headers = { etag: `"${createHash('md5').update(content).digest('hex')}"`, 'content-length': '3' }
   proxy.fault = ({ method, url }) =>
     method === 'HEAD' && url?.endsWith('/file') ? { answer: { status: 200, headers } } : undefined
-  await t.rejects(put(provider, 'file', 'content', true), { code: 'UNAVAILABLE', message: /stored 3 of 7 bytes/ })
+  const message = /stored 3 of 2097152 bytes/
+  await t.rejects(put(provider, 'file', content, true), { code: 'UNAVAILABLE', message })
   proxy.fault = undefined
   await isMissing(provider, 'file')
+})
+
+t.test('small files take one request each, once the folders beside them are known', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  const provider = await openBehind(proxy)
+  await put(provider, 'folder/1', 'content')
+  await put(provider, 'folder/2', 'content')
+  const requests: string[] = []
+  proxy.fault = ({ method }) => {
+    requests.push(method ?? '')
+    return undefined
+  }
+  const { etag, size, checksums } = await put(provider, 'folder/3', 'content')
+  t.strictSame(requests.splice(0), ['PUT'])
+  t.match(await provider.stat(at('folder/3'), call()), { etag, size, checksums })
+  requests.length = 0
+  t.equal((await get(provider, 'folder/3')).toString(), 'content')
+  t.strictSame(requests.splice(0), ['GET'])
+  await provider.copy(at('folder/3'), at('folder/4'), { ...call(), overwrite: true })
+  t.strictSame(requests.splice(0), ['HEAD', 'PUT'])
+  await has(provider, 'folder/4', 'content')
+
+  // A folder that is made beside them is noticed, however it is made.
+  await provider.mkdir(at('folder/5'), { ...call(), exclusive: true })
+  await rejectsWith('ALREADY_EXISTS', put(provider, 'folder/5', 'no'))
+  await put(provider, 'folder/6/below', 'content')
+  await rejectsWith('NOT_A_FILE', put(provider, 'folder/6', 'no', true))
+  await provider.deleteTree(at('folder/6'), call())
+  await put(provider, 'folder/6', 'a file now')
+  await has(provider, 'folder/6', 'a file now')
 })
 
 t.test('a write without overwrite replaces no file at a server without conditions', async t => {
@@ -436,7 +469,8 @@ t.test('copies', async t => {
 
   t.test('a copy of a file onto itself changes nothing', async t => {
     const provider = await openS3(server, bucket)
-    const written = await put(provider, 'file', 'kept')
+    await put(provider, 'file', 'kept')
+    const written = await provider.stat(at('file'), call())
     await rejectsWith('ALREADY_EXISTS', provider.copy(at('file'), at('file'), { ...call(), overwrite: false }))
     t.strictSame(await provider.copy(at('file'), at('file'), { ...call(), overwrite: true }), written)
     t.equal((await get(provider, 'file')).toString(), 'kept')
@@ -452,7 +486,8 @@ t.test('a copy has the time of its source in its metadata, as rclone stores it',
     ['small', 10],
     ['large', 17 * mib],
   ] as const) {
-    const { modifiedAt: shown } = await write(provider, path, bodyOf(pattern(size)), { size, modifiedAt })
+    await write(provider, path, bodyOf(pattern(size)), { size, modifiedAt })
+    const { modifiedAt: shown } = await provider.stat(at(path), call())
     t.equal(await timeOf(path), '981173106.789', path)
     t.ok(Math.abs(Number(shown) - Date.now()) < 60_000, 'entries show the time of the write')
     await provider.copy(at(path), at(`${path} copy`), { ...call(), overwrite: false })

@@ -37,6 +37,8 @@ export async function deleteUnchanged(file: WriteLocation, seen: CheckedEntry, s
 
 export function isUnchanged(now: CheckedEntry, seen: CheckedEntry): boolean {
   if (now.kind !== 'file' || now.size !== seen.size || now.etag !== seen.etag) return false
+  // A write does not always return the time of the file.
+  if (seen.modifiedAt === null && seen.etag !== null) return true
   return now.modifiedAt?.getTime() === seen.modifiedAt?.getTime()
 }
 
