@@ -165,6 +165,8 @@ export const optionalCases: Case[] = [
       assert.ok(opened)
       try {
         assert.deepEqual(opened.entry, written)
+        const { mtimeMs } = await opened.handle.stat({ bigint: true })
+        assert.equal(opened.entry.modifiedAt?.getTime(), Number(mtimeMs), 'the entry has another time than the handle')
         // Replacing or deleting the file must not change what its reader gets.
         await put(provider, 'folder/file', 'other', true)
         await provider.delete(at('folder/file'), call())

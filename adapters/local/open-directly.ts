@@ -2,6 +2,7 @@
 import type { BigIntStats } from 'node:fs'
 import { constants, type FileHandle, open, readlink, stat } from 'node:fs/promises'
 import { self } from './names.ts'
+import { release } from './release.ts'
 import { isSame, type Root } from './root.ts'
 
 /** open(2): a handle that only names the entry. Node has no constant for it. */
@@ -46,7 +47,7 @@ async function openDirectly(root: Root, segments: readonly string[], flags: numb
     stat(root.path, { bigint: true }).catch(() => undefined),
   ])
   if (isThere && stats && top && isSame(top, root) && stats.dev === root.dev) return { handle, stats }
-  await handle.close()
+  release(handle)
   return undefined
 }
 

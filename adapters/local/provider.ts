@@ -23,6 +23,7 @@ import type { NameLists } from './name-lists.ts'
 import { inside, requireSegments, self, splitPath } from './names.ts'
 import { nameDirectly } from './open-directly.ts'
 import { FileBody, type OpenedFile, openFile, openNamed, positionsOf } from './read.ts'
+import { release } from './release.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
 import type { Root } from './root.ts'
@@ -59,7 +60,7 @@ export class LocalProvider implements StorageProvider {
       signal.throwIfAborted()
       const named = await nameDirectly(this.#root, requireSegments(path))
       if (named) {
-        await named.handle.close()
+        release(named.handle)
         return presentEntry(nameOf(path), named.stats)
       }
       return await this.#inParent(path, signal, entryAt)

@@ -6,6 +6,7 @@ import { toEntry } from './entry.ts'
 import { hasErrno, notFound, toStorageError } from './errors.ts'
 import { inside, self } from './names.ts'
 import type { Opened } from './open-directly.ts'
+import { release } from './release.ts'
 
 const chunkBytes = 1024 * 1024
 
@@ -39,7 +40,7 @@ export async function openNamed({ handle: named, stats }: Opened, name: string, 
     const entry = requireFile(name, stats, ifMatch)
     return { handle: await open(self(named), O_RDONLY), entry }
   } finally {
-    await named.close()
+    release(named)
   }
 }
 

@@ -3,6 +3,7 @@ import { constants, type FileHandle, lstat, mkdir, open, readdir, rmdir, unlink 
 import { StorageError } from '../contract.ts'
 import { hasErrno } from './errors.ts'
 import { bytesOf, inside, isReserved, self, stagingName } from './names.ts'
+import { release } from './release.ts'
 import { openChild } from './walk.ts'
 
 /**
@@ -56,7 +57,8 @@ export async function withStaged<T>(
     return result
   } finally {
     if (!moved) await unlink(inside(staged.folder, staged.name)).catch(() => {})
-    await Promise.all([staged.handle.close(), staged.folder.close()])
+    release(staged.folder)
+    await staged.handle.close()
     if (!options.keep) await removeStaging(options.parent)
   }
 }

@@ -6,6 +6,7 @@ import { hasErrno, notFound } from './errors.ts'
 import { inside, self } from './names.ts'
 import { isAt, pathOf } from './open-directly.ts'
 import { FileBody } from './read.ts'
+import { release } from './release.ts'
 import { identityOf, type Root } from './root.ts'
 import { type Staged, withStaged } from './staging.ts'
 import { openDeepestFrom, withCreatedDirectory, withDirectory } from './walk.ts'
@@ -37,7 +38,7 @@ export async function store(destination: Destination, fill: (handle: FileHandle)
         publishAt(staged, destination, hasParent ? directory : undefined),
       )
     } finally {
-      await directory.close()
+      release(directory)
     }
   })
 }

@@ -3,6 +3,7 @@ import { syncDirectory } from './durable.ts'
 import { hasErrno, notFound } from './errors.ts'
 import { inside } from './names.ts'
 import { directoryFlags, openDirectoryDirectly } from './open-directly.ts'
+import { release } from './release.ts'
 import { openRoot, type Root } from './root.ts'
 
 /** The number of attempts to create and open a directory, as another client may remove it in between. */
@@ -70,7 +71,7 @@ export async function withDirectory<T>(
     try {
       return await use(direct.handle)
     } finally {
-      await direct.handle.close()
+      release(direct.handle)
     }
   }
   const { directory, depth } = await openDeepest(root, segments, signal).catch(error => {
@@ -80,7 +81,7 @@ export async function withDirectory<T>(
     if (depth < segments.length) throw notFound()
     return await use(directory)
   } finally {
-    await directory.close()
+    release(directory)
   }
 }
 

@@ -1,14 +1,13 @@
 /** Sends the bytes of a file, from the local disk or from a back end. */
-import type { FileHandle } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { ByteRange } from '../../../adapters/contract.ts'
 import { AppError } from '../../errors.ts'
 import type { Download } from '../../services/files/index.ts'
 import { openFile } from '../../services/files/opened.ts'
-import type { ReadLocation } from '../../storage/read-location.ts'
+import type { OpenFile, ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { Span } from './range.ts'
-import { type ByteSink, fileVersion, sendFile, TruncatedContent, write } from './send-file.ts'
+import { type ByteSink, entryVersion, fileVersion, sendFile, TruncatedContent, write } from './send-file.ts'
 
 export interface Content {
   /**
@@ -32,7 +31,7 @@ export async function openContent(
   signal: AbortSignal,
 ): Promise<Content> {
   const { entry, location, opened } = download
-  if (opened?.handle) return await fileContent(opened.handle)
+  if (opened?.handle) return await fileContent(opened)
   if (opened) return await openStream(download, spans[0], signal)
   const version = entry.etag === null ? {} : { ifMatch: entry.etag }
   const file = await location.openFile(signal, version)
@@ -41,7 +40,7 @@ export async function openContent(
     await file.handle.close()
     throw changed()
   }
-  return await fileContent(file.handle)
+  return await fileContent(file)
 }
 
 /** Opens the current version in one call. @throws as `ReadLocation.read` */
@@ -50,7 +49,7 @@ export async function openCurrent(
   signal: AbortSignal,
 ): Promise<{ entry: CheckedEntry; content: Content }> {
   const { entry, ...file } = await openFile(location, signal)
-  if (file.handle) return { entry, content: await fileContent(file.handle) }
+  if (file.handle) return { entry, content: await fileContent({ ...file, entry }) }
   const { body } = file
   return {
     entry,
@@ -61,8 +60,9 @@ export async function openCurrent(
   }
 }
 
-async function fileContent(handle: FileHandle): Promise<Content> {
-  const version = await fileVersion(handle).catch(async error => {
+async function fileContent({ handle, entry }: OpenFile): Promise<Content> {
+  const openVersion = async () => entryVersion(entry) ?? (await fileVersion(handle))
+  const version = await openVersion().catch(async error => {
     await handle.close()
     throw error
   })

@@ -19,8 +19,13 @@ export class TruncatedContent extends Error {
  * milliseconds). Replacing or removing the name does not change it, because the open file stays the same.
  */
 export async function fileVersion(handle: FileHandle): Promise<string> {
-  const { size, mtimeNs } = await handle.stat({ bigint: true })
-  return `${size} ${mtimeNs}`
+  const { size, mtimeMs } = await handle.stat({ bigint: true })
+  return `${size} ${mtimeMs}`
+}
+
+/** Returns the version of an entry as `fileVersion` does, or null if the entry does not tell it. */
+export function entryVersion({ size, modifiedAt }: { size: number | null; modifiedAt: Date | null }): string | null {
+  return size === null || modifiedAt === null ? null : `${size} ${modifiedAt.getTime()}`
 }
 
 function failChanged(): never {
