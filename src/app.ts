@@ -4,7 +4,8 @@ import type { Logger } from 'pino'
 import type { AdapterDefinition } from '../adapters/contract.ts'
 import { builtInAdapters } from '../adapters/index.ts'
 import { deriveSecrets } from './auth/secrets.ts'
-import type { Database } from './db/client.ts'
+import { type Database, poolState } from './db/client.ts'
+import { countUnended } from './db/jobs/leases.ts'
 import { isMigrated } from './db/migrate.ts'
 import { registerFrontEnds } from './front-ends.ts'
 import { registerGraphql } from './graphql/index.ts'
@@ -15,6 +16,7 @@ import { sendEvents } from './http/event-stream.ts'
 import { createServer } from './http/server.ts'
 import { describeDetails } from './log/logger.ts'
 import { Redaction } from './log/redaction.ts'
+import type { Metrics } from './metrics/index.ts'
 import { createServices, type Services } from './services/index.ts'
 import { createAuthentication } from './services/people/authentication.ts'
 import type { Settings } from './settings.ts'
@@ -52,8 +54,10 @@ export async function buildApp(options: {
   metadataTimeout?: number | undefined
   /** Milliseconds for a request body, except uploads. Default: half a minute. */
   bodyTimeout?: number | undefined
+  /** Measures the app. Default: nothing is measured. */
+  metrics?: Metrics | undefined
 }): Promise<App> {
-  const { db, settings, log, redaction = new Redaction() } = options
+  const { db, settings, log, redaction = new Redaction(), metrics } = options
   const secrets = deriveSecrets(options.secret, options.previousSecret)
   const adapters = await loadAdapters({
     builtIn: options.adapters ?? sharedAdapters(settings),
@@ -75,6 +79,7 @@ export async function buildApp(options: {
     warn: (message, details = {}) => log.warn(describeDetails(details), message),
     metadataTimeout: options.metadataTimeout,
     transferTimeout: settings.backEndTimeout * 1000,
+    observe: metrics?.observeProvider,
   })
   const services = createServices({
     db,
@@ -87,10 +92,19 @@ export async function buildApp(options: {
     auditDays: settings.auditDays,
     workers: settings.workers,
     onError,
-    onAuditLoss: loss => log.error(loss, 'Events of the audit log could not be stored'),
+    onAuditLoss(loss) {
+      log.error(loss, 'Events of the audit log could not be stored')
+      metrics?.countLostEvents(loss.lost)
+    },
   })
   const { bodyTimeout } = options
-  const server = await createServer({ services, settings, log, ready: () => requireReady(db), bodyTimeout })
+  const observe = metrics?.observeServer
+  const server = await createServer({ services, settings, log, ready: () => requireReady(db), bodyTimeout, observe })
+  metrics?.observeState({
+    database: () => poolState(db),
+    waitingEvents: services.audit.waiting,
+    jobs: () => countUnended(db),
+  })
   await registerFrontEnds(server, { services, settings })
   await registerGraphql(server, {
     services,

@@ -1,6 +1,6 @@
 /** Serves from several processes behind one port. Each is a replica on the same database. */
 import cluster, { type Worker } from 'node:cluster'
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { extname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -25,13 +25,14 @@ export async function superviseProcesses(task: ServeTask, log: Logger): Promise<
   const { settings } = task
   const running = new Set<Worker>()
   const closing = new AbortController()
+  let stopMetrics = async () => {}
   cluster.setupPrimary({ exec: entryPoint() })
 
   async function fork(index: number): Promise<{ worker: Worker; served: Omit<Served, 'close'> }> {
     const worker = cluster.fork()
     running.add(worker)
     worker.once('exit', () => running.delete(worker))
-    worker.send({ ...task, settings: shareOf(settings, index), isFirst: index === 0 })
+    worker.send({ ...task, settings: shareOf(settings, index), isFirst: index === 0, sharesMetrics: true })
     return { worker, served: await reportOf(worker) }
   }
 
@@ -54,6 +55,7 @@ export async function superviseProcesses(task: ServeTask, log: Logger): Promise<
 
   async function close(): Promise<void> {
     closing.abort()
+    await stopMetrics()
     const ended = [...running].map(worker => once(worker, 'exit'))
     for (const worker of running) worker.process.kill('SIGTERM')
     const killing = setTimeout(() => {
@@ -70,6 +72,7 @@ export async function superviseProcesses(task: ServeTask, log: Logger): Promise<
         if (!closing.signal.aborted) log.error({ err: error }, 'A server process could not be replaced')
       })
     }
+    stopMetrics = await serveMetrics(settings)
     const [first] = started
     if (!first) throw new StartError('STOWAGE_PROCESSES must be at least 1.')
     return { ...first.served, close }
@@ -85,15 +88,31 @@ async function reportOf(worker: Worker): Promise<Omit<Served, 'close'>> {
   const ended = once(worker, 'exit', stop).then(() => {
     throw new StartError('a server process ended while it started: look at the log above.')
   })
-  const reported = once(worker, 'message', stop) as Promise<[ProcessReport]>
+  const reported = firstReport(worker, stop.signal)
   try {
-    const [report] = await Promise.race([reported, ended])
+    const report = await Promise.race([reported, ended])
     if ('served' in report) return report.served
     throw new StartError(report.message)
   } finally {
     for (const wait of [reported, ended]) wait.catch(() => {})
     stop.abort()
   }
+}
+
+/** Skips messages about metrics. */
+async function firstReport(worker: Worker, signal: AbortSignal): Promise<ProcessReport> {
+  for await (const [message] of on(worker, 'message', { signal })) {
+    if ('served' in message || 'message' in message) return message
+  }
+  throw new Error('The messages of a process never end by themselves')
+}
+
+/** Serves the metrics of all processes. Returns a function that ends it. @throws SettingsError */
+async function serveMetrics({ metricsAddress }: Settings): Promise<() => Promise<void>> {
+  if (!metricsAddress) return async () => {}
+  const { collectMetrics } = await import('./metrics/processes.ts')
+  const { listenForScrapes } = await import('./metrics/listen.ts')
+  return listenForScrapes(metricsAddress, collectMetrics())
 }
 
 /** Returns the settings of one process. All processes together keep to the limits of the whole server. */

@@ -17,6 +17,8 @@ export interface ServeTask {
   connection: Connection
   /** Only the first of several processes deletes old rows and warns about a missing owner. */
   isFirst: boolean
+  /** Whether another process reads the metrics of this one and serves them. */
+  sharesMetrics: boolean
 }
 
 export interface Served {
@@ -29,7 +31,7 @@ export interface Served {
 
 /** @throws StartError */
 export async function serve(
-  { settings, connection, isFirst }: ServeTask,
+  { settings, connection, isFirst, sharesMetrics }: ServeTask,
   { log, redaction }: { log: Logger; redaction: Redaction },
 ): Promise<Served> {
   await using cleanup = new AsyncDisposableStack()
@@ -37,8 +39,25 @@ export async function serve(
   cleanup.defer(() => db.destroy())
   const { secret, previous } = await readSecrets(settings)
   redaction.hold(secret, previous, settings.setupCode, passwordIn(settings.databaseUrl))
-  const app = await buildApp({ db, secret, previousSecret: previous, settings, log, redaction })
+  const { metricsAddress } = settings
+  const metrics = metricsAddress && (await import('./metrics/index.ts')).createMetrics()
+  const app = await buildApp({
+    db,
+    secret,
+    previousSecret: previous,
+    settings,
+    log,
+    redaction,
+    metrics: metrics ?? undefined,
+  })
   cleanup.defer(() => app.close())
+  if (metrics && sharesMetrics) {
+    const { shareMetrics } = await import('./metrics/processes.ts')
+    shareMetrics(metrics.register)
+  } else if (metrics) {
+    const { listenForScrapes } = await import('./metrics/listen.ts')
+    cleanup.defer(await listenForScrapes(metricsAddress, () => metrics.register.metrics()))
+  }
   await preparePasswords()
   const address = await listen(app.server, settings)
   const { installation } = app.services.workspaces

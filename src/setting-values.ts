@@ -75,6 +75,14 @@ export function origins(text: string): AllowedOrigins {
   })
 }
 
+/** `127.0.0.1:9464`, `[::1]:9464`. */
+export function hostAndPort(text: string): { host: string; port: number } {
+  const [, host = '', port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? []
+  if (host === '' || Number(port) > 65535)
+    throw new Error(`be an address and a port such as 127.0.0.1:9464, not "${text}"`)
+  return { host: host.startsWith('[') ? host.slice(1, -1) : host, port: Number(port) }
+}
+
 /** `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`. */
 export function networks(text: string): string[] {
   const items = list(text)

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import {
   type AllowedOrigins,
   folders,
+  hostAndPort,
   httpUrl,
   type LogLevel,
   logLevel,
@@ -145,6 +146,12 @@ export const definitions = {
     'one for each two processor cores, at most four',
   ),
   STOWAGE_WORKERS: define('Jobs that this server runs at once; `0` runs none', wholeNumber(0, 100), '2'),
+  STOWAGE_METRICS_ADDRESS: define(
+    'Address and port, such as `127.0.0.1:9464`, of the [metrics](operations.md#metrics) for Prometheus',
+    hostAndPort,
+    null,
+    'none',
+  ),
   STOWAGE_STALL_TIMEOUT: define(
     'Seconds without progress after which a client is disconnected during a download or an upload',
     wholeNumber(1, 86_400),
@@ -201,6 +208,8 @@ export interface Settings {
   readonly processes: number
   /** Jobs that this server runs at once; 0 runs none. */
   readonly workers: number
+  /** Null if there are no metrics. */
+  readonly metricsAddress: { host: string; port: number } | null
   /** Seconds. */
   readonly stallTimeout: number
   /** Seconds. */
@@ -254,6 +263,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     auditDays: read('STOWAGE_AUDIT_DAYS'),
     processes: read('STOWAGE_PROCESSES') ?? Math.min(4, Math.ceil(availableParallelism() / 2)),
     workers: read('STOWAGE_WORKERS'),
+    metricsAddress: read('STOWAGE_METRICS_ADDRESS'),
     stallTimeout: read('STOWAGE_STALL_TIMEOUT'),
     backEndTimeout: read('STOWAGE_BACK_END_TIMEOUT'),
     logLevel: read('LOG_LEVEL'),

@@ -33,7 +33,10 @@ export async function start(settings: Settings): Promise<number> {
     log.warn({ err }, 'The console could not be built; the API works without it'),
   )
   const connection = embedded?.connection ?? { connectionString: settings.databaseUrl ?? '' }
-  const served = await serveInProcesses({ settings, connection, isFirst: true }, { log, redaction })
+  const served = await serveInProcesses(
+    { settings, connection, isFirst: true, sharesMetrics: false },
+    { log, redaction },
+  )
   cleanup.defer(() => served.close())
   // `on`, not `once`: npm repeats the terminal's Ctrl-C, and the second signal must not kill the process.
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)

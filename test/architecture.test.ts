@@ -36,6 +36,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/compile-cache.ts': [],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
   'src/log': ['src/settings.ts'],
+  'src/metrics': ['src/settings.ts'],
   adapters: [],
   migrations: [],
   // The console: the app composes its parts, which do not import each other.

@@ -63,7 +63,7 @@ t.test('all processes respond, and one that is killed is replaced', async t => {
     const now = await responding(server)
     if (now.size < 2) throw new Error('one process is missing')
     if (now.has(killed)) throw new Error('a killed process responds')
-  })
+  }, 30_000)
   t.equal(await server.stop(), 0)
 })
 

@@ -22,6 +22,7 @@ export interface DatabaseOptions {
 }
 
 const connections = new WeakMap<Database, Connection>()
+const pools = new WeakMap<Database, pg.Pool>()
 /** Milliseconds. The longest queries delete or retry jobs with millions of entries. */
 const defaultQueryTimeout = 120_000
 /** Milliseconds of silence before an idle connection is probed. */
@@ -49,7 +50,14 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
     }),
   })
   connections.set(db, connection)
+  pools.set(db, pool)
   return db
+}
+
+/** Returns the number of connections of the pool, of those that are idle, and of the queries that wait for one. */
+export function poolState(db: Database): { total: number; idle: number; waiting: number } {
+  const pool = pools.get(db)
+  return { total: pool?.totalCount ?? 0, idle: pool?.idleCount ?? 0, waiting: pool?.waitingCount ?? 0 }
 }
 
 /** Returns a connection outside of the pool, to the same database. The caller connects and ends it. */

@@ -29,6 +29,8 @@ export interface ServerOptions {
   ready: () => Promise<void>
   /** Milliseconds for a body that is not an upload. Default: 30 seconds. */
   bodyTimeout?: number | undefined
+  /** Adds hooks that observe all requests. */
+  observe?: ((app: FastifyInstance) => void) | undefined
 }
 
 /** Bytes of the URL and all headers together. A path of 4,096 bytes can take three times as many in a URL. */
@@ -39,7 +41,7 @@ const keepAliveTimeout = 72_000
 
 /** Creates the HTTP server without the front ends' routes. It does not listen yet. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { services, settings, log, ready, bodyTimeout = defaultBodyTimeout } = options
+  const { services, settings, log, ready, bodyTimeout = defaultBodyTimeout, observe } = options
   const clientErrors = createClientErrorHandler(log)
   const app: FastifyInstance = fastify({
     loggerInstance: requestLog(log),
@@ -64,6 +66,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   boundBodies(app, bodyTimeout)
   watchClients(app)
   cutStalledClients(app, settings.stallTimeout * 1000)
+  observe?.(app)
   sendStandardHeaders(app)
   allowOrigins(app, settings.corsOrigins)
   refuseWhenClosing(app)

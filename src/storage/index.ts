@@ -64,6 +64,8 @@ export interface StorageOptions {
   /** Redacts each secret from the log while an adapter has it. */
   redaction: Redactor
   warn: (message: string, details?: Record<string, unknown>) => void
+  /** Returns the provider with its calls measured. Default: nothing is measured. */
+  observe?: ((provider: StorageProvider, labels: { id: string; type: string }) => StorageProvider) | undefined
   /** Milliseconds for a call that moves no file content, including `open` and `close`. Default: a minute. */
   metadataTimeout?: number | undefined
   /** Milliseconds without progress of a transfer at the back end. Default: five minutes. */
@@ -75,7 +77,7 @@ const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
   const { db, secrets, adapters, network, record, activeGrants, redaction, warn } = options
-  const { metadataTimeout = 60_000, transferTimeout = 300_000 } = options
+  const { metadataTimeout = 60_000, transferTimeout = 300_000, observe = provider => provider } = options
   const timeouts = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const tokens = createTokenStore({ db, secrets, redaction })
   /** The secrets of each provider as last read, for services too. */
@@ -89,7 +91,8 @@ export function createStorage(options: StorageOptions): Storage {
       const opened = await opener.open(adapter, settings, record).catch(cause => {
         throw withoutDetails(cause)
       })
-      return { id: record.id, ...opened, metadataTimeout, timeouts, activeGrants, writeTracker }
+      const provider = observe(opened.provider, record)
+      return { id: record.id, ...opened, provider, metadataTimeout, timeouts, activeGrants, writeTracker }
     },
     close: ({ provider }) => opener.close(provider),
   })

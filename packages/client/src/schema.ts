@@ -451,6 +451,8 @@ export interface Job {
   conflict: JobConflict
   /** The time of creation. */
   createdAt: string
+  /** The person who created the job. Null if they are no longer a member. */
+  createdBy: User | null
   /** Whether a SYNC deletes entries that exist only at the target. */
   deleteExtra: boolean
   /** Whether the job only counts what it would do. */

@@ -24,6 +24,17 @@ export async function isAnyWaiting(db: Database): Promise<boolean> {
   return row !== undefined
 }
 
+/** Returns the number of jobs in each state, except those that have ended. */
+export async function countUnended(db: Database): Promise<Map<JobState, number>> {
+  const rows = await db
+    .selectFrom('jobs')
+    .select(({ fn }) => ['state', fn.countAll<string>().as('count')])
+    .where('state', 'in', ['QUEUED', 'RUNNING', 'PAUSED'])
+    .groupBy('state')
+    .execute()
+  return new Map(rows.map(({ state, count }) => [state, Number(count)]))
+}
+
 /** Carries out the requests to pause or cancel that a killed server left. Returns the jobs. */
 export async function endAbandoned(db: Database): Promise<JobRecord[]> {
   const { rows } = await sql<Selectable<Schema['jobs']>>`

@@ -153,6 +153,8 @@ export function createAudit({
       }
     },
 
+    /** Returns the number of events that wait to be written. */
+    waiting: () => queue.size,
     flush: () => queue.flush(),
     close: () => queue.close(),
   }

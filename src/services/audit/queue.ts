@@ -6,6 +6,8 @@ import { createStrangerEvents, isStrangers } from './strangers.ts'
 import { type Unwritable, writeEvents } from './writer.ts'
 
 export interface AuditQueue {
+  /** The number of waiting events. */
+  readonly size: number
   /** Queues an event without waiting or failing. Events beyond the limit are lost, and their number is logged. */
   add(event: AuditEvent): void
   /** Resolves when all earlier events are written, or their write has failed. */
@@ -169,6 +171,9 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   }
 
   return {
+    get size() {
+      return waiting.size
+    },
     add(event) {
       if (isStrangers(event)) addStrangers(event)
       else if (event.result !== 'OK' || event.action === 'DOWNLOAD') merge(event)
