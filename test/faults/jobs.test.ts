@@ -1,119 +1,25 @@
-/** kill -9 of one of two servers, again and again, while a job copies, moves or syncs a tree. */
-import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+/** kill -9 of servers and of their database, again and again, while a job copies, moves or syncs a tree. */
+import { execFile } from 'node:child_process'
+import { cp, mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { GetObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3'
+import { promisify } from 'node:util'
+import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { testDatabase } from '../servers/postgres.ts'
+import { findProgram } from '../servers/programs.ts'
 import { type S3Server, s3Server } from '../servers/radosgw.ts'
-import { type Client, client, type Data } from '../support/client.ts'
-import { type Program, startProgram, temporaryFolder } from '../support/program.ts'
+import type { Data } from '../support/client.ts'
+import { temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
-import { dice, rounds } from './rounds.ts'
+import { type Replicas, type Store, startReplicas, type Victim, victims } from './job-replicas.ts'
+import { below, dice, rounds } from './rounds.ts'
 
-/** Files of a tree, by path: the content's SHA-256. */
-type Tree = Record<string, string>
-
-t.setTimeout(rounds(0) > 0 ? 3_600_000 : 300_000)
+const run = promisify(execFile)
 
 const fileCount = Number(process.env.FAULT_FILES ?? 150)
+const isLong = fileCount > 150 || rounds(0) > 0
 
-interface Store {
-  providerId: string
-  /** Reads everything below a folder. */
-  read(folder: string): Promise<Tree>
-}
-
-interface Replicas {
-  api: Client
-  token: string
-  /** Kills one server, and starts it again. */
-  kill(index: number): Promise<void>
-  connectLocal(root: string): Promise<Store>
-  connectS3(server: S3Server, bucket: string): Promise<Store>
-}
-
-async function startReplicas(t: Test, roots: string): Promise<Replicas> {
-  const { connectionString } = await testDatabase(t)
-  const data = await temporaryFolder(t)
-  const launch = () =>
-    startProgram(t, {
-      environment: {
-        PORT: '0',
-        DATABASE_URL: connectionString,
-        STOWAGE_SECRET: 'a secret that only these tests have',
-        STOWAGE_DATA: data,
-        STOWAGE_LOCAL_ROOTS: roots,
-        STOWAGE_RATE_LIMIT: '0',
-        LOG_LEVEL: 'warn',
-      },
-    })
-  const programs: Program[] = [await launch(), await launch()]
-  const first = () => client(programs[0]?.url ?? '')
-  const { token } = await first().register('owner@example.org')
-  return {
-    get api() {
-      return first()
-    },
-    token,
-    async kill(index) {
-      await programs[index]?.stop('SIGKILL')
-      programs[index] = await launch()
-    },
-    async connectLocal(root) {
-      await mkdir(root, { recursive: true })
-      const providerId = await first().connectProvider(token, 'local', { root }, root)
-      return { providerId, read: folder => readLocal(join(root, folder)) }
-    },
-    async connectS3({ client: s3, ...account }, bucket) {
-      const { endpoint, region, accessKeyId, secretAccessKey } = account
-      const config = { bucket, endpoint, region, accessKeyId, secretAccessKey }
-      const providerId = await first().connectProvider(token, 's3', config, bucket)
-      const read = async (folder: string): Promise<Tree> => {
-        const tree: Tree = {}
-        let ContinuationToken: string | undefined
-        do {
-          const page = await s3.send(
-            new ListObjectsV2Command({
-              Bucket: bucket,
-              Prefix: `${folder}/`,
-              ...(ContinuationToken && { ContinuationToken }),
-            }),
-          )
-          await Promise.all(
-            (page.Contents ?? []).map(async ({ Key = '' }) => {
-              if (Key.endsWith('/')) return
-              const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key }))
-              tree[Key.slice(folder.length + 1)] = sha256((await Body?.transformToByteArray()) ?? new Uint8Array())
-            }),
-          )
-          ContinuationToken = page.NextContinuationToken
-        } while (ContinuationToken)
-        return sorted(tree)
-      }
-      return { providerId, read }
-    },
-  }
-}
-
-async function readLocal(root: string): Promise<Tree> {
-  const tree: Tree = {}
-  const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
-  for (const entry of entries) {
-    const path = join(entry.parentPath, entry.name)
-    if (entry.isFile()) tree[path.slice(root.length + 1)] = sha256(await readFile(path))
-  }
-  return sorted(tree)
-}
-
-function sorted(tree: Tree): Tree {
-  return Object.fromEntries(Object.entries(tree).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
-}
+t.setTimeout(isLong ? 3_600_000 : 400_000)
 
 /** Writes a tree with folders of different sizes and depths. */
 async function writeTree(root: string, count: number, random: () => number): Promise<void> {
@@ -125,7 +31,7 @@ async function writeTree(root: string, count: number, random: () => number): Pro
   }
 }
 
-/** Runs a job to its end while servers are killed. Resolves with the job and the number of kills. */
+/** Runs a job to its end while servers and the database are killed. Resolves with the job and what was killed. */
 async function runUnderKills(replicas: Replicas, input: object, random: () => number, kills: number) {
   const { token } = replicas
   const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
@@ -133,47 +39,104 @@ async function runUnderKills(replicas: Replicas, input: object, random: () => nu
   const query = `query ($id: ID!) { job(id: $id) { state error { reason message } progress { files failed }
     failures { nodes { path reason message } } } }`
   let job: Data
-  let killed = 0
+  const killed: Victim[] = []
   const hasEnded = async () => {
-    job = (await replicas.api.ask(query, { id: createJob.job.id }, token)).job
-    return ['SUCCEEDED', 'FAILED', 'CANCELED'].includes(job.state) || job
+    // The servers connect to the database again after it was killed.
+    const data = await replicas.api.ask(query, { id: createJob.job.id }, token).catch(() => null)
+    job = data?.job ?? job
+    return ['SUCCEEDED', 'FAILED', 'CANCELED'].includes(data?.job.state) || job
   }
-  for (; killed < kills && (await hasEnded()) !== true; killed++) {
+  while (killed.length < kills && (await hasEnded()) !== true) {
     await sleep(random() * 1500)
-    await replicas.kill(killed % 2)
+    const victim = victims[below(random, victims.length)] ?? 'everything'
+    await replicas.kill(victim)
+    killed.push(victim)
   }
-  await until(hasEnded, { within: 240_000, every: 100 })
+  await until(hasEnded, { within: isLong ? 1_800_000 : 240_000, every: 100 })
   return { job, killed }
 }
 
-for (const kind of ['COPY', 'MOVE', 'SYNC'] as const) {
-  t.test(`a ${kind} continues after its server is killed`, async t => {
+/** Compares two folders with rclone. Returns what differs. */
+async function rcloneCheck(program: string, server: S3Server, local: string, remote: string): Promise<string> {
+  const env = {
+    PATH: process.env.PATH,
+    RCLONE_CONFIG_S3_TYPE: 's3',
+    RCLONE_CONFIG_S3_PROVIDER: 'Ceph',
+    RCLONE_CONFIG_S3_ENDPOINT: server.endpoint,
+    RCLONE_CONFIG_S3_REGION: server.region,
+    RCLONE_CONFIG_S3_ACCESS_KEY_ID: server.accessKeyId,
+    RCLONE_CONFIG_S3_SECRET_ACCESS_KEY: server.secretAccessKey,
+  }
+  const check = ['check', '--config', '', '--checkers', '8', local, `s3:${remote}`]
+  return run(program, check, { env }).then(
+    () => '',
+    ({ stderr }) => String(stderr),
+  )
+}
+
+/** Checks that the killed servers have left nothing in the stores and in the database. */
+async function nothingIsLeft(t: Test, replicas: Replicas, roots: string, stores: readonly Store[]): Promise<void> {
+  t.same(await replicas.query('select job_id from job_entries'), [], 'no entry of a job is left')
+  const staging = (name: string) => join(roots, name, '.stowage-staging')
+  const staged = async () => (await Promise.all(['a', 'b'].map(name => readdir(staging(name)).catch(() => [])))).flat()
+  const old = new Date('2020-01-01')
+  for (const name of ['a', 'b']) {
+    for (const file of await readdir(staging(name)).catch(() => [])) await utimes(join(staging(name), file), old, old)
+  }
+  // A server sweeps the unfinished files of a provider when it opens the provider.
+  await replicas.kill('both servers')
+  const list = 'query ($id: ID!) { folder(providerId: $id, path: "/") { entries { nodes { name } } } }'
+  for (const { providerId } of stores) await replicas.api.ask(list, { id: providerId }, replicas.token)
+  await until(async () => (await staged()).length === 0 || (await staged()))
+}
+
+for (const [turn, kind] of (['COPY', 'MOVE', 'SYNC'] as const).entries()) {
+  t.test(`a ${kind} continues after kills`, async t => {
     const random = dice(t)
     const roots = await temporaryFolder(t)
-    const replicas = await startReplicas(t, roots)
+    const replicas = await startReplicas(t, { roots })
     const server = await s3Server(t)
+    const rclone = await findProgram('rclone')
     const bucket = await server.newBucket()
-    const disk = await replicas.connectLocal(join(roots, 'a'))
-    const other = await replicas.connectLocal(join(roots, 'b'))
-    const s3 = await replicas.connectS3(server, bucket)
+    const puts = new Map<string, number>()
+    const disk = await replicas.connectLocal('disk', join(roots, 'a'))
+    const other = await replicas.connectLocal('other disk', join(roots, 'b'))
+    const s3 = await replicas.connectS3(server, bucket, key => {
+      if (key.endsWith('.bin')) puts.set(key, (puts.get(key) ?? 0) + 1)
+    })
+    const drive = await replicas.connectDrive()
     await writeTree(join(roots, 'a/tree'), fileCount, random)
     const expected = await disk.read('tree')
-    for (const [from, to, names] of [
-      [disk, other, 'disk to disk'],
-      [kind === 'MOVE' ? other : disk, s3, 'disk to S3'],
-      [s3, disk, 'S3 to disk'],
-    ] as const) {
-      const folder = `from ${names}`
-      const path = from === disk ? '/tree' : from === other ? '/from disk to disk/tree' : '/from disk to S3/tree'
+    const reference = join(roots, 'reference')
+    await cp(join(roots, 'a/tree'), reference, { recursive: true })
+    let path = '/tree'
+    let from: Store = disk
+    for (const [leg, to] of [other, s3, drive, disk].entries()) {
+      // Half of the jobs are enough for a short run, because each kill takes up to 20 seconds.
+      const kills = rounds((turn + leg) % 2)
+      const names = `${from.name} to ${to.name}`
+      const folder = `from ${from.name}`
       const target = { providerId: to.providerId, path: `/${folder}` }
       const input = { kind, sources: [{ providerId: from.providerId, path }], target }
-      const { job, killed } = await runUnderKills(replicas, input, random, rounds(1))
-      t.comment(`${names}: ${killed} kills, ${job.progress.files} files`)
+      const { job, killed } = await runUnderKills(replicas, input, random, kills)
+      t.comment(`${names}: killed ${killed.join(', ') || 'nothing'}; ${job.progress.files} files`)
       t.match(job, { state: 'SUCCEEDED', error: null, progress: { failed: 0 } }, names)
       t.same(job.failures.nodes, [])
       t.same(await to.read(`${folder}/tree`), expected, `${names}: every file exists and is whole`)
-      if (kind === 'MOVE') t.same(await from.read(path.slice(1)), {}, `${names}: nothing is left`)
-      else t.same(await from.read(path.slice(1)), expected, `${names}: the source is unchanged`)
+      t.same(await from.read(path.slice(1)), kind === 'MOVE' ? {} : expected, `${names}: the source is as it should be`)
+      if (to === s3) {
+        const [[key, most] = ['', 0]] = [...puts].toSorted(([, one], [, two]) => two - one)
+        t.ok(most <= 1 + killed.length, `${names}: ${key} was written ${most} times, and no object more often`)
+        if (rclone)
+          t.equal(await rcloneCheck(rclone, server, reference, `${bucket}/${folder}/tree`), '', 'as rclone says')
+        else t.comment('rclone is not installed')
+      }
+      path = `/${folder}/tree`
+      from = to
     }
+    const { Contents = [] } = await server.client.send(new ListObjectsV2Command({ Bucket: bucket }))
+    const strange = Contents.filter(({ Key = '' }) => !Key.startsWith('from other disk/') && !Key.endsWith('/'))
+    t.same(strange, [], 'no other object is in the bucket')
+    await nothingIsLeft(t, replicas, roots, [disk, other])
   })
 }
