@@ -17,8 +17,8 @@ export interface DatabaseOptions {
   onError?: (error: Error) => void
   /** Tests count queries with it. */
   onQuery?: (query: CompiledQuery) => void
-  /** Milliseconds after which a query counts as lost, and its connection is closed. */
-  queryTimeout?: number
+  /** Milliseconds after which a query counts as lost, and its connection is closed. Null is no timeout, for migrations. */
+  queryTimeout?: number | null
 }
 
 const connections = new WeakMap<Database, Connection>()
@@ -36,7 +36,7 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
     application_name: 'stowage',
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelay,
-    Client: clientWithTimeout(options.queryTimeout ?? defaultQueryTimeout),
+    Client: clientWithTimeout(options.queryTimeout === undefined ? defaultQueryTimeout : options.queryTimeout),
   })
   pool.on('error', options.onError ?? (() => {}))
   // The failed query reports a broken connection. Without a listener, the event would end the process.
@@ -77,7 +77,8 @@ export function connectionBeside(db: Database): pg.Client {
  * A connection whose peer is gone can stay silent forever, so closes it when a query takes too long. With the option
  * `query_timeout` of pg, the connection would stay in the pool, and all later queries would wait for the lost one.
  */
-function clientWithTimeout(timeout: number): typeof pg.Client {
+function clientWithTimeout(timeout: number | null): typeof pg.Client {
+  if (timeout === null) return pg.Client
   return class extends pg.Client {
     override query(...args: unknown[]): never {
       const result: unknown = super.query(...(args as Parameters<pg.Client['query']>))

@@ -5,14 +5,16 @@ import { migrate } from './migrate.ts'
 
 /** Connects to the database and migrates it. @throws StartError */
 export async function openDatabase(connection: Connection, log: Logger): Promise<Database> {
-  const db = connect(connection, { onError: err => log.warn({ err }, 'A connection to the database broke') })
+  const onError = (err: Error) => log.warn({ err }, 'A connection to the database broke')
+  const migrating = connect(connection, { onError, queryTimeout: null })
   try {
-    await migrate(db)
-    return db
+    await migrate(migrating)
   } catch (error) {
-    await db.destroy()
     if (error instanceof StartError) throw error
     const why = error instanceof Error ? error.message : String(error)
     throw new StartError(`the database (see DATABASE_URL) cannot be used: ${why}.`, { cause: error })
+  } finally {
+    await migrating.destroy()
   }
+  return connect(connection, { onError })
 }

@@ -81,7 +81,7 @@ export class Tally implements Done {
 
 /**
  * Repeats work after each of the delays, in milliseconds, while a back end is overloaded or down.
- * @throws the last error
+ * @throws the reason of the signal, or the last error
  */
 export async function withRetries<T>(
   signal: AbortSignal,
@@ -92,10 +92,14 @@ export async function withRetries<T>(
     try {
       return await work(tries > 0)
     } catch (error) {
+      // An abort can first show as an error of the back end.
+      signal.throwIfAborted()
       const failure = toAppError(error)
       const delay = reasons[failure.reason].retryable ? delays[tries] : undefined
-      if (delay === undefined || signal.aborted || error instanceof LeaseLost) throw error
-      await sleep(Math.max(delay, Math.min(failure.retryAfterMs ?? 0, 30_000)), undefined, { signal })
+      if (delay === undefined || error instanceof LeaseLost) throw error
+      await sleep(Math.max(delay, Math.min(failure.retryAfterMs ?? 0, 30_000)), undefined, { signal }).catch(() => {
+        throw signal.reason
+      })
     }
   }
 }
