@@ -24,6 +24,8 @@ const requestHeaders = [
   'Upload-Length',
   'Upload-Metadata',
   'Upload-Offset',
+  'Want-Content-Digest',
+  'Want-Repr-Digest',
   'X-HTTP-Method-Override',
   'X-Request-Id',
 ].join(', ')
@@ -32,11 +34,13 @@ const requestHeaders = [
 const responseHeaders = [
   'Accept-Ranges',
   'Allow',
+  'Content-Digest',
   'Content-Disposition',
   'Content-Range',
   'ETag',
   'Idempotency-Replayed',
   'Location',
+  'Repr-Digest',
   'Retry-After',
   'Tus-Checksum-Algorithm',
   'Tus-Extension',

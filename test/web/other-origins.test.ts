@@ -54,6 +54,14 @@ t.test('a browser application of an allowed origin calls the whole API with a ke
   const downloaded = await window.evaluate(([url, key]) => page.download(url, key), [url, key] as const)
   t.match(downloaded, { content: 'file', range: 'bytes 2-5/24', etag: /^"/ })
 
+  const used = await window.evaluate(([server, key, id]) => page.useClient(server, key, id), [server, key, id] as const)
+  t.same(used, {
+    path: '/client/large.bin',
+    byteLength: 9 * 1024 * 1024,
+    state: 'SUCCEEDED',
+    paths: ['/copied/client', '/copied/client/large.bin'],
+  })
+
   await t.test('but not with the cookie of the console', async t => {
     const header = { 'x-stowage-console': '1' }
     const send = (init: PageRequest) => window.evaluate(([url, init]) => page.send(url, init), [url, init] as const)
