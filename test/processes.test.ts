@@ -1,7 +1,7 @@
 /** Several server processes behind one port: `STOWAGE_PROCESSES`. */
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,9 +10,14 @@ import { client } from './support/client.ts'
 import { type Program, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { eventually, until } from './support/until.ts'
 
-async function startProcesses(t: Test): Promise<{ server: Program; data: string; token: string; providerId: string }> {
+async function startProcesses(
+  t: Test,
+  more: Record<string, string> = {},
+): Promise<{ server: Program; data: string; token: string; providerId: string }> {
   const data = await temporaryFolder(t)
-  const server = await startProgram(t, { environment: { PORT: '0', STOWAGE_DATA: data, STOWAGE_PROCESSES: '2' } })
+  const server = await startProgram(t, {
+    environment: { PORT: '0', STOWAGE_DATA: data, STOWAGE_PROCESSES: '2', ...more },
+  })
   const api = client(server.url)
   const { token } = await api.register('owner@example.org')
   const providerId = await api.connectProvider(token, 'local', { root: join(data, 'files') })
@@ -93,6 +98,20 @@ t.test('no process outlives the one that started it', async t => {
   await server.stop('SIGKILL')
   await until(() => ![...pids].some(isAlive))
   t.equal(pids.size, 2)
+})
+
+t.test('connections beyond the limit of all processes are closed', async t => {
+  const environment = { STOWAGE_CONNECTION_LIMIT: '2', STOWAGE_TRUST_PROXY: '127.0.0.1' }
+  const { server } = await startProcesses(t, environment)
+  const { hostname, port } = new URL(server.url)
+  const sockets = Array.from({ length: 60 }, () => connect(Number(port), hostname).on('error', () => {}))
+  t.teardown(() => sockets.forEach(socket => void socket.destroy()))
+  // Each process may have ten times its half of the limit. The requests of the setup keep some connections open.
+  const closed = () => sockets.filter(each => each.closed).length
+  await until(() => closed() >= 40 || closed())
+  t.ok(closed() < 50, `${closed()} of 60 are closed`)
+  for (const socket of sockets) socket.destroy()
+  await until(async () => (await fetch(`${server.url}/healthz`).catch(() => null))?.status === 200)
 })
 
 t.test('a start that fails prints one sentence', async t => {

@@ -29,7 +29,8 @@ export function limitConnections(
   }
 
   // Node closes further connections without emitting `connection`.
-  server.maxConnections = limit * totalShare
+  // Without `dropMaxConnection`, several processes pass such a connection to each other without an end.
+  Object.assign(server, { maxConnections: limit * totalShare, dropMaxConnection: true })
   server.on('drop', facts => warn({ address: facts?.remoteAddress }))
   server.prependListener('connection', (socket: Socket) => {
     const address = socket.remoteAddress
