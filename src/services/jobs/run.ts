@@ -1,7 +1,6 @@
 /** Runs one job, from taking its lease to its end. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { authorizeJob } from '../../auth/needs.ts'
-import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { LeaseLost } from '../../db/jobs/entries.ts'
 import { endRun, hasFailed, renewJob } from '../../db/jobs/leases.ts'
@@ -12,6 +11,7 @@ import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { countTree } from './count.ts'
+import { creatorOf } from './creator.ts'
 import { type JobRun, withRetries } from './job-run.ts'
 import { RunProgress } from './progress.ts'
 import { ProviderLimits } from './provider-limits.ts'
@@ -131,7 +131,7 @@ async function work(
   signal: AbortSignal,
 ): Promise<boolean> {
   await limits.refresh(db)
-  const viewer = await viewerOf(credentials, job)
+  const viewer = await creatorOf(credentials, job, { address: job.address, requestId: job.requestId })
   const { sources, target } = authorizeJob(viewer, job)
   const grants = target ? [...sources, target] : sources
   return storage.activeGrants.run(grants, signal, async granted => {
@@ -199,15 +199,4 @@ async function countSources({ sources }: JobRun, progress: RunProgress, signal: 
   } catch {
     // The job reports it.
   }
-}
-
-/**
- * A job acts as the person who created it. It ends with the API key that created it; the end of a session does not end it.
- * @throws as `Credentials.recall`
- */
-function viewerOf(credentials: RunContext['credentials'], job: JobRecord): Promise<Viewer> {
-  const origin = { address: job.address, requestId: job.requestId }
-  return job.credentialKind === 'API_KEY'
-    ? credentials.recall({ kind: 'API_KEY', credentialId: job.credentialId, origin })
-    : credentials.recallMember({ ...job, sessionId: job.credentialId, origin })
 }

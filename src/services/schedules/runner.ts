@@ -1,12 +1,12 @@
 /** Starts the runs of schedules that are due: each on one of the servers. */
 import { randomUUID } from 'node:crypto'
-import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findJob } from '../../db/jobs/jobs.ts'
 import { findMember } from '../../db/members.ts'
 import { claimDue, type DueSchedule, isAnyDue, settleRun } from '../../db/schedules/due.ts'
 import { AppError, reasons } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
+import { creatorOf } from '../jobs/creator.ts'
 import type { Jobs } from '../jobs/index.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { nextTime } from './cron.ts'
@@ -70,7 +70,7 @@ async function run(context: SchedulerContext, schedule: DueSchedule, claim: stri
       await settleRun(db, id, claim, { kind: 'skipped', nextRunAt })
       return
     }
-    const viewer = await viewerOf(credentials, schedule)
+    const viewer = await creatorOf(credentials, schedule, origin)
     await jobs.create(viewer, schedule.job, {
       id,
       async onCreated(change, jobId) {
@@ -108,15 +108,4 @@ async function refuse(
     details: { name: schedule.name, enabled: false },
   }
   if (user) audit.noteOwn('SCHEDULE_UPDATE', facts, reason)
-}
-
-/**
- * A schedule acts as the person who created it. It ends with the API key that created it; the end of a session does not end it.
- * @throws as `Credentials.recall`
- */
-function viewerOf(credentials: SchedulerContext['credentials'], schedule: DueSchedule): Promise<Viewer> {
-  const { credentialKind: kind, credentialId } = schedule
-  return kind === 'API_KEY'
-    ? credentials.recall({ kind, credentialId, origin })
-    : credentials.recallMember({ ...schedule, sessionId: credentialId, origin })
 }
