@@ -2,44 +2,42 @@
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { ask } from '../api/request.ts'
 
-const JobsQuery = graphql(`
-  query Jobs($after: String, $state: JobState) {
-    jobs(first: 25, after: $after, state: $state) {
-      nodes {
-        id
-        kind
-        state
-        dryRun
-        sources { providerId path }
-        target { providerId path }
-        progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
-        error { reason message }
-        createdAt
-        endedAt
-        createdBy { id name email }
-      }
-      pageInfo { hasNextPage endCursor }
-    }
+const JobFields = graphql(`
+  fragment JobFields on Job @_unmask {
+    id
+    kind
+    state
+    dryRun
+    sources { providerId path }
+    target { providerId path }
+    progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
+    error { reason message }
+    createdAt
+    endedAt
+    createdBy { id name email }
   }
 `)
 
-export const JobChanged = graphql(`
-  subscription JobChanged {
-    jobChanged {
-      id
-      kind
-      state
-      dryRun
-      sources { providerId path }
-      target { providerId path }
-      progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
-      error { reason message }
-      createdAt
-      endedAt
-      createdBy { id name email }
+const JobsQuery = graphql(
+  `
+  query Jobs($after: String, $state: JobState) {
+    jobs(first: 25, after: $after, state: $state) {
+      nodes { ...JobFields }
+      pageInfo { hasNextPage endCursor }
     }
   }
-`)
+`,
+  [JobFields],
+)
+
+export const JobChanged = graphql(
+  `
+  subscription JobChanged {
+    jobChanged { ...JobFields }
+  }
+`,
+  [JobFields],
+)
 
 const FailuresQuery = graphql(`
   query JobFailures($id: ID!, $after: String) {

@@ -5,7 +5,7 @@ import { queryKeys } from '../api/query-keys.ts'
 import { useStartedJobs } from '../api/started-jobs.ts'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
+import { PanelHead } from '../ui/panel-head.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { JobActions } from './actions.tsx'
 import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
@@ -30,18 +30,7 @@ export function JobPanel({ userId }: { userId: string }) {
   const ended = shown.filter(job => !isUnfinished(job))
   return (
     <section className="dock-panel" aria-label="Jobs">
-      <div className="dock-head">
-        <h2>{headline(shown)}</h2>
-        <button
-          type="button"
-          className="icon-button"
-          aria-expanded={!isCollapsed}
-          aria-label={isCollapsed ? 'Show the jobs' : 'Hide the jobs'}
-          onClick={() => setCollapsed(!isCollapsed)}
-        >
-          <Icon name={isCollapsed ? 'up' : 'down'} />
-        </button>
-      </div>
+      <PanelHead title={headline(shown)} what="jobs" isCollapsed={isCollapsed} onCollapse={setCollapsed} />
       {!isCollapsed && (
         <>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}

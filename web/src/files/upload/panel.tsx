@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { formatBytes, formatCount, formatDuration } from '../../ui/format.ts'
-import { Icon } from '../../ui/icons.tsx'
+import { PanelHead } from '../../ui/panel-head.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { addToListings } from '../listing.ts'
 import { type QueuedUpload, type Totals, UploadQueue } from './queue.ts'
@@ -51,18 +51,7 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
   if (totals.count === 0) return null
   return (
     <section className="dock-panel" aria-label="Uploads">
-      <div className="dock-head">
-        <h2>{headline(totals)}</h2>
-        <button
-          type="button"
-          className="icon-button"
-          aria-expanded={!isCollapsed}
-          aria-label={isCollapsed ? 'Show the uploads' : 'Hide the uploads'}
-          onClick={() => setCollapsed(!isCollapsed)}
-        >
-          <Icon name={isCollapsed ? 'up' : 'down'} />
-        </button>
-      </div>
+      <PanelHead title={headline(totals)} what="uploads" isCollapsed={isCollapsed} onCollapse={setCollapsed} />
       <Progress totals={totals} />
       {!isCollapsed && (
         <>
