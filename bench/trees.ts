@@ -33,7 +33,7 @@ and \`cp -r\`. Seconds, so less is better. A job also fsyncs each file and store
     const s3 = await client(stowage.url).connectProvider(session, 's3', config)
     const source = join(root, 'tree')
     await fill(source)
-    // Without the variables of the AWS SDK, which rclone would read, too.
+    // Remove the variables of the AWS SDK, because rclone would read them, too.
     const env = { PATH: process.env.PATH, ...remote(server) }
     const copy = (...args: string[]) => run(rclone, ['copy', '--config', '', '--transfers', '16', ...args], { env })
     await copy(source, `s3:${bucket}/tree`)

@@ -6,7 +6,7 @@ import { fault } from './validate-entry.ts'
  * nobody mistakes a truncated file for a whole one. Fails with BACK_END_FAULT, or as `body` does. Destroying it also destroys
  * `body`.
  *
- * @param onChunk is called for every chunk, which waits for the promise that it may return
+ * @param onChunk is called for each chunk. If it returns a promise, the chunk is passed on once that resolves
  */
 export function exactBody(
   body: Readable,
