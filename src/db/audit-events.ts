@@ -148,6 +148,15 @@ async function selectEvents(
   return (await query.execute()).map(toEvent)
 }
 
+/** The channel of the notifications about files. A payload is a list of ids of events, separated by commas. */
+export const entryChannel = 'stowage_entries'
+
+export async function findAuditEvents(db: Database, ids: readonly string[]): Promise<AuditEvent[]> {
+  if (ids.length === 0) return []
+  const rows = await db.selectFrom('audit_events').selectAll().where('id', 'in', ids).orderBy('id').execute()
+  return rows.map(toEvent)
+}
+
 type EventFilter = (eb: ExpressionBuilder<Schema, 'audit_events'>) => Expression<SqlBool>
 
 /** Selects events all of whose locations are within the base paths. An event without a location is never selected. */

@@ -3,6 +3,8 @@ import type { Database } from '../db/client.ts'
 import type { Storage } from '../storage/index.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
+import { createEntryFeed } from './events/entry-feed.ts'
+import { createEvents } from './events/index.ts'
 import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
 import { createJobAudit } from './jobs/audit.ts'
@@ -53,8 +55,13 @@ export function createServices(options: {
   const onEnd = createJobAudit({ db, audit })
   const worker = startJobWorker({ db, storage, credentials, onError, onEnd }, options.workers)
   const feed = createJobFeed({ db, activeGrants: authentication.activeGrants, onError })
+  const entryFeed = createEntryFeed({ db, activeGrants: authentication.activeGrants, onError })
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, onEnd })
   const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
+  async function stopJobs(): Promise<void> {
+    await Promise.all([stopScheduler(), worker.close(), feed.close(), entryFeed.close()])
+  }
+
   return {
     credentials,
     requestLimits: limits.requests,
@@ -79,15 +86,14 @@ export function createServices(options: {
     uploads,
     jobs,
     schedules: createSchedules({ db, audit, jobs }),
+    events: createEvents({ storage, feed: entryFeed }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
-    /** Interrupts running jobs, which another server continues, and ends the subscriptions to jobs. */
-    async stopJobs() {
-      await Promise.all([stopScheduler(), worker.close(), feed.close()])
-    },
+    /** Interrupts running jobs, which another server continues, and ends all subscriptions. */
+    stopJobs,
     /** Writes all data that is still queued. Do not use the services afterwards. */
     async close() {
-      await Promise.all([stopScheduler(), worker.close(), feed.close()])
+      await stopJobs()
       await Promise.all([authentication.close(), audit.close()])
     },
   }

@@ -133,10 +133,11 @@ async function start(t: Parameters<typeof startApp>[0]): Promise<World> {
   return { app, token, ids: { user: id, provider, key: key.id, member: member.id } }
 }
 
-/** Resolves with the errors of a subscription that is refused. */
+/** Resolves with the errors of a subscription, if it is refused. */
 async function refusalOf(url: string, token: string, query: string, variables: Record<string, unknown>) {
   const stream = await openEvents(url, token, query, variables)
-  await stream.ended
+  await Promise.race([stream.ended, stream.first(() => true)])
+  stream.close()
   return { status: stream.status, errors: stream.received.flatMap(({ errors = [] }) => errors) }
 }
 

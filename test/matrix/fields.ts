@@ -55,6 +55,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.jobs': { needs: read, args: () => ({ first: 20, after: null, state: null }) },
   'Query.schedules': { needs: read, args: () => ({ first: 20, after: null }) },
   'Subscription.jobChanged': { needs: read, bounces: true, args: ({ ids }) => ({ id: ids.job }) },
+  'Subscription.entryChanged': { needs: readPaths, takes: ['entry'], args: at, effect: 'names its path' },
   'Query.folder': { needs: readPaths, takes: ['folder'], args: at, effect: 'names its path' },
 
   'Mutation.register': {
@@ -257,6 +258,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     totalBytes: own,
     bytesPerSecond: own,
   },
+  EntryChange: { kind: own, providerId: own, path: own, at: own },
   CreateSchedulePayload: { schedule: own },
   Schedule: {
     id: own,

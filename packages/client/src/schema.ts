@@ -343,6 +343,22 @@ export interface DeletePayload {
 /** A file or a folder. */
 export type Entry = File | Folder
 
+/** A change of a file or folder. */
+export interface EntryChange {
+  __typename: 'EntryChange'
+  /** The time of the change. */
+  at: string
+  /** What happened. */
+  kind: EntryChangeKind
+  /** The path of the entry. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+}
+
+/** What happened to an entry. */
+export type EntryChangeKind = 'REMOVED' | 'TREE_CHANGED' | 'WRITTEN'
+
 /** One page of files and folders in a folder. */
 export interface EntryConnection {
   __typename: 'EntryConnection'

@@ -6,16 +6,12 @@ import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findJobs, type JobOwners, jobChannel, listCurrentJobs } from '../../db/jobs/changes.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
-import { listen } from '../../db/listen.ts'
-import { AppError } from '../../errors.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
-import { JobSubscription, maxUnread, notFound } from './subscription.ts'
+import { maxUnread, requireRoom, stopping } from '../subscriptions/limits.ts'
+import { createListener } from '../subscriptions/listener.ts'
+import { JobSubscription, notFound } from './subscription.ts'
 import { isVisible, seesEverybody } from './visibility.ts'
 
-/** The maximum number of subscriptions of one credential on one server. */
-export const maxPerCredential = 20
-/** The maximum number of subscriptions on one server. */
-export const maxPerServer = 1000
 /** Jobs in one query. */
 const batch = 500
 /** Milliseconds between two queries for changed jobs. */
@@ -27,8 +23,6 @@ const retryInterval = 2000
  * because the connection broke or a connection pooler does not support them.
  */
 const refreshInterval = 10_000
-/** Milliseconds that the connection for notifications stays open after the last subscription. */
-const idleTimeout = 10_000
 
 export interface JobFeed {
   /**
@@ -55,9 +49,18 @@ export function createJobFeed(options: {
   let nextReadAt = 0
   let readTimer: NodeJS.Timeout | undefined
   let refreshTimer: NodeJS.Timeout | undefined
-  let idleTimer: NodeJS.Timeout | undefined
-  let stopListening: (() => Promise<void>) | undefined
   let isClosed = false
+  const listener = createListener(db, {
+    channel: jobChannel,
+    onNotification,
+    onListening: refresh,
+    onError,
+    onStopped() {
+      clearInterval(refreshTimer)
+      refreshTimer = undefined
+      known.clear()
+    },
+  })
 
   function onNotification(id: string): void {
     if (!Array.from(subscriptions).some(({ jobId }) => jobId === null || jobId === id)) return
@@ -157,39 +160,19 @@ export function createJobFeed(options: {
 
   function add(subscription: JobSubscription): void {
     subscriptions.add(subscription)
-    clearTimeout(idleTimer)
-    idleTimer = undefined
-    stopListening ??= listen(db, { channel: jobChannel, onNotification, onListening: refresh, onError })
+    listener.start()
     refreshTimer ??= setInterval(refresh, refreshInterval).unref()
   }
 
   function remove(subscription: JobSubscription): void {
     subscriptions.delete(subscription)
-    if (subscriptions.size > 0) return
-    idleTimer = setTimeout(() => void stop().catch(onError), idleTimeout).unref()
-  }
-
-  async function stop(): Promise<void> {
-    clearInterval(refreshTimer)
-    clearTimeout(idleTimer)
-    refreshTimer = undefined
-    known.clear()
-    const stopped = stopListening?.()
-    stopListening = undefined
-    await stopped
+    if (subscriptions.size === 0) listener.stopLater()
   }
 
   return {
     async open(viewer, jobId, signal) {
       if (isClosed) throw stopping()
-      const own = Array.from(subscriptions).filter(each => each.viewer.credentialId === viewer.credentialId)
-      if (own.length >= maxPerCredential) {
-        const message = `This credential has ${maxPerCredential} open subscriptions, which is the limit: close one of them.`
-        throw new AppError('TOO_MANY_SUBSCRIPTIONS', message)
-      }
-      if (subscriptions.size >= maxPerServer) {
-        throw new AppError('TOO_MANY_SUBSCRIPTIONS', 'The server has too many open subscriptions: try again later.')
-      }
+      requireRoom(subscriptions, viewer)
       const subscription = subscribe(viewer, jobId, signal)
       try {
         await begin(subscription)
@@ -204,7 +187,7 @@ export function createJobFeed(options: {
       isClosed = true
       for (const subscription of subscriptions) subscription.cancel(stopping())
       clearTimeout(readTimer)
-      await Promise.all([stop(), reading])
+      await Promise.all([listener.stop(), reading])
     },
   }
 }
@@ -216,8 +199,4 @@ function ownersOf(subscriptions: Iterable<JobSubscription>): JobOwners {
     workspaceIds: [...new Set(viewers.map(({ member }) => member.workspaceId))],
     userIds: isEverybody ? null : [...new Set(viewers.map(({ member }) => member.userId))],
   }
-}
-
-function stopping(): AppError {
-  return new AppError('UNAVAILABLE', 'The server is stopping: subscribe again.', { retryAfterMs: 1000 })
 }

@@ -1,0 +1,123 @@
+/**
+ * Distributes changes of files to the subscriptions of this server. PostgreSQL notifies all servers of the ids of new audit
+ * events. Each server reads a set of events with one query, whatever the number of subscriptions.
+ */
+
+import type { Grant } from '../../auth/policy.ts'
+import { type AuditEvent, entryChannel, findAuditEvents } from '../../db/audit-events.ts'
+import type { Database } from '../../db/client.ts'
+import { findJobs } from '../../db/jobs/changes.ts'
+import type { ActiveGrants } from '../../storage/active-grants.ts'
+import { requireRoom, stopping } from '../subscriptions/limits.ts'
+import { createListener } from '../subscriptions/listener.ts'
+import { changesOf } from './entry-change.ts'
+import { EntrySubscription } from './entry-subscription.ts'
+
+/** Events in one query. */
+const batch = 500
+/** The maximum number of events that wait to be read. Beyond it, each subscription gets one change of everything. */
+const maxWaiting = 10_000
+
+export interface EntryFeed {
+  /**
+   * Opens a subscription to a location. It begins with a TREE_CHANGED once changes are received.
+   * @throws TOO_MANY_SUBSCRIPTIONS, UNAVAILABLE
+   */
+  open(granted: Grant<'read'>, signal: AbortSignal): EntrySubscription
+  /** Ends all subscriptions. */
+  close(): Promise<void>
+}
+
+export function createEntryFeed(options: {
+  db: Database
+  activeGrants: ActiveGrants
+  onError: (error: unknown) => void
+}): EntryFeed {
+  const { db, activeGrants, onError } = options
+  const subscriptions = new Set<EntrySubscription>()
+  const waiting = new Set<string>()
+  let reading: Promise<void> | undefined
+  let isListening = false
+  let isClosed = false
+  const listener = createListener(db, {
+    channel: entryChannel,
+    onNotification,
+    onListening() {
+      isListening = true
+      invalidateAll()
+    },
+    onError,
+    onStopped() {
+      isListening = false
+    },
+  })
+
+  /** Notifications from before, or whose events cannot be read, are lost. */
+  function invalidateAll(): void {
+    waiting.clear()
+    for (const each of subscriptions) each.invalidate()
+  }
+
+  function onNotification(payload: string): void {
+    if (subscriptions.size === 0) return
+    for (const id of payload.split(',')) waiting.add(id)
+    if (waiting.size > maxWaiting) invalidateAll()
+    reading ??= readAll().finally(() => {
+      reading = undefined
+    })
+  }
+
+  async function readAll(): Promise<void> {
+    while (waiting.size > 0 && !isClosed) {
+      const ids = [...waiting].slice(0, batch)
+      for (const id of ids) waiting.delete(id)
+      try {
+        await read(ids)
+      } catch (error) {
+        onError(error)
+        invalidateAll()
+      }
+    }
+  }
+
+  async function read(ids: readonly string[]): Promise<void> {
+    const events = await findAuditEvents(db, ids)
+    const jobIds = events.flatMap(({ action, subjectId }) => (action === 'JOB_END' && subjectId ? subjectId : []))
+    const jobs = new Map((await findJobs(db, jobIds)).map(job => [job.id, job]))
+    for (const event of events) {
+      for (const change of changesOf(event, jobs.get(event.subjectId ?? '') ?? null)) {
+        for (const each of subscriptions) if (isOfWorkspace(each, event)) each.offer(change)
+      }
+    }
+  }
+
+  return {
+    open(granted, signal) {
+      if (isClosed) throw stopping()
+      requireRoom(subscriptions, granted.viewer)
+      const work = activeGrants.register([granted], signal)
+      const subscription = new EntrySubscription(granted, () => {
+        work[Symbol.dispose]()
+        subscriptions.delete(subscription)
+        if (subscriptions.size === 0) listener.stopLater()
+      })
+      subscriptions.add(subscription)
+      listener.start()
+      if (isListening) subscription.invalidate()
+      const onAbort = () => subscription.cancel(work.signal.reason)
+      if (work.signal.aborted) onAbort()
+      else work.signal.addEventListener('abort', onAbort, { once: true })
+      return subscription
+    },
+
+    async close() {
+      isClosed = true
+      for (const each of subscriptions) each.cancel(stopping())
+      await Promise.all([listener.stop(), reading])
+    },
+  }
+}
+
+function isOfWorkspace({ grant }: EntrySubscription, event: AuditEvent): boolean {
+  return grant.workspaceId === event.workspaceId
+}
