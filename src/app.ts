@@ -68,13 +68,14 @@ export async function buildApp(options: {
   const record = createFindRecord(db)
   const limits = { requestsPerMinute: settings.rateLimit, signIns: settings.signInLimit }
   const authentication = createAuthentication({ db, secrets, record, limits, onError })
+  const network = createNetwork({ allow: settings.allowedNetworks, deny: settings.deniedNetworks })
   const storage = createStorage({
     db,
     secrets,
     adapters,
     record,
     activeGrants: authentication.activeGrants,
-    network: createNetwork({ allow: settings.allowedNetworks, deny: settings.deniedNetworks }),
+    network,
     redaction,
     warn: (message, details = {}) => log.warn(describeDetails(details), message),
     metadataTimeout: options.metadataTimeout,
@@ -86,6 +87,7 @@ export async function buildApp(options: {
     secrets,
     authentication,
     storage,
+    fetch: network.fetch,
     setupCode: settings.setupCode,
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,

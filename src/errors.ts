@@ -27,6 +27,7 @@ export const reasons = {
   TOO_MANY_UPLOADS: reason('FORBIDDEN', 429, 'The user has too many unfinished uploads.', true),
   TOO_MANY_JOBS: reason('FORBIDDEN', 403, 'The user has too many jobs that have not ended.'),
   TOO_MANY_SCHEDULES: reason('FORBIDDEN', 403, 'The user has too many schedules.'),
+  TOO_MANY_WEBHOOKS: reason('FORBIDDEN', 403, 'The workspace has too many webhooks.'),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
   TOO_MANY_ARCHIVES: reason(
     'FORBIDDEN',

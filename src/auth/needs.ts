@@ -3,7 +3,7 @@
  * GraphQL fields use the same objects as their rules, so a rule cannot differ from what is checked.
  */
 import { childOf, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
-import { type Grant, grant, requireScope } from './policy.ts'
+import { type Grant, grant, requireEveryProvider, requireScope } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import type { Viewer } from './viewer.ts'
 
@@ -47,6 +47,7 @@ export const needs = {
     { scope: 'write', at: 'toPath' },
   ],
   manageProvider: [{ scope: 'admin', at: 'id' }],
+  webhook: [{ scope: 'admin', at: 'path' }],
   copyJob: [
     { scope: 'read', at: 'sources' },
     { scope: 'write', at: 'target' },
@@ -131,4 +132,17 @@ export function authorizeJob(
   const grants = grantAll(viewer, needsOfJob(input.kind), input)
   const sources = grants.slice(0, input.sources.length) as Grant<'read' | 'write'>[]
   return { sources, target: (grants[input.sources.length] as Grant<'write'> | undefined) ?? null }
+}
+
+/**
+ * Grants a webhook: at a location or, for null, for all events of the workspace.
+ * @throws as `authorize`; PROVIDER_NOT_ALLOWED for null without access to all providers
+ */
+export function authorizeWebhook(
+  viewer: Viewer | null,
+  location: { providerId: string; path: string } | null | undefined,
+): { viewer: Viewer; grant: Grant<'admin'> | null } {
+  if (!location) return { viewer: requireEveryProvider(viewer, 'admin'), grant: null }
+  const [granted] = authorize(viewer, needs.webhook, location)
+  return { viewer: granted.viewer, grant: granted }
 }

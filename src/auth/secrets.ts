@@ -15,7 +15,7 @@ import {
 export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor'
 
 /** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
-export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload'
+export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook'
 
 export interface Secrets {
   /** Returns keys of 32 bytes: the current one, which signs, then others that are still accepted. */
@@ -46,6 +46,7 @@ const contextOf: Record<SealedKind, (id: string) => string> = {
   tokens: id => `${id}/tokens`,
   consent: id => id,
   upload: id => `upload:${id}`,
+  webhook: id => `webhook:${id}`,
 }
 
 interface Keys {

@@ -47,7 +47,15 @@ export interface AuditEvent {
  */
 const indexedCharacters = sql.lit(250)
 
-export type AuditSubjectKind = 'API_KEY' | 'MEMBER' | 'INVITE' | 'SESSION' | 'WORKSPACE' | 'JOB' | 'SCHEDULE'
+export type AuditSubjectKind =
+  | 'API_KEY'
+  | 'MEMBER'
+  | 'INVITE'
+  | 'SESSION'
+  | 'WORKSPACE'
+  | 'JOB'
+  | 'SCHEDULE'
+  | 'WEBHOOK'
 
 /** Commits a change together with its audit event, or neither. Calls `event` after the work. */
 export function changeWithEvent<T>(

@@ -49,6 +49,12 @@ export const auditActions = [
   'SCHEDULE_CREATE',
   'SCHEDULE_UPDATE',
   'SCHEDULE_DELETE',
+  'WEBHOOK_CREATE',
+  'WEBHOOK_UPDATE',
+  'WEBHOOK_DELETE',
+  'WEBHOOK_ROTATE',
+  'WEBHOOK_TEST',
+  'WEBHOOK_REPLAY',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 /** CUT: the connection ended before the transfer was complete. */
@@ -73,6 +79,8 @@ export interface Schema {
   jobs: JobTable
   job_entries: JobEntryTable
   schedules: ScheduleTable
+  webhooks: WebhookTable
+  webhook_deliveries: WebhookDeliveryTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -419,4 +427,67 @@ export interface ScheduledJob {
   conflict: JobConflict
   deleteExtra: boolean
   dryRun: boolean
+}
+
+interface WebhookTable {
+  id: string
+  workspace_id: string
+  user_id: string
+  /** The credential that created the webhook. */
+  credential_kind: 'SESSION' | 'API_KEY'
+  credential_id: string
+  name: string
+  url: string
+  actions: AuditAction[]
+  /** Null for all events of the workspace. */
+  provider_id: string | null
+  path: string | null
+  /** The signing secrets, as encrypted JSON. */
+  secrets: Buffer
+  is_enabled: Generated<boolean>
+  /** Why the server has disabled the webhook. */
+  error: ColumnType<string | null, never, string | null>
+  created_at: CreatedAt
+}
+
+/** The facts of an event that a webhook gets. */
+export interface OutboxEvent {
+  /** ISO 8601. */
+  at: string
+  result: AuditResult
+  userId: string | null
+  userName: string | null
+  userEmail: string | null
+  credentialKind: 'SESSION' | 'API_KEY' | null
+  credentialId: string | null
+  providerId: string | null
+  providerName: string | null
+  path: string | null
+  toProviderId: string | null
+  toProviderName: string | null
+  toPath: string | null
+  subjectKind: string | null
+  subjectId: string | null
+  bytes: number | null
+  /** The counts of a job that has ended; empty for other events. */
+  details: Record<string, unknown>
+}
+
+/** A trigger of `audit_events` inserts the rows, except those of tests. */
+interface WebhookDeliveryTable {
+  webhook_id: string
+  /** The id of the audit event, or a new one for a test. */
+  id: string
+  action: AuditAction | 'TEST'
+  event: Json<OutboxEvent>
+  state: Generated<'PENDING' | 'DELIVERED' | 'FAILED'>
+  attempts: Generated<number>
+  /** Infinity while the webhook is disabled; the end of the claim while a server attempts the delivery. */
+  next_attempt_at: ColumnType<Date | number, never, Date>
+  claim_id: ColumnType<string | null, never, string | null>
+  /** The HTTP status of the latest attempt. */
+  status: ColumnType<number | null, never, number | null>
+  /** Why the latest attempt failed. */
+  error: ColumnType<string | null, never, string | null>
+  ended_at: ColumnType<Date | null, never, Date | null>
 }

@@ -37,6 +37,7 @@ const columns: Record<SealedKind, SealedColumn> = {
     isRow: id => sql`state_hash = decode(${id}, 'hex')`,
   },
   upload: { table: 'uploads', column: 'state', id: sql`id`, isRow: id => sql`id = ${id}` },
+  webhook: { table: 'webhooks', column: 'secrets', id: sql`id::text`, isRow: id => sql`id = ${id}` },
 }
 
 export const sealedKinds = Object.keys(columns) as SealedKind[]

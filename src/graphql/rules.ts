@@ -69,6 +69,15 @@ export const atScheduledJob = Object.assign(
   { needs: needs.copyJob, namedBy: 'arguments', within: 'job.' } as const,
 )
 
+/** The rule for a field whose argument `input` has a `location`, or null for the whole workspace. */
+export const atWebhook = Object.assign(
+  (
+    _parent: unknown,
+    { input: { location } }: { input: { location?: InputOf<typeof needs.webhook> | null | undefined } },
+  ) => (location ? { at: { needs: needs.webhook, input: location } } : { everyProvider: 'admin' as const }),
+  { needs: needs.webhook, namedBy: 'arguments', within: 'location.' } as const,
+)
+
 /** The rule for a field that reads at the location of its parent entry. */
 export const atEntry = Object.assign(
   ({ providerId, path }: { providerId: string; path: StoragePath }) => ({

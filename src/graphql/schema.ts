@@ -20,5 +20,7 @@ import './types/viewer.ts'
 import './types/workspace.ts'
 import './types/upload-ticket.ts'
 import './types/installation.ts'
+import './types/webhook.ts'
+import './types/webhook-delivery.ts'
 
 export const schema = countFields(builder.toSchema())

@@ -25,6 +25,8 @@ import { createSchedules } from './schedules/index.ts'
 import { startScheduler } from './schedules/runner.ts'
 import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
+import { createWebhooks } from './webhooks/index.ts'
+import { startWebhookSender } from './webhooks/sender.ts'
 
 export type Services = ReturnType<typeof createServices>
 
@@ -34,6 +36,8 @@ export function createServices(options: {
   secrets: Secrets
   authentication: Authentication
   storage: Storage
+  /** Sends webhooks. Checks the address of each connection. */
+  fetch: typeof globalThis.fetch
   /** The code that the first account requires; null requires none. */
   setupCode: string | null
   /** Bytes. */
@@ -58,8 +62,10 @@ export function createServices(options: {
   const entryFeed = createEntryFeed({ db, activeGrants: authentication.activeGrants, onError })
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, onEnd })
   const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
+  const sender = { db, secrets, audit, credentials, fetch: options.fetch, onError }
+  const stopSender = options.workers > 0 ? startWebhookSender(sender) : async () => {}
   async function stopJobs(): Promise<void> {
-    await Promise.all([stopScheduler(), worker.close(), feed.close(), entryFeed.close()])
+    await Promise.all([stopScheduler(), stopSender(), worker.close(), feed.close(), entryFeed.close()])
   }
 
   return {
@@ -87,6 +93,7 @@ export function createServices(options: {
     jobs,
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),
+    webhooks: createWebhooks({ db, secrets, audit, storage }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),
     /** Interrupts running jobs, which another server continues, and ends all subscriptions. */

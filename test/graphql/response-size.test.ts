@@ -148,6 +148,15 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
     select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), ${long}, '* * * * *', 'UTC',
       ${JSON.stringify(job)}
     from generate_series(1, 100) n, members m where m.role = 'OWNER'`.execute(app.db)
+  await sql`insert into webhooks (id, workspace_id, user_id, credential_kind, credential_id, name, url, actions, provider_id,
+      path, secrets, error)
+    select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), ${long}, ${'u'.repeat(2000)},
+      '{UPLOAD,FOLDER_CREATE,RENAME,MOVE,COPY,DELETE,JOB_END,PROVIDER_CONNECT,PROVIDER_UPDATE,PROVIDER_DISCONNECT}',
+      ${providerId}, ${folder}, '', ${long}
+    from generate_series(1, 100) n, members m where m.role = 'OWNER'`.execute(app.db)
+  await sql`insert into webhook_deliveries (webhook_id, id, action, event, state, status, error, ended_at)
+    select webhooks.id, gen_random_uuid(), 'UPLOAD', '{"at": "2026-01-01T00:00:00Z"}', 'FAILED', 500, ${long}, now()
+    from generate_series(1, 100) n, webhooks`.execute(app.db)
   await sql`insert into job_entries (job_id, state, provider_id, path, depth, reason, message)
     select jobs.id, 'SOURCE', ${providerId}, ${folder}, 0, 'NOT_FOUND', ${long}
     from generate_series(1, 1000) n, (select id from jobs limit 1) jobs`.execute(app.db)
@@ -162,6 +171,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
   const providerId = await fill(app, token, folder)
   const failed = await sql<{ job_id: string }>`select job_id from job_entries limit 1`.execute(app.db)
   const keys = await app.ask('{ apiKeys { nodes { id } } }', {}, token)
+  const { webhooks } = await app.ask('{ webhooks { id } }', {}, token)
   const ids: Record<string, string> = {
     providerId: JSON.stringify(providerId),
     path: JSON.stringify(folder),
@@ -181,6 +191,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
     const values = { ...ids }
     const root = way.steps[0]?.name
     if (root === 'job') values.id = JSON.stringify(failed.rows[0]?.job_id)
+    if (root === 'webhook') values.id = JSON.stringify(webhooks[0].id)
     if (root === 'apiKey') values.id = JSON.stringify(keys.apiKeys.nodes[0].id)
     if (root === 'file') values.path = JSON.stringify(`${folder}/0`)
     // Ask for the largest page that the cost limit allows.

@@ -359,6 +359,30 @@ t.test('every field of the schema works in typical use', async t => {
   t.same(disabled, { updateSchedule: { name: 'Paused', enabled: false, nextRunAt: null } })
   t.same(await ask('mutation ($id: ID!) { deleteSchedule(id: $id) }', scheduleId), { deleteSchedule: true })
 
+  const hook = '{ id name url events location { providerId path } enabled error createdBy { id } createdAt }'
+  const { createWebhook } = await ask(
+    `mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { webhook ${hook} secret } }`,
+    { input: { name: 'Index', url: 'http://127.0.0.1:1/', events: ['FILE_UPLOADED'], location: at('/') } },
+  )
+  t.match(createWebhook, { secret: /^whsec_/, webhook: { enabled: true, error: null, location: at('/') } })
+  const webhookId = { id: createWebhook.webhook.id }
+  t.match(await ask(`{ webhooks ${hook} }`), { webhooks: [webhookId] })
+  const delivery = 'id type state attempts status error nextAttemptAt occurredAt endedAt'
+  const test = await ask(`mutation ($id: ID!) { testWebhook(id: $id) { ${delivery} } }`, webhookId)
+  t.match(test, { testWebhook: { type: 'webhook.test', state: 'PENDING' } })
+  const deliveries = `query ($id: ID!) { webhook(id: $id) {
+    deliveries(first: 1, after: null, state: PENDING) { nodes { id } edges { cursor node { id } } ${pageInfo} } } }`
+  t.match(await ask(deliveries, webhookId), { webhook: { deliveries: { nodes: [{ id: test.testWebhook.id }] } } })
+  const replay = 'mutation ($input: ReplayDeliveriesInput!) { replayDeliveries(input: $input) }'
+  t.same(await ask(replay, { input: { webhookId: webhookId.id, deliveryIds: null } }), { replayDeliveries: 0 })
+  t.match(await ask('mutation ($id: ID!) { rotateWebhookSecret(id: $id) { webhook { id } secret } }', webhookId), {
+    rotateWebhookSecret: { webhook: webhookId, secret: /^whsec_/ },
+  })
+  const renamed = 'mutation ($input: UpdateWebhookInput!) { updateWebhook(input: $input) { name enabled } }'
+  const webhookChanges = { ...webhookId, name: 'Paused', url: null, events: null, enabled: false }
+  t.same(await ask(renamed, { input: webhookChanges }), { updateWebhook: { name: 'Paused', enabled: false } })
+  t.same(await ask('mutation ($id: ID!) { deleteWebhook(id: $id) }', webhookId), { deleteWebhook: true })
+
   t.same(await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }), {
     disconnectProvider: true,
   })

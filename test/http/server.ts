@@ -114,6 +114,7 @@ export async function serve(
     secrets,
     authentication,
     storage,
+    fetch,
     setupCode: null,
     maxUploadBytes,
     directSeconds: 900,

@@ -13,6 +13,7 @@ const wholeProvider: Need = { ...admin, where: 'whole' }
 const read: Need = { who: 'anybody signed in', scope: 'read' }
 const write: Need = { who: 'anybody signed in', scope: 'write' }
 const readPaths: Need = { ...read, where: 'paths' }
+const adminPaths: Need = { ...admin, where: 'paths' }
 const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
 
 const at = ({ locations: [location] }: Target) => ({ providerId: location?.provider ?? '', path: location?.path ?? '' })
@@ -197,6 +198,41 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
     args: ({ ids }) => ({ id: ids.schedule }),
   },
+  'Query.webhooks': { needs: admin },
+  'Query.webhook': { needs: admin, bounces: true, args: ({ ids }) => ({ id: ids.webhook }) },
+  'Mutation.createWebhook': {
+    needs: adminPaths,
+    spends: 'room for a webhook',
+    takes: ['folder'],
+    args: target => ({
+      input: { name: 'made', url: 'http://127.0.0.1:9/', events: ['FILE_UPLOADED'], location: at(target) },
+    }),
+  },
+  'Mutation.updateWebhook': {
+    needs: admin,
+    spends: 'webhook',
+    bounces: true,
+    args: ({ ids }) => ({ input: { id: ids.webhook, name: 'renamed', url: null, events: null, enabled: false } }),
+  },
+  'Mutation.deleteWebhook': {
+    needs: admin,
+    spends: 'webhook',
+    bounces: true,
+    args: ({ ids }) => ({ id: ids.webhook }),
+  },
+  'Mutation.rotateWebhookSecret': {
+    needs: admin,
+    spends: 'webhook',
+    bounces: true,
+    args: ({ ids }) => ({ id: ids.webhook }),
+  },
+  'Mutation.testWebhook': { needs: admin, spends: 'webhook', bounces: true, args: ({ ids }) => ({ id: ids.webhook }) },
+  'Mutation.replayDeliveries': {
+    needs: admin,
+    spends: 'webhook',
+    bounces: true,
+    args: ({ ids }) => ({ input: { webhookId: ids.webhook, deliveryIds: null } }),
+  },
   'Mutation.updateWorkspace': {
     needs: admin,
     args: () => ({ input: { name: 'Stowage', registration: 'OPEN' } }),
@@ -258,6 +294,32 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     totalBytes: own,
     bytesPerSecond: own,
   },
+  Webhook: {
+    id: own,
+    name: own,
+    url: own,
+    events: own,
+    location: own,
+    enabled: own,
+    error: own,
+    createdBy: own,
+    createdAt: own,
+    deliveries: own,
+  },
+  WebhookDelivery: {
+    id: own,
+    type: own,
+    state: own,
+    attempts: own,
+    status: own,
+    error: own,
+    nextAttemptAt: own,
+    occurredAt: own,
+    endedAt: own,
+  },
+  WebhookDeliveryConnection: { nodes: own, edges: own, pageInfo: own },
+  WebhookDeliveryEdge: { node: own, cursor: own },
+  WebhookSecretPayload: { webhook: own, secret: own },
   EntryChange: { kind: own, providerId: own, path: own, at: own },
   CreateSchedulePayload: { schedule: own },
   Schedule: {

@@ -39,6 +39,8 @@ export interface Target {
     job: string
     /** A schedule of the owner with an error and a job. */
     schedule: string
+    /** A webhook of the owner with an error and a delivery. */
+    webhook: string
   }
 }
 
@@ -58,6 +60,8 @@ export interface Row {
     | 'ended job'
     | 'schedule'
     | 'room for a schedule'
+    | 'webhook'
+    | 'room for a webhook'
   /** The call fails with BAD_USER_INPUT after it is authorized, because a success would be too slow. */
   bounces?: true
   /** The check after a success. */
@@ -82,4 +86,5 @@ export const noIds: Target['ids'] = {
   invite: '',
   job: '',
   schedule: '',
+  webhook: '',
 }

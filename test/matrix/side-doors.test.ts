@@ -116,6 +116,10 @@ function canariesOf(world: World): Canary[] {
     isFor: (holder: Holder) =>
       hasScope(holder, holder.userId === founder.userId ? 'read' : 'admin') && isWithin(holder, provider, path),
   }))
+  const webhooks = world.webhooks.map(({ id, provider, path }) => ({
+    text: id,
+    isFor: (holder: Holder) => hasScope(holder, 'admin') && isWithin(holder, provider, path),
+  }))
   const nobody = ['$argon2', 'password', 'sealed'].map(text => ({ text, isFor: () => false }))
   return [
     ...files,
@@ -124,6 +128,7 @@ function canariesOf(world: World): Canary[] {
     ...keys,
     ...gifts,
     ...jobs,
+    ...webhooks,
     ...nobody,
     { text: 'canary-name-hidden', isFor: holder => baseIn(holder, providers.hidden) !== null },
     { text: providers.hidden, isFor: holder => baseIn(holder, providers.hidden) !== null },

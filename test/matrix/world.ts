@@ -63,9 +63,14 @@ export interface World {
   insertSchedule(by: Holder, path: string, provider?: 'main' | 'hidden'): Promise<string>
   /** Deletes the schedules that earlier cells have created, because their number is limited. */
   makeRoomForSchedule(by: Holder): Promise<void>
+  /** Resolves with the id of a webhook with an error and a delivery. */
+  insertWebhook(by: Holder, path: string, provider?: 'main' | 'hidden'): Promise<string>
+  /** Deletes the webhooks that earlier cells have created, because their number is limited. */
+  makeRoomForWebhook(): Promise<void>
   /** Jobs of the founder. */
   jobs: { id: string; provider: string; path: string }[]
   schedules: { id: string; provider: string; path: string }[]
+  webhooks: { id: string; provider: string; path: string }[]
   person(member: Member, email?: string): Promise<Holder>
   key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
   connect(name: string): Promise<string>
@@ -198,6 +203,24 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     await sql`delete from schedules where user_id = ${userId} and name = 'yearly'`.execute(app.db)
   }
 
+  async function insertWebhook(by: Holder, path: string, provider: 'main' | 'hidden' = 'main') {
+    const location = { providerId: providers[provider], path }
+    const input = { name: 'inserted', url: 'http://127.0.0.1:9/', events: ['FILE_UPLOADED'], location }
+    const query = 'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { webhook { id } } }'
+    const { id } = (await app.ask(query, { input }, token)).createWebhook.webhook
+    await sql`update webhooks set user_id = ${by.userId ?? founder.userId}, error = 'an error' where id = ${id}`.execute(
+      app.db,
+    )
+    await sql`insert into webhook_deliveries (webhook_id, id, action, event, state, status, error, ended_at)
+      select ${id}, ${randomUUID()}, 'UPLOAD', '{"at": "2026-01-01T00:00:00Z"}', 'FAILED', 500, 'an error', now()
+      from webhooks where id = ${id}`.execute(app.db)
+    return id
+  }
+
+  async function makeRoomForWebhook() {
+    await sql`delete from webhooks where name in ('made', 'inserted', 'renamed')`.execute(app.db)
+  }
+
   const providers: World['providers'] = {
     main: await connect('main'),
     hidden: await connect('canary-name-hidden'),
@@ -241,6 +264,12 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     { id: await insertSchedule(founder, folders.outside), provider: main, path: folders.outside },
     { id: await insertSchedule(founder, base, 'hidden'), provider: hidden, path: base },
   ]
+  const webhooks = [
+    { id: await insertWebhook(founder, base), provider: main, path: base },
+    { id: await insertWebhook(founder, folders.outside), provider: main, path: folders.outside },
+    { id: await insertWebhook(founder, base, 'hidden'), provider: hidden, path: base },
+  ]
+  await sql`update webhooks set name = 'kept'`.execute(app.db)
   const world: World = {
     app,
     url: app.url,
@@ -261,8 +290,11 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     insertJob,
     insertSchedule,
     makeRoomForSchedule,
+    insertWebhook,
+    makeRoomForWebhook,
     jobs,
     schedules,
+    webhooks,
     person,
     key,
     connect,

@@ -77,6 +77,12 @@ t.test('everything signed or encrypted with the old secret survives its rotation
   const driveId = drive.provider.id
   t.equal((await first.upload(token, driveId, '/file', 'in the drive')).status, 201)
   const waiting = await connectDrive()
+  const hook = { name: 'hook', url: 'http://127.0.0.1:1/', events: ['MEMBER_JOINED'] }
+  await first.ask(
+    'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { secret } }',
+    { input: hook },
+    token,
+  )
   const ask = 'query ($id: ID!) { file(providerId: $id, path: "/a") { downloadUrl } }'
   const link = new URL((await first.ask(ask, { id: local }, token)).file.downloadUrl)
   const page = (await first.ask(listing, { id: local }, token)).folder.entries

@@ -51,7 +51,7 @@ export interface ApiKeyEdge {
 export type ApiKeyState = 'active' | 'expired' | 'revoked'
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MOVE' | 'PASSWORD_CHANGE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'UPLOAD' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MOVE' | 'PASSWORD_CHANGE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'UPLOAD' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -145,7 +145,7 @@ export interface AuditEventFilter {
 }
 
 /** The kind of object that was changed, other than files and providers. */
-export type AuditSubjectKind = 'API_KEY' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SESSION' | 'WORKSPACE'
+export type AuditSubjectKind = 'API_KEY' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SESSION' | 'WEBHOOK' | 'WORKSPACE'
 
 /** A new session. */
 export interface AuthPayload {
@@ -318,6 +318,18 @@ export interface CreateUploadTicketInput {
   path: string
   /** The ID of the provider. */
   providerId: string
+}
+
+/** A new webhook. */
+export interface CreateWebhookInput {
+  /** The events that cause a message. */
+  events: readonly (WebhookEvent)[]
+  /** Only events here and below cause a message; null for all events of the workspace. */
+  location?: LocationInput | null
+  /** The display name, with 1 to 200 characters. */
+  name: string
+  /** The address that the messages go to: `https://` or `http://`, without a user name. */
+  url: string
 }
 
 /** The two kinds of credentials. */
@@ -761,6 +773,14 @@ export interface RenameInput {
   providerId: string
 }
 
+/** Deliveries that have ended. */
+export interface ReplayDeliveriesInput {
+  /** The IDs of at most 1000 deliveries. Null for the 1000 oldest that have failed. */
+  deliveryIds?: readonly (string)[] | null
+  /** The ID of the webhook. */
+  webhookId: string
+}
+
 /** The role of a member in the workspace. A credential never has more access than the role of its owner. */
 export type Role = 'ADMIN' | 'EDITOR' | 'NONE' | 'OWNER' | 'VIEWER'
 
@@ -907,6 +927,20 @@ export interface UpdateScheduleInput {
   timeZone?: string | null
 }
 
+/** Changes to a webhook. Omitted fields do not change. */
+export interface UpdateWebhookInput {
+  /** Whether events cause messages. Pending deliveries of a disabled webhook wait until it is enabled. */
+  enabled?: boolean | null
+  /** The events that cause a message. */
+  events?: readonly (WebhookEvent)[] | null
+  /** The ID of the webhook. */
+  id: string
+  /** The new name, with 1 to 200 characters. */
+  name?: string | null
+  /** The address that the messages go to: `https://` or `http://`, without a user name. */
+  url?: string | null
+}
+
 /** Changes to the workspace. Omitted fields do not change; at least one is required. */
 export interface UpdateWorkspaceInput {
   /** The new name, with 1 to 200 characters. */
@@ -986,6 +1020,89 @@ export interface Viewer {
   user: User
   /** The workspace that the credential belongs to. */
   workspace: Workspace
+}
+
+/** Sends a message to another server for each event. It ends with the API key that created it, and is disabled when the person who created it is no longer an administrator of its location. */
+export interface Webhook {
+  __typename: 'Webhook'
+  /** The time of creation. */
+  createdAt: string
+  /** The person who created the webhook. Null if they are no longer a member. */
+  createdBy: User | null
+  /** Returns the messages, newest first. They stay for 30 days after their end. Requires the scope `admin`. */
+  deliveries: WebhookDeliveryConnection
+  /** Whether events cause messages. */
+  enabled: boolean
+  /** Why the server has disabled the webhook, or null. */
+  error: string | null
+  /** The events that cause a message. */
+  events: readonly (WebhookEvent)[]
+  /** The permanent ID of the webhook. */
+  id: string
+  /** Only events here and below cause a message; null for all events of the workspace. */
+  location: Location | null
+  /** The display name. */
+  name: string
+  /** The address that the messages go to. */
+  url: string
+}
+
+/** A message to the receiver of a webhook. */
+export interface WebhookDelivery {
+  __typename: 'WebhookDelivery'
+  /** The number of attempts so far. */
+  attempts: number
+  /** The time at which the delivery succeeded, or failed for the last time; or null. */
+  endedAt: string | null
+  /** Why the latest attempt failed, or null. */
+  error: string | null
+  /** The ID of the message, as in its header `webhook-id`. IDs sort by time. */
+  id: string
+  /** The time of the next attempt, or null if there is none or the webhook is disabled. */
+  nextAttemptAt: string | null
+  /** The time of the event. */
+  occurredAt: string
+  /** The state of the delivery. */
+  state: WebhookDeliveryState
+  /** The HTTP status of the latest attempt, or null without a response. */
+  status: number | null
+  /** The type of the message, such as `file.uploaded`. */
+  type: string
+}
+
+/** One page of deliveries. */
+export interface WebhookDeliveryConnection {
+  __typename: 'WebhookDeliveryConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (WebhookDeliveryEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (WebhookDelivery)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the deliveries, with its cursor. */
+export interface WebhookDeliveryEdge {
+  __typename: 'WebhookDeliveryEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: WebhookDelivery
+}
+
+/** The state of a delivery. */
+export type WebhookDeliveryState = 'DELIVERED' | 'FAILED' | 'PENDING'
+
+/** An event that webhooks can get, and the type of its messages. */
+export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'JOB_ENDED' | 'MEMBER_JOINED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED'
+
+/** A webhook and its new secret. */
+export interface WebhookSecretPayload {
+  __typename: 'WebhookSecretPayload'
+  /** The secret that signs the messages (Standard Webhooks). It cannot be read again. */
+  secret: string
+  /** The webhook. */
+  webhook: Webhook
 }
 
 /** The workspace that members, API keys and providers belong to. */

@@ -55,6 +55,12 @@ const actions: Record<AuditAction, { description: string }> = {
     description: 'A schedule was changed, or disabled by the server: the result then says why.',
   },
   SCHEDULE_DELETE: { description: 'A schedule was deleted.' },
+  WEBHOOK_CREATE: { description: 'A webhook was created. The location is the one whose events it gets.' },
+  WEBHOOK_UPDATE: { description: 'A webhook was changed, or disabled by the server: the result then says why.' },
+  WEBHOOK_DELETE: { description: 'A webhook was deleted.' },
+  WEBHOOK_ROTATE: { description: 'The signing secret of a webhook was replaced.' },
+  WEBHOOK_TEST: { description: 'A test was sent to a webhook.' },
+  WEBHOOK_REPLAY: { description: 'Deliveries of a webhook were sent again.' },
 }
 
 const AuditActionEnum = builder.enumType('AuditAction', { description: 'The action.', values: actions })
@@ -67,6 +73,7 @@ const subjects: Record<AuditSubjectKind, { description: string }> = {
   WORKSPACE: { description: 'The workspace.' },
   JOB: { description: 'A job.' },
   SCHEDULE: { description: 'A schedule.' },
+  WEBHOOK: { description: 'A webhook.' },
 }
 
 const AuditSubjectKindEnum = builder.enumType('AuditSubjectKind', {

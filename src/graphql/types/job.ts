@@ -154,7 +154,7 @@ JobRef.implement({
 })
 const JobConnection = definePage<JobRecord>('Job', JobRef, 'jobs')
 
-const LocationInput = builder.inputType('LocationInput', {
+export const LocationInput = builder.inputType('LocationInput', {
   description: 'A path in a provider.',
   fields: t => ({
     providerId: t.id({ required: true, description: 'The ID of the provider.' }),

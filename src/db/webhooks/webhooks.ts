@@ -1,0 +1,95 @@
+/** Webhooks as people see and change them. */
+import { sql } from 'kysely'
+import type { Change, Database } from '../client.ts'
+import { toWebhook, type WebhookRecord } from './record.ts'
+
+export type NewWebhook = Omit<WebhookRecord, 'isEnabled' | 'error' | 'createdAt'>
+
+/** Returns null and inserts nothing if the workspace already has `max` webhooks. */
+export async function insertWebhook(db: Change, webhook: NewWebhook, max: number): Promise<WebhookRecord | null> {
+  await sql`select id from workspaces where id = ${webhook.workspaceId} for no key update`.execute(db)
+  const { count } = await db
+    .selectFrom('webhooks')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('workspace_id', '=', webhook.workspaceId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= max) return null
+  const row = await db
+    .insertInto('webhooks')
+    .values({
+      id: webhook.id,
+      workspace_id: webhook.workspaceId,
+      user_id: webhook.userId,
+      credential_kind: webhook.credentialKind,
+      credential_id: webhook.credentialId,
+      name: webhook.name,
+      url: webhook.url,
+      actions: webhook.actions,
+      provider_id: webhook.location?.providerId ?? null,
+      path: webhook.location?.path ?? null,
+      secrets: webhook.secrets,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toWebhook(row)
+}
+
+export async function findWebhook(db: Database, workspaceId: string, id: string): Promise<WebhookRecord | null> {
+  const row = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row ? toWebhook(row) : null
+}
+
+/** Returns the newest webhooks first, at most `limit`. */
+export async function listWebhooks(db: Database, workspaceId: string, limit: number): Promise<WebhookRecord[]> {
+  const rows = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(toWebhook)
+}
+
+type WebhookChanges = Partial<Pick<WebhookRecord, 'name' | 'url' | 'actions' | 'secrets' | 'isEnabled'>>
+
+/** Changes the given properties, and enables or disables the pending deliveries. Returns null if the webhook does not exist. */
+export async function updateWebhook(db: Change, id: string, changes: WebhookChanges): Promise<WebhookRecord | null> {
+  const { isEnabled, ...rest } = changes
+  const row = await db
+    .updateTable('webhooks')
+    .set({ ...rest, ...(isEnabled !== undefined && { is_enabled: isEnabled, error: null }) })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+  if (row && isEnabled !== undefined) await setWaiting(db, id, isEnabled)
+  return row ? toWebhook(row) : null
+}
+
+/** Disables a webhook with the reason why. Returns false if it is disabled already. */
+export async function disableWebhook(db: Database, id: string, error: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('webhooks')
+    .set({ is_enabled: false, error })
+    .where('id', '=', id)
+    .where('is_enabled', '=', true)
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) await setWaiting(db, id, false)
+  return numUpdatedRows > 0n
+}
+
+async function setWaiting(db: Database, id: string, isEnabled: boolean): Promise<void> {
+  await sql`
+    update webhook_deliveries set claim_id = null,
+      next_attempt_at = ${isEnabled ? sql`now()` : sql`'infinity'`}
+    where webhook_id = ${id} and ended_at is null`.execute(db)
+}
+
+export async function deleteWebhook(db: Change, id: string): Promise<void> {
+  await db.deleteFrom('webhooks').where('id', '=', id).execute()
+}

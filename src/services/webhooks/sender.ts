@@ -1,0 +1,163 @@
+/** Sends the deliveries that are due: each is attempted by one of the servers at a time. */
+import { randomUUID } from 'node:crypto'
+import { authorizeWebhook } from '../../auth/needs.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import type { Database } from '../../db/client.ts'
+import { findMember } from '../../db/members.ts'
+import { hasMorePending } from '../../db/webhooks/deliveries.ts'
+import { type AttemptOutcome, claimDue, findClaimedWebhooks, isAnyDue, settleAttempt } from '../../db/webhooks/due.ts'
+import type { DeliveryRecord, WebhookRecord } from '../../db/webhooks/record.ts'
+import { disableWebhook } from '../../db/webhooks/webhooks.ts'
+import { AppError, type Reason, reasons, toAppError } from '../../errors.ts'
+import type { Audit } from '../audit/index.ts'
+import { creatorOf } from '../jobs/creator.ts'
+import type { Credentials } from '../people/credentials.ts'
+import { payloadOf } from './payload.ts'
+import { post, type Response } from './request.ts'
+import { retryDelay } from './retry.ts'
+import { openSecrets, signedHeaders } from './signature.ts'
+
+/** Milliseconds between two searches for due deliveries. */
+const pollInterval = 1000
+/** Requests of one server at once. */
+const maxAtOnce = 16
+/** Deliveries of one claim, and the number of running requests at which a webhook gets no more. */
+const maxOfWebhook = 4
+/** The maximum number of pending deliveries of a webhook that fails. */
+const maxPending = 50_000
+
+const origin = { address: '', requestId: '' }
+
+export interface SenderContext {
+  db: Database
+  secrets: Secrets
+  audit: Audit
+  credentials: Pick<Credentials, 'recall' | 'recallMember'>
+  /** Checks the address of each connection. */
+  fetch: typeof globalThis.fetch
+  onError: (error: unknown) => void
+}
+
+/** Returns a function that interrupts running requests, which another server repeats. */
+export function startWebhookSender(context: SenderContext): () => Promise<void> {
+  const { db, onError } = context
+  const stop = new AbortController()
+  const running = new Map<Promise<void>, string>()
+  let searching: Promise<void> | null = null
+
+  function busyWebhooks(): string[] {
+    const counts = new Map<string, number>()
+    for (const id of running.values()) counts.set(id, (counts.get(id) ?? 0) + 1)
+    return [...counts].flatMap(([id, count]) => (count >= maxOfWebhook ? id : []))
+  }
+
+  async function search(): Promise<void> {
+    if (!(await isAnyDue(db))) return
+    while (running.size < maxAtOnce && !stop.signal.aborted) {
+      const claim = randomUUID()
+      const claimed = await claimDue(db, claim, { limit: maxOfWebhook, busy: busyWebhooks() })
+      if (claimed.length === 0) return
+      const webhooks = await findClaimedWebhooks(db, [...new Set(claimed.map(({ webhookId }) => webhookId))])
+      for (const delivery of claimed) {
+        const webhook = webhooks.find(({ id }) => id === delivery.webhookId)
+        // A deleted webhook has no deliveries.
+        if (webhook) begin(webhook, delivery, claim)
+      }
+    }
+  }
+
+  function begin(webhook: WebhookRecord, delivery: DeliveryRecord, claim: string): void {
+    const attempt = deliver(context, webhook, delivery, claim, stop.signal)
+      // After a failure of the server, the claim ends by itself, and the delivery is attempted again.
+      .catch(onError)
+      .finally(() => {
+        running.delete(attempt)
+        poll()
+      })
+    running.set(attempt, webhook.id)
+  }
+
+  function poll(): void {
+    if (stop.signal.aborted) return
+    searching ??= search()
+      .catch(onError)
+      .finally(() => {
+        searching = null
+      })
+  }
+
+  const timer = setInterval(poll, pollInterval).unref()
+  poll()
+  return async () => {
+    clearInterval(timer)
+    stop.abort()
+    await searching
+    await Promise.all(running.keys())
+  }
+}
+
+async function deliver(
+  context: SenderContext,
+  webhook: WebhookRecord,
+  delivery: DeliveryRecord,
+  claim: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db } = context
+  const settle = (outcome: AttemptOutcome) => settleAttempt(db, delivery, claim, outcome)
+  let response: Response
+  try {
+    authorizeWebhook(await creatorOf(context.credentials, webhook, origin), webhook.location)
+    response = await send(context, webhook, delivery, signal)
+  } catch (error) {
+    if (signal.aborted) {
+      await settle({ kind: 'interrupted' })
+      return
+    }
+    const { reason, message } = toAppError(error)
+    if (!(error instanceof AppError) || reasons[reason].retryable) throw error
+    await disable(context, webhook, reason, message)
+    return
+  }
+  const { status, error, retryAfter } = response
+  if (error === null && status !== null) {
+    await settle({ kind: 'delivered', status })
+    return
+  }
+  const retrySeconds = retryDelay(delivery.attempts + 1, retryAfter)
+  await settle({ kind: 'failed', status, error: error ?? '', retrySeconds })
+  if (status === 410) await disable(context, webhook, 'NOT_FOUND', 'The receiver responded with the status 410 (Gone).')
+  else if (await hasMorePending(db, webhook.id, maxPending)) {
+    const message = `More than ${maxPending} deliveries are pending.`
+    await disable(context, webhook, 'UNAVAILABLE', message)
+  }
+}
+
+function send(
+  { fetch, secrets }: SenderContext,
+  webhook: WebhookRecord,
+  delivery: DeliveryRecord,
+  signal: AbortSignal,
+): Promise<Response> {
+  const body = JSON.stringify(payloadOf(webhook, delivery))
+  const signing = openSecrets(secrets, webhook.id, webhook.secrets)
+  const headers = signedHeaders(signing, { id: delivery.id, at: new Date(), body })
+  return post(fetch, { url: webhook.url, headers, body }, signal)
+}
+
+async function disable(
+  { db, audit }: SenderContext,
+  { id, workspaceId, userId, name, credentialKind, credentialId, location }: WebhookRecord,
+  reason: Reason,
+  message: string,
+): Promise<void> {
+  if (!(await disableWebhook(db, id, message))) return
+  const user = await findMember(db, workspaceId, userId)
+  const facts = {
+    credential: { kind: credentialKind, id: credentialId },
+    subject: { kind: 'WEBHOOK', id } as const,
+    ...(location && { location }),
+    details: { name, enabled: false },
+  }
+  if (user) audit.noteOwn('WEBHOOK_UPDATE', { ...facts, user }, reason)
+}

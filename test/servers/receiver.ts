@@ -1,0 +1,50 @@
+/** A server that receives webhooks. */
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { Test } from 'tap'
+import { until } from '../support/until.ts'
+
+export interface Message {
+  headers: IncomingHttpHeaders
+  body: string
+  payload: { type: string; timestamp: string; data: Record<string, never> }
+}
+
+export interface Receiver {
+  url: string
+  messages: Message[]
+  /** The status and the headers of the next responses. */
+  responds: { status: number; headers?: Record<string, string> }
+  /** Resolves with the first message of a type, received before or after the call. */
+  first(type: string): Promise<Message>
+}
+
+export async function startReceiver(t: Pick<Test, 'teardown'>): Promise<Receiver> {
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    receiver.messages.push({ headers: request.headers, body, payload: JSON.parse(body) })
+    const { status, headers = {} } = receiver.responds
+    response.writeHead(status, headers).end('a response that nobody reads')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : null
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${port}/hook`,
+    messages: [],
+    responds: { status: 204 },
+    async first(type) {
+      const find = () => receiver.messages.find(({ payload }) => payload.type === type)
+      await until(() => find() !== undefined || receiver.messages.map(({ payload }) => payload.type), {
+        within: 15_000,
+      })
+      return find() as Message
+    },
+  }
+  return receiver
+}
