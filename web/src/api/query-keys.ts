@@ -13,6 +13,9 @@ export const queryKeys = {
   jobs: ['jobs'],
   /** The pages of the history of jobs, all or those in one state. */
   jobHistory: ['job-history'],
+  webhooks: ['webhooks'],
+  /** The pages of the deliveries of a webhook. */
+  deliveries: (webhookId: string) => ['deliveries', webhookId] as const,
   /** The entries of a folder. */
   listing: ({ providerId, path }: StorageLocation) => ['listing', providerId, path] as const,
   /** The names of the folders in a folder. */

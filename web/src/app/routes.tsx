@@ -59,6 +59,12 @@ export const routes: RouteObject[] = [
                 lazy: async () => ({ Component: (await loadPart(import('../settings/members/page.tsx'))).MembersPage }),
               },
               {
+                path: 'webhooks',
+                lazy: async () => ({
+                  Component: (await loadPart(import('../settings/webhooks/page.tsx'))).WebhooksPage,
+                }),
+              },
+              {
                 path: 'workspace',
                 lazy: async () => ({ Component: (await loadPart(import('../settings/workspace.tsx'))).WorkspacePage }),
               },

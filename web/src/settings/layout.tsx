@@ -15,6 +15,7 @@ export function SettingsLayout() {
           <>
             <NavLink to="/settings/storages">Storages</NavLink>
             <NavLink to="/settings/members">Members</NavLink>
+            <NavLink to="/settings/webhooks">Webhooks</NavLink>
             <NavLink to="/settings/workspace">Workspace</NavLink>
           </>
         )}

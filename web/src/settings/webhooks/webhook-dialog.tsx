@@ -1,0 +1,90 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { StorageLocation } from '../../api/paths.ts'
+import { ask } from '../../api/request.ts'
+import { Choices } from '../../ui/choices.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
+import { EventChoices } from './event-choices.tsx'
+import { CreateWebhookMutation, type EventName, UpdateWebhookMutation, type Webhook } from './operations.ts'
+
+const usualEvents: EventName[] = [
+  'FILE_UPLOADED',
+  'ENTRY_RENAMED',
+  'ENTRY_MOVED',
+  'ENTRY_COPIED',
+  'ENTRY_DELETED',
+  'JOB_ENDED',
+]
+
+/** Creates a webhook, or changes one. The location of a webhook cannot be changed. */
+export function WebhookDialog({
+  webhook,
+  providers,
+  onSaved,
+  onClose,
+}: {
+  /** Null for a new one. */
+  webhook: Webhook | null
+  providers: readonly PickableProvider[]
+  /** @param secret the secret of a new webhook */
+  onSaved: (secret: string | null) => void
+  onClose: () => void
+}) {
+  const [name, setName] = useState(webhook?.name ?? '')
+  const [url, setUrl] = useState(webhook?.url ?? '')
+  const [events, setEvents] = useState<EventName[]>(webhook?.events ?? usualEvents)
+  const [isLimited, setIsLimited] = useState(false)
+  const [location, setLocation] = useState<StorageLocation | null>(null)
+  const submit = useMutation({
+    mutationFn: async () => {
+      if (events.length === 0) throw new Error('Choose at least one event.')
+      if (webhook) {
+        await ask(UpdateWebhookMutation, { input: { id: webhook.id, name, url, events } })
+        return null
+      }
+      if (isLimited && !location) throw new Error('Choose a folder, or “Everywhere”.')
+      const input = { name, url, events, location: isLimited ? location : null }
+      return (await ask(CreateWebhookMutation, { input })).createWebhook.secret
+    },
+    onSuccess: onSaved,
+  })
+  return (
+    <FormDialog
+      title={webhook ? `Edit “${webhook.name}”` : 'New webhook'}
+      size="large"
+      action={webhook ? 'Save' : 'Create webhook'}
+      submit={submit}
+      onClose={onClose}
+    >
+      <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoFocus autoComplete="off" />
+      <TextField
+        label="URL"
+        type="url"
+        description="The address that gets a POST request for each event."
+        value={url}
+        onChange={setUrl}
+        isRequired
+        maxLength={2000}
+        autoComplete="off"
+      />
+      <h3>Events</h3>
+      <EventChoices events={events} onChange={setEvents} />
+      {!webhook && (
+        <>
+          <Choices
+            label="Location"
+            value={isLimited ? 'folder' : 'all'}
+            onChange={picked => setIsLimited(picked === 'folder')}
+            choices={[
+              { value: 'all', title: 'Everywhere', help: 'All storages, and events of members and API keys.' },
+              { value: 'folder', title: 'One folder', help: 'Only what happens in this folder and below it.' },
+            ]}
+          />
+          {isLimited && <FolderPicker providers={providers} value={location} onChange={setLocation} />}
+        </>
+      )}
+    </FormDialog>
+  )
+}

@@ -1,0 +1,78 @@
+import { Button } from '../../ui/button.tsx'
+import { RowTable } from '../../ui/row-table.tsx'
+import { eventTitles } from './event-choices.tsx'
+import type { Webhook } from './operations.ts'
+
+export type WebhookAction = 'deliveries' | 'edit' | 'rotate' | 'toggle' | 'delete'
+
+export function WebhookTable({
+  webhooks,
+  storages,
+  onAction,
+}: {
+  webhooks: readonly Webhook[]
+  /** The names of the storages by their ids. */
+  storages: ReadonlyMap<string, string>
+  onAction: (action: WebhookAction, webhook: Webhook) => void
+}) {
+  return (
+    <RowTable label="Webhooks" columns={['Name', 'Events', 'State']}>
+      {webhooks.map(webhook => (
+        <Row key={webhook.id} webhook={webhook} storages={storages} onAction={onAction} />
+      ))}
+    </RowTable>
+  )
+}
+
+function Row({
+  webhook,
+  storages,
+  onAction,
+}: {
+  webhook: Webhook
+  storages: ReadonlyMap<string, string>
+  onAction: (action: WebhookAction, webhook: Webhook) => void
+}) {
+  const { id, name, url, events, location, enabled, error } = webhook
+  const nameId = `webhook-${id}`
+  const actions: [WebhookAction, string][] = [
+    ['deliveries', 'Deliveries'],
+    ['edit', 'Edit'],
+    ['toggle', enabled ? 'Disable' : 'Enable'],
+    ['rotate', 'New secret'],
+  ]
+  return (
+    <tr className={enabled ? '' : 'inactive'}>
+      <td>
+        <div className="main-cell" id={nameId}>
+          {name}
+        </div>
+        <div className="help">{url}</div>
+      </td>
+      <td data-label="Events">
+        {events.map(event => eventTitles[event]).join(', ')}
+        {location && (
+          <div className="help">
+            in {storages.get(location.providerId) ?? 'a storage that was disconnected'}: {location.path}
+          </div>
+        )}
+      </td>
+      <td data-label="State">
+        <span className={`badge ${enabled ? 'good' : 'warn'}`}>{enabled ? 'Enabled' : 'Disabled'}</span>
+        {error && <div className="help">{error}</div>}
+      </td>
+      <td className="actions-cell">
+        <div className="actions">
+          {actions.map(([action, title]) => (
+            <Button key={action} onPress={() => onAction(action, webhook)} aria-describedby={nameId}>
+              {title}
+            </Button>
+          ))}
+          <Button variant="danger" onPress={() => onAction('delete', webhook)} aria-describedby={nameId}>
+            Delete
+          </Button>
+        </div>
+      </td>
+    </tr>
+  )
+}
