@@ -163,5 +163,5 @@ t.test('the end of a key or of a provider ends the stream', async t => {
   const ofOwner = await subscribe(owner, '/a')
   await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }, owner)
   t.equal(await ofOwner.ended, true)
-  t.same(reasons(ofOwner), ['NOT_FOUND'])
+  t.same(reasons(ofOwner), ['PROVIDER_NOT_ALLOWED'])
 })

@@ -174,14 +174,16 @@ t.test('a failed delivery is retried for days, and can be sent again after that'
   t.match(first, { state: 'PENDING', status: 503, error: 'The receiver responded with the status 503.', endedAt: null })
   t.ok(Date.parse(first.nextAttemptAt) - Date.now() > 2_900_000, 'Retry-After is obeyed')
   receiver.responds = { status: 302, headers: { location: receiver.url } }
-  for (let attempts = 2; attempts <= 12; attempts++) {
-    await hurry()
-    await until(async () => (await latest()).attempts === attempts)
-  }
+  await hurry()
+  await until(async () => (await latest()).attempts === 2)
+  // The attempts between are like the second one.
+  await sql`update webhook_deliveries set attempts = 11`.execute(app.db)
+  await hurry()
+  await until(async () => (await latest()).attempts === 12)
   const dead = await latest()
   t.match(dead, { state: 'FAILED', attempts: 12, status: 302, nextAttemptAt: null })
   t.ok(dead.endedAt)
-  t.equal(receiver.messages.length, 12, 'redirects are not followed')
+  t.equal(receiver.messages.length, 3, 'redirects are not followed')
   const replay = 'mutation ($input: ReplayDeliveriesInput!) { replayDeliveries(input: $input) }'
   receiver.responds = { status: 200 }
   const again = (deliveryIds: string[] | null) => app.ask(replay, { input: { webhookId: id, deliveryIds } }, owner)
@@ -190,7 +192,7 @@ t.test('a failed delivery is retried for days, and can be sent again after that'
   await until(async () => (await latest()).state === 'DELIVERED')
   t.same(await again(null), { replayDeliveries: 0 }, 'nothing has failed any more')
   t.same(await again([dead.id]), { replayDeliveries: 1 }, 'a delivery that succeeded can be sent again, too')
-  await until(() => receiver.messages.length === 14)
+  await until(() => receiver.messages.length === 5)
   t.equal(new Set(receiver.messages.map(({ headers }) => headers['webhook-id'])).size, 1, 'always with the same id')
 })
 
