@@ -1,6 +1,15 @@
 /** The rule of a field is decided before its resolver runs, and its description states it. */
 import { randomUUID } from 'node:crypto'
-import { buildSchema, type GraphQLField, getIntrospectionQuery, graphql, isInterfaceType, isObjectType } from 'graphql'
+import {
+  buildSchema,
+  type GraphQLField,
+  getIntrospectionQuery,
+  graphql,
+  isInterfaceType,
+  isObjectType,
+  parse,
+  subscribe,
+} from 'graphql'
 import t from 'tap'
 import { parsePath } from '../../src/auth/path.ts'
 import { includesScope, type Scope } from '../../src/auth/scopes.ts'
@@ -54,7 +63,11 @@ async function run(row: string, by: Viewer | null, locations: Target['locations'
       },
     },
   )
-  const { errors = [] } = await graphql({ schema, source: query, variableValues: variables, contextValue })
+  const result = row.startsWith('Subscription.')
+    ? await subscribe({ schema, document: parse(query), variableValues: variables, contextValue })
+    : await graphql({ schema, source: query, variableValues: variables, contextValue })
+  if (!('errors' in result)) throw new Error(`${row} returns no error`)
+  const { errors = [] } = result
   const cause = errors[0]?.originalError as { reason?: string; message: string } | undefined
   return { reason: cause?.reason ?? cause?.message ?? errors[0]?.message, asked }
 }

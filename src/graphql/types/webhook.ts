@@ -13,7 +13,7 @@ import { DeliveryConnection, DeliveryStateEnum, WebhookDelivery } from './webhoo
 const eventValues = Object.fromEntries(
   Object.entries(webhookEvents).map(([name, { description, type }]) => [
     name,
-    { description: `${description} (\`${type}\`)` },
+    { description: `${description} The type of the message is \`${type}\`.` },
   ]),
 ) as Record<WebhookEvent, { description: string }>
 const WebhookEventEnum = builder.enumType('WebhookEvent', {
