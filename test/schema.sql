@@ -55,6 +55,8 @@ CREATE INDEX audit_events_to_path ON public.audit_events USING btree (workspace_
 CREATE INDEX audit_events_to_provider ON public.audit_events USING btree (workspace_id, to_provider_id, id) WHERE (to_provider_id IS NOT NULL)
 CREATE INDEX audit_events_user ON public.audit_events USING btree (workspace_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX audit_events_pkey ON public.audit_events USING btree (id)
+CREATE TRIGGER audit_events_entries AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION notify_of_entries()
+CREATE TRIGGER audit_events_webhooks AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION enqueue_webhooks()
 idempotent_uploads.credential_id uuid not null
 idempotent_uploads.key_hash bytea not null
 idempotent_uploads.fingerprint bytea not null
@@ -310,6 +312,44 @@ users: users_email_key_length CHECK ((octet_length(email_key) <= 1024)) NOT VALI
 users: users_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX users_email_key_key ON public.users USING btree (email_key)
 CREATE UNIQUE INDEX users_pkey ON public.users USING btree (id)
+webhook_deliveries.webhook_id uuid not null
+webhook_deliveries.id uuid not null
+webhook_deliveries.action text not null
+webhook_deliveries.event jsonb not null
+webhook_deliveries.state text not null default 'PENDING'::text
+webhook_deliveries.attempts integer not null default 0
+webhook_deliveries.next_attempt_at timestamp with time zone not null default now()
+webhook_deliveries.claim_id uuid
+webhook_deliveries.status integer
+webhook_deliveries.error text
+webhook_deliveries.ended_at timestamp with time zone
+webhook_deliveries: webhook_deliveries_pkey PRIMARY KEY (webhook_id, id)
+webhook_deliveries: webhook_deliveries_state_check CHECK ((state = ANY (ARRAY['PENDING'::text, 'DELIVERED'::text, 'FAILED'::text])))
+webhook_deliveries: webhook_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (next_attempt_at) WHERE (ended_at IS NULL)
+CREATE INDEX webhook_deliveries_ended ON public.webhook_deliveries USING btree (ended_at) WHERE (ended_at IS NOT NULL)
+CREATE INDEX webhook_deliveries_state ON public.webhook_deliveries USING btree (webhook_id, ended_at, id)
+CREATE UNIQUE INDEX webhook_deliveries_pkey ON public.webhook_deliveries USING btree (webhook_id, id)
+webhooks.id uuid not null
+webhooks.workspace_id uuid not null
+webhooks.user_id uuid not null
+webhooks.credential_kind text not null
+webhooks.credential_id uuid not null
+webhooks.name text not null
+webhooks.url text not null
+webhooks.actions text[] not null
+webhooks.provider_id uuid
+webhooks.path text
+webhooks.secrets bytea not null
+webhooks.is_enabled boolean not null default true
+webhooks.error text
+webhooks.created_at timestamp with time zone not null default now()
+webhooks: webhooks_check CHECK (((provider_id IS NULL) = (path IS NULL)))
+webhooks: webhooks_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+webhooks: webhooks_pkey PRIMARY KEY (id)
+webhooks: webhooks_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX webhooks_workspace ON public.webhooks USING btree (workspace_id, id)
+CREATE UNIQUE INDEX webhooks_pkey ON public.webhooks USING btree (id)
 workspaces.id uuid not null default gen_random_uuid()
 workspaces.name text not null
 workspaces.registration text not null default 'OPEN'::text

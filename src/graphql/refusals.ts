@@ -47,11 +47,15 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
   if (id !== undefined && action.startsWith('JOB_')) return { subject: { kind: 'JOB', id } }
   if (id !== undefined && action.startsWith('SCHEDULE_')) return { subject: { kind: 'SCHEDULE', id } }
+  const webhookId = text('webhookId') ?? (action.startsWith('WEBHOOK_') ? id : undefined)
+  if (webhookId !== undefined) return { subject: { kind: 'WEBHOOK', id: webhookId } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
   if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
   const job: { sources?: unknown; target?: unknown } = Object(args.job ?? args)
   const [source] = Array.isArray(job.sources) ? job.sources.map(locationIn) : []
   const target = locationIn(job.target)
+  const location = locationIn(args.location)
+  if (location) return { location }
   if (source) return { location: source, ...(target && { to: target }) }
   const providerId = text('providerId') ?? (action.startsWith('PROVIDER_') ? id : undefined)
   const isRename = action === 'RENAME' && path !== undefined
