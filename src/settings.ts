@@ -1,6 +1,7 @@
 /** Reads the environment; no other file does. The table in docs/configuration.md is generated from `definitions`. */
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { valueOrFile } from './setting-files.ts'
 import {
   type AllowedOrigins,
   folders,
@@ -273,12 +274,21 @@ export function readSettings(environment: Record<string, string | undefined>): S
 /** An empty value counts as unset, because compose files pass unset variables as empty ones. */
 function readOne<N extends SettingName>(environment: Record<string, string | undefined>, name: N): Value<N> {
   const definition: Definition<unknown, string | null> = definitions[name]
-  const text = environment[name]?.trim() || definition.default
+  const text = read(environment, name) || definition.default
   if (text === null) return null as Value<N>
   try {
     return definition.parse(text) as Value<N>
   } catch (error) {
     throw new SettingsError(`${name} must ${error instanceof Error ? error.message : error}.`)
+  }
+}
+
+/** @throws SettingsError */
+function read(environment: Record<string, string | undefined>, name: string): string | undefined {
+  try {
+    return valueOrFile(environment, name)
+  } catch (error) {
+    throw new SettingsError(`${name}_FILE must ${error instanceof Error ? error.message : error}.`, { cause: error })
   }
 }
 

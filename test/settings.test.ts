@@ -50,6 +50,22 @@ for (const [name, value] of bad) {
   })
 }
 
+t.test('a secret can be in a file', async t => {
+  const folder = t.testdir({ secret: `${'s'.repeat(32)}\n`, short: 'too short', empty: '\n' })
+  const settings = readSettings({ STOWAGE_SECRET_FILE: `${folder}/secret` })
+  t.equal(settings.secret, 's'.repeat(32), 'without the line break at its end')
+  t.equal(readSettings({ STOWAGE_SECRET_FILE: ' ' }).secret, null)
+  const refused = (environment: Record<string, string>, message: RegExp) =>
+    t.throws(() => readSettings(environment), { name: 'SettingsError', message })
+  refused({ STOWAGE_SECRET_FILE: `${folder}/short` }, /^STOWAGE_SECRET must have at least 32 bytes[^.]*\.$/)
+  refused({ STOWAGE_SECRET_FILE: `${folder}/empty` }, /^STOWAGE_SECRET_FILE must name a file that is not empty/)
+  refused({ STOWAGE_SECRET_FILE: `${folder}/nothing` }, /^STOWAGE_SECRET_FILE must name a file .* \(ENOENT\)\.$/)
+  refused({ STOWAGE_SECRET_FILE: '/dev/zero' }, /^STOWAGE_SECRET_FILE must/)
+  const both = { STOWAGE_SETUP_CODE: 'a'.repeat(16), STOWAGE_SETUP_CODE_FILE: `${folder}/secret` }
+  refused(both, /^STOWAGE_SETUP_CODE_FILE must be unset, because STOWAGE_SETUP_CODE is set\.$/)
+  t.equal(readSettings({ PORT_FILE: `${folder}/secret` }).port, 3000, 'other settings have no file')
+})
+
 t.test('your own database requires your own secret', async t => {
   t.throws(() => readSettings({ DATABASE_URL: 'postgres://localhost/x' }), /^STOWAGE_SECRET must be set/)
   t.ok(readSettings({ DATABASE_URL: 'postgres://localhost/x', STOWAGE_SECRET: 'x'.repeat(32) }))
