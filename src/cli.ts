@@ -5,6 +5,7 @@ import { readSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 const usage = `Usage: stowage                    start the server
+       stowage doctor            check the settings, the database, the disks and the storages, and say what to change
        stowage backup <folder>   copy the embedded database and the secret into a new folder; the server may be running
        stowage --help            this text
 
@@ -18,6 +19,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (command === 'backup' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
     return attempt('back up', () => runBackup(operand))
   }
+  if (command === 'doctor' && operand === undefined) return attempt('check', runDoctor)
   const isHelp = args.length === 1 && (command === '--help' || command === '-h')
   const stream = isHelp ? process.stdout : process.stderr
   stream.write(usage)
@@ -29,6 +31,19 @@ async function runServer(): Promise<number> {
   cacheCompiled(settings.dataFolder)
   const { start } = await import('./start.ts')
   return await start(settings)
+}
+
+const signs = { OK: '✓', WARNING: '!', PROBLEM: '✗' } as const
+
+/** Returns 1 if there is a problem. */
+async function runDoctor(): Promise<number> {
+  const { examine } = await import('./doctor/index.ts')
+  let status = 0
+  for await (const { level, subject, text } of examine(process.env)) {
+    process.stdout.write(`${signs[level]} ${subject}: ${text}\n`)
+    if (level === 'PROBLEM') status = 1
+  }
+  return status
 }
 
 async function runBackup(folder: string): Promise<number> {

@@ -11,7 +11,17 @@ export const previousSecretFile = 'secret.previous'
 export async function readOrMakeSecret(dataFolder: string): Promise<{ secret: string; previous: string | null }> {
   const file = join(dataFolder, secretFile)
   const secret = (await readSecret(file)) ?? (await makeSecret(file))
-  return { secret, previous: await readSecret(join(dataFolder, previousSecretFile)) }
+  return { secret, previous: await readPrevious(dataFolder) }
+}
+
+/** Reads the secret of the data folder; null if there is none. @throws StartError */
+export async function readSecretFile(dataFolder: string): Promise<{ secret: string; previous: string | null } | null> {
+  const secret = await readSecret(join(dataFolder, secretFile))
+  return secret === null ? null : { secret, previous: await readPrevious(dataFolder) }
+}
+
+function readPrevious(dataFolder: string): Promise<string | null> {
+  return readSecret(join(dataFolder, previousSecretFile))
 }
 
 async function readSecret(file: string): Promise<string | null> {

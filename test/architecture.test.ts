@@ -34,6 +34,15 @@ const mayImport: Record<string, readonly string[]> = {
   'src/secret-file.ts': ['src/start-error.ts'],
   'src/background.ts': ['src/services'],
   'src/unowned.ts': ['src/services'],
+  'src/doctor': [
+    'src/services',
+    'src/db',
+    'src/auth',
+    'src/settings.ts',
+    'src/setting-files.ts',
+    'src/secret-file.ts',
+    'src/data-folder.ts',
+  ],
   'src/compile-cache.ts': [],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
   'src/log': ['src/settings.ts'],
@@ -69,6 +78,7 @@ const composers = [
   'src/backup.ts',
   'src/console-build.ts',
   'src/cli.ts',
+  'src/doctor/index.ts',
   'src/main.ts',
   'src/index.ts',
 ]

@@ -1,6 +1,8 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
 import { definitions, readSettings, SettingsError } from '../src/settings.ts'
+import { temporaryFolder } from './support/program.ts'
 
 t.test('every setting has a default, except those for your own database', async t => {
   const settings = readSettings({})
@@ -51,7 +53,9 @@ for (const [name, value] of bad) {
 }
 
 t.test('a secret can be in a file', async t => {
-  const folder = t.testdir({ secret: `${'s'.repeat(32)}\n`, short: 'too short', empty: '\n' })
+  const folder = await temporaryFolder(t)
+  const files = { secret: `${'s'.repeat(32)}\n`, short: 'too short', empty: '\n' }
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   const settings = readSettings({ STOWAGE_SECRET_FILE: `${folder}/secret` })
   t.equal(settings.secret, 's'.repeat(32), 'without the line break at its end')
   t.equal(readSettings({ STOWAGE_SECRET_FILE: ' ' }).secret, null)

@@ -31,8 +31,7 @@ const provider: MigrationProvider = {
 export async function migrate(db: Database): Promise<void> {
   await checkServer(db)
   const migrator = new Migrator({ db, provider })
-  const known = new Set((await migrator.getMigrations()).map(migration => migration.name))
-  const unknown = (await appliedMigrations(db)).filter(name => !known.has(name))
+  const { unknown } = await migrationState(db)
   if (unknown.length > 0) {
     throw new MigrationError(
       `The database was migrated by a newer Stowage (it has "${unknown.join('", "')}"): run that version, or restore a backup.`,
@@ -42,10 +41,19 @@ export async function migrate(db: Database): Promise<void> {
   if (error) throw new MigrationError(`The database could not be migrated: ${describe(error)}.`, { cause: error })
 }
 
+/** Returns the migrations that are not applied yet, and the applied ones that only a newer version knows. */
+export async function migrationState(db: Database): Promise<{ pending: string[]; unknown: string[] }> {
+  const known = Object.keys(await provider.getMigrations())
+  const applied = await appliedMigrations(db)
+  return {
+    pending: known.filter(name => !applied.includes(name)),
+    unknown: applied.filter(name => !known.includes(name)),
+  }
+}
+
 /** Returns whether all migrations are applied. */
 export async function isMigrated(db: Database): Promise<boolean> {
-  const applied = new Set(await appliedMigrations(db))
-  return Object.keys(await provider.getMigrations()).every(name => applied.has(name))
+  return (await migrationState(db)).pending.length === 0
 }
 
 async function appliedMigrations(db: Database): Promise<string[]> {

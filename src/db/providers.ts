@@ -62,6 +62,12 @@ export async function listProviders(db: Database, workspaceId: string): Promise<
   return rows.map(toProvider)
 }
 
+/** Returns the providers of all workspaces, the oldest first. */
+export async function listAllProviders(db: Database): Promise<ProviderRecord[]> {
+  const rows = await db.selectFrom('providers').selectAll().orderBy('created_at').orderBy('id').execute()
+  return rows.map(toProvider)
+}
+
 /** Returns the providers with these ids that exist, in no particular order. */
 export function findProviders(db: Database, ids: readonly string[]): Promise<ProviderRecord[]> {
   return prepareProviders(db)(ids)

@@ -67,3 +67,19 @@ export async function replaceSealed(db: Database, { kind, id, sealed }: SealedVa
     where ${isRow(id)} and ${sql.ref(column)} = ${sealed} and ${isFree ?? sql`true`}`.execute(db)
   return numAffectedRows > 0n
 }
+
+/** Returns the number of values whose first bytes are none of `keyIds`. */
+export async function countSealedOtherwise(db: Database, keyIds: readonly Buffer[]): Promise<number> {
+  const counts = await Promise.all(
+    Object.values(columns).map(async ({ table, column }) => {
+      const { rows } = await sql<{ count: string }>`
+        select count(*) as count from ${sql.table(table)}
+        where ${sql.ref(column)} is not null
+          and substring(${sql.ref(column)} from 1 for ${keyIds[0]?.length ?? 0}::int) <> all(${keyIds}::bytea[])`.execute(
+        db,
+      )
+      return Number(rows[0]?.count)
+    }),
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
+}

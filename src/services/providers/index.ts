@@ -12,6 +12,7 @@ import {
   deleteProvider,
   insertProvider,
   type JobLimits,
+  listAllProviders,
   listProviders,
   type ProviderRecord,
   setProviderStatus,
@@ -248,6 +249,20 @@ export function createProviders(options: {
         await recording.commit(change => setProviderStatus(change, record, outcome))
         return storage.record(granted)
       })
+    },
+
+    /** Tests the back ends of all providers for the operator, and stores nothing. */
+    async testAll(): Promise<{ record: ProviderRecord; error: unknown }[]> {
+      const records = await listAllProviders(db)
+      return Promise.all(
+        records.map(async record => {
+          const error = await reopen(record).then(
+            () => null,
+            cause => fromAdapter(cause),
+          )
+          return { record, error }
+        }),
+      )
     },
   }
 }
