@@ -110,6 +110,7 @@ export async function buildApp(options: {
   await registerFrontEnds(server, { services, settings })
   await registerGraphql(server, {
     services,
+    basePath: settings.basePath,
     facts: {
       viewerOf: request => request.viewer,
       originOf,

@@ -8,9 +8,9 @@ import { registerTus } from './tus/index.ts'
 /** Adds the routes of every HTTP front end except GraphQL, which needs more of the server: see `registerGraphql`. */
 export async function registerFrontEnds(
   app: FastifyInstance,
-  { services, settings }: { services: Services; settings: Pick<Settings, 'sendfile'> },
+  { services, settings }: { services: Services; settings: Pick<Settings, 'sendfile' | 'basePath'> },
 ): Promise<void> {
   await registerRest(app, { services, sendfile: settings.sendfile })
-  await registerTus(app, services)
-  await registerConsole(app)
+  await registerTus(app, { services, basePath: settings.basePath })
+  await registerConsole(app, settings.basePath)
 }

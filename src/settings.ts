@@ -185,6 +185,8 @@ export interface Settings {
   readonly setupCode: string | null
   /** Without a trailing `/`. */
   readonly publicUrl: string | null
+  /** The path of `publicUrl`, below which a proxy serves everything: "/stowage"; empty for the root. */
+  readonly basePath: string
   /** Other origins whose pages can call the API. */
   readonly corsOrigins: AllowedOrigins
   readonly localRoots: readonly string[]
@@ -233,6 +235,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   if (previousSecret !== null && secret === null) {
     throw new SettingsError('STOWAGE_SECRET must be set together with STOWAGE_SECRET_PREVIOUS.')
   }
+  const publicUrl = read('STOWAGE_PUBLIC_URL')
   const sendfile = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
   if (sendfile && trustedProxies.length === 0) {
@@ -248,7 +251,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     secret,
     previousSecret,
     setupCode: read('STOWAGE_SETUP_CODE'),
-    publicUrl: read('STOWAGE_PUBLIC_URL'),
+    publicUrl,
+    basePath: new URL(publicUrl ?? 'http://localhost').pathname.replace(/\/$/, ''),
     corsOrigins: read('STOWAGE_CORS_ORIGINS') ?? [],
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],
     adapterPackages: read('STOWAGE_ADAPTERS') ?? [],

@@ -75,6 +75,14 @@ t.test('your own database requires your own secret', async t => {
   t.ok(readSettings({ DATABASE_URL: 'postgres://localhost/x', STOWAGE_SECRET: 'x'.repeat(32) }))
 })
 
+t.test('the public address can have a path', async t => {
+  const basePath = (STOWAGE_PUBLIC_URL: string) => readSettings({ STOWAGE_PUBLIC_URL }).basePath
+  t.equal(readSettings({}).basePath, '')
+  t.equal(basePath('https://example.org/'), '')
+  t.equal(basePath('https://example.org/stowage/'), '/stowage')
+  t.equal(basePath('https://example.org/a/b'), '/a/b')
+})
+
 t.test('a previous secret requires a current one', async t => {
   const given = { STOWAGE_SECRET_PREVIOUS: 'y'.repeat(32) }
   t.throws(() => readSettings(given), /^STOWAGE_SECRET must be set/)

@@ -1,4 +1,6 @@
 /** Serves the console: the built pages of `web/`. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
@@ -28,12 +30,12 @@ const contentSecurityPolicy = [
 /** Milliseconds. The names of built files contain a hash of their content, so they never change. */
 const aYear = 365 * 24 * 60 * 60 * 1000
 
-export async function consoleRoutes(app: FastifyInstance): Promise<void> {
+export async function consoleRoutes(app: FastifyInstance, basePath: string): Promise<void> {
   await app.register(fastifyStatic, { root: consoleFolder, serve: false, preCompressed: true, cacheControl: false })
   for (const path of pages) {
-    app.get(path, (_request, reply) => {
+    app.get(path, async (_request, reply) => {
       reply.headers({ 'Content-Security-Policy': contentSecurityPolicy, 'Cache-Control': 'no-cache' })
-      return reply.sendFile('index.html')
+      return reply.type('text/html; charset=utf-8').send(await readPage(basePath))
     })
   }
   app.get('/icon.svg', (_request, reply) => reply.header('Cache-Control', 'max-age=86400').sendFile('icon.svg'))
@@ -43,4 +45,17 @@ export async function consoleRoutes(app: FastifyInstance): Promise<void> {
     reply.header('Cache-Control', `max-age=${aYear / 1000}, immutable`)
     return reply.sendFile(`assets/${name}`)
   })
+}
+
+/**
+ * Reads the page for each visit, because a checkout can build it again. Its build refers to the assets as "./assets".
+ * @param basePath the path of a URL, so it contains no quotes
+ */
+async function readPage(basePath: string): Promise<string> {
+  const page = await readFile(join(consoleFolder, 'index.html'), 'utf8').catch(error => {
+    throw error.code === 'ENOENT' ? nothingHere() : error
+  })
+  return page
+    .replaceAll('="./', `="${basePath}/`)
+    .replace('<meta name="base-path" content="">', `<meta name="base-path" content="${basePath}">`)
 }

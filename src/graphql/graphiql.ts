@@ -29,12 +29,11 @@ interface GraphiqlPage {
   policy: string
 }
 
-let page: Promise<GraphiqlPage> | undefined
-
 /** Serves GraphiQL at `/graphiql`: one page of 9 MB that loads nothing from other hosts. It is built on first use. */
-export function graphiqlRoute(app: FastifyInstance): void {
+export function graphiqlRoute(app: FastifyInstance, basePath: string): void {
+  let page: Promise<GraphiqlPage> | undefined
   app.get('/graphiql', async (_request, reply) => {
-    page ??= render()
+    page ??= render(`${basePath}/graphql`)
     const { html, policy } = await page
     return reply
       .header('content-security-policy', policy)
@@ -44,9 +43,9 @@ export function graphiqlRoute(app: FastifyInstance): void {
   })
 }
 
-async function render(): Promise<GraphiqlPage> {
+async function render(endpoint: string): Promise<GraphiqlPage> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
-  const html = renderGraphiQL({ endpoint: '/graphql', title: 'Stowage GraphiQL', defaultQuery })
+  const html = renderGraphiQL({ endpoint, title: 'Stowage GraphiQL', defaultQuery })
   return { html: Buffer.from(html), policy: contentSecurityPolicy(html) }
 }
 

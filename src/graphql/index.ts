@@ -10,10 +10,13 @@ import { graphqlRoute } from './route.ts'
 import { schema } from './schema.ts'
 import { createSubscribe } from './subscribe.ts'
 
-/** Adds `/graphql` and `/graphiql`. The app's error handler reports requests that are invalid as HTTP. */
+/**
+ * Adds `/graphql` and `/graphiql`. The app's error handler reports requests that are invalid as HTTP.
+ * @param options.basePath "/stowage"; empty for the root
+ */
 export async function registerGraphql(
   app: FastifyInstance,
-  options: { services: Services; facts: RequestFacts },
+  options: { services: Services; facts: RequestFacts; basePath: string },
 ): Promise<void> {
   await app.register(mercurius, {
     schema,
@@ -32,5 +35,5 @@ export async function registerGraphql(
       facts: options.facts,
     })
   })
-  await app.register(async scope => graphiqlRoute(scope))
+  await app.register(async scope => graphiqlRoute(scope, options.basePath))
 }

@@ -2,6 +2,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
 import { authenticateRequests } from './authentication.ts'
+import { withoutBasePath } from './base-path.ts'
 import { boundBodies, defaultBodyLimit, defaultBodyTimeout } from './connection/body-bounds.ts'
 import { watchClients } from './connection/client-abort.ts'
 import { createClientErrorHandler } from './connection/client-error.ts'
@@ -23,7 +24,7 @@ import { sendStandardHeaders } from './standard-headers.ts'
 
 export interface ServerOptions {
   services: Services
-  settings: Pick<Settings, 'trustedProxies' | 'connectionLimit' | 'stallTimeout' | 'corsOrigins'>
+  settings: Pick<Settings, 'trustedProxies' | 'connectionLimit' | 'stallTimeout' | 'corsOrigins' | 'basePath'>
   log: FastifyBaseLogger
   /** Rejects with a sentence that says why the server cannot work now. */
   ready: () => Promise<void>
@@ -56,6 +57,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // Fastify's own response would not have the shape of our errors, so refuseWhenClosing sends it.
     return503OnClosing: false,
     exposeHeadRoutes: true,
+    rewriteUrl: ({ url = '/' }) => withoutBasePath(url, settings.basePath),
     frameworkErrors: handleFrameworkError,
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
   })

@@ -26,14 +26,19 @@ export function cookieToken({ headers, cookies }: FastifyRequest): string | null
   return headers[consoleHeader] === undefined ? null : (cookies[cookieName] ?? null)
 }
 
-export function setSessionCookie(request: FastifyRequest, reply: FastifyReply, token: string, expires?: Date): void {
-  reply.setCookie(cookieName, token, { ...attributes(request), ...(expires && { expires }) })
+/** @param path the path of the console's pages, below which the browser sends the cookie */
+export function setSessionCookie(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { token, expiresAt, path }: { token: string; expiresAt: Date | null; path: string },
+): void {
+  reply.setCookie(cookieName, token, { ...attributes(request, path), ...(expiresAt && { expires: expiresAt }) })
 }
 
-export function clearSessionCookie(request: FastifyRequest, reply: FastifyReply): void {
-  reply.clearCookie(cookieName, attributes(request))
+export function clearSessionCookie(request: FastifyRequest, reply: FastifyReply, path: string): void {
+  reply.clearCookie(cookieName, attributes(request, path))
 }
 
-function attributes({ protocol }: FastifyRequest) {
-  return { path: '/', httpOnly: true, sameSite: 'strict', secure: protocol === 'https' } as const
+function attributes({ protocol }: FastifyRequest, path: string) {
+  return { path, httpOnly: true, sameSite: 'strict', secure: protocol === 'https' } as const
 }

@@ -15,11 +15,17 @@ import { announcedSize, bodyChecksum, bodyType, declaredSize, extensions, requir
 const collection = '/api/upload/resumable'
 
 /** Adds the tus endpoints, in a scope of their own because no body is parsed in it. */
-export async function registerTus(app: FastifyInstance, services: Services): Promise<void> {
-  await app.register(scope => tusRoutes(scope, services))
+export async function registerTus(
+  app: FastifyInstance,
+  options: { services: Services; basePath: string },
+): Promise<void> {
+  await app.register(scope => tusRoutes(scope, options))
 }
 
-async function tusRoutes(app: FastifyInstance, { uploads }: Services): Promise<void> {
+async function tusRoutes(
+  app: FastifyInstance,
+  { services: { uploads }, basePath }: { services: Services; basePath: string },
+): Promise<void> {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   // Set in a hook so that error responses carry the header, too.
@@ -39,7 +45,7 @@ async function tusRoutes(app: FastifyInstance, { uploads }: Services): Promise<v
     requireViewer(request.viewer)
     requireVersion(request, reply)
     const record = await asTransfer(app, create(uploads, request, reply))
-    reply.header('Location', `${collection}/${record.id}`)
+    reply.header('Location', `${basePath}${collection}/${record.id}`)
     return sendState(reply.status(201), record)
   })
 

@@ -130,6 +130,7 @@ export async function serve(
     stallTimeout: 60,
     corsOrigins: [],
     sendfile: null,
+    basePath: '',
     ...options.settings,
   }
   const app = await createServer({

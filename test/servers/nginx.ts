@@ -10,8 +10,12 @@ import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 import { requirePrograms } from './programs.ts'
 
-/** Resolves with the address of an nginx that passes requests to `url`. @param more lines of its configuration */
-export async function startNginx(t: Test, url: string, more = ''): Promise<string> {
+/**
+ * Resolves with the address of an nginx that passes requests to `url`.
+ * @param more lines of its configuration
+ * @param port the port that it listens on; the default is any free port
+ */
+export async function startNginx(t: Test, url: string, more = '', port?: number): Promise<string> {
   await requirePrograms({
     who: 'The tests of proxies',
     programs: ['nginx'],
@@ -20,7 +24,7 @@ export async function startNginx(t: Test, url: string, more = ''): Promise<strin
   })
   const home = await mkdtemp(join(tmpdir(), 'stowage-nginx-'))
   t.teardown(() => rm(home, { recursive: true, force: true }))
-  const port = await freePort()
+  const listening = port ?? (await freePort())
   await writeFile(
     join(home, 'nginx.conf'),
     `daemon off; master_process off; pid ${home}/pid; error_log ${home}/error.log;
@@ -31,7 +35,7 @@ export async function startNginx(t: Test, url: string, more = ''): Promise<strin
       client_body_temp_path ${home}/b; proxy_temp_path ${home}/p; fastcgi_temp_path ${home}/f;
       uwsgi_temp_path ${home}/u; scgi_temp_path ${home}/s;
       server {
-        listen 127.0.0.1:${port};
+        listen 127.0.0.1:${listening};
         location / { proxy_pass ${url}; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }
         ${more}
       }
@@ -47,10 +51,10 @@ export async function startNginx(t: Test, url: string, more = ''): Promise<strin
   })
   await until(() => {
     assert.equal(nginx.exitCode, null, 'nginx has exited')
-    return fetch(`http://127.0.0.1:${port}/healthz`).then(
+    return fetch(`http://127.0.0.1:${listening}/healthz`).then(
       response => response.ok,
       () => false,
     )
   })
-  return `http://127.0.0.1:${port}`
+  return `http://127.0.0.1:${listening}`
 }

@@ -1,4 +1,5 @@
 import type { TadaDocumentNode } from 'gql.tada'
+import { urlOf } from './base-path.ts'
 import { print } from './print.ts'
 import { ApiError, networkError, send, toError } from './request.ts'
 
@@ -16,7 +17,7 @@ export async function follow<Result, Variables>(
   { signal, onOpen, onData }: { signal: AbortSignal; onOpen: () => void; onData: (data: Result) => void },
 ): Promise<void> {
   const silence = new AbortController()
-  const response = await send('/graphql', {
+  const response = await send(urlOf('/graphql'), {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
     body: JSON.stringify({ query: print(document), variables }),

@@ -1,4 +1,5 @@
 import type { TadaDocumentNode } from 'gql.tada'
+import { urlOf } from './base-path.ts'
 import { print } from './print.ts'
 
 /** A failed request. The message comes from the server when it sent one, and is shown to the person. */
@@ -43,7 +44,7 @@ export async function ask<Result, Variables>(
   variables: Variables,
   options: { signal?: AbortSignal; isAnonymous?: boolean } = {},
 ): Promise<Result> {
-  const response = await send('/graphql', {
+  const response = await send(urlOf('/graphql'), {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ query: print(document), variables }),
@@ -56,9 +57,9 @@ export async function ask<Result, Variables>(
 }
 
 /** Sends a request with the session of this browser. @throws ApiError if no response arrives */
-export async function send(path: string, init: RequestInit): Promise<Response> {
+export async function send(url: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, { ...init, headers: { ...consoleHeaders, ...init.headers } })
+    return await fetch(url, { ...init, headers: { ...consoleHeaders, ...init.headers } })
   } catch (cause) {
     if (init.signal?.aborted) throw cause
     throw networkError(cause)

@@ -1,3 +1,4 @@
+import { urlOf } from './base-path.ts'
 import { graphql, type ResultOf } from './graphql.ts'
 import { ApiError, ask, send } from './request.ts'
 
@@ -86,13 +87,16 @@ export async function signOut(): Promise<void> {
 
 /** Exchanges the token for an HttpOnly cookie, which no script can read. @throws ApiError */
 async function storeInCookie(token: string): Promise<void> {
-  const response = await send('/console/session', { method: 'POST', headers: { Authorization: `Bearer ${token}` } })
+  const response = await send(urlOf('/console/session'), {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+  })
   if (!response.ok)
     throw new ApiError('You could not be signed in. Try again.', { status: response.status, reason: 'UNKNOWN' })
   tabs.postMessage(null)
 }
 
 async function deleteCookie(): Promise<void> {
-  await send('/console/session', { method: 'DELETE' })
+  await send(urlOf('/console/session'), { method: 'DELETE' })
   tabs.postMessage(null)
 }

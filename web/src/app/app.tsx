@@ -1,6 +1,7 @@
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider as AriaRouter } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
+import { basePath } from '../api/base-path.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { ApiError } from '../api/request.ts'
 import { onSignInElsewhere } from '../api/session.ts'
@@ -40,7 +41,9 @@ function Root() {
   )
 }
 
-const router = createBrowserRouter([{ element: <Root />, errorElement: <ErrorPage />, children: routes }])
+const router = createBrowserRouter([{ element: <Root />, errorElement: <ErrorPage />, children: routes }], {
+  basename: basePath || '/',
+})
 
 export function App() {
   return (

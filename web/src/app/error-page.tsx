@@ -1,4 +1,5 @@
 import { isRouteErrorResponse, useRouteError } from 'react-router'
+import { urlOf } from '../api/base-path.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 
 /** Shown for unexpected errors, and when a page's script cannot be loaded. */
@@ -18,7 +19,7 @@ export function NotFound() {
     <main className="page">
       <h1>Page not found</h1>
       <p>
-        Check the address, or go to your <a href="/files">files</a>.
+        Check the address, or go to your <a href={urlOf('/files')}>files</a>.
       </p>
     </main>
   )

@@ -1,4 +1,5 @@
 import { type DragEvent, type MouseEvent, memo } from 'react'
+import { urlOf } from '../api/base-path.ts'
 import { formatBytes, formatMinute, formatRecent } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { dropTarget } from './dragging.ts'
@@ -82,7 +83,7 @@ export const FileRow = memo(function FileRow(props: Props) {
       {/* biome-ignore lint/a11y: as above */}
       <div role="gridcell" className="cell-name">
         <Icon name={isFolder ? 'folder' : (previewKind(entry) ?? 'file')} />
-        <a href={href} tabIndex={-1} title={entry.name} draggable={false} onClick={open}>
+        <a href={urlOf(href)} tabIndex={-1} title={entry.name} draggable={false} onClick={open}>
           {entry.name}
         </a>
         {isFolder && <span className="visually-hidden">, folder</span>}

@@ -1,4 +1,5 @@
 import { Navigate, useLocation, useParams } from 'react-router'
+import { urlOf } from '../api/base-path.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import './files.css'
@@ -27,8 +28,8 @@ export function FolderPage() {
       <main className="page">
         <h1>Storage not found</h1>
         <p>
-          It was disconnected, or you do not have access to it. Go to your <a href="/files">files</a>, or ask an
-          administrator.
+          It was disconnected, or you do not have access to it. Go to your <a href={urlOf('/files')}>files</a>, or ask
+          an administrator.
         </p>
       </main>
     )

@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
+import { urlOf } from '../api/base-path.ts'
 import { ask } from '../api/request.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -61,7 +62,7 @@ export function ConnectForm({
 }
 
 function RedirectAddress() {
-  const address = `${location.origin}/webhook/callback`
+  const address = location.origin + urlOf('/webhook/callback')
   return (
     <div className="notice">
       <p>If you use an OAuth client, first add this address to its authorized redirect URIs:</p>

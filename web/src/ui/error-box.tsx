@@ -1,3 +1,4 @@
+import { basePath, urlOf } from '../api/base-path.ts'
 import { ApiError } from '../api/request.ts'
 import { Button } from './button.tsx'
 
@@ -16,7 +17,7 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: (() => unkn
       <p>{message}</p>
       {details && <p className="error-details">{details}</p>}
       {error instanceof ApiError && error.reason === 'SESSION_ENDED' ? (
-        <a className="button" href={`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`}>
+        <a className="button" href={signInUrl()}>
           Sign in
         </a>
       ) : (
@@ -24,4 +25,10 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: (() => unkn
       )}
     </div>
   )
+}
+
+/** Returns the URL of the sign-in, after which the person comes back to this page. */
+function signInUrl(): string {
+  const next = location.pathname.slice(basePath.length) + location.search
+  return urlOf(`/sign-in?next=${encodeURIComponent(next)}`)
 }

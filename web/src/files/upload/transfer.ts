@@ -1,5 +1,7 @@
 /** Uploads one file with tus (https://tus.io/protocols/resumable-upload). */
+
 import { DetailedError, Upload } from 'tus-js-client'
+import { urlOf } from '../../api/base-path.ts'
 import { ApiError, consoleHeaders, networkError, toError } from '../../api/request.ts'
 import type { Conflict } from '../operations.ts'
 import { fingerprintOf, lockFingerprint, urlStorage } from './unfinished-uploads.ts'
@@ -38,7 +40,7 @@ export function createTransfer(input: TransferInput): Transfer {
   const fingerprint = fingerprintOf(userId, providerId, path, file)
   const release = file.size > smallFile ? lockFingerprint(fingerprint) : () => {}
   const upload = new Upload(file, {
-    endpoint: '/api/upload/resumable',
+    endpoint: urlOf('/api/upload/resumable'),
     headers: consoleHeaders,
     metadata: { providerId, path, conflict: conflict.toLowerCase(), ...(file.type && { filetype: file.type }) },
     fingerprint: async () => fingerprint,

@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { urlOf } from '../../api/base-path.ts'
 import { ask } from '../../api/request.ts'
 import { useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
@@ -83,7 +84,7 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: string) => void; onC
 /** Only its button closes this dialog, because the key cannot be shown again. */
 function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
   const example = [
-    `curl ${location.origin}/graphql \\`,
+    `curl ${location.origin}${urlOf('/graphql')} \\`,
     `  -H 'Authorization: Bearer ${value}' \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d '{"query": "{ providers { id name } }"}'`,

@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { urlOf } from '../../api/base-path.ts'
 import { ask } from '../../api/request.ts'
 import { usePermissions, useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
@@ -48,7 +49,7 @@ export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; on
 }
 
 function InviteLink({ invite, expiresAt, onClose }: { invite: string; expiresAt: string; onClose: () => void }) {
-  const link = `${location.origin}/register?invite=${encodeURIComponent(invite)}`
+  const link = location.origin + urlOf(`/register?invite=${encodeURIComponent(invite)}`)
   return (
     <Dialog title="Send this link" onClose={onClose} isBusy>
       <p>
