@@ -19,7 +19,7 @@ t.test('a webhook is created, tested, changed and deleted', async t => {
   await isAccessible('no webhooks')
 
   await page.getByRole('button', { name: 'New webhook' }).click()
-  await page.getByLabel('Name').fill('Index')
+  await page.getByLabel('Name', { exact: true }).fill('Index')
   await page.getByLabel('URL').fill(receiver.url)
   await page.getByRole('radio', { name: 'One folder' }).check()
   await page
@@ -47,14 +47,17 @@ t.test('a webhook is created, tested, changed and deleted', async t => {
   t.equal((await receiver.first('webhook.test')).payload.type, 'webhook.test')
 
   await row.getByRole('button', { name: 'Edit' }).click()
-  await page.getByLabel('Name').fill('Search')
+  await page.getByLabel('Name', { exact: true }).fill('Search')
   await page.getByRole('button', { name: 'Save' }).click()
   const renamed = page.getByRole('row', { name: /Search/ })
   await renamed.getByRole('button', { name: 'New secret' }).click()
   await page.getByRole('button', { name: 'Create secret' }).click()
   await page.getByRole('heading', { name: 'Copy the secret now' }).waitFor()
   await page.getByRole('button', { name: 'Done' }).click()
-  await renamed.getByRole('button', { name: 'Disable' }).click()
+  await renamed.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('switch', { name: 'Enabled' }).press('Space')
+  await isAccessible('an edited webhook')
+  await page.getByRole('button', { name: 'Save' }).click()
   await renamed.getByText('Disabled').waitFor()
   await renamed.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()

@@ -35,7 +35,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
   const hasFailed = deliveries?.some(({ state }) => state === 'FAILED')
   return (
     <Dialog title={`Deliveries of “${webhook.name}”`} onClose={onClose} size="large">
-      <div className="dialog-actions">
+      <div className="actions">
         <Button onPress={() => test.mutate()} isPending={test.isPending} isDisabled={!webhook.enabled}>
           Send a test
         </Button>
@@ -52,16 +52,18 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
       {!error && !deliveries && <Loading label="Loading the deliveries" />}
       {deliveries?.length === 0 && <p className="empty">Nothing was sent yet.</p>}
       {deliveries && deliveries.length > 0 && (
-        <RowTable label="Deliveries" columns={['Event', 'Time', 'Result']}>
-          {deliveries.map(delivery => (
-            <Row
-              key={delivery.id}
-              delivery={delivery}
-              isEnabled={webhook.enabled}
-              onReplay={() => replay.mutate([delivery.id])}
-            />
-          ))}
-        </RowTable>
+        <div className="row-cards">
+          <RowTable label="Deliveries" columns={['Event', 'Time', 'Result']}>
+            {deliveries.map(delivery => (
+              <Row
+                key={delivery.id}
+                delivery={delivery}
+                isEnabled={webhook.enabled}
+                onReplay={() => replay.mutate([delivery.id])}
+              />
+            ))}
+          </RowTable>
+        </div>
       )}
       {hasNextPage && (
         <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>

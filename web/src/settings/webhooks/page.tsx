@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
@@ -8,13 +8,7 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { DeliveriesDialog } from './deliveries-dialog.tsx'
-import {
-  DeleteWebhookMutation,
-  RotateSecretMutation,
-  UpdateWebhookMutation,
-  type Webhook,
-  WebhooksQuery,
-} from './operations.ts'
+import { DeleteWebhookMutation, RotateSecretMutation, type Webhook, WebhooksQuery } from './operations.ts'
 import { SecretDialog } from './secret-dialog.tsx'
 import { WebhookDialog } from './webhook-dialog.tsx'
 import { type WebhookAction, WebhookTable } from './webhook-table.tsx'
@@ -41,12 +35,7 @@ function Webhooks() {
   const [open, setOpen] = useState<OpenDialog | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.webhooks })
-  const toggle = useMutation({
-    mutationFn: ({ id, enabled }: Webhook) => ask(UpdateWebhookMutation, { input: { id, enabled: !enabled } }),
-    onSettled: reload,
-  })
-  const onAction = (action: WebhookAction, webhook: Webhook) =>
-    action === 'toggle' ? toggle.mutate(webhook) : setOpen({ kind: action, webhook })
+  const onAction = (action: WebhookAction, webhook: Webhook) => setOpen({ kind: action, webhook })
   const saved = (secret: string | null) => {
     void reload()
     setOpen(secret === null ? null : { kind: 'secret', secret })
@@ -64,7 +53,6 @@ function Webhooks() {
         sent again for about three days.
       </p>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {toggle.error && <ErrorBox error={toggle.error} />}
       {!error && !data && <Loading label="Loading the webhooks" />}
       {data?.webhooks.length === 0 && <p className="empty">No webhooks yet.</p>}
       {data && data.webhooks.length > 0 && (

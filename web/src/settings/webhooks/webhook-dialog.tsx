@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { StorageLocation } from '../../api/paths.ts'
 import { ask } from '../../api/request.ts'
+import { Switch } from '../../ui/checkbox.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
@@ -35,13 +36,14 @@ export function WebhookDialog({
   const [name, setName] = useState(webhook?.name ?? '')
   const [url, setUrl] = useState(webhook?.url ?? '')
   const [events, setEvents] = useState<EventName[]>(webhook?.events ?? usualEvents)
+  const [isEnabled, setIsEnabled] = useState(webhook?.enabled ?? true)
   const [isLimited, setIsLimited] = useState(false)
   const [location, setLocation] = useState<StorageLocation | null>(null)
   const submit = useMutation({
     mutationFn: async () => {
       if (events.length === 0) throw new Error('Choose at least one event.')
       if (webhook) {
-        await ask(UpdateWebhookMutation, { input: { id: webhook.id, name, url, events } })
+        await ask(UpdateWebhookMutation, { input: { id: webhook.id, name, url, events, enabled: isEnabled } })
         return null
       }
       if (isLimited && !location) throw new Error('Choose a folder, or “Everywhere”.')
@@ -71,6 +73,11 @@ export function WebhookDialog({
       />
       <h3>Events</h3>
       <EventChoices events={events} onChange={setEvents} />
+      {webhook && (
+        <Switch isSelected={isEnabled} onChange={setIsEnabled}>
+          Enabled
+        </Switch>
+      )}
       {!webhook && (
         <>
           <Choices

@@ -3,7 +3,7 @@ import { RowTable } from '../../ui/row-table.tsx'
 import { eventTitles } from './event-choices.tsx'
 import type { Webhook } from './operations.ts'
 
-export type WebhookAction = 'deliveries' | 'edit' | 'rotate' | 'toggle' | 'delete'
+export type WebhookAction = 'deliveries' | 'edit' | 'rotate' | 'delete'
 
 export function WebhookTable({
   webhooks,
@@ -38,7 +38,6 @@ function Row({
   const actions: [WebhookAction, string][] = [
     ['deliveries', 'Deliveries'],
     ['edit', 'Edit'],
-    ['toggle', enabled ? 'Disable' : 'Enable'],
     ['rotate', 'New secret'],
   ]
   return (
