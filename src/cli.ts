@@ -1,11 +1,14 @@
 import { backUp } from './backup.ts'
 import { cacheCompiled } from './compile-cache.ts'
 import { EmbeddedPostgresError } from './db/embedded/index.ts'
+import { AppError } from './errors.ts'
 import { readSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 const usage = `Usage: stowage                    start the server
        stowage doctor            check the settings, the database, the disks and the storages, and say what to change
+       stowage apply [--plan] <file.yaml>
+                                 make the workspace what a file declares; --plan only shows the differences
        stowage backup <folder>   copy the embedded database and the secret into a new folder; the server may be running
        stowage --help            this text
 
@@ -20,6 +23,13 @@ export async function run(args: readonly string[]): Promise<number> {
     return attempt('back up', () => runBackup(operand))
   }
   if (command === 'doctor' && operand === undefined) return attempt('check', runDoctor)
+  if (command === 'apply') {
+    const files = args.slice(1).filter(each => each !== '--plan')
+    const [file] = files
+    if (files.length === 1 && file !== undefined && !file.startsWith('-')) {
+      return attempt('apply the file', () => runApply(file, args.includes('--plan')))
+    }
+  }
   const isHelp = args.length === 1 && (command === '--help' || command === '-h')
   const stream = isHelp ? process.stdout : process.stderr
   stream.write(usage)
@@ -46,6 +56,23 @@ async function runDoctor(): Promise<number> {
   return status
 }
 
+const stepSigns = { CREATE: '+', CHANGE: '~', DRIFT: '!' } as const
+
+/** Returns 3 if `planOnly` and there is something to change. */
+async function runApply(file: string, planOnly: boolean): Promise<number> {
+  const { apply } = await import('./apply/index.ts')
+  const print = (line: string) => process.stdout.write(`${line}\n`)
+  const steps = await apply(readSettings(process.env), file, {
+    planOnly,
+    onPlan(steps) {
+      for (const { kind, subject, details } of steps) print(`${stepSigns[kind]} ${subject}: ${details}`)
+      if (steps.length === 0) print('Nothing differs.')
+    },
+    onDone: ({ subject }) => print(`done: ${subject}`),
+  })
+  return planOnly && steps.some(({ run }) => run) ? 3 : 0
+}
+
 async function runBackup(folder: string): Promise<number> {
   const interrupted = new AbortController()
   const onSignal = (signal: NodeJS.Signals) => interrupted.abort(new StartError(`${signal} interrupted the backup.`))
@@ -67,5 +94,5 @@ async function attempt(what: string, work: () => Promise<number>): Promise<numbe
 
 /** Returns whether the message tells the operator how to fix the error, so that no stack is needed. */
 function isExpected(error: unknown): error is Error {
-  return error instanceof StartError || error instanceof EmbeddedPostgresError
+  return error instanceof StartError || error instanceof EmbeddedPostgresError || error instanceof AppError
 }

@@ -43,6 +43,7 @@ const mayImport: Record<string, readonly string[]> = {
     'src/secret-file.ts',
     'src/data-folder.ts',
   ],
+  'src/apply': ['src/services', 'src/db', 'src/auth', 'src/start-error.ts'],
   'src/compile-cache.ts': [],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
   'src/log': ['src/settings.ts'],
@@ -79,6 +80,8 @@ const composers = [
   'src/console-build.ts',
   'src/cli.ts',
   'src/doctor/index.ts',
+  'src/apply/index.ts',
+  'src/offline-app.ts',
   'src/main.ts',
   'src/index.ts',
 ]

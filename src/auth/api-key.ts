@@ -9,7 +9,11 @@ const redacted = '[redacted]'
 
 /** Generates `stw_` followed by 160 random bits as 40 hexadecimal characters. */
 export function generateApiKey(): { key: string; keyHash: Buffer; displayPrefix: string } {
-  const key = keyPrefix + randomBytes(20).toString('hex')
+  return describeApiKey(keyPrefix + randomBytes(20).toString('hex'))
+}
+
+/** Returns what is stored about a key. */
+export function describeApiKey(key: string): { key: string; keyHash: Buffer; displayPrefix: string } {
   return { key, keyHash: hashToken(key), displayPrefix: key.slice(0, displayLength) }
 }
 

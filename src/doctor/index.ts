@@ -1,11 +1,8 @@
 /** Implements `stowage doctor`: checks everything that a server needs, and changes nothing. */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import { buildApp } from '../app.ts'
-import { type Connection, connect, type Database } from '../db/client.ts'
-import { startEmbeddedPostgres } from '../db/embedded/index.ts'
-import { createLog } from '../log/logger.ts'
-import { Redaction } from '../log/redaction.ts'
+import { connect, type Database } from '../db/client.ts'
+import { connectionTo, withServices } from '../offline-app.ts'
 import { readSecretFile } from '../secret-file.ts'
 import { readSettings, type Settings, SettingsError } from '../settings.ts'
 import { checkBackEnds } from './back-ends.ts'
@@ -53,14 +50,6 @@ async function* examineDatabase(settings: Settings): AsyncGenerator<Finding> {
   }
 }
 
-/** Uses the embedded database of a running server, or starts it meanwhile. */
-async function connectionTo({ databaseUrl, dataFolder }: Settings, cleanup: AsyncDisposableStack): Promise<Connection> {
-  if (databaseUrl !== null) return { connectionString: databaseUrl }
-  const database = await startEmbeddedPostgres({ dataFolder, log: () => {} })
-  cleanup.defer(() => database.stop())
-  return database.connection
-}
-
 async function* examineContent(db: Database, settings: Settings): AsyncGenerator<Finding> {
   const { dataFolder, previousSecret } = settings
   const found =
@@ -71,20 +60,7 @@ async function* examineContent(db: Database, settings: Settings): AsyncGenerator
   }
   const { secret, previous } = found
   yield await checkSecret(db, found)
-  const redaction = new Redaction()
-  const app = await buildApp({
-    db,
-    secret,
-    previousSecret: previous,
-    settings: { ...settings, workers: 0 },
-    log: createLog('silent', undefined, redaction.redact),
-    redaction,
-  })
-  try {
-    yield* await checkBackEnds(app.services)
-  } finally {
-    await app.close()
-  }
+  yield* await withServices({ db, settings, secret, previousSecret: previous }, checkBackEnds)
 }
 
 function exists(path: string): Promise<boolean> {

@@ -1,11 +1,11 @@
 import { storeAccess } from '../../auth/access.ts'
-import { generateApiKey } from '../../auth/api-key.ts'
+import { describeApiKey, generateApiKey } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
 import { requireCovers, requireKeyManager, requireMayAssign, requireScope } from '../../auth/policy.ts'
 import { highestScope, includesScope, type Scope, scopes } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type ApiKey, findApiKey, insertApiKey, listApiKeys, renameApiKey, revokeApiKey } from '../../db/api-keys.ts'
-import type { Database } from '../../db/client.ts'
+import { type Database, isUniqueViolation } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
@@ -49,8 +49,12 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
   }
 
   return {
-    /** Creates a key. `key` is the full value, which cannot be read again. @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS */
-    create(viewer: Viewer | null, input: CreateApiKey): Promise<{ apiKey: ApiKey; key: string }> {
+    /**
+     * Creates a key. `key` is the full value, which cannot be read again.
+     * @param value the value of a key that was made elsewhere
+     * @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS, ALREADY_EXISTS for a known value
+     */
+    create(viewer: Viewer | null, input: CreateApiKey, value?: string): Promise<{ apiKey: ApiKey; key: string }> {
       return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
         const maker = requireKeyManager(viewer)
         const name = parseName(input.name, 'The name of a key')
@@ -63,13 +67,16 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
         requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })
         requireEarlierExpiry(maker, expiresAt)
         await requireProviders(db, maker.member.workspaceId, access)
-        const { key, keyHash, displayPrefix } = generateApiKey()
+        const { key, keyHash, displayPrefix } = value === undefined ? generateApiKey() : describeApiKey(value)
         const { userId, workspaceId } = maker.member
         const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, scopes: given, access, expiresAt }
         const providerAccess = storeAccess(access)
         recording.add({ details: { name, displayPrefix, scopes: given, providerAccess, expiresAt } })
         return recording.commit(async change => {
-          const apiKey = await insertApiKey(change, values, maxActiveKeys)
+          const apiKey = await insertApiKey(change, values, maxActiveKeys).catch(error => {
+            if (!isUniqueViolation(error)) throw error
+            throw new AppError('ALREADY_EXISTS', 'This key exists already, and may be revoked: use another value.')
+          })
           if (!apiKey) throw tooManyKeys()
           recording.add({ subject: { kind: 'API_KEY', id: apiKey.id } })
           return { apiKey, key }

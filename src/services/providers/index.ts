@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { ConfigSchema, Quota, StorageProvider } from '../../../adapters/contract.ts'
 import { basePathIn } from '../../auth/access.ts'
 import { authorize, needs } from '../../auth/needs.ts'
@@ -222,6 +223,18 @@ export function createProviders(options: {
           return updated
         })
       })
+    },
+
+    /**
+     * Returns how a stored configuration differs from another one: the properties that `update` has to change, null for those
+     * that it has to remove. The values can be secrets. @throws SCOPE_REQUIRED, OUTSIDE_BASE_PATH, INVALID_CONFIG
+     */
+    differences(viewer: Viewer | null, record: ProviderRecord, config: unknown): Config {
+      authorize(viewer, needs.manageProvider, { id: record.id })
+      const [stored, next] = [storage.config(record), adapterOf(record.type).rules.parse(config)]
+      const names = new Set([...Object.keys(stored), ...Object.keys(next)])
+      const differing = [...names].filter(name => !isDeepStrictEqual(stored[name], next[name]))
+      return Object.fromEntries(differing.map(name => [name, next[name] ?? null]))
     },
 
     /** Disconnects a provider. Files stay at the back end; unfinished uploads are aborted. @throws as `update` */

@@ -23,7 +23,7 @@ import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
 import { actionsOf, type WebhookEvent } from './events.ts'
 import { parseEvents, parseUrl } from './input.ts'
-import { newSecret, openSecrets, overlap, sealSecrets } from './signature.ts'
+import { isSecret, newSecret, openSecrets, overlap, sealSecrets } from './signature.ts'
 
 /** The maximum number of webhooks of a workspace. */
 export const maxWebhooks = 100
@@ -93,14 +93,18 @@ export function createWebhooks({
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_INPUT, INVALID_PATH,
      *   TOO_MANY_WEBHOOKS
      */
-    create(viewer: Viewer | null, input: NewWebhookInput): Promise<{ webhook: WebhookRecord; secret: string }> {
+    create(
+      viewer: Viewer | null,
+      input: NewWebhookInput,
+      secret = newSecret(),
+    ): Promise<{ webhook: WebhookRecord; secret: string }> {
       const given = { ...(input.location && { location: input.location }), details: { name: cut(input.name) } }
       return audit.recorded(viewer, 'WEBHOOK_CREATE', given, async recording => {
         const { viewer: admin, grant } = authorizeWebhook(viewer, input.location)
         if (grant) await storage.record(grant)
         const { url, host } = parseUrl(input.url)
         const id = nextId(new Date())
-        const secret = newSecret()
+        requireSecret(secret)
         const webhook = {
           id,
           workspaceId: admin.member.workspaceId,
@@ -146,10 +150,14 @@ export function createWebhooks({
       await change(viewer, 'WEBHOOK_DELETE', id, recording => recording.commit(trx => deleteWebhook(trx, id)))
     },
 
-    /** Replaces the secret. The previous one signs, too, for another day. @throws SCOPE_REQUIRED, NOT_FOUND */
-    rotateSecret(viewer: Viewer | null, id: string): Promise<{ webhook: WebhookRecord; secret: string }> {
+    /** Replaces the secret. The previous one signs, too, for another day. @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT */
+    rotateSecret(
+      viewer: Viewer | null,
+      id: string,
+      secret = newSecret(),
+    ): Promise<{ webhook: WebhookRecord; secret: string }> {
       return change(viewer, 'WEBHOOK_ROTATE', id, async (recording, webhook) => {
-        const secret = newSecret()
+        requireSecret(secret)
         const { current } = openSecrets(secrets, id, webhook.secrets)
         const previous = { secret: current, until: new Date(Date.now() + overlap).toISOString() }
         const sealed = sealSecrets(secrets, id, { current: secret, previous })
@@ -193,6 +201,11 @@ export function createWebhooks({
           return count
         })
       })
+    },
+
+    /** Returns whether a secret signs the messages of a webhook now. */
+    signsWith({ id, secrets: sealed }: WebhookRecord, secret: string): boolean {
+      return openSecrets(secrets, id, sealed).current === secret
     },
 
     get: find,
@@ -241,6 +254,14 @@ async function updated(changing: Promise<WebhookRecord | null>): Promise<Webhook
   const webhook = await changing
   if (!webhook) throw notFound()
   return webhook
+}
+
+/** @throws INVALID_INPUT */
+function requireSecret(secret: string): void {
+  if (isSecret(secret)) return
+  const message =
+    'The secret of a webhook is "whsec_" and 24 to 64 bytes in base64: "echo whsec_$(openssl rand -base64 32)".'
+  throw new AppError('INVALID_INPUT', message)
 }
 
 /** @throws PRECONDITION_FAILED */

@@ -16,6 +16,13 @@ export function newSecret(): string {
   return prefix + randomBytes(32).toString('base64')
 }
 
+/** Standard Webhooks recommends 24 to 64 bytes. */
+export function isSecret(text: string): boolean {
+  const base64 = text.startsWith(prefix) ? text.slice(prefix.length) : ''
+  const bytes = Buffer.from(base64, 'base64')
+  return bytes.length >= 24 && bytes.length <= 64 && bytes.toString('base64') === base64
+}
+
 export function sealSecrets(secrets: Secrets, webhookId: string, signing: SigningSecrets): Buffer {
   return secrets.seal('webhook', webhookId, JSON.stringify(signing))
 }

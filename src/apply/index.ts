@@ -1,0 +1,98 @@
+/** Implements `stowage apply`: makes the workspace what a file declares, and reports what else differs. */
+import { randomUUID } from 'node:crypto'
+import type { Member } from '../auth/viewer.ts'
+import type { Database } from '../db/client.ts'
+import { listMembers } from '../db/members.ts'
+import { openDatabase } from '../db/open.ts'
+import { findTheWorkspace } from '../db/workspaces.ts'
+import { createLog } from '../log/logger.ts'
+import { connectionTo, withServices } from '../offline-app.ts'
+import { readOrMakeSecret } from '../secret-file.ts'
+import type { Services } from '../services/index.ts'
+import type { Settings } from '../settings.ts'
+import { StartError } from '../start-error.ts'
+import type { ApplyContext } from './context.ts'
+import { type Declaration, readDeclaration, readSecretOf } from './declaration.ts'
+import { plan } from './plan.ts'
+import { create, type Step } from './step.ts'
+
+/** The maximum number of members that are compared. */
+const maxMembers = 10_000
+/** The origin of the changes in the audit log. */
+const origin = { address: '', requestId: 'apply' }
+
+/**
+ * Compares the workspace with the file and, unless `planOnly`, makes the changes one after the other.
+ * @param options.onPlan called before the first change
+ * @param options.onDone called after each change
+ * @throws StartError, AppError at the first change that fails
+ */
+export async function apply(
+  settings: Settings,
+  file: string,
+  options: { planOnly: boolean; onPlan(steps: Step[]): void; onDone(step: Step): void },
+): Promise<Step[]> {
+  const declaration = await readDeclaration(file)
+  await using cleanup = new AsyncDisposableStack()
+  const log = createLog('silent')
+  const migrate = async (connection: Parameters<typeof openDatabase>[0]) =>
+    (await openDatabase(connection, log)).destroy()
+  const db = await openDatabase(await connectionTo(settings, cleanup, { migrate }), log)
+  cleanup.defer(() => db.destroy())
+  const { secret, previous } =
+    settings.secret === null
+      ? await readOrMakeSecret(settings.dataFolder)
+      : { secret: settings.secret, previous: settings.previousSecret }
+  return withServices({ db, settings, secret, previousSecret: previous }, async services => {
+    const founding = await planFounding(db, services, settings, declaration)
+    if (founding && options.planOnly) {
+      options.onPlan([founding])
+      return [founding]
+    }
+    await founding?.run?.()
+    const steps = await plan(await contextOf(db, services, declaration))
+    options.onPlan([...(founding ? [founding] : []), ...steps])
+    if (options.planOnly) return steps
+    if (founding) options.onDone(founding)
+    for (const step of steps) {
+      if (!step.run) continue
+      await step.run()
+      options.onDone(step)
+    }
+    return [...(founding ? [founding] : []), ...steps]
+  })
+}
+
+/** Returns the step that creates the first account, or null if there is one. @throws StartError */
+async function planFounding(
+  db: Database,
+  services: Services,
+  { setupCode }: Settings,
+  { owner }: Declaration,
+): Promise<Step | null> {
+  if (await findTheWorkspace(db)) return null
+  if (!owner) throw new StartError('The workspace has no owner yet: declare "owner", or register the first account.')
+  const password = await readSecretOf(owner.passwordFile)
+  return create('owner', owner.email, () =>
+    services.registration.register({ email: owner.email, password, setupCode }, origin),
+  )
+}
+
+async function contextOf(db: Database, services: Services, declaration: Declaration): Promise<ApplyContext> {
+  const workspace = await findTheWorkspace(db)
+  const page = { limit: maxMembers, after: null }
+  const members = workspace ? (await listMembers(db, workspace.id, page)).map(({ member }) => member) : []
+  const owner = members.find(({ role }) => role === 'OWNER')
+  if (!owner) throw new StartError('The workspace has no owner.')
+  const sessionId = randomUUID()
+  const viewerOf = ({ workspaceId, userId }: Member) =>
+    services.credentials.recallMember({ workspaceId, userId, sessionId, origin })
+  const viewer = await viewerOf(owner)
+  const records = await services.providers.list(viewer)
+  // A provider that will be connected gets its id then. Until then, its name stands for it.
+  const providerIds = new Map([
+    ...(declaration.providers ?? []).map(({ name }) => [name, `new ${name}`] as const),
+    ...records.map(({ name, id }) => [name, id] as const),
+  ])
+  return { services, viewer, declaration, providerIds, members, viewerOf }
+}

@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from 'node:util'
+import { storeAccess } from '../auth/access.ts'
+import { describeApiKey, isApiKey } from '../auth/api-key.ts'
+import { type Scope, scopes } from '../auth/scopes.ts'
+import type { Member } from '../auth/viewer.ts'
+import type { ApiKey } from '../db/api-keys.ts'
+import { emailKey } from '../db/users.ts'
+import { parseAccess } from '../services/people/access.ts'
+import { StartError } from '../start-error.ts'
+import { type ApplyContext, accessOf } from './context.ts'
+import { type DeclaredKey, type DeclaredMember, readSecretOf } from './declaration.ts'
+import { change, create, drift, type Step } from './step.ts'
+
+/** Compares roles and access. People register themselves, so a person without an account is only reported. */
+export function planMembers(context: ApplyContext): Step[] {
+  const { services, viewer, declaration, members } = context
+  if (!declaration.members) return []
+  const steps = declaration.members.flatMap((declared: DeclaredMember) => {
+    const { email, role, access } = declared
+    const subject = `member ${email}`
+    const member = memberOf(members, email)
+    if (!member) return drift(subject, 'has no account: create an invite, and apply again after they have registered')
+    const differing = [
+      ...(member.role === role ? [] : [`role ${member.role} -> ${role}`]),
+      ...(hasAccess(member, context, access) ? [] : ['access']),
+    ]
+    if (differing.length === 0) return []
+    if (member.userId === viewer.member.userId)
+      return drift(subject, `${differing.join(', ')}: apply acts as this owner`)
+    return change(subject, differing.join(', '), () =>
+      services.members.update(viewer, {
+        userId: member.userId,
+        role,
+        providerAccess: accessOf(context, access),
+      }),
+    )
+  })
+  const known = new Set(declaration.members.map(({ email }) => emailKey(email)))
+  const others = members.filter(({ email, userId }) => !known.has(emailKey(email)) && userId !== viewer.member.userId)
+  return [...steps, ...others.map(({ email }) => drift(`member ${email}`, 'is not declared'))]
+}
+
+/** Compares the active keys of each declared owner by their names. Keys that are not declared stay. */
+export async function planKeys(context: ApplyContext): Promise<Step[]> {
+  const steps: Step[] = []
+  for (const declared of context.declaration.keys ?? []) steps.push(...(await planKey(context, declared)))
+  return steps
+}
+
+async function planKey(context: ApplyContext, declared: DeclaredKey): Promise<Step[]> {
+  const { services, members, viewerOf } = context
+  const { name, owner, file } = declared
+  const subject = `key "${name}" of ${owner}`
+  const member = memberOf(members, owner)
+  if (!member) return [drift(subject, 'its owner has no account')]
+  const value = await readSecretOf(file)
+  if (!isApiKey(value)) {
+    throw new StartError(`${file} contains no API key: create one with "echo stw_$(openssl rand -hex 20)".`)
+  }
+  const viewer = await viewerOf(member)
+  const page = await services.apiKeys.list(viewer, { includeInactive: false }, { first: 100 })
+  const key = page.items.map(({ key }) => key).find(each => each.name === name)
+  if (key) return differencesOf(key, value, declared, context).map(what => drift(subject, `${what}: revoke it first`))
+  return [
+    create(subject, `with the scopes ${declared.scopes.join(', ')}`, () =>
+      services.apiKeys.create(
+        viewer,
+        { name, scopes: declared.scopes, providerAccess: accessOf(context, declared.access) },
+        value,
+      ),
+    ),
+  ]
+}
+
+/** A key cannot be changed. */
+function differencesOf(key: ApiKey, value: string, declared: DeclaredKey, context: ApplyContext): string[] {
+  const given = (names: readonly Scope[]) => scopes.filter(scope => names.includes(scope))
+  return [
+    ...(key.displayPrefix === describeApiKey(value).displayPrefix ? [] : ['has another value']),
+    ...(isDeepStrictEqual(given(key.scopes), given(declared.scopes)) ? [] : ['has other scopes']),
+    ...(hasAccess(key, context, declared.access) ? [] : ['has other access']),
+  ]
+}
+
+function hasAccess({ access }: Pick<Member, 'access'>, context: ApplyContext, name: string | undefined): boolean {
+  const sorted = (stored: ReturnType<typeof storeAccess>) =>
+    stored.all ? null : stored.restrictions.toSorted((a, b) => (a.providerId < b.providerId ? -1 : 1))
+  return isDeepStrictEqual(sorted(storeAccess(access)), sorted(storeAccess(parseAccess(accessOf(context, name)))))
+}
+
+function memberOf(members: readonly Member[], email: string): Member | undefined {
+  return members.find(member => emailKey(member.email) === emailKey(email))
+}

@@ -1,0 +1,45 @@
+import type { ApplyContext } from './context.ts'
+import { type DeclaredProvider, readSecretOf } from './declaration.ts'
+import { change, create, drift, type Step } from './step.ts'
+
+/** Compares the providers by their names. Those that are not declared stay. */
+export async function planProviders(context: ApplyContext): Promise<Step[]> {
+  const { services, viewer, declaration } = context
+  const declared = declaration.providers
+  if (!declared) return []
+  const records = await services.providers.list(viewer)
+  const steps: Step[] = []
+  for (const provider of declared) {
+    const subject = `storage "${provider.name}"`
+    const config = await configOf(provider)
+    const [record, another] = records.filter(({ name }) => name === provider.name)
+    if (!record) {
+      steps.push(
+        create(subject, `of the type ${provider.type}`, async () => {
+          const { id } = await services.providers.connect(viewer, { type: provider.type, name: provider.name, config })
+          context.providerIds.set(provider.name, id)
+        }),
+      )
+    } else if (another) steps.push(drift(subject, 'two storages have this name: rename one of them'))
+    else if (record.type !== provider.type)
+      steps.push(drift(subject, `has the type ${record.type}: disconnect it first`))
+    else {
+      const changes = services.providers.differences(viewer, record, config)
+      const names = Object.keys(changes)
+      if (names.length > 0) {
+        const update = { id: record.id, config: { ...config, ...changes } }
+        steps.push(change(subject, names.join(', '), () => services.providers.update(viewer, update)))
+      }
+    }
+  }
+  const known = new Set(declared.map(({ name }) => name))
+  return [
+    ...steps,
+    ...records.filter(({ name }) => !known.has(name)).map(({ name }) => drift(`storage "${name}"`, 'is not declared')),
+  ]
+}
+
+async function configOf({ config = {}, secretFiles = {} }: DeclaredProvider): Promise<Record<string, unknown>> {
+  const secrets = Object.entries(secretFiles).map(async ([name, file]) => [name, await readSecretOf(file)] as const)
+  return { ...config, ...Object.fromEntries(await Promise.all(secrets)) }
+}

@@ -1,0 +1,186 @@
+/** `stowage apply`, run as an operator runs it. */
+import { randomBytes } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { testDatabase } from './servers/postgres.ts'
+import { client } from './support/client.ts'
+import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
+
+const secret = 'a secret that only this test has'
+const password = 'correct horse battery staple'
+
+async function setUp(t: Test) {
+  const { connectionString } = await testDatabase(t)
+  const folder = await temporaryFolder(t)
+  await mkdir(join(folder, 'team/reports'), { recursive: true })
+  const environment = {
+    DATABASE_URL: connectionString,
+    STOWAGE_SECRET: secret,
+    STOWAGE_SETUP_CODE: 'a code of the setup',
+    STOWAGE_DATA: join(folder, 'data'),
+    STOWAGE_LOCAL_ROOTS: folder,
+    PORT: '0',
+  }
+  const secrets = {
+    password,
+    key: `stw_${randomBytes(20).toString('hex')}`,
+    hook: `whsec_${randomBytes(32).toString('base64')}`,
+  }
+  for (const [name, value] of Object.entries(secrets)) await writeFile(join(folder, name), `${value}\n`)
+  const file = join(folder, 'stowage.yaml')
+  return {
+    folder,
+    environment,
+    secrets,
+    async apply(yaml: string, ...options: string[]) {
+      await writeFile(file, yaml)
+      const command = [process.execPath, main, 'apply', ...options, file] as const
+      const result = await runProgram({ environment, command: [...command] })
+      for (const value of Object.values(secrets)) {
+        t.notOk((result.stdout + result.stderr).includes(value), 'no secret is printed')
+      }
+      return result
+    },
+  }
+}
+
+const declaration = (folder: string) => `
+owner: { email: owner@example.org, passwordFile: ${folder}/password }
+workspace: { name: Example, registration: OPEN }
+providers:
+  - { name: Team disk, type: local, config: { root: ${folder}/team } }
+access:
+  reports: { Team disk: /reports }
+members:
+  - { email: owner@example.org, role: OWNER }
+  - { email: ann@example.org, role: EDITOR, access: reports }
+keys:
+  - { name: backup, owner: owner@example.org, scopes: [write], access: reports, file: ${folder}/key }
+webhooks:
+  - name: Index
+    url: http://127.0.0.1:1/hook
+    events: [FILE_UPLOADED]
+    location: { provider: Team disk, path: /reports }
+    secretFile: ${folder}/hook
+`
+
+t.test('a workspace is made from a file, and stays as it is declared', async t => {
+  const { folder, environment, secrets, apply } = await setUp(t)
+  const yaml = declaration(folder)
+  const first = await apply(yaml, '--plan')
+  t.match(first, { status: 3, stdout: /^\+ owner: owner@example\.org\n$/, stderr: '' })
+  const created = await apply(yaml)
+  t.match(created, { status: 0, stderr: '' })
+  for (const line of [
+    /^\+ owner: owner@example\.org$/m,
+    /^~ workspace: name -> "Example"$/m,
+    /^\+ storage "Team disk": of the type local$/m,
+    /^! member ann@example\.org: has no account/m,
+    /^\+ key "backup" of owner@example\.org: with the scopes write$/m,
+    /^\+ webhook "Index": to 127\.0\.0\.1:1$/m,
+    /^done: webhook "Index"$/m,
+  ])
+    t.match(created.stdout, line)
+  const again = await apply(yaml, '--plan')
+  t.match(again, { status: 0, stdout: /^! member ann@example\.org: has no account.*\n$/ })
+
+  const server = await startProgram(t, { environment })
+  const api = client(server.url)
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+  const { token } = (await api.ask(login, { input: { email: 'owner@example.org', password } })).login
+  const { providers, workspace, webhooks } = await api.ask(
+    '{ providers { id name status } workspace { name } webhooks { id name location { path } } }',
+    {},
+    token,
+  )
+  t.match(
+    { providers, workspace, webhooks },
+    {
+      providers: [{ name: 'Team disk', status: 'CONNECTED' }],
+      workspace: { name: 'Example' },
+      webhooks: [{ name: 'Index', location: { path: '/reports' } }],
+    },
+  )
+  const { viewer } = await api.ask(
+    '{ viewer { scopes providerAccess { all restrictions { basePath } } } }',
+    {},
+    secrets.key,
+  )
+  t.same(viewer, {
+    scopes: ['read', 'write'],
+    providerAccess: { all: false, restrictions: [{ basePath: '/reports' }] },
+  })
+
+  await t.test('differences are found and corrected beside a running server', async t => {
+    const ann = await api.register('ann@example.org')
+    await api.connectProvider(token, 'memory', {}, 'Beside')
+    const change = (name: string, input: object) =>
+      api.ask(
+        `mutation ($input: ${name[0]?.toUpperCase()}${name.slice(1)}Input!) { ${name}(input: $input) { __typename } }`,
+        { input },
+        token,
+      )
+    await change('updateWebhook', { id: webhooks[0].id, url: 'http://127.0.0.1:2/', events: ['ENTRY_DELETED'] })
+    await api.ask('mutation ($id: ID!) { rotateWebhookSecret(id: $id) { secret } }', { id: webhooks[0].id }, token)
+    await change('updateWorkspace', { name: 'Renamed', registration: 'CLOSED' })
+    const expected = [
+      '~ workspace: name -> "Example", registration CLOSED -> OPEN',
+      '! storage "Beside": is not declared',
+      '~ member ann@example.org: role NONE -> EDITOR, access',
+      '~ webhook "Index": url, events',
+      '~ webhook "Index": secret',
+    ]
+    const planned = await apply(yaml, '--plan')
+    t.match(planned, { status: 3, stdout: `${expected.join('\n')}\n` })
+    t.equal((await apply(yaml)).status, 0)
+    t.match(await apply(yaml, '--plan'), { status: 0, stdout: '! storage "Beside": is not declared\n' })
+    const query = '{ viewer { scopes providerAccess { restrictions { basePath } } } }'
+    t.match(await api.ask(query, {}, ann.token), {
+      viewer: { scopes: ['read', 'write'], providerAccess: { restrictions: [{ basePath: '/reports' }] } },
+    })
+    const moved = yaml.replace(`root: ${folder}/team`, `root: ${folder}/team/reports`)
+    t.match(await apply(moved, '--plan'), { status: 3, stdout: /^~ storage "Team disk": root$/m })
+    const other = yaml.replace('scopes: [write]', 'scopes: [read]')
+    t.match(await apply(other, '--plan'), {
+      status: 0,
+      stdout: /^! key "backup" .*: has other scopes: revoke it first$/m,
+    })
+    const audit = '{ auditEvents(filter: { action: MEMBER_UPDATE }) { nodes { requestId userEmail } } }'
+    t.match((await api.ask(audit, {}, token)).auditEvents.nodes, [
+      { requestId: 'apply', userEmail: 'owner@example.org' },
+    ])
+  })
+})
+
+t.test('a file that cannot be applied says why in one sentence', async t => {
+  const { folder, apply } = await setUp(t)
+  const cases: [string, RegExp][] = [
+    ['{', /is no valid YAML: /],
+    ['provider: []', /the file must NOT have additional properties "provider"/],
+    ['members: [{ email: a@b.org, role: KING }]', /\/members\/0\/role must be equal to one of/],
+    ['webhooks: []\nmembers: []', /The workspace has no owner yet: declare "owner"/],
+    [`owner: { email: a@b.org, passwordFile: ${folder}/nothing }`, /nothing cannot be read \(ENOENT\)/],
+    ['providers: [{ name: a, type: local }, { name: a, type: local }]', /declares the storage "a" twice/],
+  ]
+  for (const [yaml, message] of cases) {
+    const { status, stdout, stderr } = await apply(yaml)
+    t.same([status, stdout], [1, ''], yaml)
+    t.match(stderr, message)
+    t.match(stderr, /^Stowage cannot apply the file: .+\n$/)
+  }
+  const owned = `owner: { email: a@b.org, passwordFile: ${folder}/password }`
+  t.equal((await apply(owned)).status, 0)
+  const later: [string, RegExp][] = [
+    [
+      'keys: [{ name: k, owner: a@b.org, scopes: [read], access: x, file: FOLDER/key }]',
+      /"x" is not declared in "access"/,
+    ],
+    ['keys: [{ name: k, owner: a@b.org, scopes: [read], file: FOLDER/password }]', /password contains no API key/],
+    ['access: { x: { Nowhere: / } }\nmembers: [{ email: a@b.org, role: OWNER, access: x }]', /no storage "Nowhere"/],
+    ['providers: [{ name: p, type: local, config: { root: /nowhere } }]', /nowhere/],
+  ]
+  for (const [yaml, message] of later) {
+    t.match(await apply(yaml.replace('FOLDER', folder)), { status: 1, stderr: message }, yaml)
+  }
+})
