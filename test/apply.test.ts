@@ -19,7 +19,7 @@ async function setUp(t: Test) {
     STOWAGE_SECRET: secret,
     STOWAGE_SETUP_CODE: 'a code of the setup',
     STOWAGE_DATA: join(folder, 'data'),
-    STOWAGE_LOCAL_ROOTS: folder,
+    STOWAGE_LOCAL_ROOTS: join(folder, 'team'),
     PORT: '0',
   }
   const secrets = {

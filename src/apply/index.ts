@@ -1,6 +1,7 @@
 /** Implements `stowage apply`: makes the workspace what a file declares, and reports what else differs. */
 import { randomUUID } from 'node:crypto'
 import type { Member } from '../auth/viewer.ts'
+import { makeDataFolder, requireSeparateRoots } from '../data-folder.ts'
 import type { Database } from '../db/client.ts'
 import { listMembers } from '../db/members.ts'
 import { openDatabase } from '../db/open.ts'
@@ -33,6 +34,8 @@ export async function apply(
   options: { planOnly: boolean; onPlan(steps: Step[]): void; onDone(step: Step): void },
 ): Promise<Step[]> {
   const declaration = await readDeclaration(file)
+  if (settings.databaseUrl === null) await makeDataFolder(settings.dataFolder)
+  await requireSeparateRoots(settings)
   await using cleanup = new AsyncDisposableStack()
   const log = createLog('silent')
   const migrate = async (connection: Parameters<typeof openDatabase>[0]) =>
