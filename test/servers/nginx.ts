@@ -16,6 +16,23 @@ import { requirePrograms } from './programs.ts'
  * @param port the port that it listens on; the default is any free port
  */
 export async function startNginx(t: Test, url: string, more = '', port?: number): Promise<string> {
+  const listening = port ?? (await freePort())
+  const address = `http://127.0.0.1:${listening}`
+  const configuration = `events {}
+    http {
+      access_log off; default_type text/x-from-nginx;
+      server {
+        listen 127.0.0.1:${listening};
+        location / { proxy_pass ${url}; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }
+        ${more}
+      }
+    }`
+  await startConfigured(t, configuration, address)
+  return address
+}
+
+/** Starts an nginx with a whole configuration, and resolves when it serves the health check at `address`. */
+export async function startConfigured(t: Test, configuration: string, address: string): Promise<void> {
   await requirePrograms({
     who: 'The tests of proxies',
     programs: ['nginx'],
@@ -24,26 +41,18 @@ export async function startNginx(t: Test, url: string, more = '', port?: number)
   })
   const home = await mkdtemp(join(tmpdir(), 'stowage-nginx-'))
   t.teardown(() => rm(home, { recursive: true, force: true }))
-  const listening = port ?? (await freePort())
-  await writeFile(
-    join(home, 'nginx.conf'),
-    `daemon off; master_process off; pid ${home}/pid; error_log ${home}/error.log;
-    ${process.getuid?.() === 0 ? 'user root;' : ''}
-    events {}
-    http {
-      access_log off; default_type text/x-from-nginx;
-      client_body_temp_path ${home}/b; proxy_temp_path ${home}/p; fastcgi_temp_path ${home}/f;
-      uwsgi_temp_path ${home}/u; scgi_temp_path ${home}/s;
-      server {
-        listen 127.0.0.1:${listening};
-        location / { proxy_pass ${url}; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; }
-        ${more}
-      }
-    }`,
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  const paths = temporary.map(name => `${name}_temp_path ${home}/${name};`).join(' ')
+  const user = process.getuid?.() === 0 ? 'user root;' : ''
+  await writeFile(join(home, 'nginx.conf'), configuration.replace('http {', `http { ${paths}`))
+  const global = `daemon off; master_process off; pid ${home}/pid; error_log ${home}/error.log; ${user}`
+  const nginx = spawn(
+    'nginx',
+    ['-c', join(home, 'nginx.conf'), '-p', home, '-e', join(home, 'error.log'), '-g', global],
+    {
+      stdio: 'ignore',
+    },
   )
-  const nginx = spawn('nginx', ['-c', join(home, 'nginx.conf'), '-p', home, '-e', join(home, 'error.log')], {
-    stdio: 'ignore',
-  })
   t.teardown(async () => {
     const gone = once(nginx, 'exit')
     nginx.kill('SIGTERM')
@@ -51,10 +60,9 @@ export async function startNginx(t: Test, url: string, more = '', port?: number)
   })
   await until(() => {
     assert.equal(nginx.exitCode, null, 'nginx has exited')
-    return fetch(`http://127.0.0.1:${listening}/healthz`).then(
+    return fetch(`${address}/healthz`).then(
       response => response.ok,
       () => false,
     )
   })
-  return `http://127.0.0.1:${listening}`
 }
