@@ -67,6 +67,8 @@ interface Result {
 /** Runs a program until it exits. */
 export async function runProgram(options: ProgramOptions & { input?: string }): Promise<Result> {
   const child = launch(options)
+  // A program that does not read its input may exit before the input arrives.
+  child.stdin.on('error', () => {})
   child.stdin.end(options.input ?? '')
   const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
   return { status, stdout, stderr }
