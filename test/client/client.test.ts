@@ -91,6 +91,48 @@ function brokenAfter(length: number): TransformStream<Uint8Array, Uint8Array> {
   })
 }
 
+t.test('an aborted upload continues in another call, and starts again once the server no longer has it', async t => {
+  const { app, token, stowage, providerId } = await withDisk(t)
+  const body = new Blob([randomBytes(20 * mib)])
+  const path = '/large.bin'
+  let url = ''
+  const interrupt = async () => {
+    const controller = new AbortController()
+    const onProgress = () => controller.abort()
+    const onStart = (started: string) => {
+      url = started
+    }
+    const upload = stowage.files.upload({
+      providerId,
+      path,
+      body,
+      signal: controller.signal,
+      onProgress,
+      resume: { onStart },
+    })
+    await t.rejects(upload, { name: 'AbortError' })
+  }
+  const finish = async () => {
+    const progress: number[] = []
+    const onProgress = (sent: number) => void progress.push(sent / mib)
+    const addresses: string[] = []
+    const resume = { url, onStart: (started: string) => void addresses.push(started) }
+    t.equal(await stowage.files.upload({ providerId, path, body, onProgress, resume }), path)
+    const file = await stowage.files.download({ providerId, path })
+    t.ok((await contentOf(file.body)).equals(Buffer.from(await body.arrayBuffer())))
+    return { progress, isSame: addresses.join() === url }
+  }
+  await interrupt()
+  t.match(url, `${app.url}/api/upload/resumable/`)
+  t.same(await finish(), { progress: [8, 16, 20], isSame: true }, 'it begins with the bytes that are stored')
+  const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
+  await app.ask(remove, { input: { providerId, path } }, token)
+
+  await interrupt()
+  await stowage.files.discardUpload(url)
+  t.same(await finish(), { progress: [8, 16, 20], isSame: false })
+})
+
 t.test('a range, an abort and a wrong checksum', async t => {
   const { app, token, stowage, providerId } = await withDisk(t)
   const path = '/letters.txt'
@@ -120,10 +162,17 @@ t.test('a range, an abort and a wrong checksum', async t => {
   await t.rejects(contentOf(wrong), failure('CHECKSUM_MISMATCH'))
 })
 
-t.test('a walk finds everything once', async t => {
+t.test('a walk finds everything once, and a list only the entries of the folder', async t => {
   const { stowage, providerId } = await withDisk(t)
   const paths = Array.from({ length: 60 }, (_, n) => `/top/${n % 7}/${n % 3}/${n}.txt`)
   await Promise.all(paths.map(path => stowage.files.upload({ providerId, path, body: new Blob([path]) })))
+  const names = []
+  for await (const { name, kind } of stowage.files.list({ providerId, path: '/top' })) names.push(`${kind} ${name}`)
+  t.same(
+    names.toSorted(),
+    Array.from({ length: 7 }, (_, n) => `folder ${n}`),
+  )
+  await t.rejects(stowage.files.list({ providerId, path: '/none' }).next(), failure('NOT_FOUND'))
   const found = []
   for await (const entry of stowage.files.walk({ providerId, path: '/top' })) found.push(entry)
   const files = found.filter(({ kind }) => kind === 'file')

@@ -1,19 +1,23 @@
 import { type Download, type DownloadOptions, download } from './download.ts'
 import { Graphql, type RequestOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
+import { list, type WalkedEntry } from './list.ts'
+import type { Location } from './location.ts'
+import { discardUpload } from './resumable.ts'
 import { type StowageOptions, Transport } from './transport.ts'
 import { type UploadOptions, upload } from './upload.ts'
-import { type WalkedEntry, type WalkOptions, walk } from './walk.ts'
+import { type WalkOptions, walk } from './walk.ts'
 
 export type { Download, DownloadOptions } from './download.ts'
 export { StowageError, type StowageErrorDetails } from './error.ts'
 export type { RequestOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
 export type { Job, JobProgress, WaitOptions } from './jobs.ts'
+export type { WalkedEntry } from './list.ts'
 export type { Location } from './location.ts'
 export type * as schema from './schema.ts'
 export type { StowageOptions } from './transport.ts'
-export type { Conflict, UploadOptions } from './upload.ts'
-export type { WalkedEntry, WalkOptions } from './walk.ts'
+export type { Conflict, UploadOptions, UploadResume } from './upload.ts'
+export type { WalkOptions } from './walk.ts'
 
 /** A client of one Stowage server with one credential. All methods throw a StowageError. */
 export class Stowage {
@@ -23,8 +27,13 @@ export class Stowage {
   readonly files = {
     /** Uploads a file and resolves with its path, which differs from the given one after `rename`. */
     upload: (options: UploadOptions): Promise<string> => upload(this.#transport, this.#graphql, options),
+    /** Deletes an unfinished upload, whose address `resume.onStart` got. */
+    discardUpload: (url: string): Promise<void> => discardUpload(this.#transport, url),
     /** Downloads a file, or a folder as a ZIP archive. */
     download: (options: DownloadOptions): Promise<Download> => download(this.#transport, options),
+    /** Yields the entries of a folder. */
+    list: (options: Location & RequestOptions): AsyncGenerator<WalkedEntry, void, undefined> =>
+      list(this.#graphql, options),
     /** Yields everything below a folder. */
     walk: (options: WalkOptions): AsyncGenerator<WalkedEntry, void, undefined> => walk(this.#graphql, options),
   }

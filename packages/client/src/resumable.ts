@@ -1,7 +1,7 @@
 /** Resumable uploads with the tus protocol 1.0 (https://tus.io/protocols/resumable-upload). */
 
 import { type Chunk, chunksOf } from './chunks.ts'
-import { invalidResponse, type StowageError } from './error.ts'
+import { invalidResponse, StowageError } from './error.ts'
 import { delayOf, sleep, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
 import type { UploadOptions } from './upload.ts'
@@ -13,12 +13,16 @@ const resumable = new Set(['OFFSET_MISMATCH', 'UPLOAD_LOCKED', 'NETWORK', 'INCOM
 
 /** @throws StowageError */
 export async function uploadInChunks(transport: Transport, options: UploadOptions): Promise<string> {
-  const { body, signal, onProgress } = options
+  const { body, signal, onProgress, resume } = options
   const size = body instanceof Blob ? body.size : null
-  const url = await create(transport, options, size)
-  let offset = 0
+  const unfinished = body instanceof Blob ? await findUnfinished(transport, options, body.size) : null
+  if (unfinished && unfinished.path !== null) return unfinished.path
+  const url = unfinished?.url ?? (await create(transport, options, size))
+  let offset = unfinished?.offset ?? 0
   try {
-    for await (const chunk of chunksOf(body, signal)) {
+    await resume?.onStart(url)
+    if (offset > 0) onProgress?.(offset, size)
+    for await (const chunk of chunksOf(body instanceof Blob ? body.slice(offset) : body, signal)) {
       const stored = await sendChunk(transport, url, { ...chunk, offset }, signal)
       offset += chunk.bytes.size
       onProgress?.(offset, chunk.isLast ? offset : size)
@@ -26,7 +30,27 @@ export async function uploadInChunks(transport: Transport, options: UploadOption
     }
     throw new Error('The chunks have no end')
   } catch (error) {
-    await transport.send(url, { method: 'DELETE', headers: version }).catch(() => {})
+    const mayContinue = signal?.aborted || (error instanceof StowageError && error.retryable)
+    if (!(resume && mayContinue)) await discardUpload(transport, url).catch(() => {})
+    throw error
+  }
+}
+
+/** Deletes an unfinished upload. @throws StowageError */
+export async function discardUpload(transport: Transport, url: string): Promise<void> {
+  const response = await transport.send(url, { method: 'DELETE', headers: version })
+  await response.body?.cancel()
+}
+
+/** Returns the state of the upload that the caller wants to continue; null if the server no longer has it. */
+async function findUnfinished(transport: Transport, { resume, signal }: UploadOptions, size: number) {
+  const url = resume?.url
+  if (url === undefined) return null
+  try {
+    const state = await withRetries(() => head(transport, url, signal), { retries: transport.retries, signal })
+    return state.size === size ? { ...state, url } : null
+  } catch (error) {
+    if (error instanceof StowageError && error.status === 404) return null
     throw error
   }
 }
@@ -94,7 +118,8 @@ async function storedPath(transport: Transport, url: string, signal: AbortSignal
 async function head(transport: Transport, url: string, signal: AbortSignal | undefined) {
   const response = await transport.request(url, { method: 'HEAD', headers: version, ...(signal && { signal }) })
   const invalid = invalidResponse('The server lost a part of the upload: start it again.', response)
-  return { offset: Number(response.headers.get('upload-offset') ?? Number.NaN), path: pathOf(response), invalid }
+  const numberIn = (name: string) => Number(response.headers.get(name) ?? Number.NaN)
+  return { offset: numberIn('upload-offset'), size: numberIn('upload-length'), path: pathOf(response), invalid }
 }
 
 function pathOf({ headers }: Response): string | null {

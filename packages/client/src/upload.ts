@@ -8,6 +8,14 @@ import type { Transport } from './transport.ts'
 /** What happens if the name is taken: the upload fails, replaces the file, or gets a name such as `name (1).txt`. */
 export type Conflict = 'fail' | 'replace' | 'rename'
 
+/** Continues an upload in another call, also of another process. */
+export interface UploadResume {
+  /** The address of an unfinished upload of the same bytes. If the server no longer has it, the upload starts again. */
+  url?: string | undefined
+  /** Called with the address of the upload before any bytes are sent. Not called for a file that is sent in one request. */
+  onStart: (url: string) => void | Promise<void>
+}
+
 export interface UploadOptions extends Location {
   /** In Node.js, `openAsBlob(path)` of `node:fs` opens a file without reading it. */
   body: Blob | ReadableStream<Uint8Array>
@@ -20,6 +28,11 @@ export interface UploadOptions extends Location {
    * In browsers, the back end must permit requests of the page's origin.
    */
   direct?: boolean
+  /**
+   * Keeps an unfinished upload on the server after an abort or a temporary failure, so that another call can continue it.
+   * Only for blobs.
+   */
+  resume?: UploadResume
   signal?: AbortSignal
   /** Called with the bytes that are stored, and with the size if it is known. */
   onProgress?: (sent: number, size: number | null) => void

@@ -1,45 +1,10 @@
 import type { Graphql, RequestOptions } from './graphql.ts'
+import { listPage, type WalkedEntry } from './list.ts'
 import type { Location } from './location.ts'
-
-export interface WalkedEntry extends Location {
-  kind: 'file' | 'folder'
-  name: string
-  /** Bytes; null for folders, and for files whose size the back end does not report. */
-  size: number | null
-  modifiedAt: Date | null
-  etag: string | null
-}
 
 export interface WalkOptions extends Location, RequestOptions {
   /** The number of folders that are listed at once. Default: 8. */
   concurrency?: number
-}
-
-const pageSize = 500
-
-const pageQuery = `query Page($providerId: ID!, $path: String!, $first: Int!, $after: String) {
-  folder(providerId: $providerId, path: $path) {
-    entries(first: $first, after: $after) {
-      nodes { __typename path name modifiedAt ... on File { size etag } }
-      pageInfo { hasNextPage endCursor }
-    }
-  }
-}`
-
-interface Page {
-  folder: {
-    entries: {
-      nodes: {
-        __typename: 'File' | 'Folder'
-        path: string
-        name: string
-        modifiedAt: string | null
-        size?: number | null
-        etag?: string | null
-      }[]
-      pageInfo: { hasNextPage: boolean; endCursor: string | null }
-    }
-  }
 }
 
 interface Listed {
@@ -73,7 +38,7 @@ export async function* walk(
       if (!page) return
       lastId += 1
       const id = lastId
-      const listing = listPage(graphql, providerId, page, bounded).then(listed => ({ id, listed }))
+      const listing = listFrom(graphql, providerId, page, bounded).then(listed => ({ id, listed }))
       // If another page fails first, this failure is of no interest.
       listing.catch(() => {})
       running.set(id, listing)
@@ -92,27 +57,16 @@ export async function* walk(
   }
 }
 
-async function listPage(
+async function listFrom(
   graphql: Graphql,
   providerId: string,
   { path, after }: PendingPage,
   signal: AbortSignal,
 ): Promise<Listed> {
-  const variables = { providerId, path, first: pageSize, after }
-  const { folder } = await graphql.run<Page, typeof variables>(pageQuery, variables, { signal })
-  const { nodes, pageInfo } = folder.entries
-  const entries = nodes.map(node => ({
-    providerId,
-    path: node.path,
-    name: node.name,
-    kind: node.__typename === 'File' ? ('file' as const) : ('folder' as const),
-    size: node.size ?? null,
-    etag: node.etag ?? null,
-    modifiedAt: node.modifiedAt === null ? null : new Date(node.modifiedAt),
-  }))
-  const next = entries
+  const { entries, after: nextPage } = await listPage(graphql, { providerId, path, after, signal })
+  const next: PendingPage[] = entries
     .filter(({ kind }) => kind === 'folder')
-    .map(folder => ({ path: folder.path, after: null as string | null }))
-  if (pageInfo.hasNextPage) next.push({ path, after: pageInfo.endCursor })
+    .map(folder => ({ path: folder.path, after: null }))
+  if (nextPage !== null) next.push({ path, after: nextPage })
   return { entries, next }
 }
