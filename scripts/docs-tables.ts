@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { reasons } from '../src/errors.ts'
 import { definitions } from '../src/settings.ts'
+import { commandLineTables } from './docs-tables/command-line.ts'
 
 const docs = new URL('../docs/', import.meta.url)
 
@@ -26,3 +27,4 @@ async function writeTable(page: string, head: string, rows: readonly string[]): 
 
 await writeTable('configuration.md', '| Setting | Description | Default |', settings)
 await writeTable('errors.md', '| Code | Reason | HTTP status | Meaning |', errors)
+for (const { head, rows } of commandLineTables()) await writeTable('command-line.md', head, rows)

@@ -1,98 +1,31 @@
-import { backUp } from './backup.ts'
-import { cacheCompiled } from './compile-cache.ts'
-import { EmbeddedPostgresError } from './db/embedded/index.ts'
-import { AppError } from './errors.ts'
-import { readSettings } from './settings.ts'
-import { StartError } from './start-error.ts'
-
 const usage = `Usage: stowage                    start the server
        stowage doctor            check the settings, the database, the disks and the storages, and say what to change
        stowage apply [--plan] <file.yaml>
                                  make the workspace what a file declares; --plan only shows the differences
        stowage backup <folder>   copy the embedded database and the secret into a new folder; the server may be running
+       stowage <command>         work with the files of a server, also of another machine
        stowage --help            this text
 
-Settings come from the environment.
+The settings of the server come from the environment.
 `
+
+/** The commands that run on the machine of the server. */
+const operatorCommands: ReadonlySet<string> = new Set(['doctor', 'apply', 'backup'])
 
 /** Runs a command and returns the exit status. */
 export async function run(args: readonly string[]): Promise<number> {
-  const [command, operand, ...rest] = args
-  if (command === undefined) return attempt('start', runServer)
-  if (command === 'backup' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
-    return attempt('back up', () => runBackup(operand))
+  const [command] = args
+  // Each part loads only what it needs.
+  if (command === undefined || operatorCommands.has(command)) {
+    const { runServerCommand } = await import('./server-commands.ts')
+    const status = await runServerCommand(args, process.env)
+    if (status === null) process.stderr.write(usage)
+    return status ?? 2
   }
-  if (command === 'doctor' && operand === undefined) return attempt('check', runDoctor)
-  if (command === 'apply') {
-    const files = args.slice(1).filter(each => each !== '--plan')
-    const [file] = files
-    if (files.length === 1 && file !== undefined && !file.startsWith('-')) {
-      return attempt('apply the file', () => runApply(file, args.includes('--plan')))
-    }
+  const commandLine = await import('../packages/cli/src/index.ts')
+  if (['--help', '-h', 'help'].includes(command)) {
+    process.stdout.write(`${usage}\nCommands:\n${commandLine.overview()}`)
+    return 0
   }
-  const isHelp = args.length === 1 && (command === '--help' || command === '-h')
-  const stream = isHelp ? process.stdout : process.stderr
-  stream.write(usage)
-  return isHelp ? 0 : 2
-}
-
-async function runServer(): Promise<number> {
-  const settings = readSettings(process.env)
-  cacheCompiled(settings.dataFolder)
-  const { start } = await import('./start.ts')
-  return await start(settings)
-}
-
-const signs = { OK: '✓', WARNING: '!', PROBLEM: '✗' } as const
-
-/** Returns 1 if there is a problem. */
-async function runDoctor(): Promise<number> {
-  const { examine } = await import('./doctor/index.ts')
-  let status = 0
-  for await (const { level, subject, text } of examine(process.env)) {
-    process.stdout.write(`${signs[level]} ${subject}: ${text}\n`)
-    if (level === 'PROBLEM') status = 1
-  }
-  return status
-}
-
-const stepSigns = { CREATE: '+', CHANGE: '~', DRIFT: '!' } as const
-
-/** Returns 3 if `planOnly` and there is something to change. */
-async function runApply(file: string, planOnly: boolean): Promise<number> {
-  const { apply } = await import('./apply/index.ts')
-  const print = (line: string) => process.stdout.write(`${line}\n`)
-  const steps = await apply(readSettings(process.env), file, {
-    planOnly,
-    onPlan(steps) {
-      for (const { kind, subject, details } of steps) print(`${stepSigns[kind]} ${subject}: ${details}`)
-      if (steps.length === 0) print('Nothing differs.')
-    },
-    onDone: ({ subject }) => print(`done: ${subject}`),
-  })
-  return planOnly && steps.some(({ run }) => run) ? 3 : 0
-}
-
-async function runBackup(folder: string): Promise<number> {
-  const interrupted = new AbortController()
-  const onSignal = (signal: NodeJS.Signals) => interrupted.abort(new StartError(`${signal} interrupted the backup.`))
-  process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
-  const path = await backUp(readSettings(process.env), folder, interrupted.signal)
-  process.stdout.write(`The database and the secret are in ${path}; copy the files of local providers yourself.\n`)
-  return 0
-}
-
-async function attempt(what: string, work: () => Promise<number>): Promise<number> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!isExpected(error)) throw error
-    process.stderr.write(`Stowage cannot ${what}: ${error.message}\n`)
-    return 1
-  }
-}
-
-/** Returns whether the message tells the operator how to fix the error, so that no stack is needed. */
-function isExpected(error: unknown): error is Error {
-  return error instanceof StartError || error instanceof EmbeddedPostgresError || error instanceof AppError
+  return commandLine.run(args, process.env)
 }

@@ -4,7 +4,7 @@ import t from 'tap'
 
 /**
  * The folders that each folder may import, besides itself and the adapter contract. Front ends do not import each other.
- * app.ts composes all layers. serve.ts, processes.ts, start.ts, cli.ts and main.ts start it.
+ * app.ts composes all layers. serve.ts, processes.ts, start.ts, server-commands.ts, cli.ts and main.ts start it.
  */
 const shared = [
   'src/services',
@@ -68,6 +68,10 @@ const mayImport: Record<string, readonly string[]> = {
   'web/src/storages': ['web/src/ui', 'web/src/api'],
   'web/src/ui': ['web/src/api'],
   'web/src/api': [],
+  // The command line works without the server.
+  'packages/cli': ['packages/client/src/index.ts'],
+  'packages/client/src/index.ts': ['packages/client'],
+  'packages/client': [],
 }
 const composers = [
   'src/app.ts',
@@ -82,6 +86,7 @@ const composers = [
   'src/doctor/index.ts',
   'src/apply/index.ts',
   'src/offline-app.ts',
+  'src/server-commands.ts',
   'src/main.ts',
   'src/index.ts',
 ]
@@ -124,7 +129,8 @@ const layerOf = (file: string) =>
   Object.keys(mayImport).find(layer => file === layer || file.startsWith(`${layer}/`)) ?? null
 
 const serverFiles = (await Promise.all(['src', 'adapters', 'migrations'].map(sources))).flat()
-const files = [...serverFiles, ...(await sources('web/src'))]
+const packageFiles = (await Promise.all(['packages/cli/src', 'packages/client/src'].map(sources))).flat()
+const files = [...serverFiles, ...(await sources('web/src')), ...packageFiles]
 const imports = (await Promise.all(files.map(importsOf))).flat()
 
 t.ok(imports.length > 100, 'the imports are found')
@@ -162,6 +168,11 @@ t.test('every way to import is found', async t => {
   t.same(computed.sort(), ['src/db/migrate.ts', 'src/storage/registry.ts'])
 })
 
+t.ok(
+  imports.filter(({ from }) => from.startsWith('packages/cli/')).length > 50,
+  'the imports of the command line are found',
+)
+
 t.test('imports follow the order of the layers', async t => {
   const wrong = imports.filter(({ from, to, isType }) => {
     if (composers.includes(from) || to === contract) return false
@@ -196,7 +207,7 @@ t.test('only the settings read the environment', async t => {
   for (const file of files) {
     if (/process\.env/.test(await readFile(join(root, file), 'utf8'))) readers.push(file)
   }
-  t.same(readers, ['src/cli.ts'], 'cli.ts passes it to readSettings')
+  t.same(readers, ['src/cli.ts', 'packages/cli/src/main.ts'], 'they pass it on')
 })
 
 t.test('migrations need nothing but kysely', async t => {

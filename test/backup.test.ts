@@ -59,7 +59,7 @@ t.test('a server can start from a backup, made with or without a running server'
 })
 
 t.test('unknown arguments print the usage', async t => {
-  for (const args of [['backup'], ['backup', '--help'], ['restore', 'a']]) {
+  for (const args of [['backup'], ['backup', '--help'], ['backup', 'a', 'b']]) {
     const result = await runProgram({ environment: {}, command: command(...args) })
     t.same([result.status, result.stdout], [2, ''])
     t.match(result.stderr, /^Usage: stowage/)

@@ -3,6 +3,7 @@ import { access, readdir, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import t, { type Test } from 'tap'
 import { builtInAdapters } from '../adapters/index.ts'
+import { commandLineTables } from '../scripts/docs-tables/command-line.ts'
 import { reasons } from '../src/errors.ts'
 import { routes } from './matrix/routes.ts'
 import { client } from './support/client.ts'
@@ -100,6 +101,14 @@ t.test('docs/errors.md lists every reason', async t => {
     }),
     'else run: node scripts/docs-tables.ts',
   )
+})
+
+t.test('docs/command-line.md has every command, option, field and exit code', async t => {
+  for (const { head, rows } of commandLineTables()) {
+    const [, table = ''] = textOf('docs/command-line.md').split(`${head}\n`)
+    t.ok(rows.length > 5, head)
+    t.same(table.split('\n').slice(1, rows.length + 2), [...rows, ''], 'else run: node scripts/docs-tables.ts')
+  }
 })
 
 t.test('every type of provider and every route is documented', async t => {

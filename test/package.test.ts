@@ -136,6 +136,13 @@ t.test('the installed server loads the adapter and skips unusable packages', asy
   const range = await stowage.download(token, id, '/folder/file name.bin', { range: 'bytes=4000000-4999999' })
   t.equal(range.status, 206)
   t.ok(Buffer.from(await range.arrayBuffer()).equals(bytes.subarray(4_000_000, 5_000_000)))
+  const { key } = await stowage.createKey(token, { name: 'laptop', scopes: ['read'] })
+  const listed = await runProgram({
+    command: [join(project, 'node_modules/.bin/stowage'), 'ls', '-r', 'sqlite:/'],
+    cwd: project,
+    environment: { PATH, HOME: folder, STOWAGE_URL: server.url, STOWAGE_API_KEY: key },
+  })
+  t.match(listed, { status: 0, stdout: 'folder/\nfolder/file name.bin\n' }, 'the package contains the command line')
   t.equal(await server.stop(), 0)
 })
 

@@ -5,7 +5,7 @@ import t from 'tap'
 import { regularExpressionsIn, type Source, superLinear } from './support/regular-expressions.ts'
 
 const root = new URL('..', import.meta.url).pathname
-const folders = ['src', 'adapters', 'migrations', 'web/src', 'packages/client/src']
+const folders = ['src', 'adapters', 'migrations', 'web/src', 'packages/client/src', 'packages/cli/src']
 
 async function sourcesIn(folder: string): Promise<Source[]> {
   const names = (await readdir(join(root, folder), { recursive: true })).filter(name => /\.(?:ts|tsx|js)$/.test(name))

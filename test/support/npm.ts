@@ -25,6 +25,8 @@ export async function packStowage(folder: string): Promise<string> {
     'src',
     'adapters',
     'migrations',
+    'packages/cli/src',
+    'packages/client/src',
     'scripts/build-console.ts',
     'web/index.html',
     'web/package.json',

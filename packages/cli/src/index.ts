@@ -1,0 +1,1 @@
+export { overview, run } from './run.ts'

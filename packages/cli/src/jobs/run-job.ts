@@ -1,0 +1,108 @@
+/** Creates jobs and waits for them. */
+import type { Job, schema } from '../../../client/src/index.ts'
+import { CommandError, exitCodeOf } from '../errors.ts'
+import { exitCodes } from '../exit-code.ts'
+import type { Output } from '../output.ts'
+import type { Server } from '../remote/server.ts'
+import { barText } from '../terminal/bar.ts'
+import { jobRecord, jobSelection, jobText, type ListedJob } from './job.ts'
+
+export interface JobContext {
+  server: Server
+  output: Output
+  signal: AbortSignal
+}
+
+/** Milliseconds to cancel a job after Ctrl-C. */
+const cancelTimeout = 5000
+
+/** The number of failures that are printed. `jobs show` prints all of them. */
+const shownFailures = 50
+
+/** Creates a job and, unless it is detached, waits for its end. Ctrl-C cancels the job. */
+export async function runJob(context: JobContext, input: schema.CreateJobInput, isDetached: boolean): Promise<void> {
+  const { server, output } = context
+  const document = `mutation Create($input: CreateJobInput!) { createJob(input: $input) { job { ${jobSelection} } } }`
+  // Without the signal, because a job whose ID is unknown could not be canceled.
+  const { createJob } = await server.stowage.graphql<{ createJob: { job: ListedJob } }, object>(document, { input })
+  const { job } = createJob
+  if (isDetached) return output.result(jobRecord(job), jobText(job))
+  try {
+    const ended = await followJob(context, job.id)
+    await output.summary(jobRecord(ended), jobText(ended))
+    requireSuccess(ended, output)
+  } catch (error) {
+    if (context.signal.aborted) await cancel(context, job.id)
+    throw error
+  }
+}
+
+/** Waits for the end of a job, shows its progress, and reports what failed. */
+export async function followJob({ server, output, signal }: JobContext, id: string): Promise<ListedJob> {
+  const onProgress = ({ state, progress }: Job) => {
+    output.showBar(`${state}  ${barText(progress, output.columns - state.length - 3)}`)
+  }
+  try {
+    await server.stowage.jobs.wait(id, { signal, onProgress })
+  } finally {
+    output.showBar('')
+  }
+  const job = await findJob(server, id, { after: null, first: shownFailures })
+  for (const failure of job.failures.nodes) await reportFailure(server, output, failure)
+  const more = job.progress.failed - job.failures.nodes.length
+  if (more > 0) output.note(`${more} more failed: stowage jobs show ${id}`)
+  return job
+}
+
+/** @throws CommandError if the job ended without success, and no failure says why */
+export function requireSuccess({ state, error }: ListedJob, output: Output): void {
+  if (error) throw new CommandError(error.message, error.reason, exitCodeOf(error.reason))
+  if (state !== 'SUCCEEDED' && output.failures === 0) {
+    throw new CommandError(`The job has the state ${state}.`, state, exitCodes.failure.code)
+  }
+}
+
+export type JobWithFailures = ListedJob & {
+  failures: {
+    nodes: readonly Pick<schema.JobFailure, 'providerId' | 'path' | 'reason' | 'message'>[]
+    pageInfo: Pick<schema.PageInfo, 'hasNextPage' | 'endCursor'>
+  }
+}
+
+/** @throws StowageError */
+export async function findJob(
+  server: Server,
+  id: string,
+  page: { first: number; after: string | null },
+): Promise<JobWithFailures> {
+  const document = `query Job($id: ID!, $first: Int!, $after: String) { job(id: $id) {
+    ${jobSelection}
+    failures(first: $first, after: $after) {
+      nodes { providerId path reason message }
+      pageInfo { hasNextPage endCursor }
+    }
+  } }`
+  const { job } = await server.graphql<{ job: JobWithFailures }>(document, { id, ...page })
+  return job
+}
+
+async function reportFailure(
+  server: Server,
+  output: Output,
+  { providerId, path, reason, message }: JobWithFailures['failures']['nodes'][number],
+): Promise<void> {
+  const storage = (await server.storages()).find(({ id }) => id === providerId)
+  const error = new CommandError(message, reason, exitCodeOf(reason))
+  output.failure(error, `${storage?.name ?? providerId}:${path}`)
+}
+
+async function cancel({ server, output }: JobContext, id: string): Promise<void> {
+  const document = 'mutation Cancel($id: ID!) { cancelJob(id: $id) { state } }'
+  try {
+    const signal = AbortSignal.timeout(cancelTimeout)
+    await server.stowage.graphql<object, object>(document, { id }, { signal })
+    output.warn(`Job ${id} is canceled. What it has done stays.`)
+  } catch {
+    output.warn(`Job ${id} may still run: see "stowage jobs show ${id}", and stop it with "stowage jobs cancel ${id}".`)
+  }
+}

@@ -1,0 +1,133 @@
+import { Stowage, StowageError } from '../../../client/src/index.ts'
+import type { Credentials } from '../credentials.ts'
+import type { RemoteOperand } from '../operand.ts'
+import { findStorage, type Storage } from './storages.ts'
+
+/** A path of a storage that exists; the path itself may be free. */
+export interface RemotePath {
+  storage: Storage
+  providerId: string
+  path: string
+  /** Whether the operand ends in `/`. */
+  isFolder: boolean
+}
+
+/** What `stat` prints. */
+export interface RemoteEntry {
+  kind: 'file' | 'folder'
+  name: string
+  path: string
+  size: number | null
+  modifiedAt: string | null
+  mimeType: string | null
+  etag: string | null
+  checksums: readonly { algorithm: string; hex: string }[]
+}
+
+const storagesQuery = '{ providers { id name status type { type } } }'
+
+const entryQuery = `query Entry($providerId: ID!, $path: String!) {
+  entry(providerId: $providerId, path: $path) {
+    __typename name path modifiedAt
+    ... on File { size mimeType etag checksums { algorithm hex } }
+  }
+}`
+
+/** The fields of files are missing for a folder. */
+type EntryResult = {
+  entry: Pick<RemoteEntry, 'name' | 'path' | 'modifiedAt'> &
+    Partial<Pick<RemoteEntry, 'size' | 'mimeType' | 'etag' | 'checksums'>> & { __typename: string }
+}
+
+/** A server with a credential. */
+export class Server {
+  readonly url: string
+  readonly stowage: Stowage
+  readonly #signal: AbortSignal
+  #storages: Promise<Storage[]> | undefined
+
+  constructor({ url, key }: Credentials, signal: AbortSignal) {
+    this.url = url
+    this.stowage = new Stowage({ url, credential: key })
+    this.#signal = signal
+  }
+
+  /** Runs a query or a mutation. @throws StowageError, or the reason of the signal */
+  graphql<Result>(document: string, variables: object = {}): Promise<Result> {
+    return this.stowage.graphql<Result, object>(document, variables, { signal: this.#signal })
+  }
+
+  storages(): Promise<Storage[]> {
+    this.#storages ??= this.graphql<{ providers: Storage[] }>(storagesQuery).then(({ providers }) => providers)
+    return this.#storages
+  }
+
+  /** @throws CommandError if there is no such storage */
+  async locate({ storage: text, path, isFolder }: RemoteOperand): Promise<RemotePath> {
+    const storage = findStorage(await this.storages(), text)
+    return { storage, providerId: storage.id, path, isFolder }
+  }
+
+  /** Returns the file or folder. @throws StowageError */
+  async stat({ providerId, path }: Pick<RemotePath, 'providerId' | 'path'>): Promise<RemoteEntry> {
+    const { entry } = await this.graphql<EntryResult>(entryQuery, { providerId, path })
+    const {
+      __typename,
+      name,
+      path: found,
+      modifiedAt,
+      size = null,
+      mimeType = null,
+      etag = null,
+      checksums = [],
+    } = entry
+    const kind = __typename === 'File' ? 'file' : 'folder'
+    return { kind, name, path: found, size, modifiedAt, mimeType, etag, checksums }
+  }
+
+  /** Returns null if nothing exists at the path. @throws StowageError */
+  async find(path: Pick<RemotePath, 'providerId' | 'path'>): Promise<RemoteEntry | null> {
+    return this.stat(path).catch((error: unknown) => {
+      if (error instanceof StowageError && error.code === 'NOT_FOUND') return null
+      throw error
+    })
+  }
+
+  /** Creates a folder with its parents. Returns false if the name is taken. @throws StowageError */
+  async createFolder({ providerId, path }: Pick<RemotePath, 'providerId' | 'path'>): Promise<boolean> {
+    const document = 'mutation Make($input: CreateFolderInput!) { createFolder(input: $input) { path } }'
+    try {
+      await this.graphql(document, { input: { providerId, path } })
+      return true
+    } catch (error) {
+      if (error instanceof StowageError && error.reason === 'ALREADY_EXISTS') return false
+      throw error
+    }
+  }
+
+  /** @throws StowageError */
+  async delete({ providerId, path }: Pick<RemotePath, 'providerId' | 'path'>, recursive: boolean): Promise<void> {
+    const document = 'mutation Delete($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
+    await this.graphql(document, { input: { providerId, path, recursive } })
+  }
+}
+
+/** Returns the path as a person writes it. */
+export function display({ storage, path }: Pick<RemotePath, 'storage' | 'path'>): string {
+  return `${storage.name}:${path}`
+}
+
+/** Returns the path of an entry in a folder. */
+export function childPath(folder: string, name: string): string {
+  return folder === '/' ? `/${name}` : `${folder}/${name}`
+}
+
+/** Returns the last name of a path; '' for the root. */
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/** Returns the folder of a path; `/` for the root. */
+export function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/')) || '/'
+}

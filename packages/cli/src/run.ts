@@ -1,0 +1,105 @@
+/** Runs the command that the arguments name. */
+import { parseArguments } from './arguments.ts'
+import type { Command } from './command.ts'
+import { commands } from './commands/index.ts'
+import type { Context } from './context.ts'
+import { type Environment, findCredentials } from './credentials.ts'
+import { describe, Interrupted, usageError } from './errors.ts'
+import { exitCodes } from './exit-code.ts'
+import { helpOf, overviewOf } from './help.ts'
+import { Output } from './output.ts'
+import { Server } from './remote/server.ts'
+
+/** Returns the list of commands for a help text. */
+export function overview(): string {
+  return overviewOf(commands)
+}
+
+/** Runs a command and resolves with the exit code. @throws an error only if it is a bug */
+export async function run(args: readonly string[], environment: Environment): Promise<number> {
+  using interruption = listenForSignals()
+  const { signal } = interruption
+  const { stdout, stderr } = process
+  const isTerminal = stderr.isTTY && environment.TERM !== 'dumb'
+  const wants = (...names: string[]) => beforeOperands(args).some(arg => names.includes(arg))
+  const [isJson, isQuiet] = [wants('--json'), wants('--quiet', '-q')]
+  const output = new Output({ stdout, stderr, isJson, isQuiet, isTerminal, signal })
+  const context: Context = {
+    environment,
+    signal,
+    output,
+    connect: async () => new Server(await findCredentials(environment), signal),
+  }
+  try {
+    await runCommand(context, args)
+    return output.failureCode ?? exitCodes.ok.code
+  } catch (error) {
+    const cause = signal.aborted ? signal.reason : error
+    output.showBar('')
+    const { exitCode } = describe(cause)
+    // Nobody reads what is written after a pipe has closed.
+    if (exitCode !== 141) output.failure(cause)
+    return exitCode
+  }
+}
+
+async function runCommand(context: Context, args: readonly string[]): Promise<void> {
+  const [first = ''] = args
+  if (['--help', '-h', 'help'].includes(first)) {
+    return context.output.write(`Usage: stowage <command> [options] [operands]\n\n${overview()}`)
+  }
+  const { command, rest } = findCommand(args)
+  if (command === null) return context.output.write(`Usage: stowage <command>\n\n${overviewOf(groupOf(first))}`)
+  const { operands, options } = parseArguments(command, rest)
+  if (options.help) return context.output.write(helpOf(command))
+  // The options have been parsed with the declaration of this command.
+  await command.run(context, { operands, options } as Parameters<Command['run']>[1])
+}
+
+/** Returns null for a question about a group such as `jobs --help`. @throws CommandError if there is no such command */
+function findCommand(args: readonly string[]): { command: Command | null; rest: readonly string[] } {
+  const [first = '', second = ''] = args
+  for (const length of [2, 1]) {
+    const command = commands.find(({ name }) => name === args.slice(0, length).join(' '))
+    if (command) return { command, rest: args.slice(length) }
+  }
+  const group = groupOf(first)
+  if (group.length === 0) {
+    throw usageError(
+      first === '' ? 'Name a command: see "stowage --help".' : `There is no command "${first}": see "stowage --help".`,
+    )
+  }
+  if (second === '--help' || second === '-h') return { command: null, rest: [] }
+  throw usageError(`Name one of these commands: ${group.map(({ name }) => name).join(', ')}.`)
+}
+
+function groupOf(word: string): readonly Command[] {
+  return commands.filter(({ name }) => name.startsWith(`${word} `))
+}
+
+/** Returns the arguments before `--`, after which everything is an operand. */
+function beforeOperands(args: readonly string[]): readonly string[] {
+  const end = args.indexOf('--')
+  return end < 0 ? args : args.slice(0, end)
+}
+
+/** Aborts on the first signal, and ends the process on the second one. */
+function listenForSignals(): Disposable & { signal: AbortSignal } {
+  const controller = new AbortController()
+  const onSignal = (name: NodeJS.Signals) => {
+    const interrupted = new Interrupted(name === 'SIGTERM' ? 'SIGTERM' : 'SIGINT')
+    if (controller.signal.aborted) process.exit(interrupted.exitCode)
+    controller.abort(interrupted)
+  }
+  const onPipeError = (error: NodeJS.ErrnoException) => {
+    controller.abort(error.code === 'EPIPE' ? new Interrupted('SIGPIPE') : error)
+  }
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
+  process.stdout.on('error', onPipeError)
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+    },
+  }
+}

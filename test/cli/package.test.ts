@@ -1,0 +1,46 @@
+/** Installs the packed command line into an empty project, as its users do. */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+import { npm, pack } from '../support/npm.ts'
+import { runProgram, temporaryFolder } from '../support/program.ts'
+
+// Installing packages over a slow network takes long.
+t.setTimeout(300_000)
+
+const root = new URL('../..', import.meta.url).pathname
+const readPackage = async (path: string) => JSON.parse(await readFile(join(root, path), 'utf8'))
+
+t.test('the installed package works without the server', async t => {
+  const folder = await temporaryFolder(t)
+  const project = join(folder, 'project')
+  await mkdir(project)
+  await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
+  await npm(project, 'install', '--ignore-scripts', await pack(join(root, 'packages/cli'), folder))
+  t.same((await readdir(join(project, 'node_modules/@stowage/cli'))).toSorted(), ['README.md', 'dist', 'package.json'])
+  t.notOk((await readdir(join(project, 'node_modules'))).includes('fastify'))
+
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  await app.connectProvider(token, 'local', { root: app.folder }, 'Disk')
+  const { key } = await app.createKey(token, { name: 'laptop', scopes: ['write'] })
+  const stowage = (...args: string[]) =>
+    runProgram({
+      environment: { HOME: folder, STOWAGE_URL: app.url, STOWAGE_API_KEY: key },
+      cwd: project,
+      command: [process.execPath, join(project, 'node_modules/.bin/stowage'), ...args],
+    })
+  t.match(await stowage('--help'), { status: 0, stdout: /^Usage: stowage <command>/ })
+  t.match(await stowage('cp', 'package.json', 'Disk:/sub/'), { status: 0 })
+  t.match(await stowage('ls', '-r', 'Disk:/'), { status: 0, stdout: 'sub/\nsub/package.json\n' })
+})
+
+t.test('all packages use the same dependencies', async t => {
+  const [server, client, cli] = await Promise.all(
+    ['package.json', 'packages/client/package.json', 'packages/cli/package.json'].map(readPackage),
+  )
+  t.same(cli.dependencies, client.dependencies, 'the command line contains the client')
+  t.equal(cli.version, server.version)
+  for (const name of Object.keys(client.dependencies)) t.ok(server.dependencies[name], name)
+})
