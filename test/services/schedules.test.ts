@@ -284,3 +284,28 @@ t.test('the search writes nothing while nothing is due', async t => {
   await until(() => searches >= 3 || searches)
   t.same(statements, [])
 })
+
+t.test('schedules that a credential does not see do not end its list', async t => {
+  const world = await startWorld(t)
+  const { app, token, a } = world
+  const at = (path: string) => ({ kind: 'DELETE', sources: [{ providerId: a, path }] })
+  const { id } = await create(world, { job: at('/visible') })
+  await sql`insert into schedules (id, workspace_id, user_id, credential_kind, credential_id, name, cron, time_zone, job)
+    select ('f0000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, workspace_id, user_id, credential_kind, credential_id,
+      name, cron, time_zone, ${JSON.stringify({ ...at('/hidden'), target: null })}
+    from schedules, generate_series(1, 1100) n`.execute(app.db)
+  const { key } = await app.createKey(token, {
+    name: 'narrow',
+    scopes: ['read'],
+    providerAccess: { restrictions: [{ providerId: a, basePath: '/visible' }] },
+  })
+  const query =
+    'query ($after: String) { schedules(after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }'
+  const found: string[] = []
+  let page = (await app.ask(query, {}, key)).schedules
+  for (; ; page = (await app.ask(query, { after: page.pageInfo.endCursor }, key)).schedules) {
+    found.push(...page.nodes.map((schedule: { id: string }) => schedule.id))
+    if (!page.pageInfo.hasNextPage) break
+  }
+  t.same(found, [id])
+})

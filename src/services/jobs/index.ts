@@ -22,9 +22,10 @@ import type { JobConflict, JobKind, JobState, ScheduledJob } from '../../db/sche
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
-import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
+import { encodeIdCursor } from '../cursor.ts'
 import type { LocationInput } from '../files/entry.ts'
 import { parsePageSize } from '../input.ts'
+import { visiblePage } from '../visible-page.ts'
 import type { JobFeed } from './feed.ts'
 import { type JobSubscription, notFound } from './subscription.ts'
 import { targetPathOf } from './transfer-tree.ts'
@@ -56,8 +57,6 @@ export const maxActiveJobs = 100
 export const maxJobsPage = 100
 /** The maximum number of failures of one page. */
 const maxFailuresPage = 1000
-/** Pages of jobs that one list reads at most. */
-const maxRounds = 10
 /** Jobs with their entries, perhaps a million each, that are deleted in one statement. */
 const sweepSize = 1
 /** Days that a job stays in the history after its end. */
@@ -176,26 +175,13 @@ export function createJobs(options: {
       const reader = requireScope(viewer, 'read')
       const limit = parsePageSize(page.first, maxJobsPage)
       const { workspaceId, userId } = reader.member
-      const of = {
-        workspaceId,
-        userId: seesEverybody(reader) ? null : userId,
-        state: query.state ?? null,
-      }
-      let before = page.after == null ? null : decodeIdCursor(page.after)
-      const visible: JobRecord[] = []
-      let isComplete = false
-      // A credential with restrictions may see only a few of the jobs, so this reads more of them, up to a bound.
-      for (let round = 0; round < maxRounds && visible.length <= limit; round += 1) {
-        const found = await listJobs(db, of, { limit: maxJobsPage + 1, before })
-        visible.push(...found.filter(job => isVisible(reader, job)))
-        before = found.at(-1)?.id ?? before
-        isComplete = found.length <= maxJobsPage
-        if (isComplete) break
-      }
-      const items = visible.slice(0, limit).map(job => ({ job, cursor: encodeIdCursor(job.id) }))
-      const isFull = visible.length > limit
-      const last = isFull ? items.at(-1)?.job.id : before
-      return { items, hasNext: isFull || !isComplete, endCursor: last == null ? null : encodeIdCursor(last) }
+      const of = { workspaceId, userId: seesEverybody(reader) ? null : userId, state: query.state ?? null }
+      const { rows, ...found } = await visiblePage(
+        read => listJobs(db, of, read),
+        job => isVisible(reader, job),
+        { limit, after: page.after },
+      )
+      return { ...found, items: rows.map(job => ({ job, cursor: encodeIdCursor(job.id) })) }
     },
 
     /** Returns what failed, in the order in which the job found it. @throws INVALID_INPUT, INVALID_CURSOR */

@@ -17,17 +17,16 @@ import {
 import { AppError } from '../../errors.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
-import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
+import { encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
 import type { Jobs, NewJobInput } from '../jobs/index.ts'
 import { isVisible, seesEverybody } from '../jobs/visibility.ts'
+import { visiblePage } from '../visible-page.ts'
 import { nextTime } from './cron.ts'
 
 /** The maximum number of schedules of one member. */
 export const maxSchedules = 100
 export const maxSchedulesPage = 100
-/** Pages of schedules that one list reads at most. */
-const maxRounds = 10
 
 export interface NewScheduleInput {
   name: string
@@ -133,23 +132,18 @@ export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audi
     async list(
       viewer: Viewer | null,
       page: { first: number; after?: string | null | undefined },
-    ): Promise<{ items: { schedule: Schedule; cursor: string }[]; hasNext: boolean }> {
+    ): Promise<{ items: { schedule: Schedule; cursor: string }[]; hasNext: boolean; endCursor: string | null }> {
       const reader = requireScope(viewer, 'read')
       const limit = parsePageSize(page.first, maxSchedulesPage)
       const { workspaceId, userId } = reader.member
       const of = { workspaceId, userId: seesEverybody(reader) ? null : userId }
-      let before = page.after == null ? null : decodeIdCursor(page.after)
-      const visible: ScheduleRecord[] = []
-      // A credential with restrictions may see only a few of the schedules, so this reads on, up to a bound.
-      for (let round = 0; round < maxRounds && visible.length <= limit; round += 1) {
-        const found = await listSchedules(db, of, { limit: maxSchedulesPage + 1, before })
-        visible.push(...found.filter(each => isVisible(reader, { ...each, ...each.job })))
-        before = found.at(-1)?.id ?? before
-        if (found.length <= maxSchedulesPage) break
-      }
-      const schedules = await withJobs(visible.slice(0, limit))
-      const items = schedules.map(schedule => ({ schedule, cursor: encodeIdCursor(schedule.id) }))
-      return { items, hasNext: visible.length > limit }
+      const { rows, ...found } = await visiblePage(
+        read => listSchedules(db, of, read),
+        each => isVisible(reader, { ...each, ...each.job }),
+        { limit, after: page.after },
+      )
+      const schedules = await withJobs(rows)
+      return { ...found, items: schedules.map(schedule => ({ schedule, cursor: encodeIdCursor(schedule.id) })) }
     },
   }
 }

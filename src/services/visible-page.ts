@@ -1,0 +1,40 @@
+/** Pages of lists of which a viewer sees only some rows. */
+import { decodeIdCursor, encodeIdCursor } from './cursor.ts'
+
+/** Rows of one query. */
+const rowsPerRound = 101
+/** Queries for one page. */
+const maxRounds = 10
+
+export interface VisiblePage<Row> {
+  rows: Row[]
+  /** True also if the bound on the queries ended the page, perhaps without a row. */
+  hasNext: boolean
+  /** The cursor after which the next page starts; null if the list is empty. */
+  endCursor: string | null
+}
+
+/**
+ * Reads rows, the newest first, until `limit` of them are visible. A credential with restrictions may see only a few of
+ * very many, so the number of queries is bounded, and the next page continues after the rows that were read.
+ * @throws INVALID_CURSOR
+ */
+export async function visiblePage<Row extends { id: string }>(
+  read: (page: { limit: number; before: string | null }) => Promise<readonly Row[]>,
+  isVisible: (row: Row) => boolean,
+  { limit, after }: { limit: number; after: string | null | undefined },
+): Promise<VisiblePage<Row>> {
+  let before = after == null ? null : decodeIdCursor(after)
+  const visible: Row[] = []
+  let isComplete = false
+  for (let round = 0; round < maxRounds && visible.length <= limit && !isComplete; round += 1) {
+    const found = await read({ limit: rowsPerRound, before })
+    visible.push(...found.filter(isVisible))
+    before = found.at(-1)?.id ?? before
+    isComplete = found.length < rowsPerRound
+  }
+  const rows = visible.slice(0, limit)
+  const isFull = visible.length > limit
+  const last = isFull ? rows.at(-1)?.id : before
+  return { rows, hasNext: isFull || !isComplete, endCursor: last == null ? null : encodeIdCursor(last) }
+}
