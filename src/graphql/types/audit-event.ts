@@ -44,13 +44,16 @@ const actions: Record<AuditAction, { description: string }> = {
   READ: {
     description: 'Another read was refused; `details` says which. Successful reads are not recorded.',
   },
-  JOB_CREATE: { description: 'A job was created. The locations are its first source and its target.' },
+  JOB_CREATE: {
+    description:
+      'A job was created. The locations are its first source and its target. `details.otherSources` has the other sources that you may access.',
+  },
   JOB_PAUSE: { description: 'A job was paused.' },
   JOB_RESUME: { description: 'A paused job was resumed.' },
   JOB_CANCEL: { description: 'A job was canceled.' },
   JOB_RETRY: { description: 'The failed entries of a job were queued again.' },
   JOB_END: { description: 'A job ended. `details` has its state and counts; a job records no event per file.' },
-  SCHEDULE_CREATE: { description: 'A schedule was created. The locations are those of its jobs.' },
+  SCHEDULE_CREATE: { description: 'A schedule was created. The locations are those of its jobs, as in `JOB_CREATE`.' },
   SCHEDULE_UPDATE: {
     description: 'A schedule was changed, or disabled by the server: the result then says why.',
   },

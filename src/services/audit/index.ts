@@ -18,6 +18,7 @@ import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { type AuditFacts, createEvent, resultOf, type Stranger } from './event.ts'
 import { createAuditQueue, type LostEvents } from './queue.ts'
+import { withVisibleSources } from './visible-sources.ts'
 
 export type { AuditFacts } from './event.ts'
 
@@ -140,7 +141,9 @@ export function createAudit({
       const limit = parsePageSize(page.first, maxPage)
       const before = page.after == null ? null : decodeIdCursor(page.after)
       const found = await listAuditEvents(db, grant, parseFilter(query), { limit: limit + 1, before })
-      const items = found.slice(0, limit).map(event => ({ event, cursor: encodeIdCursor(event.id) }))
+      const items = found
+        .slice(0, limit)
+        .map(event => ({ event: withVisibleSources(event, grant.access), cursor: encodeIdCursor(event.id) }))
       return { items, hasNext: found.length > limit }
     },
 

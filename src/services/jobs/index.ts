@@ -21,11 +21,12 @@ import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState, ScheduledJob } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
-import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
+import type { Audit, Recording } from '../audit/index.ts'
 import { encodeIdCursor } from '../cursor.ts'
 import type { LocationInput } from '../files/entry.ts'
 import { parsePageSize } from '../input.ts'
 import { visiblePage } from '../visible-page.ts'
+import { factsOf } from './audit.ts'
 import type { JobFeed } from './feed.ts'
 import { type JobSubscription, notFound } from './subscription.ts'
 import { targetPathOf } from './transfer-tree.ts'
@@ -239,21 +240,6 @@ function entriesOf({ sources, target }: JobRecord): NewJobEntry[] {
     depth: 0,
     isNewTarget: false,
   }))
-}
-
-/** Describes a job for the audit log: its first source, its target and how many sources it has. */
-function factsOf({
-  kind,
-  sources,
-  target,
-  conflict,
-}: Pick<NewJobInput, 'kind' | 'sources' | 'target' | 'conflict'>): AuditFacts {
-  const [first] = sources
-  return {
-    ...(first && { location: first }),
-    ...(target && { to: target }),
-    details: { kind, conflict, sources: sources.length },
-  }
 }
 
 /** @throws INVALID_INPUT */

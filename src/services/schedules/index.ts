@@ -19,6 +19,7 @@ import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
 import { encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
+import { namedSources } from '../jobs/audit.ts'
 import type { Jobs, NewJobInput } from '../jobs/index.ts'
 import { isVisible, seesEverybody } from '../jobs/visibility.ts'
 import { visiblePage } from '../visible-page.ts'
@@ -158,7 +159,7 @@ function factsOf({
   return {
     ...(first && { location: first }),
     ...(target && { to: target }),
-    details: { name: cut(name), ...shown({ cron, timeZone }), kind, sources: sources.length },
+    details: { name: cut(name), ...shown({ cron, timeZone }), kind, ...namedSources(sources) },
   }
 }
 
