@@ -54,6 +54,8 @@ export async function buildApp(options: {
   metadataTimeout?: number | undefined
   /** Milliseconds for a request body, except uploads. Default: half a minute. */
   bodyTimeout?: number | undefined
+  /** Milliseconds between two comments in a stream of events. Default: twelve seconds. */
+  heartbeat?: number | undefined
   /** Measures the app. Default: nothing is measured. */
   metrics?: Metrics | undefined
 }): Promise<App> {
@@ -116,7 +118,7 @@ export async function buildApp(options: {
       originOf,
       signalOf: requestSignal,
       track: work => asTransfer(server, work),
-      sendEvents: (request, reply, events) => sendEvents(reply, events, requestSignal(request)),
+      sendEvents: (request, reply, events) => sendEvents(reply, events, requestSignal(request), options.heartbeat),
       baseUrlOf: request => settings.publicUrl ?? `${request.protocol}://${request.host}`,
     },
   })

@@ -9,18 +9,20 @@ export interface ServerSentEvent {
 }
 
 /** Milliseconds between two comments that keep the connection open. */
-const heartbeat = 12_000
+const defaultHeartbeat = 12_000
 const comment = Buffer.from(':\n\n')
 
 /**
  * Sends events until there are no more. It asks for the next event only after the client's connection has taken the previous
  * one.
  * @param signal aborts when the client disconnects
+ * @param heartbeat milliseconds between two comments that keep the connection open
  */
 export async function sendEvents(
   reply: FastifyReply,
   events: AsyncIterable<ServerSentEvent>,
   signal: AbortSignal,
+  heartbeat = defaultHeartbeat,
 ): Promise<void> {
   // The last two headers tell proxies not to collect or compress the events, which would delay them.
   reply.headers({

@@ -120,6 +120,12 @@ t.test('the response follows the protocol', async t => {
   t.equal(json.headers.get('content-type'), 'application/json; charset=utf-8', 'a query prefers JSON')
 })
 
+t.test('comments keep a stream without events open', async t => {
+  const { owner, subscribe } = await setUp(t, { heartbeat: 20 })
+  const stream = await subscribe(owner)
+  await until(() => /^(?::\n\n){5,}$/.test(stream.text()) || stream.text())
+})
+
 t.test('a subscriber on one replica follows a job that another replica runs', async t => {
   const { app, owner, subscribe, createJob } = await setUp(t)
   const all = await subscribe(owner)

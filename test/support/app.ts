@@ -39,6 +39,8 @@ export interface TestAppOptions {
   previousSecret?: string
   /** Milliseconds. The default is half a minute. */
   bodyTimeout?: number
+  /** Milliseconds. The default is twelve seconds. */
+  heartbeat?: number
 }
 
 export async function startApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
@@ -66,10 +68,11 @@ async function launch(t: Test, connectionString: string, folder: string, options
   })
   const log = createLog(settings.logLevel, sink)
   const db = connect({ connectionString }, { max: 4, ...(options.onQuery && { onQuery: options.onQuery }) })
-  const { metadataTimeout, bodyTimeout } = options
+  const { metadataTimeout, bodyTimeout, heartbeat } = options
   const adapters = typeof options.adapters === 'function' ? options.adapters(folder) : options.adapters
   const { secret = 'a secret that only these tests have', previousSecret } = options
-  const app = await buildApp({ db, secret, previousSecret, settings, log, adapters, metadataTimeout, bodyTimeout })
+  const timeouts = { metadataTimeout, bodyTimeout, heartbeat }
+  const app = await buildApp({ db, secret, previousSecret, settings, log, adapters, ...timeouts })
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
   let closing: Promise<void> | undefined
   const close = () => {
