@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import t from 'tap'
-import { StorageError } from '../../adapters/contract.ts'
-import type { AdapterCall } from '../support/faulty-adapter.ts'
+import { type AdapterDefinition, type Entry, StorageError } from '../../adapters/contract.ts'
+import { localAdapter } from '../../adapters/local/index.ts'
+import { type AdapterCall, type FaultyAdapter, faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import {
   control,
@@ -142,7 +143,7 @@ t.test('a job starts although the back end is down for some seconds', async t =>
   const { b, rootB, faults, faulty } = world
   await put(faults, 'f/1.txt', 'one')
   faults.before = fails('stat', 'UNAVAILABLE', 2, '')
-  const input = { kind: 'COPY', sources: [{ providerId: faulty, path: '/f' }], target: { providerId: b, path: '/' } }
+  const input = { kind: 'SYNC', sources: [{ providerId: faulty, path: '/f' }], target: { providerId: b, path: '/' } }
   t.match(await runJob(world, input), { state: 'SUCCEEDED', progress: { files: 1 } })
   t.same(await tree(rootB), { 'f/1.txt': 'one' })
 })
@@ -275,6 +276,118 @@ t.test('the audit log has the end of a job that was canceled before it ran', asy
   const query = '{ auditEvents(filter: { action: JOB_END }) { nodes { subjectId details } } }'
   t.match((await app.ask(query, {}, token)).auditEvents.nodes, [{ subjectId: id, details: { state: 'CANCELED' } }])
 })
+
+t.test('the audit log has the end of a job that was to be canceled when its server was killed', async t => {
+  const world = await startWorld(t, { settings: { workers: 0 } })
+  const { app, token, a } = world
+  const id = await startJob(world, { kind: 'DELETE', sources: [{ providerId: a, path: '/f' }] })
+  // As a killed server leaves it.
+  await sql`update jobs set state = 'RUNNING', requested = 'CANCEL', started_at = now(), lease_id = gen_random_uuid(),
+    lease_until = now() - interval '1 second'`.execute(app.db)
+  const replica = await app.replica({ settings: { workers: 1 } })
+  await until(async () => (await stateOf(world, id)) === 'CANCELED')
+  const query = '{ auditEvents(filter: { action: JOB_END }) { nodes { subjectId path details } } }'
+  await until(async () => {
+    await replica.app.services.audit.flush()
+    return (await app.ask(query, {}, token)).auditEvents.nodes.length > 0
+  })
+  t.match((await app.ask(query, {}, token)).auditEvents.nodes, [
+    { subjectId: id, path: '/f', details: { kind: 'DELETE', state: 'CANCELED' } },
+  ])
+})
+
+/** Entries have the times of a clock that is an hour behind, and copies do not keep the times of their sources. */
+function withClockBehind(adapter: FaultyAdapter): AdapterDefinition {
+  const late = <E extends Entry>(entry: E): E =>
+    entry.modifiedAt ? { ...entry, modifiedAt: new Date(entry.modifiedAt.getTime() - 3_600_000) } : entry
+  return {
+    ...(adapter as AdapterDefinition),
+    async open(config, host) {
+      const provider = await adapter.open(config as { name: string }, host)
+      return {
+        traits: { emptyDirectories: true },
+        stat: async (path, options) => late(await provider.stat(path, options)),
+        async list(path, options) {
+          const page = await provider.list(path, options)
+          return { ...page, entries: page.entries.map(late) }
+        },
+        async read(path, options) {
+          const { body, entry } = await provider.read(path, options)
+          return { body, entry: late(entry) }
+        },
+        write: async (path, body, { modifiedAt: _kept, ...options }) => late(await provider.write(path, body, options)),
+        delete: (path, options) => provider.delete(path, options),
+        mkdir: (path, options) => provider.mkdir(path, options),
+      }
+    },
+  }
+}
+
+t.test('copies of an interrupted run are recognized although the clock of the target is behind', async t => {
+  const faults = faultyAdapter()
+  const world = await startWorld(t, {
+    adapters: folder => [
+      localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }),
+      withClockBehind(faults),
+    ],
+  })
+  const { app, token, a, rootA } = world
+  const target = await app.connectProvider(token, 'faulty', { name: 'behind' }, 'behind')
+  await fill(rootA, { 'f/1.txt': 'one', 'f/2.txt': 'two' })
+  const past = new Date('2001-02-03T04:05:06Z')
+  for (const name of ['1.txt', '2.txt']) await utimes(join(rootA, 'f', name), past, past)
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const isWriteOf = (name: string) => (call: AdapterCall) => call.method === 'write' && call.path === `f/${name}`
+  let isCopied = false
+  faults.before = call => (isWriteOf('2.txt')(call) ? released : undefined)
+  faults.after = call => {
+    isCopied ||= isWriteOf('1.txt')(call)
+  }
+  const input = { kind: 'COPY', sources: [{ providerId: a, path: '/f' }], target: { providerId: target, path: '/' } }
+  const id = await startJob(world, input)
+  await until(() => isCopied)
+  faults.before = () => {}
+  await sql`update jobs set lease_id = gen_random_uuid(), lease_until = now() - interval '1 second'`.execute(app.db)
+  const job = await ended(world, id)
+  release()
+  t.match(job, { state: 'SUCCEEDED', progress: { files: 2, failed: 0 } })
+  t.equal(faults.calls.filter(isWriteOf('1.txt')).length, 1)
+})
+
+for (const interruption of ['pause', 'kill']) {
+  t.test(`a MOVE counts each file once, also after a ${interruption}`, async t => {
+    const world = await startFaultyWorld(t)
+    const { app, a, rootA, faults, faulty } = world
+    const names = [1, 2, 3, 4, 5].map(n => `f/${n}.txt`)
+    await fill(rootA, Object.fromEntries(names.map(name => [name, 'text'])))
+    // Two files of the page are moved, and the page is never finished.
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    faults.before = ({ method, path }) => (method === 'write' && /[345]\.txt$/.test(path) ? released : undefined)
+    const input = { kind: 'MOVE', sources: [{ providerId: a, path: '/f' }], target: { providerId: faulty, path: '/' } }
+    const id = await startJob(world, input)
+    await until(async () => {
+      const { rows } = await sql<{ n: number }>`select pending_files::int as n from jobs`.execute(app.db)
+      return rows[0]?.n === 2 || rows
+    })
+    if (interruption === 'pause') {
+      await control(world, 'pauseJob', id)
+      await until(async () => (await stateOf(world, id)) === 'PAUSED')
+      const query = 'query ($id: ID!) { job(id: $id) { progress { files bytes } } }'
+      t.same((await app.ask(query, { id }, world.token)).job.progress, { files: 2, bytes: 8 })
+      faults.before = () => {}
+      await control(world, 'resumeJob', id)
+    } else {
+      // The lease of the first server has ended, and another one takes the job.
+      await sql`update jobs set lease_id = gen_random_uuid(), lease_until = now() - interval '1 second'`.execute(app.db)
+      faults.before = () => {}
+      await app.replica()
+    }
+    const job = await ended(world, id)
+    release()
+    t.match(job, { state: 'SUCCEEDED', progress: { files: 5, bytes: 20, failed: 0, skipped: 0 } })
+    t.same(await tree(rootA), {})
+  })
+}
 
 t.test('jobs that a credential does not see do not end its list', async t => {
   const world = await startWorld(t, { settings: { workers: 0 } })

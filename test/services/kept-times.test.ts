@@ -167,6 +167,34 @@ t.test('a target that cannot keep times is served as well', async t => {
   t.match(await sync(), { state: 'SUCCEEDED', progress: { files: 1, skipped: 0 } })
 })
 
+t.test('a SYNC to a target that cannot keep times writes what may have changed after it was copied', async t => {
+  const world = await startWorld(t)
+  const a = await world.local('a')
+  const target = await world.connect('forgetting', {})
+  const sync = () =>
+    runJob(world, {
+      kind: 'SYNC',
+      sources: [{ providerId: a.providerId, path: '/' }],
+      target: { providerId: target.providerId, path: '/m' },
+    })
+  await fill(a.root, '1.txt', 'one', past)
+  t.match(await sync(), { state: 'SUCCEEDED', progress: { files: 1, skipped: 0 } })
+  // Milliseconds from the time of the copy. The size never changes.
+  for (const [offset, text] of [
+    [0, 'two'],
+    [-1500, 'six'],
+    [1500, 'ten'],
+  ] as const) {
+    const copiedAt = Date.parse(await timeOf(world, target.providerId, '/m/1.txt'))
+    await fill(a.root, '1.txt', text, new Date(copiedAt + offset))
+    t.match(await sync(), { state: 'SUCCEEDED', progress: { files: 1, skipped: 0 } }, `${offset} ms`)
+    t.equal(await target.get('/m/1.txt'), text)
+  }
+  const copiedAt = Date.parse(await timeOf(world, target.providerId, '/m/1.txt'))
+  await fill(a.root, '1.txt', 'ten', new Date(copiedAt - 2500))
+  t.match(await sync(), { state: 'SUCCEEDED', progress: { files: 0, skipped: 1 } }, 'the copy is two seconds newer')
+})
+
 t.test('a NEWER copy compares kept times', async t => {
   const world = await startWorld(t)
   const [a, b] = [await world.local('a'), await world.local('b')]
