@@ -13,6 +13,7 @@ export const queryKeys = {
   jobs: ['jobs'],
   /** The pages of the history of jobs, all or those in one state. */
   jobHistory: ['job-history'],
+  schedules: ['schedules'],
   webhooks: ['webhooks'],
   /** The pages of the deliveries of a webhook. */
   deliveries: (webhookId: string) => ['deliveries', webhookId] as const,

@@ -49,6 +49,10 @@ export const routes: RouteObject[] = [
                 lazy: async () => ({ Component: (await loadPart(import('../jobs/page.tsx'))).JobsPage }),
               },
               {
+                path: 'schedules',
+                lazy: async () => ({ Component: (await loadPart(import('../jobs/schedules/page.tsx'))).SchedulesPage }),
+              },
+              {
                 path: 'storages',
                 lazy: async () => ({
                   Component: (await loadPart(import('../storages/storages-page.tsx'))).StoragesPage,

@@ -25,6 +25,7 @@ export function JobActions({ job, title }: { job: Job; title: string }) {
       Promise.all([
         client.invalidateQueries({ queryKey: queryKeys.jobs }),
         client.invalidateQueries({ queryKey: queryKeys.jobHistory }),
+        client.invalidateQueries({ queryKey: queryKeys.schedules }),
       ]),
   })
   const link = (label: string, run: () => void) => (

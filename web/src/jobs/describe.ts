@@ -19,7 +19,10 @@ export function isUnfinished({ state }: Job): boolean {
 }
 
 /** Describes what a job does: "Copy “photos” to “archive”". @param storages the names of the storages by their ids */
-export function titleOf({ kind, sources, target, dryRun }: Job, storages: ReadonlyMap<string, string>): string {
+export function titleOf(
+  { kind, sources, target, dryRun }: Pick<Job, 'kind' | 'sources' | 'target' | 'dryRun'>,
+  storages: ReadonlyMap<string, string>,
+): string {
   const nameOf = ({ providerId, path }: { providerId: string; path: string }) =>
     `“${path === '/' ? (storages.get(providerId) ?? 'a storage') : nameOfPath(path)}”`
   const [first] = sources

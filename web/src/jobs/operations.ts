@@ -2,7 +2,7 @@
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { ask } from '../api/request.ts'
 
-const JobFields = graphql(`
+export const JobFields = graphql(`
   fragment JobFields on Job @_unmask {
     id
     kind

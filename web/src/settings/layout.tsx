@@ -10,7 +10,12 @@ export function SettingsLayout() {
       <nav className="side-nav" aria-label="Settings">
         <NavLink to="/settings/profile">Profile</NavLink>
         <NavLink to="/settings/api-keys">API keys</NavLink>
-        {canRead && <NavLink to="/settings/jobs">Jobs</NavLink>}
+        {canRead && (
+          <>
+            <NavLink to="/settings/jobs">Jobs</NavLink>
+            <NavLink to="/settings/schedules">Schedules</NavLink>
+          </>
+        )}
         {isAdmin && (
           <>
             <NavLink to="/settings/storages">Storages</NavLink>

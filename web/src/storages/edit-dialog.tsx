@@ -6,6 +6,7 @@ import { TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form-dialog.tsx'
 import { ConfigFields } from './config-fields.tsx'
 import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
+import { JobLimitFields, useJobLimits } from './job-limits.tsx'
 import { type ManagedProvider, UpdateMutation } from './operations.ts'
 import { problemsOf, useConfigForm } from './use-config-form.ts'
 
@@ -22,6 +23,7 @@ export function EditDialog({
   const stored = provider.config as Config
   const { fields, values, change } = useConfigForm(provider.type.configSchema, stored)
   const [name, setName] = useState(provider.name)
+  const limits = useJobLimits(provider.jobLimits)
   const [cleared, setCleared] = useState<readonly string[]>([])
   const save = useMutation({
     mutationFn: async () => {
@@ -33,6 +35,7 @@ export function EditDialog({
         id: provider.id,
         ...(name !== provider.name && { name }),
         ...(Object.keys(config).length > 0 && { config }),
+        ...(limits.changes && { jobLimits: limits.changes }),
       }
       await ask(UpdateMutation, { input })
       await onSaved()
@@ -75,6 +78,7 @@ export function EditDialog({
           Delete the stored value of “{title}”
         </Checkbox>
       ))}
+      <JobLimitFields limits={limits} />
     </FormDialog>
   )
 }

@@ -41,6 +41,7 @@ export const ManagedProvidersQuery = graphql(`
     providers {
       id name status statusReason config createdAt
       type { type title needsAuthorization configSchema }
+      jobLimits { filesAtOnce bytesPerSecond }
     }
   }
 `)

@@ -1,0 +1,87 @@
+import { type ReactNode, useId, useState } from 'react'
+import type { StorageLocation } from '../../api/paths.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
+import './schedules.css'
+
+/** A folder in any storage, with a button that opens a dialog to choose it. */
+export function FolderField({
+  label,
+  help,
+  providers,
+  value,
+  onChange,
+}: {
+  label: string
+  help?: ReactNode
+  providers: readonly PickableProvider[]
+  value: StorageLocation | null
+  onChange: (folder: StorageLocation) => void
+}) {
+  const [isChoosing, setChoosing] = useState(false)
+  const [labelId, valueId] = [useId(), useId()]
+  return (
+    <div className="field">
+      <span className="label" id={labelId}>
+        {label}
+      </span>
+      <div className="folder-field">
+        <span id={valueId}>{value ? describeFolder(value, providers) : 'No folder is chosen.'}</span>
+        <Button onPress={() => setChoosing(true)} aria-label={`Choose: ${label}`} aria-describedby={valueId}>
+          Choose…
+        </Button>
+      </div>
+      {help && <span className="help">{help}</span>}
+      {isChoosing && (
+        <ChooseFolder
+          title={label}
+          providers={providers}
+          initial={value}
+          onPick={onChange}
+          onClose={() => setChoosing(false)}
+        />
+      )}
+    </div>
+  )
+}
+
+function ChooseFolder({
+  title,
+  providers,
+  initial,
+  onPick,
+  onClose,
+}: {
+  title: string
+  providers: readonly PickableProvider[]
+  initial: StorageLocation | null
+  onPick: (folder: StorageLocation) => void
+  onClose: () => void
+}) {
+  const [only] = providers.length === 1 ? providers : []
+  const [folder, setFolder] = useState(initial ?? (only ? { providerId: only.id, path: only.root.path } : null))
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <FolderPicker providers={providers} value={folder} onChange={setFolder} />
+      <div className="dialog-actions">
+        <Button onPress={onClose}>Cancel</Button>
+        <Button
+          variant="primary"
+          isDisabled={!folder}
+          onPress={() => {
+            if (folder) onPick(folder)
+            onClose()
+          }}
+        >
+          Use this folder
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** Describes a folder: "Disk: /photos". */
+function describeFolder({ providerId, path }: StorageLocation, providers: readonly PickableProvider[]): string {
+  return `${providers.find(({ id }) => id === providerId)?.name ?? 'A storage'}: ${path}`
+}

@@ -1,0 +1,63 @@
+/** The GraphQL operations of the schedules. */
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { ask } from '../../api/request.ts'
+import { JobFields } from '../operations.ts'
+
+const SchedulesQuery = graphql(
+  `
+  query Schedules($after: String) {
+    schedules(first: 25, after: $after) {
+      nodes {
+        id
+        name
+        cron
+        timeZone
+        enabled
+        error { message }
+        nextRunAt
+        lastSkippedAt
+        lastJob { ...JobFields }
+        job { kind dryRun deleteExtra sources { providerId path } target { providerId path } }
+      }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+`,
+  [JobFields],
+)
+
+const FolderProvidersQuery = graphql(`
+  query FolderProviders {
+    providers { id name root { path } }
+  }
+`)
+
+export const CreateScheduleMutation = graphql(`
+  mutation CreateSchedule($input: CreateScheduleInput!) {
+    createSchedule(input: $input) { schedule { id } }
+  }
+`)
+
+export const UpdateScheduleMutation = graphql(`
+  mutation UpdateSchedule($input: UpdateScheduleInput!) {
+    updateSchedule(input: $input) { id }
+  }
+`)
+
+export const DeleteScheduleMutation = graphql(`
+  mutation DeleteSchedule($id: ID!) {
+    deleteSchedule(id: $id)
+  }
+`)
+
+export type ListedSchedule = ResultOf<typeof SchedulesQuery>['schedules']['nodes'][number]
+
+/** Returns a page of schedules, the newest first. @throws ApiError */
+export async function listSchedules(after: string | null, signal: AbortSignal) {
+  return (await ask(SchedulesQuery, { after }, { signal })).schedules
+}
+
+/** Returns the storages, each with its topmost folder. @throws ApiError */
+export async function folderProviders(signal: AbortSignal) {
+  return (await ask(FolderProvidersQuery, {}, { signal })).providers
+}
