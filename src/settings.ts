@@ -146,7 +146,11 @@ export const definitions = {
     null,
     'one for each two processor cores, at most four',
   ),
-  STOWAGE_WORKERS: define('Jobs that this server runs at once; `0` runs none', wholeNumber(0, 100), '2'),
+  STOWAGE_WORKERS: define(
+    'Jobs that this server runs at once; `0` runs only what its own requests wait for',
+    wholeNumber(0, 100),
+    '2',
+  ),
   STOWAGE_METRICS_ADDRESS: define(
     'Address and port, such as `127.0.0.1:9464`, of the [metrics](operations.md#metrics) for Prometheus',
     hostAndPort,
@@ -209,7 +213,7 @@ export interface Settings {
   readonly auditDays: number
   /** Processes that share the port. */
   readonly processes: number
-  /** Jobs that this server runs at once; 0 runs none. */
+  /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   readonly workers: number
   /** Null if there are no metrics. */
   readonly metricsAddress: { host: string; port: number } | null

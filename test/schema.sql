@@ -103,9 +103,10 @@ job_entries.cursor text
 job_entries.reason text
 job_entries.message text
 job_entries.has_skipped boolean not null default false
+job_entries.copied json
 job_entries: job_entries_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
 job_entries: job_entries_pkey PRIMARY KEY (job_id, id)
-job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['SOURCE'::text, 'FILE'::text, 'FOLDER'::text, 'EXTRA'::text, 'LISTED'::text, 'KEPT'::text])))
+job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['SOURCE'::text, 'FILE'::text, 'FOLDER'::text, 'EXTRA'::text, 'LISTED'::text, 'KEPT'::text, 'COPIED'::text])))
 CREATE INDEX job_entries_depth ON public.job_entries USING btree (job_id, depth) WHERE (state = 'LISTED'::text)
 CREATE INDEX job_entries_failed ON public.job_entries USING btree (job_id, id) WHERE (reason IS NOT NULL)
 CREATE INDEX job_entries_left ON public.job_entries USING btree (job_id, "left"(path, 400) COLLATE "C") WHERE ((reason IS NOT NULL) OR (state = 'KEPT'::text))
@@ -142,9 +143,12 @@ jobs.started_at timestamp with time zone
 jobs.ended_at timestamp with time zone
 jobs.lease_id uuid
 jobs.lease_until timestamp with time zone
+jobs.is_atomic boolean not null default false
+jobs.outcome text
 jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
 jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
 jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text])))
+jobs: jobs_outcome_check CHECK ((outcome = ANY (ARRAY['KEEP'::text, 'UNDO'::text])))
 jobs: jobs_pkey PRIMARY KEY (id)
 jobs: jobs_requested_check CHECK ((requested = ANY (ARRAY['PAUSE'::text, 'CANCEL'::text])))
 jobs: jobs_state_check CHECK ((state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PAUSED'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'CANCELED'::text])))

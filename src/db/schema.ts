@@ -339,6 +339,10 @@ interface JobTable {
   conflict: JobConflict
   delete_extra: boolean
   dry_run: boolean
+  /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
+  is_atomic: Generated<boolean>
+  /** What an atomic COPY or MOVE does with its copies; null until everything is copied or something has failed. */
+  outcome: ColumnType<JobOutcome | null, never, null>
   /** The request that the running server has to carry out next. */
   requested: ColumnType<'PAUSE' | 'CANCEL' | null, never, 'PAUSE' | 'CANCEL' | null>
   files: SumColumn
@@ -366,9 +370,20 @@ interface JobTable {
 /**
  * SOURCE: as the job names it, not looked up yet. FILE: a single file. FOLDER: its content has to be listed. EXTRA: it has to
  * be deleted at the target. LISTED: a folder that is deleted once everything below it is. KEPT: such a folder that is not
- * empty, because something in it failed or was skipped; only a retry works on it again.
+ * empty, because something in it failed or was skipped; only a retry works on it again. COPIED: a file that an atomic job
+ * has copied.
  */
-export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED' | 'KEPT'
+export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED' | 'KEPT' | 'COPIED'
+
+export type JobOutcome = 'KEEP' | 'UNDO'
+
+/** What shows whether a file was changed or replaced. Times are in milliseconds since 1970. */
+export interface StoredVersion {
+  size: number | null
+  etag: string | null
+  modifiedAt: number | null
+  fileId: string | null
+}
 
 /** An entry that a job still has to work on, or that has failed. */
 interface JobEntryTable {
@@ -393,6 +408,8 @@ interface JobEntryTable {
   /** Why the entry failed. Only a retry works on it again. */
   reason: ColumnType<Reason | null, Reason | null | undefined, Reason | null>
   message: ColumnType<string | null, string | null | undefined, string | null>
+  /** The source of a copied file as it was before the copy, and the copy. */
+  copied: ColumnType<{ seen: StoredVersion; copy: StoredVersion } | null, string | null | undefined, never>
 }
 
 interface ScheduleTable {

@@ -1,5 +1,7 @@
 import type { Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
+import type { JobRecord } from '../db/jobs/record.ts'
+import type { JobState } from '../db/schema.ts'
 import type { Storage } from '../storage/index.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
@@ -9,7 +11,9 @@ import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
 import { createJobAudit } from './jobs/audit.ts'
 import { createJobFeed } from './jobs/feed.ts'
+import { createFolderJobs } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
+import { createJobWaits } from './jobs/job-waits.ts'
 import { startJobWorker } from './jobs/worker.ts'
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
@@ -46,7 +50,7 @@ export function createServices(options: {
   directSeconds: number
   /** Days that audit events are kept; 0 keeps them forever. */
   auditDays: number
-  /** Jobs that this server runs at once; 0 runs none. */
+  /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   workers: number
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
@@ -56,8 +60,15 @@ export function createServices(options: {
   const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss: options.onAuditLoss })
   const reservations = new Reservations()
   const uploads = createResumableUploads({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
-  const onEnd = createJobAudit({ db, audit })
+  const recordEnd = createJobAudit({ db, audit })
+  const onEnd = async (job: JobRecord, state: JobState) => {
+    waits.check()
+    await recordEnd(job, state)
+  }
   const worker = startJobWorker({ db, storage, credentials, onError, onEnd }, options.workers)
+  const { runNow } = worker
+  const waits = createJobWaits({ db, runNow, onError })
+  const folderJobs = createFolderJobs({ db, audit, waits, runNow })
   const feed = createJobFeed({ db, activeGrants: authentication.activeGrants, onError })
   const entryFeed = createEntryFeed({ db, activeGrants: authentication.activeGrants, onError })
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, onEnd })
@@ -65,6 +76,7 @@ export function createServices(options: {
   const sender = { db, secrets, audit, credentials, fetch: options.fetch, onError }
   const stopSender = options.workers > 0 ? startWebhookSender(sender) : async () => {}
   async function stopJobs(): Promise<void> {
+    waits.close()
     await Promise.all([stopScheduler(), stopSender(), worker.close(), feed.close(), entryFeed.close()])
   }
 
@@ -86,6 +98,7 @@ export function createServices(options: {
       credentials,
       audit,
       reservations,
+      folderJobs,
       maxUploadBytes,
       directSeconds: options.directSeconds,
     }),

@@ -140,3 +140,45 @@ for (const [turn, kind] of (['COPY', 'MOVE', 'SYNC'] as const).entries()) {
     await nothingIsLeft(t, replicas, roots, [disk, other])
   })
 }
+
+t.test('the mutations copy and move finish folders although servers are killed', async t => {
+  const random = dice(t)
+  const roots = await temporaryFolder(t)
+  const replicas = await startReplicas(t, { roots })
+  const disk = await replicas.connectLocal('disk', join(roots, 'a'))
+  const other = await replicas.connectLocal('other disk', join(roots, 'b'))
+  const drive = await replicas.connectDrive()
+  await writeTree(join(roots, 'a/tree'), fileCount, random)
+  const expected = await disk.read('tree')
+  for (const [operation, to] of [
+    ['copy', other],
+    ['move', drive],
+  ] as const) {
+    const type = operation === 'copy' ? 'CopyInput' : 'MoveInput'
+    const mutation = `mutation ($input: ${type}!) { ${operation}(input: $input) { path } }`
+    const input = {
+      providerId: disk.providerId,
+      path: '/tree',
+      toProviderId: to.providerId,
+      toPath: `/by ${operation}`,
+    }
+    // The server of the request may be killed.
+    const asked = replicas.api.graphql(mutation, { input }, replicas.token).catch(() => null)
+    let job: Data
+    const latest = async () => {
+      const query = '{ jobs(first: 5) { nodes { kind state progress { files failed } error { reason } } } }'
+      const data = await replicas.api.ask(query, {}, replicas.token).catch(() => null)
+      job = data?.jobs.nodes.find(({ kind }: { kind: string }) => kind === operation.toUpperCase()) ?? job
+      return job
+    }
+    await until(async () => (await latest())?.progress.files > 0 || job?.state === 'SUCCEEDED' || job)
+    const victim = victims[below(random, victims.length)] ?? 'everything'
+    await replicas.kill(victim)
+    await until(async () => ['SUCCEEDED', 'FAILED'].includes((await latest())?.state) || job, { within: 240_000 })
+    await asked
+    t.match(job, { state: 'SUCCEEDED', error: null, progress: { failed: 0 } }, `${operation}: killed ${victim}`)
+    t.same(await to.read(`by ${operation}`), expected, `${operation}: every file exists and is whole`)
+    t.same(await disk.read('tree'), operation === 'move' ? {} : expected, `${operation}: the source`)
+  }
+  await nothingIsLeft(t, replicas, roots, [disk, other])
+})

@@ -177,8 +177,8 @@ t.test('a delayed step is authorized again', async t => {
   })
 
   t.test('a running copy completes while the database cannot be asked', async t => {
-    for (const name of ['one', 'two']) await app.upload(owner.token, gated, `/many/${name}`, name)
-    const input = { providerId: gated, path: '/many', toProviderId: local, toPath: '/many' }
+    await app.upload(owner.token, gated, '/many/one', 'one')
+    const input = { providerId: gated, path: '/many/one', toProviderId: local, toPath: '/many/one' }
     const copy = 'mutation ($input: CopyInput!) { copy(input: $input) { path } }'
     const response = await late(
       () => app.graphql(copy, { input }, owner.token),
@@ -186,9 +186,7 @@ t.test('a delayed step is authorized again', async t => {
     )
     await sql`alter table sessions_away rename to sessions`.execute(app.db)
     t.equal(outcomeOf(response), '200 yes')
-    for (const name of ['one', 'two']) {
-      t.equal(await (await app.download(owner.token, local, `/many/${name}`)).text(), name)
-    }
+    t.equal(await (await app.download(owner.token, local, '/many/one')).text(), 'one')
     await app.graphql(
       'mutation ($input: DeleteInput!) { delete(input: $input) { __typename } }',
       {

@@ -33,19 +33,41 @@ t.test('changes between two steps', async t => {
       })
       .catch(() => null)
 
-  await t.test('a canceled copy keeps the files that others stored in its target', async t => {
+  await t.test('a copy of a folder goes on after its client has left, and is found in the jobs', async t => {
     await fill('many', 3000)
     const stop = new AbortController()
     const copying = mutate('copy', { providerId: local.providerId, path: '/many', toPath: '/copied' }, stop.signal)
     await until(async () => (await readdir(join(app.folder, 'copied')).catch(() => [])).length >= 20)
-    await local.put('/copied/mine.txt', 'mine')
     stop.abort()
     await copying
+    const query = '{ jobs { nodes { id kind state progress { files } sources { path } target { path } } } }'
     await until(async () => {
-      const names = await readdir(join(app.folder, 'copied'))
-      return (names.length === 1 && names[0] === 'mine.txt') || names.length
+      const [job] = (await app.ask(query, {}, owner.token)).jobs.nodes
+      return job?.state === 'SUCCEEDED' || job
     })
-    t.equal(await local.get('/copied/mine.txt'), 'mine')
+    const { jobs } = await app.ask(query, {}, owner.token)
+    t.match(jobs.nodes, [
+      { kind: 'COPY', progress: { files: 3000 }, sources: [{ path: '/many' }], target: { path: '/copied' } },
+    ])
+    t.equal((await readdir(join(app.folder, 'copied'))).length, 3000)
+    await app.app.services.audit.flush()
+    const events = '{ auditEvents(filter: { result: "CUT" }) { nodes { action path subjectKind subjectId } } }'
+    t.match((await app.ask(events, {}, owner.token)).auditEvents.nodes, [
+      { action: 'COPY', path: '/many', subjectKind: 'JOB', subjectId: jobs.nodes[0].id },
+    ])
+  })
+
+  await t.test('a copy that fails is undone, except for the files that others stored in its target', async t => {
+    await fill('failing', 3000)
+    const input = { providerId: local.providerId, path: '/failing', toPath: '/undone' }
+    const copying = mutate('copy', input, new AbortController().signal)
+    await until(async () => (await readdir(join(app.folder, 'undone')).catch(() => [])).length >= 20)
+    await local.put('/undone/mine.txt', 'mine')
+    await rm(join(app.folder, 'failing'), { recursive: true })
+    const { errors } = (await (await copying)?.json()) ?? {}
+    t.match(errors, [{ extensions: { reason: 'NOT_FOUND', jobId: /-/ } }])
+    t.same(await readdir(join(app.folder, 'undone')), ['mine.txt'])
+    t.equal(await local.get('/undone/mine.txt'), 'mine')
   })
 
   await t.test(
@@ -71,17 +93,13 @@ t.test('changes between two steps', async t => {
 
   await t.test('an existing target folder stays when the copy into it fails', async t => {
     await mkdir(join(app.folder, 'taken'))
-    const stop = new AbortController()
     const input = { providerId: local.providerId, path: '/many', toPath: '/taken', conflict: 'REPLACE' }
-    const copying = mutate('copy', input, stop.signal)
+    const copying = mutate('copy', input, new AbortController().signal)
     await until(async () => (await readdir(join(app.folder, 'taken'))).length >= 20)
-    stop.abort()
-    await copying
-    await until(async () => {
-      const left = (await readdir(join(app.folder, 'taken'))).length
-      return left === 0 || left
-    })
-    t.ok((await stat(join(app.folder, 'taken'))).isDirectory())
+    await rm(join(app.folder, 'many'), { recursive: true })
+    const { errors } = (await (await copying)?.json()) ?? {}
+    t.match(errors, [{ extensions: { reason: 'NOT_FOUND' } }])
+    t.same(await readdir(join(app.folder, 'taken')), [])
   })
 
   await t.test('paging skips no entry when earlier ones are deleted', async t => {

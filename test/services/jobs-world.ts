@@ -97,9 +97,10 @@ export interface FaultyWorld extends World {
   faulty: string
 }
 
-export async function startFaultyWorld(t: Test): Promise<FaultyWorld> {
+export async function startFaultyWorld(t: Test, options: TestAppOptions = {}): Promise<FaultyWorld> {
   const faults = faultyAdapter()
   const world = await startWorld(t, {
+    ...options,
     adapters: folder => [
       localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }),
       faults,

@@ -236,11 +236,15 @@ t.test('a disconnecting client ends operations that never finish', async t => {
       return { entries: [], cursor: `${pages}` }
     },
   })
-  const app = await startApp(t, { adapters: [adapter('endless', () => brokenProvider(endless))] })
+  const app = await startApp(t, { adapters: [adapter('endless', () => brokenProvider(endless)), memoryAdapter] })
   const { token } = await app.register('owner@example.org')
   const id = await app.connectProvider(token, 'endless', {})
+  const other = await app.connectProvider(token, 'memory', {})
+  await app.upload(token, other, '/from/file', 'content')
   const authorization = `Bearer ${token}`
-  const query = `mutation { delete(input: { providerId: "${id}", path: "/folder", recursive: true }) { deletedPath } }`
+  // A folder that is to be replaced has to be empty, so it is listed.
+  const query = `mutation { copy(input: { providerId: "${other}", path: "/from", toProviderId: "${id}", toPath: "/folder",
+    conflict: REPLACE }) { path } }`
   const json = JSON.stringify({ query })
   const requests: Record<string, string> = {
     read: head('GET', `${app.url}/api/download/proxy?providerId=${id}&path=/folder/file`, { authorization }),

@@ -503,7 +503,7 @@ export interface Job {
   startedAt: string | null
   /** The state of the job. */
   state: JobState
-  /** The folder that the sources go into, or null if the job deletes. */
+  /** The folder that the sources go into, or null if the job deletes. For a job of the mutations `copy`, `move` and `rename`: the new folder itself. */
   target: Location | null
 }
 

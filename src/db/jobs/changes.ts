@@ -15,12 +15,6 @@ export interface JobOwners {
   userIds: string[] | null
 }
 
-export async function findJobs(db: Database, ids: readonly string[]): Promise<JobRecord[]> {
-  if (ids.length === 0) return []
-  const rows = await db.selectFrom('jobs').selectAll().where('id', 'in', ids).execute()
-  return rows.map(toJob)
-}
-
 /** Returns the jobs that have not ended, or have ended in the last minutes; the newest first. */
 export async function listCurrentJobs(
   db: Database,

@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import type { Database } from '../client.ts'
-import type { JobEntryState, Schema } from '../schema.ts'
+import type { JobEntryState, Schema, StoredVersion } from '../schema.ts'
 
 export interface NewJobEntry {
   state: JobEntryState
@@ -18,6 +18,14 @@ export interface NewJobEntry {
   isStarted?: boolean
   /** The page of the listing that comes next; null is the first. */
   cursor?: string | null
+  /** Null unless an atomic job has copied the file. */
+  copied?: CopiedVersions | null
+}
+
+/** The source of a copied file as it was before the copy, and the copy. */
+export interface CopiedVersions {
+  seen: StoredVersion
+  copy: StoredVersion
 }
 
 export interface JobEntry extends Required<NewJobEntry> {
@@ -41,6 +49,8 @@ export interface Done {
   skipped: number
   deleted: number
   failures: readonly NewFailure[]
+  /** The files that an atomic job has copied. */
+  copied: readonly NewJobEntry[]
 }
 
 /** A run of a job: the job and the lease of the server that runs it. */
@@ -74,6 +84,7 @@ export async function insertEntries(
           cursor: entry.cursor ?? null,
           reason: entry.reason ?? null,
           message: entry.message ?? null,
+          copied: entry.copied ? JSON.stringify(entry.copied) : null,
         })),
       )
       .execute()
@@ -81,8 +92,8 @@ export async function insertEntries(
 }
 
 /**
- * Returns the next entries after the id `after`, in the order of their ids, except those that failed and folders that only
- * have to be deleted.
+ * Returns the next entries after the id `after`, in the order of their ids, except those that failed, copied files, and
+ * folders that only have to be deleted.
  */
 export async function nextEntries(db: Database, jobId: string, after: string, limit: number): Promise<JobEntry[]> {
   const rows = await db
@@ -90,7 +101,7 @@ export async function nextEntries(db: Database, jobId: string, after: string, li
     .selectAll()
     .where('job_id', '=', jobId)
     .where('id', '>', after)
-    .where('state', 'not in', ['LISTED', 'KEPT'])
+    .where('state', 'not in', ['LISTED', 'KEPT', 'COPIED'])
     .where('reason', 'is', null)
     .orderBy('id')
     .limit(limit)
@@ -142,7 +153,7 @@ export async function deleteEntries(db: Database, jobId: string): Promise<void> 
 }
 
 /** The work that remains on an entry after a step. */
-export type Next = { kind: 'done' } | { kind: 'page'; cursor: string } | { kind: 'listed' }
+export type Next = { kind: 'done' } | { kind: 'page'; cursor: string | null } | { kind: 'listed' }
 
 /**
  * Stores one step of a job in one transaction: what it did, the entries that it found, and how the entry continues. If the
@@ -157,7 +168,7 @@ export async function commitStep(
 ): Promise<void> {
   await db.transaction().execute(async tx => {
     await countDone(tx, run, done)
-    await insertEntries(tx, run.job.id, found)
+    await insertEntries(tx, run.job.id, [...found, ...done.copied])
     const failed = await storeFailures(tx, run.job.id, done)
     if (failed.includes(entry.id)) return
     if (next.kind === 'done') return deleteEntriesOf(tx, run.job.id, [entry.id])
@@ -261,7 +272,7 @@ async function deleteEntriesOf(db: Database, jobId: string, ids: readonly string
   await db.deleteFrom('job_entries').where('job_id', '=', jobId).where('id', 'in', ids).execute()
 }
 
-function toEntry(row: Selectable<Schema['job_entries']>): JobEntry {
+export function toEntry(row: Selectable<Schema['job_entries']>): JobEntry {
   return {
     id: row.id,
     state: row.state,
@@ -273,5 +284,6 @@ function toEntry(row: Selectable<Schema['job_entries']>): JobEntry {
     isNewTarget: row.is_new_target,
     hasFailed: row.has_failed,
     cursor: row.cursor,
+    copied: row.copied,
   }
 }

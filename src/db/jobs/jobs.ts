@@ -19,6 +19,7 @@ export type NewJob = Pick<
   | 'conflict'
   | 'deleteExtra'
   | 'dryRun'
+  | 'isAtomic'
 >
 
 /** The types allow no other assignment, because all other changes add to the counts. */
@@ -42,6 +43,7 @@ export async function insertJob(db: Change, job: NewJob): Promise<JobRecord> {
       conflict: job.conflict,
       delete_extra: job.deleteExtra,
       dry_run: job.dryRun,
+      is_atomic: job.isAtomic,
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -152,6 +154,7 @@ export async function queueAfterEnd(
         bytes: zero,
         skipped: zero,
         deleted: zero,
+        outcome: null,
         total_files: null,
         total_bytes: null,
       }),

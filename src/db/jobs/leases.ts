@@ -8,9 +8,13 @@ import { type JobRecord, toJob } from './record.ts'
 const leaseSeconds = 15
 const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
 
-/** The files of a MOVE that a step has moved are gone from the source, even if the step did not finish. */
-const countedFiles = sql`files + case when kind = 'MOVE' then pending_files else 0 end` as never
-const countedBytes = sql`bytes + case when kind = 'MOVE' then pending_bytes else 0 end` as never
+/**
+ * The files of a MOVE that a step has moved are gone from the source, even if the step did not finish. An atomic one deletes
+ * no source before everything is copied.
+ */
+const isPendingDone = sql`kind = 'MOVE' and not is_atomic`
+const countedFiles = sql`files + case when ${isPendingDone} then pending_files else 0 end` as never
+const countedBytes = sql`bytes + case when ${isPendingDone} then pending_bytes else 0 end` as never
 
 /** Returns whether there is work for `endAbandoned` or `takeJob`. Reads only, because every server asks every few seconds. */
 export async function isAnyWaiting(db: Database): Promise<boolean> {
@@ -47,8 +51,9 @@ export async function endAbandoned(db: Database): Promise<JobRecord[]> {
 /**
  * Takes the lease of a job that waits or whose server was killed. People with fewer running jobs come first, then older
  * jobs.
+ * @param id takes this job or none
  */
-export async function takeJob(db: Database, lease: string): Promise<JobRecord | null> {
+export async function takeJob(db: Database, lease: string, id?: string): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')
     .set({
@@ -67,6 +72,7 @@ export async function takeJob(db: Database, lease: string): Promise<JobRecord | 
         .where('waiting.state', 'in', ['QUEUED', 'RUNNING'])
         .where('waiting.requested', 'is', null)
         .where(sql<SqlBool>`(waiting.state = 'QUEUED' or waiting.lease_until < now())`)
+        .$if(id !== undefined, query => query.where('waiting.id', '=', id as string))
         .orderBy(
           sql`(select count(*) from jobs as other where other.workspace_id = waiting.workspace_id
             and other.user_id = waiting.user_id and other.state = 'RUNNING' and other.lease_until >= now())`,

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Reason } from '../../errors.ts'
-import type { JobConflict, JobKind, JobState, Schema, StoredLocation } from '../schema.ts'
+import type { JobConflict, JobKind, JobOutcome, JobState, Schema, StoredLocation } from '../schema.ts'
 
 export interface JobRecord {
   /** A UUID of version 7: ids are in order of time. */
@@ -23,6 +23,10 @@ export interface JobRecord {
   deleteExtra: boolean
   /** True if the job only counts and changes nothing. */
   dryRun: boolean
+  /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
+  isAtomic: boolean
+  /** What an atomic COPY or MOVE does with its copies; null until everything is copied or something has failed. */
+  outcome: JobOutcome | null
   progress: JobProgress
   /** The reason why the whole job failed. */
   error: { reason: Reason; message: string } | null
@@ -64,6 +68,8 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
     conflict: row.conflict,
     deleteExtra: row.delete_extra,
     dryRun: row.dry_run,
+    isAtomic: row.is_atomic,
+    outcome: row.outcome,
     progress: {
       files,
       bytes,

@@ -31,10 +31,10 @@ const actions: Record<AuditAction, { description: string }> = {
   WORKSPACE_UPDATE: { description: 'The settings of the workspace were changed.' },
   FOLDER_CREATE: { description: 'A folder was created.' },
   UPLOAD: { description: 'A file was uploaded.' },
-  RENAME: { description: 'A file or folder was renamed.' },
-  MOVE: { description: 'A file or folder was moved.' },
-  COPY: { description: 'A file or folder was copied.' },
-  DELETE: { description: 'A file or folder was deleted.' },
+  RENAME: { description: 'A file or folder was renamed. If a job did it, the job is the subject.' },
+  MOVE: { description: 'A file or folder was moved. If a job did it, the job is the subject.' },
+  COPY: { description: 'A file or folder was copied. If a job did it, the job is the subject.' },
+  DELETE: { description: 'A file or folder was deleted. If a job did it, the job is the subject.' },
   DOWNLOAD: {
     description:
       'The content of a file was sent. A download through a link counts for the credential that created the link.',

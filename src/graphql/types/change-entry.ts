@@ -107,7 +107,8 @@ builder.mutationFields(t => ({
   }),
   move: t.field({
     type: EntryRef,
-    description: 'Moves a file, or a folder with everything in it. This is one step if the back end supports it.',
+    description:
+      'Moves a file, or a folder with everything in it. This is one step if the back end supports it. Otherwise a job moves the folder and goes on if the client leaves.',
     audit: 'MOVE',
     authScopes: at(needs.move),
     complexity: backEndCost,
@@ -117,7 +118,8 @@ builder.mutationFields(t => ({
   }),
   copy: t.field({
     type: EntryRef,
-    description: 'Copies a file, or a folder with everything in it.',
+    description:
+      'Copies a file, or a folder with everything in it. A job copies the folder and goes on if the client leaves.',
     audit: 'COPY',
     authScopes: at(needs.copy),
     complexity: backEndCost,
@@ -127,7 +129,8 @@ builder.mutationFields(t => ({
   }),
   delete: t.field({
     type: DeletePayload,
-    description: 'Permanently deletes a file or folder.',
+    description:
+      'Permanently deletes a file or folder. With `recursive`, a job deletes the folder and goes on if the client leaves.',
     audit: 'DELETE',
     authScopes: at(needs.delete),
     complexity: backEndCost,

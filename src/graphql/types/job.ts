@@ -3,7 +3,8 @@ import { requireViewer } from '../../auth/viewer.ts'
 import type { JobFailure } from '../../db/jobs/failures.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../db/schema.ts'
-import { maxActiveJobs, maxJobsPage, maxSources, type NewJobInput } from '../../services/jobs/index.ts'
+import { maxJobsPage, maxSources, type NewJobInput } from '../../services/jobs/index.ts'
+import { maxActiveJobs } from '../../services/jobs/new-job.ts'
 import type { JobChange } from '../../services/jobs/subscription.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
@@ -106,7 +107,8 @@ JobRef.implement({
     target: t.expose('target', {
       type: Location,
       nullable: true,
-      description: 'The folder that the sources go into, or null if the job deletes.',
+      description:
+        'The folder that the sources go into, or null if the job deletes. For a job of the mutations `copy`, `move` and `rename`: the new folder itself.',
     }),
     conflict: t.expose('conflict', { type: JobConflictEnum, description: 'The behavior if a name is taken.' }),
     deleteExtra: t.exposeBoolean('deleteExtra', {

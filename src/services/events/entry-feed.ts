@@ -6,7 +6,7 @@
 import type { Grant } from '../../auth/policy.ts'
 import { type AuditEvent, entryChannel, findAuditEvents } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
-import { findJobs } from '../../db/jobs/changes.ts'
+import { findJobs } from '../../db/jobs/jobs.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
 import { requireRoom, stopping } from '../subscriptions/limits.ts'
 import { createListener } from '../subscriptions/listener.ts'

@@ -1,8 +1,11 @@
-/** Records what a copy created, to undo it or to delete its source. */
+/** What a copy has created, to undo it or to delete its source. */
 import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from './conflict.ts'
+
+/** What shows whether a file was changed or replaced. */
+export type FileVersion = Pick<CheckedEntry, 'size' | 'etag' | 'modifiedAt' | 'fileId'>
 
 /** A copied file. */
 export interface CopiedFile {
@@ -12,30 +15,13 @@ export interface CopiedFile {
   copy: CheckedEntry
 }
 
-/** A copied folder and everything that the copy created in it. */
-export interface CopiedFolder {
-  /** False if the folder existed before the copy; undoing keeps it. */
-  isNew: boolean
-  files: CopiedFile[]
-  folders: Map<string, CopiedFolder>
-}
-
-/** Deletes what a copy created, except what others added or changed meanwhile. */
-export async function undoCopy(destination: WriteLocation, made: CopiedFolder, signal: AbortSignal): Promise<void> {
-  for (const { copy } of made.files) {
-    await deleteUnchanged(destination.child(copy.name), copy, signal)
-  }
-  for (const [name, folder] of made.folders) await undoCopy(destination.child(name), folder, signal)
-  if (made.isNew) await deleteIfEmpty(destination, signal)
-}
-
 /** Deletes a file unless it was replaced or changed meanwhile. */
-export async function deleteUnchanged(file: WriteLocation, seen: CheckedEntry, signal: AbortSignal): Promise<void> {
+export async function deleteUnchanged(file: WriteLocation, seen: FileVersion, signal: AbortSignal): Promise<void> {
   const now = await statOrNull(file, signal)
   if (now && isUnchanged(now, seen)) await file.delete(signal)
 }
 
-export function isUnchanged(now: CheckedEntry, seen: CheckedEntry): boolean {
+export function isUnchanged(now: CheckedEntry, seen: FileVersion): boolean {
   if (now.kind !== 'file' || now.size !== seen.size || now.etag !== seen.etag) return false
   // A write does not always return the time of the file.
   if (seen.modifiedAt === null && seen.etag !== null) return true

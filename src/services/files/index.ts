@@ -6,7 +6,7 @@ import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
-import type { Audit } from '../audit/index.ts'
+import type { Audit, Recording } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { type ArchiveItem, Archives } from './archive.ts'
@@ -14,10 +14,10 @@ import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type DirectFile, directDownload, directUpload, type UploadTicket } from './direct-links.ts'
 import { openLink, sealLink } from './download-links.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
+import type { FolderJobs, RunOnFolder } from './folder-work.ts'
 import { cursorCodec, type EntryPage, listPage } from './list.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './opened.ts'
 import * as transfer from './transfer.ts'
-import { deleteTree } from './tree.ts'
 import { type UploadInput, upload } from './upload.ts'
 
 export { type ArchiveItem, isLeftOut } from './archive.ts'
@@ -59,12 +59,13 @@ export function createFiles(options: {
   credentials: Credentials
   audit: Audit
   reservations: Reservations
+  folderJobs: FolderJobs
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
 }) {
-  const { storage, secrets, credentials, audit, reservations } = options
+  const { storage, secrets, credentials, audit, reservations, folderJobs } = options
   const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
 
   const archives = new Archives()
@@ -111,12 +112,21 @@ export function createFiles(options: {
     })
   }
 
+  /** The event of the request names the job, which may go on after the request. */
+  function runFor(viewer: Viewer | null, recording: Recording): RunOnFolder {
+    return async (work, signal) => {
+      const id = await folderJobs.start(viewer, work)
+      recording.add({ subject: { kind: 'JOB', id } })
+      await folderJobs.finish(id, signal)
+    }
+  }
+
   function transferred(
     viewer: Viewer | null,
     action: 'RENAME' | 'MOVE' | 'COPY',
     input: transfer.RenameInput | transfer.TransferInput,
     toPath: string,
-    work: () => Promise<FileEntry>,
+    work: (context: transfer.TransferContext) => Promise<FileEntry>,
   ): Promise<FileEntry> {
     const { providerId, path, conflict } = input
     const toProviderId = ('toProviderId' in input && input.toProviderId) || providerId
@@ -126,7 +136,7 @@ export function createFiles(options: {
       details: { conflict },
     }
     return audit.recorded(viewer, action, facts, async recording => {
-      const entry = await work()
+      const entry = await work({ storage, run: runFor(viewer, recording) })
       recording.add({ to: { providerId: toProviderId, path: formatPath(entry.path) }, bytes: entry.size })
       return entry
     })
@@ -185,20 +195,22 @@ export function createFiles(options: {
         const entry = await location.stat(signal)
         recording.add({ bytes: entry.size, details: { kind: entry.kind } })
         if (entry.kind === 'directory' && recursive) {
-          await storage.activeGrants.run([location.grant], signal, granted => deleteTree(location, granted))
+          const work = { kind: 'DELETE' as const, source: location, target: null }
+          const run = runFor(viewer, recording)
+          await storage.activeGrants.run([location.grant], signal, running => run(work, running))
         } else await location.delete(signal).catch(error => explainNotEmpty(error))
         return formatPath(granted.path)
       })
     },
 
     rename: (viewer: Viewer | null, input: transfer.RenameInput, signal: AbortSignal) =>
-      transferred(viewer, 'RENAME', input, siblingOf(input.path, input.name), () =>
-        transfer.rename(storage, viewer, input, signal),
+      transferred(viewer, 'RENAME', input, siblingOf(input.path, input.name), context =>
+        transfer.rename(context, viewer, input, signal),
       ),
     move: (viewer: Viewer | null, input: transfer.TransferInput, signal: AbortSignal) =>
-      transferred(viewer, 'MOVE', input, input.toPath, () => transfer.move(storage, viewer, input, signal)),
+      transferred(viewer, 'MOVE', input, input.toPath, context => transfer.move(context, viewer, input, signal)),
     copy: (viewer: Viewer | null, input: transfer.TransferInput, signal: AbortSignal) =>
-      transferred(viewer, 'COPY', input, input.toPath, () => transfer.copy(storage, viewer, input, signal)),
+      transferred(viewer, 'COPY', input, input.toPath, context => transfer.copy(context, viewer, input, signal)),
     upload(viewer: Viewer | null, input: UploadInput, signal: AbortSignal): Promise<FileEntry> {
       const { providerId, conflict } = input
       const facts = { location: { providerId, path: input.path }, details: { conflict } }

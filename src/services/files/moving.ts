@@ -6,47 +6,29 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull, type Taken, taken } from './conflict.ts'
-import { type CopiedFile, type CopiedFolder, deleteIfEmpty, isUnchanged } from './copied.ts'
-import { type CopyOptions, copyEntry } from './copying.ts'
+import { type FileVersion, isUnchanged } from './copied.ts'
+import { copyFile } from './copying.ts'
 
 /** Milliseconds: the coarsest modification time of a file system (FAT). S3 stores whole seconds. */
 export const timeResolution = 2_000
 
 /** Returns whether both are one stored object, even through different providers and paths. Hard links count as one. */
-export function isSameObject(a: CheckedEntry, b: CheckedEntry): boolean {
+export function isSameObject(a: Pick<FileVersion, 'fileId'>, b: Pick<FileVersion, 'fileId'>): boolean {
   return a.fileId !== null && a.fileId === b.fileId
 }
 
-/** Moves an entry that no back end can move in one step. @throws COPY_ONLY, PRECONDITION_FAILED if the source changed meanwhile */
+/** Moves a file that no back end can move in one step. @throws COPY_ONLY, PRECONDITION_FAILED if the source changed meanwhile */
 export async function copyAndDelete(
   source: WriteLocation,
   entry: CheckedEntry,
   destination: WriteLocation,
-  overwrite: boolean,
-  options: CopyOptions,
+  { existing, overwrite, signal }: { existing: CheckedEntry | null; overwrite: boolean; signal: AbortSignal },
 ): Promise<CheckedEntry | Taken> {
-  const { signal } = options
-  const existing = await statOrNull(destination, signal)
-  // Source and destination are the same object: there is nothing to do.
-  if (existing && isSameObject(entry, existing)) return existing
-  if (existing && !overwrite) return taken
-  const isNewTime = entry.kind === 'file' && (await prepareDeletion(entry, source.path, existing, signal))
-  const copied = await copyEntry(
-    source,
-    entry,
-    { destination, existing, overwrite },
-    { ...options, isNewTime, beforeFile: (file, from) => prepareDeletion(file, from.path, null, signal) },
-  )
+  const isNewTime = await prepareDeletion(entry, source.path, existing, signal)
+  const copied = await copyFile(source, entry, destination, { overwrite, signal, isNewTime })
   if (copied === taken) return taken
-  if (!(await deleteSource(source, copied.made, signal))) {
-    throw new AppError(
-      'PRECONDITION_FAILED',
-      `"${formatPath(source.path)}" is copied, but entries that changed meanwhile or cannot be copied were not deleted from the source.`,
-    )
-  }
-  // Source and destination were the same empty folder without an id to show it, so the folder has just been deleted.
-  if ('isNew' in copied.made && !copied.made.isNew) await destination.mkdir(signal, { exclusive: false })
-  return copied.entry
+  await deleteSource(source, copied, signal)
+  return copied.copy
 }
 
 /**
@@ -80,34 +62,19 @@ export async function prepareDeletion(
   return mayBeItself
 }
 
-/** Deletes the source of a copied file. Returns false if the file changed or is its own copy. */
-export async function deleteFile(
+/** Deletes the source of a copied file. @throws PRECONDITION_FAILED if it has changed or is its own copy */
+export async function deleteSource(
   file: WriteLocation,
-  { seen, copy }: CopiedFile,
+  { seen, copy }: { seen: FileVersion; copy: FileVersion },
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<void> {
   const now = await statOrNull(file, signal)
-  if (!now) return true
-  if (isSameObject(now, copy) || !isUnchanged(now, seen)) return false
+  if (!now) return
+  if (isSameObject(now, copy) || !isUnchanged(now, seen)) {
+    const message = `"${formatPath(file.path)}" is copied, but it changed meanwhile or is the copy itself, so it was not deleted.`
+    throw new AppError('PRECONDITION_FAILED', message)
+  }
   await file.delete(signal)
-  return true
-}
-
-/** Deletes what was copied from the source, but nothing that was added or changed since. Returns whether all is deleted. */
-async function deleteSource(
-  source: WriteLocation,
-  made: CopiedFile | CopiedFolder,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if ('seen' in made) return deleteFile(source, made, signal)
-  let complete = true
-  for (const file of made.files) {
-    complete = (await deleteFile(source.child(file.seen.name), file, signal)) && complete
-  }
-  for (const [name, folder] of made.folders) {
-    complete = (await deleteSource(source.child(name), folder, signal)) && complete
-  }
-  return (await deleteIfEmpty(source, signal)) && complete
 }
 
 /** Returns whether size and time could belong to one file. Back ends store times with different precision. */

@@ -8,9 +8,10 @@ import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import { type ConflictBehavior, resolveConflict, statOrNull, taken, unlessTaken } from './conflict.ts'
-import { copyEntry, requireOutside } from './copying.ts'
+import { type ConflictBehavior, resolveConflict, statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
+import { copyFile, requireOutside } from './copying.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
+import { type RunOnFolder, transferFolder } from './folder-work.ts'
 import { copyAndDelete, isSameObject } from './moving.ts'
 
 export interface RenameInput extends LocationInput {
@@ -26,20 +27,36 @@ export interface TransferInput extends LocationInput {
   conflict: ConflictBehavior
 }
 
-export async function rename(storage: Storage, viewer: Viewer | null, input: RenameInput, signal: AbortSignal) {
-  const granted = authorize(viewer, needs.rename, input)
-  requireNotRoot(granted[0].path, 'renamed')
-  return moveEntry(storage, viewer, granted, input.conflict, signal)
+/** What a transfer works with. */
+export interface TransferContext {
+  storage: Storage
+  run: RunOnFolder
 }
 
-export async function move(storage: Storage, viewer: Viewer | null, input: TransferInput, signal: AbortSignal) {
+export async function rename(
+  context: TransferContext,
+  viewer: Viewer | null,
+  input: RenameInput,
+  signal: AbortSignal,
+): Promise<FileEntry> {
+  const granted = authorize(viewer, needs.rename, input)
+  requireNotRoot(granted[0].path, 'renamed')
+  return moveEntry(context, viewer, granted, input.conflict, signal)
+}
+
+export async function move(
+  context: TransferContext,
+  viewer: Viewer | null,
+  input: TransferInput,
+  signal: AbortSignal,
+): Promise<FileEntry> {
   const granted = authorize(viewer, needs.move, input)
   requireNoRoot(granted, 'moved')
-  return moveEntry(storage, viewer, granted, input.conflict, signal)
+  return moveEntry(context, viewer, granted, input.conflict, signal)
 }
 
 export async function copy(
-  storage: Storage,
+  { storage, run }: TransferContext,
   viewer: Viewer | null,
   input: TransferInput,
   requestSignal: AbortSignal,
@@ -50,19 +67,24 @@ export async function copy(
   const [source, at] = [await storage.readAt(from), await openDestinations(storage, viewer, to)]
   return storage.activeGrants.run(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
-    const enclosing = await refuseInto(source, entry, await at(to.path), signal)
+    await refuseInto(source, entry, await at(to.path), signal)
     return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
       const destination = await at(path)
       const existing = await statOrNull(destination, signal)
       if (isSame(source, destination) || (existing && isSameObject(entry, existing))) return taken
-      const copied = await copyEntry(source, entry, { destination, existing, overwrite }, { signal, enclosing })
-      return copied === taken ? taken : entryAt(destination, copied.entry)
+      if (existing && !overwrite) return taken
+      if (entry.kind === 'file') {
+        const copied = await copyFile(source, entry, destination, { overwrite, signal })
+        return copied === taken ? taken : entryAt(destination, copied.copy)
+      }
+      const copied = await transferFolder('COPY', source, { folder: destination, existing }, { run, signal })
+      return copied === taken ? taken : entryAt(destination, copied)
     })
   })
 }
 
 async function moveEntry(
-  storage: Storage,
+  { storage, run }: TransferContext,
   viewer: Viewer | null,
   granted: GrantsOf<typeof needs.move>,
   conflict: ConflictBehavior,
@@ -74,15 +96,31 @@ async function moveEntry(
     const entry = await source.stat(signal)
     const first = await at(to.path)
     if (isSame(source, first)) return entryAt(source, entry)
-    const enclosing = await refuseInto(source, entry, first, signal)
+    await refuseInto(source, entry, first, signal)
     return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
       const destination = await at(path)
       const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite }))
       if (moved === taken) return taken
-      const there = moved ?? (await copyAndDelete(source, entry, destination, overwrite, { signal, enclosing }))
+      const there = moved ?? (await moveInSteps(source, entry, { destination, overwrite }, { run, signal }))
       return there === taken ? taken : entryAt(destination, there)
     })
   })
+}
+
+/** Moves an entry that no back end can move in one step. */
+async function moveInSteps(
+  source: WriteLocation,
+  entry: CheckedEntry,
+  { destination, overwrite }: { destination: WriteLocation; overwrite: boolean },
+  { run, signal }: { run: RunOnFolder; signal: AbortSignal },
+): Promise<CheckedEntry | Taken> {
+  const existing = await statOrNull(destination, signal)
+  // Source and destination are the same object: there is nothing to do.
+  if (existing && isSameObject(entry, existing)) return existing
+  if (existing && !overwrite) return taken
+  return entry.kind === 'file'
+    ? copyAndDelete(source, entry, destination, { existing, overwrite, signal })
+    : transferFolder('MOVE', source, { folder: destination, existing }, { run, signal })
 }
 
 /** Opens the granted path and, for RENAME, authorizes and opens further candidates one by one. */
@@ -103,17 +141,13 @@ export function requireNotRoot(path: StoragePath, what: string): void {
   if (path === root) throw new AppError('ROOT_IS_FIXED', `The root of a provider cannot be ${what}.`)
 }
 
-/**
- * Rejects a transfer of an entry into itself. Resolves with the ids of the folders that contain the destination, to detect
- * them further down in the source: one provider may start inside a folder of another.
- * @throws INTO_ITSELF, NOT_A_FOLDER
- */
+/** Rejects a transfer of an entry into itself. @throws INTO_ITSELF, NOT_A_FOLDER */
 async function refuseInto(
   source: ReadLocation,
   entry: CheckedEntry,
   destination: WriteLocation,
   signal: AbortSignal,
-): Promise<ReadonlySet<string>> {
+): Promise<void> {
   if (
     source.providerId === destination.providerId &&
     source.path !== destination.path &&
@@ -124,10 +158,8 @@ async function refuseInto(
       ? new AppError('NOT_A_FOLDER', `"${name}" is a file and cannot contain entries.`)
       : new AppError('INTO_ITSELF', `The folder "${name}" cannot go into itself.`)
   }
-  if (entry.kind === 'file' || entry.fileId === null) return new Set()
-  const enclosing = await destination.enclosingIds(signal, source)
-  requireOutside(entry, source, enclosing)
-  return enclosing
+  if (entry.kind === 'file' || entry.fileId === null) return
+  requireOutside(entry, source, await destination.enclosingIds(signal, source))
 }
 
 function isSame(a: ReadLocation, b: ReadLocation): boolean {

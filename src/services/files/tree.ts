@@ -11,18 +11,30 @@ export async function* children(
   folder: ReadLocation,
   signal: AbortSignal,
 ): AsyncGenerator<CheckedEntry, void, undefined> {
+  const cursors = new CursorCheck()
   let cursor: string | null = null
-  let marked: string | null = null
-  for (let pages = 1, nextMark = 1; ; pages += 1) {
+  do {
     const page: Awaited<ReturnType<ReadLocation['list']>> = await folder.list(signal, { cursor, limit: maxPageSize })
     yield* page.entries
     cursor = page.cursor
+    cursors.check(cursor)
+  } while (cursor !== null)
+}
+
+/** Finds any cycle of the cursors of one listing, while it remembers one of them: Brent's algorithm. */
+export class CursorCheck {
+  #marked: string | null = null
+  #pages = 0
+  #nextMark = 1
+
+  /** Call this with the cursor of each page. @throws BACK_END_FAULT */
+  check(cursor: string | null): void {
     if (cursor === null) return
-    // Brent's algorithm finds any cycle while remembering one cursor.
-    if (cursor === marked) throw fault('cursors that repeat, so the listing would not end')
-    if (pages !== nextMark) continue
-    marked = cursor
-    nextMark *= 2
+    if (cursor === this.#marked) throw fault('cursors that repeat, so the listing would not end')
+    this.#pages += 1
+    if (this.#pages !== this.#nextMark) return
+    this.#marked = cursor
+    this.#nextMark *= 2
   }
 }
 

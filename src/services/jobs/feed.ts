@@ -4,7 +4,8 @@
  */
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { findJobs, type JobOwners, jobChannel, listCurrentJobs } from '../../db/jobs/changes.ts'
+import { type JobOwners, jobChannel, listCurrentJobs } from '../../db/jobs/changes.ts'
+import { findJobs } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
 import { maxUnread, requireRoom, stopping } from '../subscriptions/limits.ts'

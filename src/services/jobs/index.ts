@@ -8,10 +8,8 @@ import type { Change, Database } from '../../db/client.ts'
 import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { type JobFailure, listFailures, retryEntries } from '../../db/jobs/failures.ts'
 import {
-  countActive,
   deleteJobsEndedBefore,
   findJob,
-  insertJob,
   listJobs,
   queueAfterEnd,
   queueAgain,
@@ -28,6 +26,7 @@ import { parsePageSize } from '../input.ts'
 import { visiblePage } from '../visible-page.ts'
 import { factsOf } from './audit.ts'
 import type { JobFeed } from './feed.ts'
+import { requireFewJobs, storeJob } from './new-job.ts'
 import { type JobSubscription, notFound } from './subscription.ts'
 import { targetPathOf } from './transfer-tree.ts'
 import { isVisible, seesEverybody } from './visibility.ts'
@@ -53,8 +52,6 @@ export interface JobSchedule {
 
 /** The maximum number of sources of one job. */
 export const maxSources = 100
-/** The maximum number of jobs of one user that have not ended. */
-export const maxActiveJobs = 100
 export const maxJobsPage = 100
 /** The maximum number of failures of one page. */
 const maxFailuresPage = 1000
@@ -129,22 +126,10 @@ export function createJobs(options: {
     create(viewer: Viewer | null, input: NewJobInput, schedule?: JobSchedule): Promise<JobRecord> {
       return audit.recorded(viewer, 'JOB_CREATE', factsOf(input), async recording => {
         const checked = await check(viewer, input)
-        const { member, kind, credentialId, origin } = requireScope(viewer, 'read')
         const id = nextId(new Date())
         recording.add({ subject: { kind: 'JOB', id }, ...(schedule && { details: { schedule: schedule.id } }) })
         const job = await recording.commit(async trx => {
-          const created = await insertJob(trx, {
-            id,
-            workspaceId: member.workspaceId,
-            userId: member.userId,
-            credentialKind: kind,
-            credentialId,
-            address: origin.address,
-            requestId: origin.requestId,
-            ...checked,
-          })
-          await requireFewJobs(trx, created)
-          await insertEntries(trx, id, entriesOf(created))
+          const created = await storeJob(trx, viewer, { ...checked, id, isAtomic: false }, entriesOf(checked))
           await schedule?.onCreated(trx, id)
           return created
         })
@@ -213,13 +198,14 @@ export function createJobs(options: {
     retry: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_RETRY', id, async (trx, job) => {
         // A SYNC deletes extra entries only in folders without a failure, so it has to find those again.
-        const isWhole = job.kind === 'SYNC'
+        // A job that has undone its copies makes them again.
+        const isWhole = job.kind === 'SYNC' || job.outcome === 'UNDO'
         const changed = await queueAfterEnd(trx, job, { isWhole })
         if (!changed) return null
         await requireFewJobs(trx, changed)
         if (isWhole) {
           await deleteEntries(trx, job.id)
-          await insertEntries(trx, job.id, entriesOf(job))
+          await insertEntries(trx, job.id, job.isAtomic ? repeatedEntriesOf(job) : entriesOf(job))
         } else await retryEntries(trx, job.id)
         return changed
       }),
@@ -231,7 +217,7 @@ export function createJobs(options: {
   }
 }
 
-function entriesOf({ sources, target }: JobRecord): NewJobEntry[] {
+function entriesOf({ sources, target }: Pick<JobRecord, 'sources' | 'target'>): NewJobEntry[] {
   return sources.map(({ providerId, path }) => ({
     state: 'SOURCE',
     providerId,
@@ -239,6 +225,18 @@ function entriesOf({ sources, target }: JobRecord): NewJobEntry[] {
     targetPath: target && targetPathOf(parsePath(path), target.path),
     depth: 0,
     isNewTarget: false,
+  }))
+}
+
+/** The target of an atomic job is the new folder itself. It may exist if it is empty. */
+function repeatedEntriesOf({ sources, target }: JobRecord): NewJobEntry[] {
+  return sources.map(source => ({
+    state: 'SOURCE',
+    ...source,
+    targetPath: target?.path ?? null,
+    depth: 0,
+    isNewTarget: false,
+    isStarted: true,
   }))
 }
 
@@ -271,13 +269,4 @@ function requireSeparate(sources: readonly Grant[], target: LocationInput | null
       'Two sources overlap, or would go to the same path at the target: give each a job of its own.',
     )
   }
-}
-
-/** @throws TOO_MANY_JOBS */
-async function requireFewJobs(trx: Change, job: JobRecord): Promise<void> {
-  if ((await countActive(trx, job)) <= maxActiveJobs) return
-  throw new AppError(
-    'TOO_MANY_JOBS',
-    `You have ${maxActiveJobs} jobs that have not ended, which is the limit: wait, or cancel some of them.`,
-  )
 }

@@ -14,6 +14,7 @@ import type { JobRecord } from '../../db/jobs/record.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
 import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
+import { CursorCheck } from '../files/tree.ts'
 import type { Earlier } from './policy.ts'
 import type { RunProgress } from './progress.ts'
 import type { ProviderLimits } from './provider-limits.ts'
@@ -29,7 +30,7 @@ export interface JobRun extends RunId {
   target: WriteLocation | null
   /** Ids of the target and of the folders that contain it. Copying one of them into the target would never end. */
   targetFolders: ReadonlySet<string>
-  /** Ids of the sources and of the folders that contain them. A SYNC never deletes them. */
+  /** For a SYNC, ids of the sources and of the folders that contain them. It never deletes them. */
   sourceFolders: ReadonlySet<string>
   /** Bounds the files that are worked on at once, and the bytes that pass through this server. */
   limits: ProviderLimits
@@ -40,6 +41,23 @@ export interface JobRun extends RunId {
 
 /** Milliseconds to wait before each retry of an entry whose back end is overloaded or down. */
 const retryDelays = [500, 2000, 8000]
+/** Retries of a job that a mutation waits for. */
+const maxAwaitedRetries = 2
+
+/** Returns the delays that the job waits, which are fewer if a mutation waits for it. */
+export function delaysOf({ isAtomic }: JobRecord, delays: readonly number[]): readonly number[] {
+  return isAtomic ? delays.slice(0, maxAwaitedRetries) : delays
+}
+
+/** Returns whether the job keeps all of its copies or none. */
+export function keepsAllOrNone({ isAtomic, kind }: JobRecord): boolean {
+  return isAtomic && kind !== 'DELETE'
+}
+
+/** Returns whether a failure has made further work pointless. */
+export function isPointless({ job, progress }: JobRun): boolean {
+  return job.isAtomic && progress.hasFailed
+}
 
 /** Collects what a step does until it is committed. */
 export class Tally implements Done {
@@ -48,6 +66,7 @@ export class Tally implements Done {
   skipped = 0
   deleted = 0
   readonly failures: NewFailure[] = []
+  readonly copied: NewJobEntry[] = []
 
   /** Counts a file that is done. */
   add(size: number | null): void {
@@ -67,13 +86,15 @@ export class Tally implements Done {
     work: (isRetry: boolean) => Promise<T>,
   ): Promise<T | undefined> {
     try {
-      return await withRetries(run.signal, retryDelays, work)
+      return await withRetries(run.signal, delaysOf(run.job, retryDelays), work)
     } catch (error) {
       if (run.signal.aborted) throw run.signal.reason
       if (error instanceof LeaseLost) throw error
-      const { reason, message } = toAppError(error)
-      if (reason === 'INTERNAL') run.onError(error)
+      const { reason, code, message } = toAppError(error)
+      // A mutation that waits for the job responds without the cause.
+      if (reason === 'INTERNAL' || (run.job.isAtomic && code === 'INTERNAL_SERVER_ERROR')) run.onError(error)
       this.failures.push({ ...entry, isStarted: true, reason, message })
+      run.progress.hasFailed = true
       return undefined
     }
   }
@@ -114,7 +135,7 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
     return result
   } catch (error) {
     // What a MOVE has moved is gone from the source, so that no later run counts it.
-    if (run.job.kind !== 'MOVE') run.progress.tallies.delete(tally)
+    if (run.job.kind !== 'MOVE' || run.job.isAtomic) run.progress.tallies.delete(tally)
     throw error
   }
 }
@@ -132,15 +153,30 @@ export function sourceAt({ sources }: JobRun, entry: { providerId: string; path:
   return source.at(path)
 }
 
-/** Returns the page at a cursor. Cursors of earlier runs may have expired, so a retry lists from the start. */
-export function listFrom(
-  folder: ReadLocation,
-  entry: JobEntry,
-  { cursor, isRetry }: { cursor: string | null; isRetry: boolean },
-  signal: AbortSignal,
-) {
-  const isOfThisRun = cursor !== entry.cursor
-  return folder.list(signal, { cursor: isRetry && !isOfThisRun ? null : cursor, limit: maxPageSize })
+/** Lists a folder of a job page by page. */
+export class PageReader {
+  readonly #cursors = new CursorCheck()
+  readonly #entry: JobEntry
+
+  constructor(entry: JobEntry) {
+    this.#entry = entry
+  }
+
+  /**
+   * Returns the page at a cursor. Cursors of earlier runs may have expired, so a retry lists from the start.
+   * @throws BACK_END_FAULT if the listing would not end
+   */
+  async read(
+    folder: ReadLocation,
+    { cursor, isRetry }: { cursor: string | null; isRetry: boolean },
+    signal: AbortSignal,
+  ): Promise<Awaited<ReturnType<ReadLocation['list']>>> {
+    const isOfThisRun = cursor !== this.#entry.cursor
+    const from = isRetry && !isOfThisRun ? null : cursor
+    const page = await folder.list(signal, { cursor: from, limit: maxPageSize })
+    this.#cursors.check(page.cursor)
+    return page
+  }
 }
 
 /** Returns the location of a source that may be deleted. MOVE and DELETE are granted with the scope to write. */

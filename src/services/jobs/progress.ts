@@ -13,9 +13,12 @@ export class RunProgress {
   #measuredAt = performance.now()
   #rate = 0
   #isCountable = true
+  /** Something has failed, in this run or in an earlier one. */
+  hasFailed: boolean
 
-  /** @param known the totals as earlier runs have counted them */
-  constructor({ totalFiles, totalBytes }: Pick<JobProgress, 'totalFiles' | 'totalBytes'>) {
+  /** @param known the progress of earlier runs */
+  constructor({ totalFiles, totalBytes, failed }: Pick<JobProgress, 'totalFiles' | 'totalBytes' | 'failed'>) {
+    this.hasFailed = failed > 0
     this.#totals = totalFiles === null ? null : { files: totalFiles, bytes: totalBytes ?? 0 }
   }
 

@@ -6,7 +6,7 @@ import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { isMissing } from '../files/conflict.ts'
-import { children, requireDepth } from '../files/tree.ts'
+import { CursorCheck, children, requireDepth } from '../files/tree.ts'
 import { FolderNames } from './folder-names.ts'
 import { childPath, type JobRun, sourceAt, type Tally, targetAt, withTally } from './job-run.ts'
 import { allDone } from './limiter.ts'
@@ -27,9 +27,14 @@ export async function removeExtra(run: JobRun, entry: JobEntry): Promise<void> {
 }
 
 async function removeExtraOf(run: JobRun, tally: Tally, entry: JobEntry, names: FolderNames): Promise<void> {
+  const cursors = new CursorCheck()
   let cursor: string | null = null
   do {
-    const page: TargetPage | undefined = await tally.attempt(run, entry, () => listTarget(run, entry, cursor))
+    const page: TargetPage | undefined = await tally.attempt(run, entry, async () => {
+      const listed = await listTarget(run, entry, cursor)
+      cursors.check(listed.cursor)
+      return listed
+    })
     await allDone((page?.entries ?? []).map(each => removeIfExtra(run, tally, entry, { names, each })))
     cursor = page?.cursor ?? null
   } while (cursor !== null)

@@ -13,7 +13,16 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 import { isMissing } from '../files/conflict.ts'
 import { deleteIfEmpty } from '../files/copied.ts'
 import { deleteTree, requireDepth } from '../files/tree.ts'
-import { childPath, type JobRun, listFrom, sourceAt, type Tally, withTally, writable } from './job-run.ts'
+import {
+  childPath,
+  isPointless,
+  type JobRun,
+  PageReader,
+  sourceAt,
+  type Tally,
+  withTally,
+  writable,
+} from './job-run.ts'
 import { allDone } from './limiter.ts'
 
 /** The number of folders that are deleted in one step of a job. */
@@ -59,18 +68,24 @@ export async function removeOne(run: JobRun, entry: JobEntry): Promise<void> {
 
 /** Deletes the files of a folder page by page. Its folders become entries of the job. */
 export async function removeFolder(run: JobRun, entry: JobEntry): Promise<void> {
+  const pages = new PageReader(entry)
   let { cursor } = entry
   do {
-    cursor = await withTally(run, tally => removePage(run, tally, entry, cursor))
+    cursor = await withTally(run, tally => removePage(run, tally, entry, { cursor, pages }))
     run.signal.throwIfAborted()
-  } while (cursor !== null)
+  } while (cursor !== null && !isPointless(run))
 }
 
-async function removePage(run: JobRun, tally: Tally, entry: JobEntry, cursor: string | null): Promise<string | null> {
+async function removePage(
+  run: JobRun,
+  tally: Tally,
+  entry: JobEntry,
+  { cursor, pages }: { cursor: string | null; pages: PageReader },
+): Promise<string | null> {
   const found: NewJobEntry[] = []
   const page = await tally.attempt(run, { ...entry, cursor }, async isRetry => {
     requireDepth(entry.depth)
-    return listFrom(sourceAt(run, entry), entry, { cursor, isRetry }, run.signal)
+    return pages.read(sourceAt(run, entry), { cursor, isRetry }, run.signal)
   })
   await allDone((page?.entries ?? []).map(child => removeChild(run, tally, entry, { child, found })))
   const next = page?.cursor ?? null

@@ -12,9 +12,10 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { countTree } from './count.ts'
 import { creatorOf } from './creator.ts'
-import { type JobRun, withRetries } from './job-run.ts'
+import { delaysOf, type JobRun, keepsAllOrNone, withRetries } from './job-run.ts'
 import { RunProgress } from './progress.ts'
 import { ProviderLimits } from './provider-limits.ts'
+import { settle } from './settle.ts'
 import { walk } from './walk.ts'
 
 /** Milliseconds between two renewals of the lease. A request to pause or cancel takes effect within this time. */
@@ -135,7 +136,8 @@ async function work(
   const { sources, target } = authorizeJob(viewer, job)
   const grants = target ? [...sources, target] : sources
   return storage.activeGrants.run(grants, signal, async granted => {
-    const locations = await withRetries(granted, startDelays, () => open(storage, job, { sources, target }, granted))
+    const delays = delaysOf(job, startDelays)
+    const locations = await withRetries(granted, delays, () => open(storage, job, { sources, target }, granted))
     const run: JobRun = {
       db,
       job,
@@ -149,7 +151,8 @@ async function work(
     const counting = new AbortController()
     const counted = countSources(run, progress, AbortSignal.any([granted, counting.signal]))
     try {
-      await walk(run)
+      if (job.outcome === null) await walk(run)
+      if (keepsAllOrNone(job)) await settle(run)
     } catch (error) {
       // The end of a grant can first show as an error of the back end.
       throw granted.aborted ? granted.reason : error
@@ -178,7 +181,7 @@ async function open(
     sources,
     target,
     targetFolders: await foldersAround(target ? [target] : [], signal),
-    sourceFolders: await foldersAround(sources, signal),
+    sourceFolders: job.kind === 'SYNC' ? await foldersAround(sources, signal) : new Set(),
   }
 }
 

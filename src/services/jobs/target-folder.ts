@@ -3,7 +3,7 @@ import type { NewJobEntry } from '../../db/jobs/entries.ts'
 import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import { nameTaken } from '../files/conflict.ts'
+import { nameTaken, taken, unlessTaken } from '../files/conflict.ts'
 import { isSameObject } from '../files/moving.ts'
 import { children } from '../files/tree.ts'
 import type { JobRun } from './job-run.ts'
@@ -31,7 +31,8 @@ export async function openFolder(run: JobRun, pair: FolderPair): Promise<TargetF
   const { source, folder, existing } = pair
   const targetPath = formatPath(folder.path)
   if (!existing) {
-    if (!job.dryRun) await folder.mkdir(signal, { exclusive: true })
+    const made = job.dryRun ? null : await unlessTaken(() => folder.mkdir(signal, { exclusive: true }))
+    if (made === taken) throw nameTaken(folder.path)
     return { state: 'FOLDER', targetPath, isNewTarget: true }
   }
   if (existing.kind === 'file') throw new AppError('NOT_A_FOLDER', 'A folder does not replace a file.')

@@ -1,16 +1,14 @@
 /** Copies or moves one file of a job. */
 import { createHash } from 'node:crypto'
-import { formatPath } from '../../auth/path.ts'
-import { AppError } from '../../errors.ts'
 import { keepsTime } from '../../storage/kept-time.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { nameTaken, statOrNull, type Taken, taken } from '../files/conflict.ts'
-import type { CopiedFile } from '../files/copied.ts'
 import { copyFile } from '../files/copying.ts'
-import { deleteFile, isSameObject, prepareDeletion } from '../files/moving.ts'
-import { type JobRun, type Tally, writable } from './job-run.ts'
+import { deleteSource, isSameObject, prepareDeletion } from '../files/moving.ts'
+import { copiedEntry } from './copied-entry.ts'
+import { type JobRun, keepsAllOrNone, type Tally, writable } from './job-run.ts'
 import { type Decision, decide, type Earlier, sameChecksum } from './policy.ts'
 
 export interface FileTransfer {
@@ -35,7 +33,8 @@ export async function transferFile(run: JobRun, tally: Tally, transfer: FileTran
 
 /** Moves a file that has both names, because a server was killed while its back end moved it. */
 async function finishMove(run: JobRun, { from, entry, to, existing, earlier }: FileTransfer): Promise<boolean> {
-  if (run.job.kind !== 'MOVE' || run.job.dryRun || !earlier || !existing || !isSameObject(entry, existing)) return false
+  if (run.job.kind !== 'MOVE' || run.job.dryRun || keepsAllOrNone(run.job)) return false
+  if (!earlier || !existing || !isSameObject(entry, existing)) return false
   return (await writable(from).moveTo(to, run.signal, { overwrite: true })) !== null
 }
 
@@ -62,8 +61,9 @@ async function carryOut(
     }
     const copied = await copyFile(from, entry, to, { overwrite: existing !== null, signal, isNewTime, onBytes })
     if (copied === taken) return taken
-    if (job.kind === 'MOVE') await deleteSource(run, from, copied)
-  }
+    if (keepsAllOrNone(job)) tally.copied.push(copiedEntry(from, to, copied))
+    else if (job.kind === 'MOVE') await deleteSource(writable(from), copied, signal)
+  } else if (keepsAllOrNone(job) && existing) tally.copied.push(copiedEntry(from, to, { seen: entry, copy: existing }))
   tally.add(entry.size)
   return undefined
 }
@@ -77,14 +77,6 @@ async function decisionOf({ job, signal }: JobRun, transfer: FileTransfer): Prom
   // A move writes the file again, so it must not be another one that only looks like the copy.
   if (sameChecksum(entry, existing ?? entry) ?? (await hasSameContent(transfer, signal))) return decision
   return decide(policy, entry, existing, { isKept, earlier: null })
-}
-
-async function deleteSource({ signal }: JobRun, from: ReadLocation, copied: CopiedFile): Promise<void> {
-  if (await deleteFile(writable(from), copied, signal)) return
-  throw new AppError(
-    'PRECONDITION_FAILED',
-    `"${formatPath(from.path)}" is copied, but it changed meanwhile or is the copy itself, so it was not deleted.`,
-  )
 }
 
 async function hasSameContent({ from, to }: FileTransfer, signal: AbortSignal): Promise<boolean> {

@@ -11,8 +11,10 @@ import { FolderNames } from './folder-names.ts'
 import {
   childPath,
   earlierOf,
+  isPointless,
   type JobRun,
-  listFrom,
+  keepsAllOrNone,
+  PageReader,
   sourceAt,
   type Tally,
   targetAt,
@@ -58,7 +60,8 @@ async function statUnlessMoved(
   earlier: Earlier | null,
 ): Promise<CheckedEntry | null> {
   return from.stat(signal).catch(async error => {
-    if (job.kind === 'MOVE' && earlier && isMissing(error) && (await statOrNull(to, signal))) return null
+    const mayBeMoved = job.kind === 'MOVE' && !keepsAllOrNone(job) && earlier !== null
+    if (mayBeMoved && isMissing(error) && (await statOrNull(to, signal))) return null
     throw error
   })
 }
@@ -77,7 +80,7 @@ export async function transferFolder(run: JobRun, entry: JobEntry): Promise<void
     cursor = result.cursor
     hasFailed = result.hasFailed
     run.signal.throwIfAborted()
-  } while (cursor !== null)
+  } while (cursor !== null && !isPointless(run))
 }
 
 async function openBoth(run: JobRun, entry: JobEntry): Promise<Folder> {
@@ -85,12 +88,14 @@ async function openBoth(run: JobRun, entry: JobEntry): Promise<Folder> {
   const to = targetAt(run, entry.targetPath)
   const isEmpty = entry.isNewTarget && !entry.isStarted
   const names = await FolderNames.load(to, { isEmpty, signal: run.signal })
-  return { from: sourceAt(run, entry), to, names }
+  return { from: sourceAt(run, entry), to, names, pages: new PageReader(entry) }
 }
 
 interface Folder {
   from: ReadLocation
   to: WriteLocation
+  /** Of the source. */
+  pages: PageReader
   /** Of the target. */
   names: FolderNames
 }
@@ -105,9 +110,10 @@ async function transferPage(
   const { job, signal } = run
   const found: NewJobEntry[] = []
   const listed = await tally.attempt(run, { ...entry, cursor: at.cursor }, isRetry =>
-    listFrom(folder.from, entry, { cursor: at.cursor, isRetry }, signal),
+    folder.pages.read(folder.from, { cursor: at.cursor, isRetry }, signal),
   )
   const { entries, cursor } = listed ?? { entries: [], cursor: null }
+  let isCut = false
   await allDone(
     entries.map(child => {
       const path = childPath(folder.from.path, child.name)
@@ -121,6 +127,11 @@ async function transferPage(
       return tally.attempt(run, { ...place, state, isNewTarget: entry.isNewTarget }, isRetry =>
         run.limits.run([entry.providerId, folder.to.providerId], async () => {
           signal.throwIfAborted()
+          // A first attempt may have made a copy, which has to be found.
+          if (isPointless(run) && !isRetry) {
+            isCut = true
+            return
+          }
           const opened = await transferChild(run, tally, entry, folder, { child, isRetry })
           if (opened) found.push({ ...place, ...opened })
         }),
@@ -132,8 +143,12 @@ async function transferPage(
   if (cursor === null && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) {
     found.push({ ...entry, state: 'EXTRA', cursor: null })
   }
-  const end = job.kind === 'MOVE' && !job.dryRun ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
-  const next = cursor === null ? end : ({ kind: 'page', cursor } as const)
+  // What has been copied from a folder that is listed can still be undone, and its source deleted.
+  const isListed = (job.kind === 'MOVE' && !job.dryRun) || keepsAllOrNone(job)
+  const end = isListed ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
+  const following = cursor === null ? end : ({ kind: 'page', cursor } as const)
+  // The failure is perhaps not stored yet, so another run must not take this page for complete.
+  const next = isCut ? ({ kind: 'page', cursor: at.cursor } as const) : following
   await commitStep(run.db, run, entry, { next, found, done: tally })
   return { cursor, hasFailed }
 }
@@ -150,7 +165,7 @@ async function transferChild(
   const earlier = earlierOf(run, entry, entry.isStarted || isRetry)
   if (isRetry && !(await statUnlessMoved(run, source, target, earlier))) return countMoved(run, tally, child)
   const existing = isRetry ? await statOrNull(target, run.signal) : await names.find(child.name)
-  if (!existing && run.job.kind === 'MOVE' && !run.job.dryRun) {
+  if (!existing && run.job.kind === 'MOVE' && !run.job.dryRun && !keepsAllOrNone(run.job)) {
     const moved = await unlessTaken(() => writable(source).moveTo(target, run.signal, { overwrite: false }))
     if (moved !== null && moved !== taken) return countMoved(run, tally, child)
   }

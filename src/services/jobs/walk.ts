@@ -1,6 +1,6 @@
 /** Works through the entries of a job, several at once, with bounded memory: the entries wait in the database. */
 import { hasEntries, type JobEntry, markStarted, nextEntries } from '../../db/jobs/entries.ts'
-import type { JobRun } from './job-run.ts'
+import { isPointless, type JobRun, keepsAllOrNone } from './job-run.ts'
 import { removeExtra } from './remove-extra.ts'
 import { removeFolder, removeListed, removeOne } from './remove-tree.ts'
 import { transferFolder, transferOne } from './transfer-tree.ts'
@@ -14,7 +14,8 @@ const concurrency = 8
 const batchSize = 64
 
 /**
- * Resolves when everything is done. When it rejects, no work is left running.
+ * Resolves when everything is done, or when a failure has made the rest pointless. When it rejects, no work is left
+ * running.
  * @throws LeaseLost, the reason of the signal, and errors of the database
  */
 export async function walk(given: JobRun): Promise<void> {
@@ -23,13 +24,14 @@ export async function walk(given: JobRun): Promise<void> {
   const queue = new EntryQueue(run)
   const worker = async () => {
     for (;;) {
-      const entry = await queue.next()
+      const entry = isPointless(run) ? null : await queue.next()
       if (!entry) return
       try {
         await work(run, entry)
       } finally {
         queue.done()
       }
+      if (isPointless(run)) queue.stop()
     }
   }
   const workers = Array.from({ length: concurrency }, () =>
@@ -43,8 +45,14 @@ export async function walk(given: JobRun): Promise<void> {
   const failed = results.find(result => result.status === 'rejected')
   // The first error is the reason: the others follow from it.
   if (failed) throw given.signal.aborted ? given.signal.reason : stop.signal.reason
-  await removeListed(run)
-  if (await hasEntries(run.db, run.job.id)) throw new Error(`The job ${run.job.id} ended before its work`)
+  if (isPointless(run)) return
+  if (!keepsAllOrNone(run.job)) await removeListed(run)
+  if (await isWorkLeft(run)) throw new Error(`The job ${run.job.id} ended before its work`)
+}
+
+/** An atomic job still has the entries that it is about to keep or undo. */
+async function isWorkLeft({ db, job }: JobRun): Promise<boolean> {
+  return keepsAllOrNone(job) ? (await nextEntries(db, job.id, '0', 1)).length > 0 : hasEntries(db, job.id)
 }
 
 async function work(run: JobRun, entry: JobEntry): Promise<void> {

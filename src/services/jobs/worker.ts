@@ -3,19 +3,24 @@ import { randomUUID } from 'node:crypto'
 import { endAbandoned, isAnyWaiting, takeJob } from '../../db/jobs/leases.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobState } from '../../db/schema.ts'
+import { Limiter } from './limiter.ts'
 import { type RunContext, runJob } from './run.ts'
 
 /** Milliseconds between two searches for jobs that another server has queued or abandoned. */
 const pollInterval = 2000
+/** Jobs that a server runs at once for requests that wait for them, beside its slots. */
+const maxAwaited = 16
 
 export interface JobWorker {
   /** Looks for jobs now. */
   wake(): void
+  /** Runs a job for a request that waits for it, unless a server runs it already. */
+  runNow(id: string): void
   /** Interrupts running jobs, so that another server continues them at once. */
   close(): Promise<void>
 }
 
-/** @param slots jobs that this server runs at once; 0 runs none */
+/** @param slots jobs that this server runs at once; 0 runs only those that requests wait for */
 export function startJobWorker(
   context: RunContext & { onEnd(job: JobRecord, state: JobState): Promise<void> },
   slots: number,
@@ -23,6 +28,8 @@ export function startJobWorker(
   const { db, onError, onEnd } = context
   const stop = new AbortController()
   const running = new Set<Promise<void>>()
+  const awaited = new Map<string, Promise<void>>()
+  const limiter = new Limiter(maxAwaited)
   let taking: Promise<void> = Promise.resolve()
   let isTaking = false
   let isWoken = false
@@ -31,7 +38,7 @@ export function startJobWorker(
     isTaking = true
     while (isWoken && running.size < slots && !stop.signal.aborted) {
       isWoken = false
-      const lease = { id: randomUUID(), takenAt: performance.now() }
+      const lease = newLease()
       const job = await takeJob(db, lease.id).catch(onError)
       if (!job) continue
       isWoken = true
@@ -53,6 +60,13 @@ export function startJobWorker(
     }
   }
 
+  async function runAwaited(id: string): Promise<void> {
+    if (stop.signal.aborted) return
+    const lease = newLease()
+    const job = await takeJob(db, lease.id, id)
+    if (job) await runOne(job, lease)
+  }
+
   function wake(): void {
     isWoken = true
     if (slots > 0 && !isTaking && !stop.signal.aborted) taking = take()
@@ -68,11 +82,23 @@ export function startJobWorker(
   void poll().catch(onError)
   return {
     wake,
+    runNow(id) {
+      if (awaited.has(id) || stop.signal.aborted) return
+      const run = limiter
+        .run(() => runAwaited(id))
+        .catch(onError)
+        .finally(() => awaited.delete(id))
+      awaited.set(id, run)
+    },
     async close() {
       clearInterval(timer)
       stop.abort()
       await taking
-      await Promise.all(running)
+      await Promise.all([...running, ...awaited.values()])
     },
   }
+}
+
+function newLease(): { id: string; takenAt: number } {
+  return { id: randomUUID(), takenAt: performance.now() }
 }

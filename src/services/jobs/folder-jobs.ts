@@ -1,0 +1,100 @@
+/** The jobs of the mutations `copy`, `move` and `delete`, which wait for them. */
+import { timeOrderedIds } from '../../auth/id.ts'
+import { formatPath } from '../../auth/path.ts'
+import type { Database } from '../../db/client.ts'
+import type { NewJobEntry } from '../../db/jobs/entries.ts'
+import { listFailures } from '../../db/jobs/failures.ts'
+import type { JobRecord } from '../../db/jobs/record.ts'
+import type { ScheduledJob, StoredLocation } from '../../db/schema.ts'
+import { AppError } from '../../errors.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
+import type { Audit } from '../audit/index.ts'
+import { deleteIfEmpty } from '../files/copied.ts'
+import type { FolderJobs, FolderWork } from '../files/folder-work.ts'
+import { factsOf } from './audit.ts'
+import type { JobWaits } from './job-waits.ts'
+import { storeJob } from './new-job.ts'
+
+/** Milliseconds to delete the folder of a job that could not start. */
+const undoTimeout = 30_000
+
+export function createFolderJobs(options: {
+  db: Database
+  audit: Audit
+  waits: JobWaits
+  /** Call this with the id of a job that is ready to run. */
+  runNow(id: string): void
+}): FolderJobs {
+  const { db, audit, waits, runNow } = options
+  const nextId = timeOrderedIds()
+
+  return {
+    async start(viewer, work) {
+      const job = jobOf(work)
+      const id = nextId(new Date())
+      try {
+        await audit.recorded(viewer, 'JOB_CREATE', { ...factsOf(job), subject: { kind: 'JOB', id } }, recording =>
+          recording.commit(trx => storeJob(trx, viewer, { ...job, id, isAtomic: true }, [entryOf(work)])),
+        )
+      } catch (error) {
+        // The first error matters more than an error of the deletion.
+        if (work.target?.isNew) {
+          await deleteIfEmpty(work.target.folder, AbortSignal.timeout(undoTimeout)).catch(() => {})
+        }
+        throw error
+      }
+      runNow(id)
+      return id
+    },
+
+    async finish(id, signal) {
+      const job = await waits.wait(id, signal)
+      if (job.state !== 'SUCCEEDED') throw await failureOf(db, job)
+    },
+  }
+}
+
+function jobOf({ kind, source, target }: FolderWork): ScheduledJob {
+  return {
+    kind,
+    sources: [stored(source)],
+    target: target && stored(target.folder),
+    // The request has decided about the name of the folder.
+    conflict: 'FAIL',
+    deleteExtra: false,
+    dryRun: false,
+  }
+}
+
+function stored({ providerId, path }: ReadLocation): StoredLocation {
+  return { providerId, path: formatPath(path) }
+}
+
+function entryOf({ source, target }: FolderWork): NewJobEntry {
+  return {
+    // A deletion looks its source up, because its back end may delete it in one call.
+    state: target ? 'FOLDER' : 'SOURCE',
+    ...stored(source),
+    targetPath: target && formatPath(target.folder.path),
+    depth: 0,
+    isNewTarget: target?.isNew === true,
+  }
+}
+
+/** Returns the error for the request: the reason why the job failed, or the first of its failures. */
+async function failureOf(db: Database, job: JobRecord): Promise<AppError> {
+  const facts = { jobId: job.id }
+  if (job.state !== 'FAILED') {
+    const message =
+      job.state === 'PAUSED'
+        ? `The job ${job.id} is paused: resume it, or cancel it.`
+        : `The job ${job.id} was canceled. It does not undo what it has done.`
+    return new AppError('PRECONDITION_FAILED', message, { facts })
+  }
+  const [first] = job.error ? [job.error] : await listFailures(db, job.id, { limit: 1, after: null })
+  if (job.kind === 'MOVE' && first?.reason === 'NOT_EMPTY') {
+    const message = `"${job.sources[0]?.path}" is copied, but entries that were added meanwhile or cannot be copied were not deleted from the source.`
+    return new AppError('PRECONDITION_FAILED', message, { facts })
+  }
+  return new AppError(first?.reason ?? 'INTERNAL', first?.message, { facts })
+}
