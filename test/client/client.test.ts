@@ -133,6 +133,19 @@ t.test('an aborted upload continues in another call, and starts again once the s
   t.same(await finish(), { progress: [8, 16, 20], isSame: false })
 })
 
+t.test('a server below a path of another site', async t => {
+  const app = await startApp(t, { settings: { publicUrl: 'https://example.org/stowage', basePath: '/stowage' } })
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'local', { root: app.folder })
+  const stowage = new Stowage({ url: `${app.url}/stowage/`, credential: token })
+  for (const size of [1, 9 * mib]) {
+    const path = `/${size}.bin`
+    t.equal(await stowage.files.upload({ providerId, path, body: new Blob([randomBytes(size)]) }), path)
+    const { body } = await stowage.files.download({ providerId, path })
+    t.equal((await contentOf(body)).length, size)
+  }
+})
+
 t.test('a range, an abort and a wrong checksum', async t => {
   const { app, token, stowage, providerId } = await withDisk(t)
   const path = '/letters.txt'

@@ -6,6 +6,7 @@ import { delayOf, sleep, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
 import type { UploadOptions } from './upload.ts'
 
+const collection = '/api/upload/resumable'
 const version = { 'tus-resumable': '1.0.0' }
 
 /** Reasons after which the offset of the server shows how to continue. */
@@ -69,11 +70,12 @@ async function create(transport: Transport, options: UploadOptions, size: number
   }
   const init = { method: 'POST', headers, ...(signal && { signal }) }
   // A repeated creation takes over the upload of a lost response.
-  const send = () => transport.request(transport.urlOf('/api/upload/resumable'), init)
+  const send = () => transport.request(transport.urlOf(collection), init)
   const response = await withRetries(send, { retries: transport.retries, signal })
   const location = response.headers.get('location')
   if (location === null) throw invalidResponse('The response has no address of the upload.', response)
-  return transport.urlOf(new URL(location, 'http://server').pathname)
+  // A proxy may serve the API below a path that the server knows or not, so only the ID counts.
+  return transport.urlOf(`${collection}/${location.slice(location.lastIndexOf('/') + 1)}`)
 }
 
 /** Sends a chunk, the rest of it after a failure. Resolves with the path of the file if it is stored. */
