@@ -17,6 +17,7 @@ import { allowOrigins } from './cors.ts'
 import { handleFrameworkError } from './error-handler.ts'
 import { healthRoutes } from './health.ts'
 import { refuseUnknownRoutes } from './not-found.ts'
+import { describeRoutes } from './openapi/route.ts'
 import { handleErrors } from './refusal-audit.ts'
 import { RequestLogController, requestLog } from './request-log.ts'
 import { acceptSessionCookies } from './session-cookie.ts'
@@ -77,6 +78,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   refuseLongContentTypes(app)
   refuseUnknownRoutes(app)
   handleExpectations(app)
+  describeRoutes(app, settings.basePath)
   healthRoutes(app, ready)
   return app
 }

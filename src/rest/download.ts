@@ -12,16 +12,19 @@ import { parseQuery, requireParameter } from '../http/query.ts'
 import type { Download, UseDownload } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import type { Sendfile } from '../settings.ts'
+import { dispositions, download, downloadParameters, headDownload } from './download-operation.ts'
 import { prepareResponse, sendResponse, sendThroughProxy, spansOf } from './download-response.ts'
 
 export const downloadPath = '/api/download/proxy'
+
+const parameterNames = Object.keys(downloadParameters) as (keyof typeof downloadParameters)[]
 
 /** Serves `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`. A folder is sent as a ZIP archive. */
 export function downloadRoute(app: FastifyInstance, { files }: Services, sendfile: Sendfile | null): void {
   app.route({
     method: ['GET', 'HEAD'],
     url: downloadPath,
-    config: { audit: 'DOWNLOAD' },
+    config: { audit: 'DOWNLOAD', operations: { GET: download, HEAD: headDownload } },
     handler: async (request, reply) => {
       const query = parseDownload(request)
       const signal = requestSignal(request)
@@ -50,13 +53,13 @@ interface DownloadQuery {
 }
 
 function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
-  const query = parseQuery(raw.url ?? '', ['providerId', 'path', 'ticket', 'disposition'])
+  const query = parseQuery(raw.url ?? '', parameterNames)
   const { ticket, disposition } = query
   if (ticket === undefined) requireScope(viewer, 'read')
-  if (disposition !== undefined && disposition !== 'inline' && disposition !== 'attachment') {
+  if (disposition !== undefined && !dispositions.some(known => known === disposition)) {
     throw new AppError('INVALID_INPUT', '"disposition" must be "inline" or "attachment".')
   }
-  const inline = disposition && disposition === 'inline'
+  const inline = disposition === undefined ? undefined : disposition === 'inline'
   if (ticket === undefined) {
     const providerId = requireParameter(query.providerId, 'providerId')
     return { ticket, providerId, path: requireParameter(query.path, 'path'), inline }

@@ -3,10 +3,18 @@ import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireViewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
+import type { RequestParameters } from '../http/openapi/operation.ts'
 import type { Services } from '../services/index.ts'
 
-const quoted = /^"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"$/
-const bare = /^[\w.:+/=-]{1,255}$/
+const pattern = /^(?:"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"|([\w.:+/=-]{1,255}))$/
+
+export const idempotencyParameters: RequestParameters = {
+  'Idempotency-Key': {
+    description: 'Makes a repeated upload harmless: for 24 hours, the same key returns the first response again.',
+    schema: { type: 'string', pattern: pattern.source },
+  },
+}
+
 /**
  * The headers that, with the method and URL, identify a request. The body itself is not compared, only what these
  * headers say about it.
@@ -25,7 +33,8 @@ const identifyingHeaders = [
 export function parseIdempotencyKey({ 'idempotency-key': header }: IncomingHttpHeaders): string | undefined {
   if (header === undefined) return undefined
   const text = Array.isArray(header) ? header.join(', ') : header
-  const key = quoted.exec(text)?.[1] ?? (bare.test(text) ? text : undefined)
+  const [, quoted, bare] = pattern.exec(text) ?? []
+  const key = quoted ?? bare
   if (key === undefined) {
     throw new AppError(
       'INVALID_INPUT',

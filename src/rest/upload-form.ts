@@ -11,9 +11,10 @@ import { quoteName } from '../http/query.ts'
 import type { FileEntry, Files } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { type StoredEntry, storedEntry } from './stored-entry.ts'
+import { uploadParameters } from './upload-operation.ts'
 
-const fieldNames = ['providerId', 'path', 'conflict'] as const
-type Fields = { [N in (typeof fieldNames)[number]]?: string }
+const fieldNames = Object.keys(uploadParameters) as (keyof typeof uploadParameters)[]
+type Fields = { [N in keyof typeof uploadParameters]?: string }
 
 /** Limits per form; `fieldSize` is in bytes. The service bounds the size of files. */
 export const formLimits = {

@@ -16,6 +16,9 @@ import { downloadPath } from './download.ts'
 import { onlyOnce, type RepeatableResponse, requireNoIdempotencyKey } from './idempotency.ts'
 import { storedEntry } from './stored-entry.ts'
 import { formLimits, uploadForm } from './upload-form.ts'
+import { upload, uploadParameters } from './upload-operation.ts'
+
+const parameterNames = Object.keys(uploadParameters) as (keyof typeof uploadParameters)[]
 
 /**
  * Adds `POST ?providerId=&path=&conflict=` with the file as the body, or with `multipart/form-data`. Call it in a scope of
@@ -25,12 +28,12 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
   app.removeAllContentTypeParsers()
   await app.register(multipart, { preservePath: true, limits: formLimits })
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  const config = { continuesLater: true, streamsBody: true, audit: 'UPLOAD' } as const
+  const config = { continuesLater: true, streamsBody: true, audit: 'UPLOAD', operations: { POST: upload } } as const
   app.post('/api/upload/proxy', { config }, async (request, reply) => {
     requireScope(request.viewer, 'write')
     requirePlainBody(request.headers)
     continueOnRead(request.raw, reply)
-    const query = parseQuery(request.raw.url ?? '', ['providerId', 'path', 'conflict'])
+    const query = parseQuery(request.raw.url ?? '', parameterNames)
     reply.status(201)
     if (request.isMultipart()) {
       requireNoDigest(request.headers)
@@ -38,11 +41,11 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
       requireNoIdempotencyKey(request.headers)
       return { entries: await asTransfer(app, uploadForm(services, request, query)) }
     }
-    const upload = {
+    const once = {
       work: () => uploadRaw(services.files, request, query),
       authorize: () => services.files.requireMayUpload(request.viewer, locationOf(query)),
     }
-    return asTransfer(app, onlyOnce(services.idempotency, request, reply, upload))
+    return asTransfer(app, onlyOnce(services.idempotency, request, reply, once))
   })
 }
 

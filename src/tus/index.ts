@@ -10,7 +10,17 @@ import type { Services } from '../services/index.ts'
 import { checksumAlgorithms } from '../services/uploads/checksum.ts'
 import type { OpenUpload, ResumableUploads, UploadRecord } from '../services/uploads/index.ts'
 import { parseMetadata } from './metadata.ts'
-import { announcedSize, bodyChecksum, bodyType, declaredSize, extensions, requireOffset, version } from './protocol.ts'
+import { collectionOperations, uploadOperations } from './operations.ts'
+import {
+  announcedSize,
+  bodyChecksum,
+  bodyType,
+  declaredSize,
+  extensions,
+  overrides,
+  requireOffset,
+  version,
+} from './protocol.ts'
 
 const collection = '/api/upload/resumable'
 
@@ -34,13 +44,14 @@ async function tusRoutes(
     done()
   })
 
-  const config = { continuesLater: true, audit: 'UPLOAD' } as const
-  const streaming = { ...config, streamsBody: true } as const
+  const common = { continuesLater: true, audit: 'UPLOAD' } as const
+  const config = { ...common, operations: uploadOperations }
+  const collectionConfig = { ...common, operations: collectionOperations }
   const describeServer = (_request: FastifyRequest, reply: FastifyReply) => sendCapabilities(uploads, reply)
-  app.options(collection, { config }, describeServer)
+  app.options(collection, { config: collectionConfig }, describeServer)
   app.options(`${collection}/:id`, { config }, describeServer)
 
-  app.post(collection, { config: streaming }, async (request, reply) => {
+  app.post(collection, { config: { ...collectionConfig, streamsBody: true } }, async (request, reply) => {
     // The service checks the scope, because only it can name the path in the audit log.
     requireViewer(request.viewer)
     requireVersion(request, reply)
@@ -63,7 +74,7 @@ async function tusRoutes(
       return reply.status(204).send()
     },
   }
-  app.route({ ...one, method: ['PATCH', 'POST'], config: streaming })
+  app.route({ ...one, method: ['PATCH', 'POST'], config: { ...config, streamsBody: true } })
   app.route({ ...one, method: ['HEAD', 'DELETE'], config })
 }
 
@@ -134,8 +145,9 @@ function sendFullState(reply: FastifyReply, record: UploadRecord): FastifyReply 
 /** Clients that cannot send PATCH or DELETE name the method in a header of a POST. @throws METHOD_NOT_ALLOWED */
 function methodOf({ method, headers }: FastifyRequest): string {
   if (method !== 'POST') return method
-  const override = String(headers['x-http-method-override']).toUpperCase()
-  if (override === 'PATCH' || override === 'DELETE' || override === 'HEAD') return override
+  const name = String(headers['x-http-method-override']).toUpperCase()
+  const override = overrides.find(known => known === name)
+  if (override) return override
   throw new AppError('METHOD_NOT_ALLOWED', 'This endpoint accepts HEAD, PATCH and DELETE.')
 }
 

@@ -15,6 +15,8 @@ export const extensions = [
   'expiration',
 ] as const
 export const bodyType = 'application/offset+octet-stream'
+/** The methods that a POST to an upload can name in `X-HTTP-Method-Override`. */
+export const overrides = ['PATCH', 'DELETE', 'HEAD'] as const
 
 /** Returns the size in bytes that a creation declares, or null if the client sends it later. @throws INVALID_INPUT */
 export function announcedSize(headers: IncomingHttpHeaders): number | null {

@@ -297,6 +297,11 @@ function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
       method: 'GET',
       path: `/webhook/callback?state=x&error=${encoded(text)}&error_description=${encoded(text)}`,
     }),
+    'document, header if-none-match': text => ({
+      method: 'GET',
+      path: '/openapi.json',
+      headers: { 'if-none-match': headerText(text) },
+    }),
     'a part of an address': text => ({ method: 'GET', path: `/assets/${encoded(text)}` }),
     ...Object.assign({}, ...headers.map(withHeader)),
   }

@@ -112,6 +112,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /healthz': head('/healthz'),
   'GET /readyz': page('/readyz'),
   'HEAD /readyz': head('/readyz'),
+  'GET /openapi.json': page('/openapi.json'),
+  'HEAD /openapi.json': head('/openapi.json'),
   'GET /oauth/start': { ...page('/oauth/start?ticket=unknown'), bounces: true },
   'GET /webhook/callback': { ...page('/webhook/callback?state=unknown&code=x'), bounces: true },
   'POST /api/upload/proxy': {

@@ -2,9 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
 import { isMediaType } from '../../services/files/content-headers.ts'
 import { type ConflictBehavior, conflictBehaviors } from '../../services/files/index.ts'
+import type { JsonSchema } from '../openapi/operation.ts'
 
 /** Types that clients send by default. The file name says more. */
 const defaultTypes = new Set(['application/octet-stream', 'application/x-www-form-urlencoded'])
+
+export const conflictSchema: JsonSchema = {
+  type: 'string',
+  enum: conflictBehaviors.map(behavior => behavior.toLowerCase()),
+  default: 'fail',
+}
 
 /** Parses the lowercase form that the REST API uses. @throws INVALID_INPUT */
 export function parseConflict(text: string | undefined): ConflictBehavior {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type Dictionary, ParseError, parseDictionary } from 'structured-headers'
 import { AppError } from '../../errors.ts'
 import type { Digests } from '../../services/files/index.ts'
+import { type RequestParameters, text } from '../openapi/operation.ts'
 
 /** The algorithms that are secure against attackers (RFC 9530, section 7.2). Others are ignored. */
 const secure = new Map<string, { algorithm: keyof Digests; bytes: number }>([
@@ -12,6 +13,19 @@ const secure = new Map<string, { algorithm: keyof Digests; bytes: number }>([
 const sha256Form = 'sha-256=:<44 characters of base64>:'
 const md5Pattern = /^[A-Za-z0-9+/]{22}==$/
 const names = ['content-digest', 'repr-digest', 'content-md5'] as const
+
+/** The headers that `parseDigests` reads. */
+export const digestParameters: RequestParameters = {
+  'Content-Digest': {
+    description: `The digests of the body: \`${sha256Form}\`, and \`sha-512\` (RFC 9530). Others are ignored.`,
+    schema: text,
+  },
+  'Repr-Digest': { description: 'The same as `Content-Digest`.', schema: text },
+  'Content-MD5': {
+    description: 'The MD5 digest of the body in base64 (RFC 1864).',
+    schema: { type: 'string', pattern: md5Pattern.source },
+  },
+}
 
 /**
  * Returns the digests that the body must have, from `Content-Digest`, `Repr-Digest` (equal for a body without a content
@@ -67,6 +81,14 @@ export function parseContentDigest(header: string | undefined, name = 'content-d
 
 /** Maps the names of RFC 9530's registry to those of the adapter contract. Insecure algorithms are better than none. */
 const stored = { 'sha-256': 'sha256', md5: 'md5', sha: 'sha1', crc32c: 'crc32c' } as const
+
+export const wantedDigestParameters: RequestParameters = {
+  'Want-Content-Digest': {
+    description: `Asks for the checksum of the body, such as \`sha-256=1\`. Known: ${Object.keys(stored).join(', ')}.`,
+    schema: text,
+  },
+  'Want-Repr-Digest': { description: 'Asks for the checksum of the whole file.', schema: text },
+}
 
 /**
  * Returns the digests that the client wants (`Want-Content-Digest`, `Want-Repr-Digest`) and the back end stores. The server

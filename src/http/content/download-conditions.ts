@@ -1,13 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
 import type { OpenFirst } from '../../services/files/index.ts'
-import { parseFixedRange } from './range.ts'
+import { type RequestParameters, text } from '../openapi/operation.ts'
+import { maxRanges, parseFixedRange } from './range.ts'
 import { formatTag, namesTag, parseHttpDate, wholeSeconds } from './validators.ts'
 
 /** Identifies a version of a file. */
 export interface Validators {
   etag: string | null
   modifiedAt: Date | null
+}
+
+/** The headers that decide whether and which content is sent. A malformed one is ignored, as RFC 9110 requires. */
+export const downloadConditionParameters: RequestParameters = {
+  Range: { description: `Up to ${maxRanges} ranges of bytes, such as \`bytes=0-499\`.`, schema: text },
+  'If-Range': { description: 'An etag or a date; the range applies only to this version.', schema: text },
+  'If-Match': { description: 'Etags; returns 412 for another version.', schema: text },
+  'If-None-Match': { description: 'Etags; returns 304 for one of these versions.', schema: text },
+  'If-Modified-Since': { description: 'A date; returns 304 if the file has not changed since.', schema: text },
+  'If-Unmodified-Since': { description: 'A date; returns 412 if the file has changed since.', schema: text },
 }
 
 /** Headers whose effect on the response depends on the entry, including the checksums that only a lookup returns. */

@@ -1,8 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
 import type { ConflictBehavior, WriteCondition } from '../../services/files/index.ts'
+import { type RequestParameters, text } from '../openapi/operation.ts'
 import { parseConflict } from './body-headers.ts'
 import { namesTag } from './validators.ts'
+
+/** The headers that `parseUploadConditions` reads. */
+export const uploadConditionParameters: RequestParameters = {
+  'If-Match': { description: 'Replaces exactly the version with this etag, or with `*` any version.', schema: text },
+  'If-None-Match': { description: 'With `*`, stores the file only if the name is free.', schema: text },
+}
 
 /**
  * Parses the conditions of an upload: `If-None-Match: *` requires a free name, and `If-Match` names the version to replace

@@ -3,6 +3,7 @@ import { originOf } from '../../http/authentication.ts'
 import type { Services } from '../../services/index.ts'
 import { browserKeyOf } from './browser-key.ts'
 import { sendFailure } from './failure.ts'
+import { completeConsent } from './operations.ts'
 import { html, sendPage } from './page.ts'
 
 /**
@@ -10,7 +11,8 @@ import { html, sendPage } from './page.ts'
  * page redirects the browser. A `state` works once, so the route does not accept HEAD.
  */
 export function oauthCallbackRoute(app: FastifyInstance, { authorization }: Services): void {
-  app.get('/webhook/callback', { exposeHeadRoute: false }, async (request, reply) => {
+  const config = { operations: { GET: completeConsent } }
+  app.get('/webhook/callback', { exposeHeadRoute: false, config }, async (request, reply) => {
     const query = new URLSearchParams(request.raw.url?.split('?', 2)[1] ?? '')
     const callback = { code: query.get('code'), state: query.get('state'), error: query.get('error') }
     try {
