@@ -6,6 +6,7 @@ import { attacked } from './attacks/part.ts'
 import { folders } from './folders.ts'
 import { jobMemory } from './job-memory.ts'
 import { memory } from './memory.ts'
+import { observation } from './observation.ts'
 import type { Part } from './part.ts'
 import { keepResults, load, section } from './results.ts'
 import { s3 } from './s3.ts'
@@ -20,6 +21,7 @@ const parts: Readonly<Record<string, Part>> = {
   streams,
   'small-files': smallFiles,
   'small-calls': smallCalls,
+  observation,
   folders,
   memory,
   start,

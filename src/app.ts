@@ -25,6 +25,7 @@ import { createNetwork } from './storage/network/index.ts'
 import { createFindRecord } from './storage/provider-records.ts'
 import { loadAdapters } from './storage/registry.ts'
 import { withTimeout } from './timeout.ts'
+import type { Traces } from './tracing/index.ts'
 
 export interface App {
   server: FastifyInstance
@@ -58,8 +59,11 @@ export async function buildApp(options: {
   heartbeat?: number | undefined
   /** Measures the app. Default: nothing is measured. */
   metrics?: Metrics | undefined
+  /** Traces the requests. Default: nothing is traced. */
+  traces?: Traces | undefined
 }): Promise<App> {
-  const { db, settings, log, redaction = new Redaction(), metrics } = options
+  const { db, settings, log, redaction = new Redaction(), metrics, traces } = options
+  const observers = [metrics, traces].filter(observer => observer !== undefined)
   const secrets = deriveSecrets(options.secret, options.previousSecret)
   const adapters = await loadAdapters({
     builtIn: options.adapters ?? sharedAdapters(settings),
@@ -82,9 +86,10 @@ export async function buildApp(options: {
     warn: (message, details = {}) => log.warn(describeDetails(details), message),
     metadataTimeout: options.metadataTimeout,
     transferTimeout: settings.backEndTimeout * 1000,
-    observe: metrics?.observeProvider,
+    observe: (provider, record) =>
+      observers.reduce((seen, { observeProvider }) => observeProvider(seen, record), provider),
   })
-  const services = createServices({
+  const ownServices = createServices({
     db,
     secrets,
     authentication,
@@ -101,8 +106,11 @@ export async function buildApp(options: {
       metrics?.countLostEvents(loss.lost)
     },
   })
+  const services = traces?.observeServices(ownServices) ?? ownServices
   const { bodyTimeout } = options
-  const observe = metrics?.observeServer
+  const observe = (server: FastifyInstance) => {
+    for (const { observeServer } of observers) observeServer(server)
+  }
   const server = await createServer({ services, settings, log, ready: () => requireReady(db), bodyTimeout, observe })
   metrics?.observeState({
     database: () => poolState(db),
@@ -118,6 +126,7 @@ export async function buildApp(options: {
       originOf,
       signalOf: requestSignal,
       track: work => asTransfer(server, work),
+      observe: traces?.observeOperation ?? ((_operation, execute) => execute()),
       sendEvents: (request, reply, events) => sendEvents(reply, events, requestSignal(request), options.heartbeat),
       baseUrlOf: request => settings.publicUrl ?? `${request.protocol}://${request.host}`,
     },

@@ -9,6 +9,7 @@ import type { Redaction } from './log/redaction.ts'
 import { readOrMakeSecret } from './secret-file.ts'
 import type { Installation } from './services/people/workspaces.ts'
 import { type Settings, SettingsError } from './settings.ts'
+import type { Traces } from './tracing/index.ts'
 import { warnUntilOwned } from './unowned.ts'
 
 /** Plain data, so that it can be sent to another process. */
@@ -35,7 +36,9 @@ export async function serve(
   { log, redaction }: { log: Logger; redaction: Redaction },
 ): Promise<Served> {
   await using cleanup = new AsyncDisposableStack()
-  const db = await openDatabase(connection, log)
+  const traces = await traceRequests(settings, log)
+  if (traces) cleanup.defer(() => traces.close())
+  const db = await openDatabase(connection, log, traces && { onQuery: traces.observeQuery })
   cleanup.defer(() => db.destroy())
   const { secret, previous } = await readSecrets(settings)
   redaction.hold(secret, previous, settings.setupCode, passwordIn(settings.databaseUrl))
@@ -49,6 +52,7 @@ export async function serve(
     log,
     redaction,
     metrics: metrics ?? undefined,
+    traces,
   })
   cleanup.defer(() => app.close())
   if (metrics && sharesMetrics) {
@@ -70,6 +74,14 @@ export async function serve(
   const found = await installation()
   const closing = cleanup.move()
   return { address, installation: found, close: () => closing.disposeAsync() }
+}
+
+/** Loads the libraries only if requests are traced. */
+async function traceRequests({ traceEndpoint, traceRatio }: Settings, log: Logger): Promise<Traces | undefined> {
+  if (traceEndpoint === null) return undefined
+  const { startTraces } = await import('./tracing/index.ts')
+  const warn = (message: string, err: unknown) => log.warn({ err }, message)
+  return startTraces({ endpoint: traceEndpoint, ratio: traceRatio, warn })
 }
 
 async function readSecrets({ secret, previousSecret, dataFolder }: Settings) {

@@ -25,6 +25,13 @@ export function wholeNumber(min: number, max: number) {
   }
 }
 
+/** `0.25` */
+export function share(text: string): number {
+  const value = Number(text)
+  if (!/^\d(?:\.\d{1,9})?$/.test(text) || value > 1) throw new Error(`be a number from 0 to 1, not "${text}"`)
+  return value
+}
+
 export function postgresUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') {

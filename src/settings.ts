@@ -17,6 +17,7 @@ import {
   secret,
   sendfile,
   setupCode,
+  share,
   wholeNumber,
 } from './setting-values.ts'
 import { StartError } from './start-error.ts'
@@ -157,6 +158,17 @@ export const definitions = {
     null,
     'none',
   ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: define(
+    'Address of an OpenTelemetry collector, such as `http://127.0.0.1:4318`, that receives [traces](operations.md#traces)',
+    httpUrl,
+    null,
+    'none',
+  ),
+  OTEL_TRACES_SAMPLER_ARG: define(
+    'Share of requests to trace, from `0` to `1`, unless the caller decides with `traceparent`',
+    share,
+    '1',
+  ),
   STOWAGE_STALL_TIMEOUT: define(
     'Seconds without progress after which a client is disconnected during a download or an upload',
     wholeNumber(1, 86_400),
@@ -217,6 +229,10 @@ export interface Settings {
   readonly workers: number
   /** Null if there are no metrics. */
   readonly metricsAddress: { host: string; port: number } | null
+  /** The collector of the traces, without a trailing `/`; null if there are none. */
+  readonly traceEndpoint: string | null
+  /** The share of requests to trace, from 0 to 1. */
+  readonly traceRatio: number
   /** Seconds. */
   readonly stallTimeout: number
   /** Seconds. */
@@ -273,6 +289,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     processes: read('STOWAGE_PROCESSES') ?? Math.min(4, Math.ceil(availableParallelism() / 2)),
     workers: read('STOWAGE_WORKERS'),
     metricsAddress: read('STOWAGE_METRICS_ADDRESS'),
+    traceEndpoint: read('OTEL_EXPORTER_OTLP_ENDPOINT'),
+    traceRatio: read('OTEL_TRACES_SAMPLER_ARG'),
     stallTimeout: read('STOWAGE_STALL_TIMEOUT'),
     backEndTimeout: read('STOWAGE_BACK_END_TIMEOUT'),
     logLevel: read('LOG_LEVEL'),

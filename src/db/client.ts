@@ -15,8 +15,8 @@ export interface DatabaseOptions {
   max?: number
   /** Called when a connection breaks while idle. The pool replaces it. */
   onError?: (error: Error) => void
-  /** Tests count queries with it. */
-  onQuery?: (query: CompiledQuery) => void
+  /** Called when a query has ended, with the error if it failed. */
+  onQuery?: (query: CompiledQuery, milliseconds: number, error?: unknown) => void
   /** Milliseconds after which a query counts as lost, and its connection is closed. Null is no timeout, for migrations. */
   queryTimeout?: number | null
 }
@@ -45,7 +45,7 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
     dialect: new PostgresDialect({ pool }),
     ...(options.onQuery && {
       log: event => {
-        if (event.level === 'query') options.onQuery?.(event.query)
+        options.onQuery?.(event.query, event.queryDurationMillis, event.level === 'error' ? event.error : undefined)
       },
     }),
   })

@@ -1,10 +1,14 @@
 import type { Logger } from 'pino'
 import { StartError } from '../start-error.ts'
-import { type Connection, connect, type Database } from './client.ts'
+import { type Connection, connect, type Database, type DatabaseOptions } from './client.ts'
 import { migrate } from './migrate.ts'
 
 /** Connects to the database and migrates it. @throws StartError */
-export async function openDatabase(connection: Connection, log: Logger): Promise<Database> {
+export async function openDatabase(
+  connection: Connection,
+  log: Logger,
+  options: Pick<DatabaseOptions, 'onQuery'> = {},
+): Promise<Database> {
   const onError = (err: Error) => log.warn({ err }, 'A connection to the database broke')
   const migrating = connect(connection, { onError, queryTimeout: null })
   try {
@@ -16,5 +20,5 @@ export async function openDatabase(connection: Connection, log: Logger): Promise
   } finally {
     await migrating.destroy()
   }
-  return connect(connection, { onError })
+  return connect(connection, { ...options, onError })
 }

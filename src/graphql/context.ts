@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { OperationDefinitionNode } from 'graphql'
 import { networkOf } from '../auth/network.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
@@ -14,6 +15,8 @@ export interface RequestFacts {
   signalOf(request: FastifyRequest): AbortSignal
   /** Makes a closing server wait for the work. */
   track<T>(work: Promise<T>): Promise<T>
+  /** Runs an operation and observes it. */
+  observe<T>(operation: OperationDefinitionNode, execute: () => T): T
   /** Sends server-sent events as the response. `data` is one line. */
   sendEvents(
     request: FastifyRequest,

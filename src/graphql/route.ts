@@ -69,7 +69,7 @@ export function graphqlRoute(
       },
     }
     if (kind === 'subscription') return stream(request, reply, subscribe(subscribing))
-    const executing = execute(subscribing)
+    const executing = facts.observe(prepared.operation, () => execute(subscribing))
     try {
       const body = await (request.method === 'POST' ? facts.track(executing) : executing)
       return prefersEvents(accept) ? stream(request, reply, only(body)) : sendOne(request, reply, body)

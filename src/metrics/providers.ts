@@ -1,5 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { StorageError, type StorageProvider } from '../../adapters/contract.ts'
+import { type AnyCall, withObservedCalls } from '../observed.ts'
 
 /** Seconds. */
 const buckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300]
@@ -25,10 +26,7 @@ export function createProviderMetrics(register: Registry) {
     registers: [register],
   })
 
-  function observed<Args extends unknown[], Result>(
-    labels: Record<(typeof labelNames)[number], string>,
-    call: (...args: Args) => Result,
-  ): (...args: Args) => Result {
+  function measured(labels: Record<(typeof labelNames)[number], string>, call: AnyCall): AnyCall {
     return (...args) => {
       const end = duration.startTimer(labels)
       const result = call(...args)
@@ -48,18 +46,7 @@ export function createProviderMetrics(register: Registry) {
   return {
     /** Returns the provider with its calls measured. */
     observeProvider(provider: StorageProvider, { id, type }: ProviderLabels): StorageProvider {
-      const calls = new Map<PropertyKey, unknown>()
-      return new Proxy(provider, {
-        get(target, operation) {
-          const known = calls.get(operation)
-          if (known) return known
-          const value: unknown = Reflect.get(target, operation, target)
-          if (typeof value !== 'function' || typeof operation !== 'string') return value
-          const call = observed({ provider: id, type, operation }, value.bind(target))
-          calls.set(operation, call)
-          return call
-        },
-      })
+      return withObservedCalls(provider, (operation, call) => measured({ provider: id, type, operation }, call))
     },
   }
 }
