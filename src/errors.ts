@@ -19,6 +19,7 @@ export const reasons = {
   PROVIDER_NOT_ALLOWED: reason('FORBIDDEN', 403, 'The credential is not allowed to use this provider.'),
   OUTSIDE_BASE_PATH: reason('FORBIDDEN', 403, "The path is outside the credential's base path."),
   SESSION_REQUIRED: reason('FORBIDDEN', 403, 'The operation requires a session, or an unrestricted admin key.'),
+  ORIGIN_NOT_ALLOWED: reason('FORBIDDEN', 403, 'Pages of this origin may not call the URL from a browser.'),
   EXCEEDS_OWN_REACH: reason('FORBIDDEN', 403, 'The request would grant more access than its credential has.'),
   OWN_MEMBERSHIP: reason('FORBIDDEN', 403, 'Nobody can change their own role or access.'),
   LAST_OWNER: reason('FORBIDDEN', 403, 'The workspace must keep at least one owner.'),
@@ -76,6 +77,7 @@ export const reasons = {
   ROOT_IS_FIXED: reason('BAD_USER_INPUT', 400, "A provider's root cannot be moved, renamed, copied over or deleted."),
   NOT_A_FILE: reason('BAD_USER_INPUT', 400, 'The path names a folder, and the operation requires a file.'),
   NOT_A_FOLDER: reason('BAD_USER_INPUT', 400, 'The path names a file, and the operation requires a folder.'),
+  NOT_TEXT: reason('BAD_USER_INPUT', 415, 'The file was requested as text, and is not text in UTF-8.'),
   INCOMPLETE_BODY: reason('BAD_USER_INPUT', 400, 'The body ended before it was complete.', true),
   METHOD_NOT_ALLOWED: reason('BAD_USER_INPUT', 405, 'The URL does not accept this HTTP method.'),
   COPY_ONLY: reason(

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { registerConsole } from './console/index.ts'
+import { registerMcp } from './mcp/index.ts'
 import { registerRest } from './rest/index.ts'
 import type { Services } from './services/index.ts'
 import type { Settings } from './settings.ts'
@@ -8,9 +9,13 @@ import { registerTus } from './tus/index.ts'
 /** Adds the routes of every HTTP front end except GraphQL, which needs more of the server: see `registerGraphql`. */
 export async function registerFrontEnds(
   app: FastifyInstance,
-  { services, settings }: { services: Services; settings: Pick<Settings, 'sendfile' | 'basePath'> },
+  {
+    services,
+    settings,
+  }: { services: Services; settings: Pick<Settings, 'sendfile' | 'basePath' | 'publicUrl' | 'corsOrigins'> },
 ): Promise<void> {
   await registerRest(app, { services, sendfile: settings.sendfile })
   await registerTus(app, { services, basePath: settings.basePath })
+  await registerMcp(app, services, settings)
   await registerConsole(app, settings.basePath)
 }

@@ -20,6 +20,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/rest': ['src/http', ...shared],
   'src/tus': ['src/http', ...shared],
   'src/console': ['src/http', ...shared],
+  'src/mcp': ['src/http', ...shared],
   'src/http': shared,
   'src/services': ['src/storage', 'src/auth', 'src/db', 'src/errors.ts', 'src/timeout.ts'],
   'src/storage': ['src/auth', 'src/db', 'src/errors.ts', 'src/timeout.ts'],
@@ -95,7 +96,7 @@ const composers = [
 const contract = 'adapters/contract.ts'
 
 /** Front ends see rows through the services, so they import only types of `db`. */
-const typesOnly = ['src/http', 'src/graphql', 'src/rest', 'src/tus', 'src/console'].map(
+const typesOnly = ['src/http', 'src/graphql', 'src/rest', 'src/tus', 'src/console', 'src/mcp'].map(
   layer => [layer, 'src/db'] as const,
 )
 

@@ -4,6 +4,7 @@ import { cp, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { client } from './support/client.ts'
+import { toolCall, toolOutcome } from './support/mcp.ts'
 import { npm, pack, packStowage } from './support/npm.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
@@ -143,6 +144,10 @@ t.test('the installed server loads the adapter and skips unusable packages', asy
     environment: { PATH, HOME: folder, STOWAGE_URL: server.url, STOWAGE_API_KEY: key },
   })
   t.match(listed, { status: 0, stdout: 'folder/\nfolder/file name.bin\n' }, 'the package contains the command line')
+  const { path, ...call } = toolCall('list_providers', {})
+  const response = await stowage.request(path, { ...call, token })
+  const { output } = toolOutcome(response.status, await response.text())
+  t.match(output, { providers: [{ id }] }, 'the package contains the library of the MCP server')
   t.equal(await server.stop(), 0)
 })
 

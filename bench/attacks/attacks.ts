@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { toolCall } from '../../test/support/mcp.ts'
 import { addresses, type Call, type Client, client, graphql, login, socket, upload } from './clients.ts'
 
 export interface Target {
@@ -32,6 +33,14 @@ export const attacks = {
     { path: `/${'eyJ'.repeat(5000)}` },
     graphql('query ($id: ID!) { apiKey(id: $id) { id } }', { id: 'eyJ'.repeat(300_000) }, token),
   ]),
+  // The server refuses those beyond its limit of open calls.
+  'tools with large arguments and results': flood(40, [200], ({ token, local: providerId }) =>
+    [
+      toolCall('write_file', { providerId, path: '/by-tool', content: '"'.repeat(500_000), conflict: 'REPLACE' }),
+      toolCall('read_file', { providerId, path: '/by-tool', length: 131_072 }),
+      toolCall('search', { providerId, path: '/', name: '"'.repeat(500_000) }, { isEarlier: true }),
+    ].map(call => ({ ...call, headers: { ...call.headers, authorization: `Bearer ${token}` } })),
+  ),
   'hostile headers': hostileHeaders,
   'ten accounts that sign in eight at a time': manyLogins,
   'large responses for slow readers': largeAnswers,

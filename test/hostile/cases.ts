@@ -25,6 +25,7 @@ import {
   graphql,
   headerOf,
   json,
+  tool,
   tryCall,
   tus,
   upload,
@@ -65,6 +66,8 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
     await graphql(on, change('rename'), { input: { ...at, name: `renamed-${n}` } })
     await graphql(on, change('delete', 'deletedPath'), { input: { ...at, recursive: true } })
   }
+  // Paths are parsed before any back end sees them, so most back ends try a part of them.
+  if (on.backEnd.type === 'memory' || isThorough || n % 3 === 0) await tryTools(on, path, n)
   await download(on, path)
   await download(on, path, '&disposition=inline', 'HEAD')
   await upload(on, path, 'uploaded')
@@ -74,6 +77,28 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
     await form(on, base, `filename*=UTF-8''${encodeURIComponent(path)}`, 'uploaded')
     await tus(on, path, 'uploaded')
   }
+}
+
+/** Uses a path in every tool that takes one. */
+async function tryTools(on: Attack, path: string, n: number): Promise<void> {
+  const { providerId } = on
+  const at = { providerId, path }
+  const isPlain = [base, '/', `${base}/seed.txt`, `${base}/deep`, `${base}/deep/seed.txt`].includes(path)
+  for (const name of ['stat', 'list_folder', 'read_file', 'create_folder']) await tool(on, name, at)
+  const found = await tool(on, 'search', { ...at, name: 'seed' })
+  for (const { path: inside } of found.output?.entries ?? []) {
+    if (!`${inside}/`.startsWith(`${base}/`)) on.wrong.push(`found ${JSON.stringify(inside)}`)
+  }
+  await tool(on, 'write_file', { ...at, content: 'written', conflict: 'RENAME' })
+  const source = `${base}/source-of-tools-${n}`
+  await on.backEnd.make(on.backEnd.spelled(source), 'source')
+  await tool(on, 'copy', { providerId, path: source, toPath: path })
+  await tool(on, 'copy', { ...at, toPath: `${base}/copied-by-tools-${n}` })
+  await tool(on, 'move', { providerId, path: source, toPath: path })
+  if (isPlain) return
+  await tool(on, 'move', { ...at, toPath: `${base}/moved-by-tools-${n}` })
+  await tool(on, 'write_file', { ...at, content: 'written' })
+  await tool(on, 'delete', { ...at, confirm: path })
 }
 
 async function tryRawPath(on: Attack, raw: string): Promise<void> {
@@ -177,6 +202,12 @@ async function giveName(on: Attack, name: string, n: number): Promise<string[]> 
     const part = await form(on, at('form'), `filename*=UTF-8''${encodeURIComponent(name)}`, 'form')
     note('form', part, `${at('form')}/${name}`)
     if (part.status === 201) same('form', `${at('form')}/${name}`, json(part).entries[0].path)
+  }
+  if (name.isWellFormed() && isTried(1)) {
+    const written = await tool(on, 'write_file', { providerId, path: `${at('tool')}/${name}`, content: 'tool' })
+    const answer = { status: written.status, headers: [], body: Buffer.alloc(0), text: '' }
+    note('tool', answer, `${at('tool')}/${name}`, written.errors)
+    if (written.output) same('tool', `${at('tool')}/${name}`, written.output.path)
   }
   if (name.isWellFormed() && isTried(1)) {
     const resumable = await tus(on, `${at('tus')}/${name}`, 'tus')

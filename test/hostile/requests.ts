@@ -5,6 +5,7 @@ import { requireArchivers } from '../http/archive-tools.ts'
 import { metadataHeader, tusPath } from '../http/tus.ts'
 import { base } from '../matrix/world.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { type ToolOutcome, toolCall, toolOutcome } from '../support/mcp.ts'
 import { type BackEnd, secret, seed } from './back-ends.ts'
 
 export interface Answer {
@@ -137,6 +138,12 @@ export function tus(on: Attack, path: string, body: string): Promise<Answer> {
     },
     body,
   })
+}
+
+/** Calls a tool of the MCP server. */
+export async function tool(on: Attack, name: string, args: object): Promise<ToolOutcome> {
+  const answer = await tryCall(on, `${name} ${JSON.stringify(args).slice(0, 200)}`, toolCall(name, args))
+  return toolOutcome(answer.status, answer.text)
 }
 
 /** Follows a link without a credential. */

@@ -21,6 +21,7 @@ import { runAll } from '../matrix/cells.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
+import { message, toolCall, toolOutcome } from '../support/mcp.ts'
 import { bytes, texts } from './texts.ts'
 
 t.setTimeout(300_000)
@@ -219,6 +220,9 @@ function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
       body,
     }
   }
+  const withBody = ({ body, ...call }: ReturnType<typeof message>, more: Record<string, string>): Call => {
+    return { ...call, headers: { ...call.headers, ...more }, body: Buffer.from(body) }
+  }
   const field = (name: string, value: Buffer) => [Buffer.from(`name="${name}"`), value] as const
   const fields = (over: Record<string, Buffer> = {}) =>
     Object.entries({
@@ -291,6 +295,13 @@ function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
       headers: { 'content-type': 'application/json' },
       body: text,
     }),
+    'mcp body': text => ({ ...message('tools/list'), body: text }),
+    'mcp tool': text => withBody(toolCall(text.toString('latin1'), {}), { 'mcp-name': headerText(text) }),
+    'mcp method': text => withBody(message(text.toString('latin1')), { 'mcp-method': headerText(text) }),
+    'mcp header method': text => withBody(message('tools/list'), { 'mcp-method': headerText(text) }),
+    'mcp header version': text => withBody(message('tools/list'), { 'mcp-protocol-version': headerText(text) }),
+    'mcp header accept': text => withBody(message('tools/list'), { accept: headerText(text) }),
+    'mcp header origin': text => withBody(message('tools/list'), { origin: headerText(text) }),
     'callback code': text => ({ method: 'GET', path: `/webhook/callback?state=x&code=${encoded(text)}` }),
     'callback state': text => ({ method: 'GET', path: `/webhook/callback?code=x&state=${encoded(text)}` }),
     'callback error': text => ({
@@ -341,6 +352,48 @@ t.test('no text input of the REST routes causes an internal error', async t => {
     t.equal(answer.status, 400)
     t.match(answer.text, /type of a file must be a media type/)
   }
+})
+
+t.test('no text argument of a tool causes an internal error', async t => {
+  const world = await start(t)
+  const { app, token, ids } = world
+  const ask = async ({ path, ...call }: ReturnType<typeof message>) => {
+    const response = await app.request(path, { ...call, token })
+    return { status: response.status, text: await response.text() }
+  }
+  const { tools } = JSON.parse((await ask(message('tools/list'))).text).result
+  const good: Record<string, string> = {
+    providerId: ids.provider ?? '',
+    toProviderId: ids.provider ?? '',
+    path: '/folder/file',
+    toPath: '/folder/other',
+    jobId: ids.user ?? '',
+    name: 'file',
+    content: 'x',
+    confirm: '/folder/file',
+    conflict: 'RENAME',
+  }
+  interface Listed {
+    name: string
+    inputSchema: { properties: Record<string, { type?: string }>; required?: string[] }
+  }
+  const all = (tools as Listed[]).flatMap(({ name, inputSchema: { properties, required = [] } }) =>
+    Object.keys(properties)
+      .filter(argument => properties[argument]?.type === 'string')
+      .flatMap(argument => {
+        const others = Object.fromEntries(required.map(each => [each, good[each]]))
+        return texts.map(text => ({ name, argument, args: { ...others, [argument]: text } }))
+      }),
+  )
+  t.ok(all.length > 500, `${all.length} calls`)
+  const wrong = await runAll(all, async ({ name, argument, args }) => {
+    const { status, text } = await ask(toolCall(name, args))
+    const { status: told } = toolOutcome(status, text)
+    return status >= 500 || told >= 500 ? `${name} ${argument}: ${status} ${text.slice(0, 200)}` : null
+  })
+  t.same(wrong.slice(0, 20), [])
+  await app.app.services.audit.flush()
+  t.equal(app.logged(), '', 'all audit events were written')
 })
 
 t.test('a text that the database cannot store is an input error', async t => {

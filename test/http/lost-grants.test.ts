@@ -13,6 +13,7 @@ import { builtInAdapters } from '../../adapters/index.ts'
 import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { toolCall, toolOutcome } from '../support/mcp.ts'
 import { eventually, head, talk } from './socket.ts'
 import { metadataHeader, tus, tusPath } from './tus.ts'
 
@@ -182,6 +183,15 @@ const transfers: Record<string, Start> = {
   'a resumable upload': (world, server, token) => patch(world, server, token, {}),
   'a resumable upload with a checksum': (world, server, token) =>
     patch(world, server, token, { 'upload-checksum': `sha256 ${Buffer.alloc(32).toString('base64')}` }),
+  'a tool that copies from one provider to another': async (world, server, token) => {
+    const args = { providerId: world.streamed, path: '/a/x', toProviderId: world.provider, toPath: newPath() }
+    const { path, ...call } = toolCall('copy', args)
+    const ended = server.request(path, { ...call, token }).then(async response => {
+      const { status, errors } = toolOutcome(response.status, await response.text())
+      return `${status} ${errors[0]?.extensions.reason}`
+    })
+    return { ended }
+  },
   ...Object.fromEntries(
     (['copy', 'move'] as const).map(name => [
       `a ${name} from one provider to another`,

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
+import { message } from '../support/mcp.ts'
 
 const me = '/graphql?query=%7B%20me%20%7B%20id%20%7D%20%7D'
 const hello = '/graphql?query=%7B__typename%7D'
@@ -58,6 +59,8 @@ t.test('a burst with one credential passes up to its limit', async t => {
   t.equal(limited?.retryAfter, Math.ceil(wait / 1000))
   const download = await get(app, '/api/download/proxy?providerId=x&path=/x', key)
   t.match(download, { status: 429, errors: [{ extensions: { reason: 'RATE_LIMITED' } }] }, 'on every route')
+  const { path, ...tools } = message('tools/list')
+  t.equal((await app.request(path, { ...tools, token: key })).status, 429)
   const upload = await app.upload(key, 'x', '/x', 'x'.repeat(100_000))
   t.equal(upload.status, 429)
   t.equal((await get(app, me, token)).status, 200, 'another credential is not affected')

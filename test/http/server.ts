@@ -129,6 +129,7 @@ export async function serve(
     connectionLimit: 0,
     stallTimeout: 60,
     corsOrigins: [],
+    publicUrl: null,
     sendfile: null,
     basePath: '',
     ...options.settings,

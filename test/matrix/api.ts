@@ -6,6 +6,8 @@ export interface Call {
   path: string
   headers?: Record<string, string>
   body?: string | Buffer
+  /** Translates the response into that of a REST endpoint. */
+  interpret?: (answer: Answer) => Answer
 }
 
 export interface Answer {
@@ -21,6 +23,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 24 })
 /** Resolves with the first event of a stream, and disconnects. @param authorization the value of the header; null sends none */
 export function send(url: string, authorization: string | null, call: Call): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const { interpret = answer => answer } = call
   const headers = {
     ...call.headers,
     ...(authorization !== null && { authorization }),
@@ -42,7 +45,7 @@ export function send(url: string, authorization: string | null, call: Call): Pro
       const text = Buffer.concat(chunks).toString()
       const isJson = /json/.test(response.headers['content-type'] ?? '')
       const body = isJson && text !== '' ? JSON.parse(text) : text
-      resolve({ status: response.statusCode ?? 0, body, text, errors: body.errors ?? [] })
+      resolve(interpret({ status: response.statusCode ?? 0, body, text, errors: body.errors ?? [] }))
     })
   })
   sent.on('error', reject)

@@ -1,11 +1,13 @@
 import t, { type Test } from 'tap'
+import { toolCall } from '../support/mcp.ts'
 import { type Answer, operation, post, readSchema, type Schema, send } from './api.ts'
 import type { Access, Member, Scope } from './model.ts'
+import { interpretTool } from './routes.ts'
 import { accessInput, base, contentOf, createWorld, folders, type Holder, seedFile, type World } from './world.ts'
 
 t.setTimeout(120_000)
 
-/** Writes and reads at two locations. Resolves with the distinct reasons of refusals, or "yes" if all calls succeed. */
+/** Writes and reads at two locations, with GraphQL and with tools. Resolves with the distinct reasons of refusals, or "yes" if all calls succeed. */
 async function tries(world: World, schema: Schema, holder: Holder, url = world.url): Promise<string> {
   const outcomes: string[] = []
   for (const path of [folders.inside, folders.outside]) {
@@ -17,6 +19,14 @@ async function tries(world: World, schema: Schema, holder: Holder, url = world.u
       ['Query.folder', { providerId: world.providers.main, path }],
     ] as const) {
       const answer = await send(url, holder.header, operation(schema, row, args))
+      outcomes.push(answer.status === 401 ? `401 ${reasonOf(answer)}` : reasonOf(answer))
+    }
+    const providerId = world.providers.main
+    for (const call of [
+      toolCall('create_folder', { providerId, path: `${path}/at-once-${world.next()}` }),
+      toolCall('list_folder', { providerId, path }),
+    ]) {
+      const answer = await send(url, holder.header, { ...call, interpret: interpretTool })
       outcomes.push(answer.status === 401 ? `401 ${reasonOf(answer)}` : reasonOf(answer))
     }
   }

@@ -233,8 +233,9 @@ export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<s
 
 /** Whether a form or an address can carry this path unchanged. A form has a folder and a file name. */
 export function canCarry(row: string, area: Area): boolean {
-  if (!area.path.isWellFormed()) return row in fields
-  if (row !== 'POST /api/upload/proxy as a form') return area.path !== '' || row in fields
+  const isJson = row in fields || row.startsWith('POST /mcp')
+  if (!area.path.isWellFormed()) return isJson
+  if (row !== 'POST /api/upload/proxy as a form') return area.path !== '' || isJson
   const name = area.path.slice(area.path.lastIndexOf('/') + 1)
   const isPlain = name !== '' && !/["\\\p{Cc}]/u.test(name)
   return isPlain && isSpelled({ provider: '', path: `${area.path.slice(0, -name.length)}x` })

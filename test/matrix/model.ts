@@ -37,7 +37,7 @@ export interface Location {
 
 export interface Need {
   who: 'anyone' | 'anybody signed in' | 'session' | 'session in the header' | 'key manager'
-  /** An invalid cookie is ignored. */
+  /** A cookie is ignored, valid or not. */
   ignoresCookie?: true
   scope?: Scope
   /**
@@ -53,7 +53,9 @@ const granted: Verdict = { may: true }
 const refuse = (code: string, ...reasons: string[]): Verdict => ({ may: false, code, reasons })
 
 export function judge(by: Credential, need: Need, locations: readonly Location[] = []): Verdict {
-  if (need.ignoresCookie && by.carrier === 'cookie') return granted
+  if (need.ignoresCookie && by.carrier === 'cookie') {
+    return need.who === 'anyone' ? granted : refuse('UNAUTHENTICATED', 'CREDENTIAL_REQUIRED')
+  }
   if (by.faults) return refuse('UNAUTHENTICATED', ...by.faults)
   if (need.who === 'anyone') return granted
   if (by.kind === 'none') return refuse('UNAUTHENTICATED', 'CREDENTIAL_REQUIRED')

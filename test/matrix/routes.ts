@@ -1,4 +1,6 @@
 /** One or more rows for each REST route, named "POST /path" and a variant. */
+import { message, toolCall, toolOutcome } from '../support/mcp.ts'
+import type { Answer } from './api.ts'
 import type { Need } from './model.ts'
 import type { RouteRow, Target } from './row.ts'
 
@@ -61,7 +63,88 @@ const unknownUpload = (method: string, more: Record<string, string> = {}): Route
 const page = (path: string): RouteRow => ({ needs: anyone, call: () => ({ method: 'GET', path }) })
 const head = (path: string): RouteRow => ({ needs: anyone, call: () => ({ method: 'HEAD', path }) })
 
+const mcpNeed = { who: 'anybody signed in', ignoresCookie: true } as const
+const mcpRead: Need = { ...mcpNeed, scope: 'read' }
+const mcpReadPaths: Need = { ...mcpRead, where: 'paths' }
+const mcpWrite: Need = { ...mcpNeed, scope: 'write' }
+const mcpWritePaths: Need = { ...mcpWrite, where: 'paths' }
+
+/** Reads the result of a tool like the response of a REST endpoint. */
+export function interpretTool(answer: Answer): Answer {
+  const { status, output, errors } = toolOutcome(answer.status, answer.text)
+  const body = errors.length > 0 ? { errors } : output
+  return { status, body, errors, text: output?.content ?? JSON.stringify(body) }
+}
+
+/** Calls a tool, in turn as the present version of the protocol and as the one before. */
+function tool(name: string, row: Omit<RouteRow, 'call'>, args: (target: Target) => object): RouteRow {
+  const call: RouteRow['call'] = target => ({
+    ...toolCall(name, args(target), { isEarlier: target.n % 2 === 1 }),
+    interpret: interpretTool,
+  })
+  return { ...row, call }
+}
+
+const at = ({ locations: [location] }: Target) => ({ providerId: location?.provider ?? '', path: location?.path ?? '' })
+const ends = (target: Target) => ({
+  ...at(target),
+  toProviderId: target.locations[1]?.provider ?? '',
+  toPath: target.locations[1]?.path ?? '',
+})
+
+/** The tools of the MCP server. */
+const mcpTools: Readonly<Record<string, RouteRow>> = {
+  'POST /mcp': { needs: mcpNeed, call: () => message('tools/list') },
+  'POST /mcp list_providers': tool('list_providers', { needs: mcpRead }, () => ({})),
+  'POST /mcp list_folder': tool('list_folder', { needs: mcpReadPaths, takes: ['folder'] }, at),
+  'POST /mcp stat': tool('stat', { needs: mcpReadPaths, takes: ['entry'], effect: 'names its path' }, at),
+  'POST /mcp search': tool('search', { needs: mcpReadPaths, takes: ['folder'] }, target => ({
+    ...at(target),
+    name: 'seed',
+  })),
+  'POST /mcp read_file': tool(
+    'read_file',
+    { needs: mcpReadPaths, takes: ['file'], effect: 'sent', audit: 'DOWNLOAD' },
+    at,
+  ),
+  'POST /mcp write_file': tool(
+    'write_file',
+    { needs: mcpWritePaths, takes: ['new'], effect: 'stored', audit: 'UPLOAD' },
+    target => ({ ...at(target), content: uploaded(target) }),
+  ),
+  'POST /mcp write_file over a file': tool(
+    'write_file',
+    { needs: mcpWritePaths, takes: ['replaced'], effect: 'stored', audit: 'UPLOAD' },
+    target => ({ ...at(target), content: uploaded(target), conflict: 'REPLACE' }),
+  ),
+  'POST /mcp create_folder': tool(
+    'create_folder',
+    { needs: mcpWritePaths, takes: ['new'], effect: 'folder made', audit: 'FOLDER_CREATE' },
+    at,
+  ),
+  'POST /mcp copy': tool(
+    'copy',
+    { needs: mcpWritePaths, takes: ['source', 'new'], effect: 'copied', audit: 'COPY' },
+    ends,
+  ),
+  'POST /mcp move': tool(
+    'move',
+    { needs: mcpWritePaths, takes: ['doomed', 'new'], effect: 'moved', audit: 'MOVE' },
+    ends,
+  ),
+  'POST /mcp delete': tool(
+    'delete',
+    { needs: mcpWritePaths, takes: ['doomed'], effect: 'gone', audit: 'DELETE' },
+    target => ({ ...at(target), confirm: at(target).path }),
+  ),
+  'POST /mcp get_job': tool('get_job', { needs: mcpRead, bounces: true }, ({ ids }) => ({ jobId: ids.job })),
+  'POST /mcp cancel_job': tool('cancel_job', { needs: mcpWrite, spends: 'paused job', bounces: true }, ({ ids }) => ({
+    jobId: ids.job,
+  })),
+}
+
 export const routes: Readonly<Record<string, RouteRow>> = {
+  ...mcpTools,
   'POST /graphql': {
     needs: anyone,
     call: () => ({

@@ -73,6 +73,8 @@ export interface FieldRow extends Row {
 }
 
 export interface RouteRow extends Row {
+  /** The action that the audit log records for each call; undefined if only refusals are recorded, or the path implies it. */
+  audit?: string
   call(target: Target): Call
 }
 

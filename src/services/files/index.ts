@@ -17,6 +17,7 @@ import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import type { FolderJobs, RunOnFolder } from './folder-work.ts'
 import { cursorCodec, type EntryPage, listPage } from './list.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './opened.ts'
+import { type FoundEntries, type SearchInput, search } from './search.ts'
 import * as transfer from './transfer.ts'
 import { type UploadInput, upload } from './upload.ts'
 
@@ -169,6 +170,10 @@ export function createFiles(options: {
       const codec = cursorCodec(secrets, [granted.providerId, granted.path, granted.viewer.credentialId])
       return listPage(await storage.readAt(granted), { first, after: page.after ?? null, codec }, signal)
     },
+
+    /** Finds entries by name below a folder, within limits. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT */
+    search: (viewer: Viewer | null, input: SearchInput, signal: AbortSignal): Promise<FoundEntries> =>
+      search(storage, viewer, input, signal),
 
     /** Creates a folder and its missing parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
     createFolder(viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FileEntry> {

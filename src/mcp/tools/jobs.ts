@@ -1,0 +1,63 @@
+/** Tools for the jobs that other tools create. */
+import { z } from 'zod'
+import { startedJob, toStartedJob } from '../schemas.ts'
+import { defineTool, hints } from '../tool.ts'
+
+/** The maximum number of failures in a result. */
+const maxFailures = 20
+
+const input = z.strictObject({ jobId: z.string().describe('The ID of a job') })
+
+export const getJob = defineTool({
+  name: 'get_job',
+  title: 'Follow a job',
+  description: 'Returns the state and progress of a job, and what failed.',
+  annotations: hints.reads,
+  needs: [],
+  showsData: true,
+  input,
+  output: z.object({
+    id: z.string(),
+    kind: z.string(),
+    state: z.enum(['QUEUED', 'RUNNING', 'PAUSED', 'SUCCEEDED', 'FAILED', 'CANCELED']),
+    files: z.number().describe('Files that are done'),
+    bytes: z.number(),
+    deleted: z.number(),
+    failed: z.number(),
+    totalFiles: z.number().nullable(),
+    totalBytes: z.number().nullable(),
+    error: z.string().nullable().describe('Why the whole job failed'),
+    failures: z.array(z.object({ path: z.string(), reason: z.string(), message: z.string() })),
+  }),
+  async run({ jobId }, { services, viewer }) {
+    const job = await services.jobs.get(viewer, jobId)
+    const { files, bytes, deleted, failed, totalFiles, totalBytes } = job.progress
+    const { items } = await services.jobs.failures(job, { first: maxFailures })
+    return {
+      id: job.id,
+      kind: job.kind,
+      state: job.state,
+      files,
+      bytes,
+      deleted,
+      failed,
+      totalFiles,
+      totalBytes,
+      error: job.error && `${job.error.reason}: ${job.error.message}`,
+      failures: items.map(({ failure: { path, reason, message } }) => ({ path, reason, message })),
+    }
+  },
+})
+
+export const cancelJob = defineTool({
+  name: 'cancel_job',
+  title: 'Cancel a job',
+  description: 'Cancels a job. It does not undo what the job has done.',
+  annotations: hints.removes,
+  needs: [],
+  scope: 'write',
+  audit: 'JOB_CANCEL',
+  input,
+  output: z.object({ job: startedJob }),
+  run: async ({ jobId }, { services, viewer }) => ({ job: toStartedJob(await services.jobs.cancel(viewer, jobId)) }),
+})
