@@ -97,7 +97,7 @@ export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
  * The options of every call. When `signal` aborts, undo what the call has begun, free the connection and reject with
  * `signal.reason`. The host waits up to five seconds for the end of a call that changes something.
  *
- * The host also aborts calls that take too long: after one minute `stat`, `list`, `delete`, `mkdir`, `quota` and `presign`;
+ * The host also aborts calls that take too long: after one minute `stat`, `list`, `readSmall`, `delete`, `mkdir`, `quota` and `presign`;
  * after five minutes without progress `read`, `write`, `openFile` and `resumable`; after one hour `copy`, `move`, `deleteTree`
  * and the end of a write, whose progress it cannot see; after 30 seconds `resumable.abort`. Add timeouts only where you can
  * detect a dead connection earlier.
@@ -237,6 +237,16 @@ export interface StorageProvider {
    * closes the handle. @throws as `read`
    */
   openFile?(path: StoragePath, options: Call & { ifMatch?: string }): Promise<{ handle: FileHandle; entry: Entry }>
+
+  /**
+   * Returns a file of at most `maxBytes` bytes, whole. Returns null for a larger file, and wherever the file cannot be read in
+   * this way at the moment: the host then calls `openFile` or `read`, which also report what is wrong. Implement it only where
+   * it is faster than those.
+   */
+  readSmall?(
+    path: StoragePath,
+    options: Call & { maxBytes: number },
+  ): Promise<{ entry: Entry; bytes: Uint8Array } | null>
 
   /**
    * Copies a file and makes missing parents. Implement it only where the back end copies by itself; otherwise the host

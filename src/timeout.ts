@@ -1,12 +1,12 @@
 import { orAborted } from '../adapters/contract.ts'
 
 /** A signal that aborts after a time, unless the deadline is disposed of first. */
-export interface Deadline extends Disposable {
+interface Deadline extends Disposable {
   readonly signal: AbortSignal
 }
 
 /** @param makeError returns the reason of the abort */
-export function startDeadline(milliseconds: number, makeError: () => Error): Deadline {
+function startDeadline(milliseconds: number, makeError: () => Error): Deadline {
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(makeError()), milliseconds)
   return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) }

@@ -105,6 +105,45 @@ export const abortCases: Case[] = [
     },
   },
   {
+    name: 'a small body that fails or is aborted before its end stores nothing',
+    async run(provider) {
+      await put(provider, 'file', 'kept')
+      for (const path of ['new', 'made/up/new', 'file']) {
+        const broken = new Error('the client disconnected')
+        function* pieces() {
+          yield pattern(500)
+          throw broken
+        }
+        const options = { size: 1000, overwrite: true }
+        const write = provider.write(at(path), Readable.from(pieces()), { ...call(), ...options })
+        await assert.rejects(write, error => error === broken)
+        const controller = new AbortController()
+        const body = stalledBody(pattern(500))
+        const aborted = provider.write(at(path), body, { signal: controller.signal, ...options })
+        await settle()
+        controller.abort(reason)
+        await assert.rejects(aborted, error => error === reason)
+        assert.ok(body.destroyed, 'the body was not destroyed')
+      }
+      assert.deepEqual(await namesIn(provider, ''), ['file'])
+      await has(provider, 'file', 'kept')
+    },
+  },
+  {
+    name: 'a small body with a wrong size hint is stored whole or not at all',
+    async run(provider) {
+      for (const size of [0, 999, 1001, 50_000]) {
+        for (const bytes of [pattern(1000), pattern(300_000)]) {
+          const path = `${size} ${bytes.length}`
+          const options = { ...call(), size, overwrite: false }
+          const stored = await provider.write(at(path), bodyOf(bytes, 300), options).catch(() => null)
+          if (stored) await has(provider, path, bytes)
+          else await isMissing(provider, path)
+        }
+      }
+    },
+  },
+  {
     name: 'a body that is destroyed without an error is not stored',
     async run(provider) {
       const body = stalledBody(pattern(mib))
@@ -172,6 +211,7 @@ function optionalCalls(provider: StorageProvider, options: { signal: AbortSignal
   return [
     provider.deleteTree?.(at('file'), options),
     provider.openFile?.(at('file'), options),
+    provider.readSmall?.(at('file'), { ...options, maxBytes: 1000 }),
     provider.copy?.(at('file'), at('copied'), { ...options, overwrite: true }),
     provider.move?.(at('file'), at('moved'), { ...options, overwrite: true }),
     provider.quota?.(options),

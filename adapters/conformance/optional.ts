@@ -1,8 +1,23 @@
 import assert from 'node:assert/strict'
 import { StorageError, type StorageErrorCode, type StorageProvider } from '../contract.ts'
-import { at, type Case, call, has, isMissing, Lacking, namesIn, pattern, put, rejectsWith } from './kit.ts'
+import {
+  assertSameBytes,
+  at,
+  type Case,
+  call,
+  has,
+  isMissing,
+  Lacking,
+  namesIn,
+  pattern,
+  put,
+  rejectsWith,
+} from './kit.ts'
 
-type Method = 'copy' | 'move' | 'deleteTree' | 'openFile' | 'quota'
+type Method = 'copy' | 'move' | 'deleteTree' | 'openFile' | 'readSmall' | 'quota'
+
+/** Milliseconds in which an adapter starts what a fast read needs. */
+const startTime = 10_000
 
 const needs =
   (method: Method): NonNullable<Case['needs']> =>
@@ -181,6 +196,37 @@ export const optionalCases: Case[] = [
       await rejectsWith('PRECONDITION_FAILED', open('folder/file'))
       await rejectsWith('NOT_A_FILE', open('folder'))
       await rejectsWith('NOT_FOUND', open('missing'))
+    },
+  },
+  {
+    name: 'readSmall: returns the bytes that its entry describes, and null for a larger file',
+    needs: needs('readSmall'),
+    async run(provider) {
+      const small = (path: string, maxBytes: number) => provider.readSmall?.(at(path), { ...call(), maxBytes })
+      for (const size of [10_000, 0]) {
+        const bytes = pattern(size)
+        await put(provider, 'folder/file', bytes, true)
+        // The adapter may be starting what it needs for this.
+        const until = performance.now() + startTime
+        let found = await small('folder/file', size)
+        while (!found && performance.now() < until) {
+          await new Promise(resolve => setTimeout(resolve, 10))
+          found = await small('folder/file', size)
+        }
+        assert.ok(found, `the result is null for ${startTime} ms: leave the method out`)
+        assert.deepEqual(found.entry, await provider.stat(at('folder/file'), call()))
+        assertSameBytes(Buffer.from(found.bytes), bytes, 'folder/file')
+      }
+      await put(provider, 'folder/file', pattern(10_000), true)
+      assert.equal(await small('folder/file', 9_999), null)
+      // `openFile` or `read` reports these.
+      for (const path of ['missing', 'folder', 'folder/file/below', '']) {
+        const found = await inOneStep(small(path, 10_000)).catch(error => {
+          assert.equal(error.name, 'StorageError', `an error is a ${error.name}, not a StorageError`)
+          return null
+        })
+        assert.equal(found, null, `${path} is not a file`)
+      }
     },
   },
   {

@@ -3,12 +3,13 @@ import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from '
 import { NameLists } from './name-lists.ts'
 import { LocalProvider } from './provider.ts'
 import type { Root } from './root.ts'
+import { SmallFiles } from './small/index.ts'
 import { openStaging } from './staging.ts'
 import { withDirectory } from './walk.ts'
 
 export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
   // All local providers share the cache, so its bound holds for the whole process.
-  const lists = new NameLists()
+  const shared = { lists: new NameLists(), small: new SmallFiles() }
   return {
     type: 'local',
     apiVersion: 1,
@@ -17,7 +18,7 @@ export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConf
     async open(config, host) {
       const root = await resolveRoot(config, options)
       await warnIfReadOnly(root, host)
-      return new LocalProvider(root, host, lists)
+      return new LocalProvider(root, host, shared)
     },
   }
 }

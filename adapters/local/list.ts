@@ -1,9 +1,10 @@
+import { isUtf8 } from 'node:buffer'
 import { type FileHandle, lstat } from 'node:fs/promises'
 import type { Entry, ListPage } from '../contract.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno } from './errors.ts'
 import { directoryOf, type NameLists } from './name-lists.ts'
-import { bytesOf, decodeName, inside } from './names.ts'
+import { bytesOf, inside } from './names.ts'
 import { namesAfter } from './packed-names.ts'
 import { Semaphore } from './semaphore.ts'
 
@@ -22,6 +23,8 @@ export interface Selection {
   limit: number
   signal: AbortSignal
   lists: NameLists
+  /** Returns the entries of names all at once, or null where they have to be looked at one by one. */
+  stats(names: readonly string[]): Promise<readonly (Entry | null)[] | null>
   /** Called once per page that has names which are not UTF-8. */
   onInvalidNames(names: readonly Buffer[]): void
 }
@@ -33,7 +36,7 @@ export interface Selection {
  */
 export async function listPage(
   handle: FileHandle,
-  { cursor, limit, signal, lists, onInvalidNames }: Selection,
+  { cursor, limit, signal, lists, stats, onInvalidNames }: Selection,
 ): Promise<ListPage> {
   const directory = await directoryOf(handle)
   const { since, after } = cursor === undefined ? start : decodeCursor(cursor)
@@ -45,14 +48,13 @@ export async function listPage(
   let checked = 0
   while (checked < names.length && entries.length < limit) {
     const batch = names.slice(checked, checked + Math.min(statsAtOnce, limit - entries.length))
+    const valid = batch.filter(name => isUtf8(bytesOf(name)))
+    if (valid.length < batch.length) invalid.push(...batch.map(bytesOf).filter(bytes => !isUtf8(bytes)))
     const found = await pageReads.run(async () => {
       signal.throwIfAborted()
-      return await Promise.allSettled(batch.map(name => entryOf(handle, name, invalid)))
+      return (await stats(valid)) ?? (await entriesOf(handle, valid))
     })
-    for (const result of found) {
-      if (result.status === 'rejected') throw result.reason
-      if (result.value) entries.push(result.value)
-    }
+    for (const entry of found) if (entry) entries.push(entry)
     checked += batch.length
   }
   if (invalid.length > 0) onInvalidNames(invalid)
@@ -61,15 +63,17 @@ export async function listPage(
   return isEnd ? { entries } : { entries, cursor: encodeCursor(since ?? directory.changedAt, last) }
 }
 
-async function entryOf(directory: FileHandle, latin1Name: string, invalid: Buffer[]): Promise<Entry | undefined> {
-  const bytes = bytesOf(latin1Name)
-  const name = decodeName(bytes)
-  if (name === undefined) {
-    invalid.push(bytes)
-    return undefined
-  }
+async function entriesOf(directory: FileHandle, latin1Names: readonly string[]): Promise<(Entry | undefined)[]> {
+  const results = await Promise.allSettled(latin1Names.map(name => entryOf(directory, bytesOf(name))))
+  return results.map(result => {
+    if (result.status === 'rejected') throw result.reason
+    return result.value
+  })
+}
+
+async function entryOf(directory: FileHandle, bytes: Buffer): Promise<Entry | undefined> {
   try {
-    return toEntry(name, await lstat(inside(directory, bytes), { bigint: true }))
+    return toEntry(bytes.toString('utf8'), await lstat(inside(directory, bytes), { bigint: true }))
   } catch (error) {
     if (hasErrno(error, 'ENOENT')) return undefined
     throw error

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import type { FileHandle } from 'node:fs/promises'
 import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 
 /**
@@ -49,12 +48,12 @@ export function splitPath(path: StoragePath): { parents: string[]; name: string 
  * The path is valid only while the handle is open. Afterwards the number may belong to another directory, so never close a
  * directory before all calls below it have settled, not even after one of them failed.
  */
-export function inside(directory: FileHandle, name: string | Buffer): string | Buffer {
+export function inside(directory: { fd: number }, name: string | Buffer): string | Buffer {
   const prefix = `/proc/self/fd/${directory.fd}/`
   return typeof name === 'string' ? prefix + name : Buffer.concat([Buffer.from(prefix), name])
 }
 
-export function self(handle: FileHandle): string {
+export function self(handle: { fd: number }): string {
   return `/proc/self/fd/${handle.fd}`
 }
 

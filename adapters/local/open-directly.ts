@@ -9,7 +9,7 @@ import { isSame, type Root } from './root.ts'
 const O_PATH = 0o10000000
 
 /** Names an entry of any kind without opening it, even a device. A link at the end of the path is not followed. */
-const nameFlags = O_PATH | constants.O_NOFOLLOW
+export const nameFlags = O_PATH | constants.O_NOFOLLOW
 
 export const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 

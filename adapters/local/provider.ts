@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, lstat, statfs } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import {
   type ByteRange,
   type Call,
@@ -22,16 +22,18 @@ import { listPage } from './list.ts'
 import type { NameLists } from './name-lists.ts'
 import { inside, requireSegments, self, splitPath } from './names.ts'
 import { nameDirectly } from './open-directly.ts'
-import { FileBody, type OpenedFile, openFile, openNamed, positionsOf } from './read.ts'
+import { BytesBody, FileBody, type OpenedFile, openFile, openNamed, positionsOf } from './read.ts'
 import { release } from './release.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
 import type { Root } from './root.ts'
+import type { SmallFiles } from './small/index.ts'
+import { type SmallFile, smallBytes } from './small/jobs.ts'
 import { sweepStaging } from './staging.ts'
-import { store } from './store.ts'
+import { type Destination, store } from './store.ts'
 import { copyBytes, moveEntry } from './transfer.ts'
 import { makeDirectory, withCreatedDirectory, withDirectory } from './walk.ts'
-import { writeBody } from './write.ts'
+import { takeWhole, writeAll, writeBody } from './write.ts'
 
 type Overwrite = { overwrite: boolean }
 type WriteOptions = Call & Overwrite & { modifiedAt?: Date | undefined }
@@ -43,13 +45,15 @@ export class LocalProvider implements StorageProvider {
   readonly #root: Root
   readonly #host: Host
   readonly #lists: NameLists
+  readonly #small: SmallFiles
   readonly #closing = new AbortController()
   readonly #sweeping: Promise<void>
 
-  constructor(root: Root, host: Host, lists: NameLists) {
+  constructor(root: Root, host: Host, { lists, small }: { lists: NameLists; small: SmallFiles }) {
     this.#root = root
     this.#host = host
     this.#lists = lists
+    this.#small = small
     this.resumable = resumableWrites(root)
     this.#sweeping = this.#sweep()
   }
@@ -58,7 +62,10 @@ export class LocalProvider implements StorageProvider {
     return withStorageErrors(async () => {
       if (path === '') return await this.#inDirectory([], signal, rootEntry)
       signal.throwIfAborted()
-      const named = await nameDirectly(this.#root, requireSegments(path))
+      const segments = requireSegments(path)
+      const known = await this.#small.stat(this.#root, segments, signal)
+      if (known) return known
+      const named = await nameDirectly(this.#root, segments)
       if (named) {
         release(named.handle)
         return presentEntry(nameOf(path), named.stats)
@@ -75,7 +82,10 @@ export class LocalProvider implements StorageProvider {
     return withStorageErrors(async () => {
       try {
         const selection = { cursor, limit, signal, lists: this.#lists, onInvalidNames }
-        return await this.#inDirectory(requireSegments(path), signal, directory => listPage(directory, selection))
+        return await this.#inDirectory(requireSegments(path), signal, directory => {
+          const stats = (names: readonly string[]) => this.#small.stats(this.#root, directory, names, signal)
+          return listPage(directory, { ...selection, stats })
+        })
       } catch (error) {
         if (!(error instanceof StorageError && hasErrno(error.cause, 'ENOTDIR'))) throw error
         // `stat` rejects for a missing path or a link. Otherwise the path is a file.
@@ -94,6 +104,11 @@ export class LocalProvider implements StorageProvider {
     { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
   ): Promise<ReadResult> {
     return withStorageErrors(async () => {
+      const small = await this.#readSmall(path, signal)
+      if (small && (ifMatch === undefined || small.entry.etag === ifMatch)) {
+        const { start, end } = positionsOf(small.bytes.length, range)
+        return { body: new BytesBody(small.bytes.subarray(start, end), signal), entry: small.entry }
+      }
       const { handle, entry } = await this.#open(path, signal, ifMatch)
       try {
         return { body: new FileBody(handle, positionsOf(entry.size ?? 0, range), signal), entry }
@@ -104,13 +119,24 @@ export class LocalProvider implements StorageProvider {
     })
   }
 
+  readSmall(path: StoragePath, { signal, maxBytes }: Call & { maxBytes: number }): Promise<SmallFile | null> {
+    return withStorageErrors(() => this.#readSmall(path, signal, maxBytes))
+  }
+
   async write(
     path: StoragePath,
     body: Readable,
     options: WriteOptions & { size?: number; mimeType?: string },
   ): Promise<Entry> {
+    const { size = Number.POSITIVE_INFINITY, signal } = options
     try {
-      return await this.#store(path, options, handle => writeBody(handle, body, options.signal))
+      const destination = this.#destination(path, options)
+      const content = size > smallBytes ? body : await takeWhole(body, size, signal)
+      const stored = content instanceof Readable ? null : await this.#small.write(destination, content)
+      if (stored) return stored
+      return await store(destination, handle =>
+        content instanceof Readable ? writeBody(handle, content, signal) : writeAll(handle, [content], 0),
+      )
     } catch (error) {
       body.destroy()
       // Return an error of the body unchanged, even one that looks like an error of the disk.
@@ -118,13 +144,17 @@ export class LocalProvider implements StorageProvider {
     }
   }
 
-  copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
+  copy(from: StoragePath, to: StoragePath, options: Call & Overwrite): Promise<Entry> {
+    const { signal } = options
     return withStorageErrors(async () => {
+      const destination = this.#destination(to, options)
+      const copied = await this.#small.copy(requireSegments(from), destination)
+      if (copied) return copied
       const { handle, entry } = await this.#open(from, signal)
       try {
         const { size, modifiedAt } = entry
-        return await this.#store(to, { signal, overwrite, modifiedAt: modifiedAt ?? undefined }, destination =>
-          copyBytes(handle, size ?? 0, destination, signal),
+        return await store({ ...destination, modifiedAt: modifiedAt ?? undefined }, target =>
+          copyBytes(handle, size ?? 0, target, signal),
         )
       } finally {
         await handle.close()
@@ -218,13 +248,14 @@ export class LocalProvider implements StorageProvider {
     return await this.#inParent(path, signal, (parent, name) => openFile(parent, name, ifMatch))
   }
 
-  async #store(
-    path: StoragePath,
-    { signal, overwrite, modifiedAt }: WriteOptions,
-    fill: (handle: FileHandle) => Promise<unknown>,
-  ): Promise<Entry> {
+  async #readSmall(path: StoragePath, signal: AbortSignal, maxBytes = smallBytes): Promise<SmallFile | null> {
     signal.throwIfAborted()
-    return await store({ root: this.#root, ...splitPath(path), overwrite, modifiedAt, signal }, fill)
+    return await this.#small.read(this.#root, requireSegments(path), { maxBytes, signal })
+  }
+
+  #destination(path: StoragePath, { signal, overwrite, modifiedAt }: WriteOptions): Destination {
+    signal.throwIfAborted()
+    return { root: this.#root, ...splitPath(path), overwrite, modifiedAt, signal }
   }
 }
 

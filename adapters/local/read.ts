@@ -138,3 +138,31 @@ export class FileBody extends Readable {
     this.destroy(this.#signal.reason)
   }
 }
+
+/** A body whose bytes are in memory. As with `FileBody`, an abort destroys it. */
+export class BytesBody extends Readable {
+  readonly #bytes: Uint8Array
+  readonly #signal: AbortSignal
+
+  constructor(bytes: Uint8Array, signal: AbortSignal) {
+    super()
+    this.#bytes = bytes
+    this.#signal = signal
+    signal.addEventListener('abort', this.#abort, { once: true })
+    if (signal.aborted) this.#abort()
+  }
+
+  override _read(): void {
+    if (this.#bytes.length > 0) this.push(this.#bytes)
+    this.push(null)
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#signal.removeEventListener('abort', this.#abort)
+    callback(error)
+  }
+
+  readonly #abort = () => {
+    this.destroy(this.#signal.reason)
+  }
+}

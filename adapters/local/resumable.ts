@@ -5,8 +5,9 @@ import { type Call, type Entry, type ResumableWrites, StorageError, type Storage
 import { hasErrno, toStorageError, withStorageErrors } from './errors.ts'
 import { inside, splitPath } from './names.ts'
 import { identityOf, type Root } from './root.ts'
-import { create, openStaging, removeStaging, type Staged, unfinishedPrefix, uniqueTime } from './staging.ts'
+import { create, openStaging, removeStaging, type Staged, unfinishedPrefix } from './staging.ts'
 import { publishAt } from './store.ts'
+import { uniqueTime } from './unique-time.ts'
 import { openDeepest, withDirectory } from './walk.ts'
 import { writeBody } from './write.ts'
 

@@ -4,6 +4,7 @@ import { StorageError } from '../contract.ts'
 import { hasErrno } from './errors.ts'
 import { bytesOf, inside, isReserved, self, stagingName } from './names.ts'
 import { release } from './release.ts'
+import { uniqueTime } from './unique-time.ts'
 import { openChild } from './walk.ts'
 
 /**
@@ -61,18 +62,6 @@ export async function withStaged<T>(
     await staged.handle.close()
     if (!options.keep) await removeStaging(options.parent)
   }
-}
-
-let sequence = 0
-
-/**
- * Returns the time in seconds with a unique number of microseconds. The kernel's own times have steps of up to 10 ms and
- * inode numbers are reused, so two files that replace each other within one step could otherwise have the same etag.
- */
-export function uniqueTime(time = new Date()): number {
-  // Never 0 or 999: rounding must not change the milliseconds.
-  sequence = (sequence + 1) % 998
-  return time.getTime() / 1000 + (sequence + 1) / 1_000_000
 }
 
 export async function create(parent: FileHandle, name: string = randomUUID()): Promise<Staged> {

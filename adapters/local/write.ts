@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { addAbortSignal, type Readable } from 'node:stream'
+import { addAbortSignal, Readable } from 'node:stream'
 import { toStorageError } from './errors.ts'
 
 /** The bytes buffered for one writev(2), which is 1.3 times as fast as one write for each chunk of a socket. */
@@ -12,6 +12,34 @@ let writers = 0
 
 /** IOV_MAX, the maximum number of chunks in one writev(2). It also bounds the memory of a body of tiny chunks. */
 const maxChunks = 1024
+
+/**
+ * Returns a body that has at most `size` bytes as these bytes, and a longer one as a new body from its beginning. Destroys
+ * `body` when it fails.
+ */
+export async function takeWhole(body: Readable, size: number, signal: AbortSignal): Promise<Uint8Array | Readable> {
+  const bytes = new Uint8Array(size)
+  let length = 0
+  try {
+    const chunks: AsyncIterator<Uint8Array | string> = addAbortSignal(signal, body)[Symbol.asyncIterator]()
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+      const chunk = typeof next.value === 'string' ? Buffer.from(next.value) : next.value
+      if (length + chunk.byteLength > size) return Readable.from(continued([bytes.subarray(0, length), chunk], chunks))
+      bytes.set(chunk, length)
+      length += chunk.byteLength
+    }
+  } catch (error) {
+    body.destroy()
+    throw signal.aborted ? signal.reason : error
+  }
+  signal.throwIfAborted()
+  return length === size ? bytes : bytes.slice(0, length)
+}
+
+async function* continued(beginning: Uint8Array[], rest: AsyncIterator<Uint8Array | string>) {
+  yield* beginning
+  yield* { [Symbol.asyncIterator]: () => rest }
+}
 
 /**
  * Writes a body and returns the position after the last byte. It buffers at most two blocks, which are smaller when many
@@ -57,7 +85,8 @@ function blockLimit(): number {
   return Math.max(minBlockBytes, Math.min(blockBytes, sharedBytes / writers))
 }
 
-async function writeAll(handle: FileHandle, chunks: readonly Uint8Array[], start: number): Promise<void> {
+/** @throws StorageError for errors of the disk */
+export async function writeAll(handle: FileHandle, chunks: readonly Uint8Array[], start: number): Promise<void> {
   let position = start
   let rest = chunks.filter(chunk => chunk.byteLength > 0)
   try {

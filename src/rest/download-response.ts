@@ -8,7 +8,7 @@ import { digestHeaders } from '../http/content/digests.ts'
 import { isNotModified, isRangeCurrent } from '../http/content/download-conditions.ts'
 import type { Content } from '../http/content/file-content.ts'
 import { parseRange, type Span } from '../http/content/range.ts'
-import { bytesWritten, write } from '../http/content/send-file.ts'
+import { bytesWritten, end, write } from '../http/content/send-file.ts'
 import { formatTag, wholeSeconds } from '../http/content/validators.ts'
 import { contentDisposition, contentType, type Download } from '../services/files/index.ts'
 
@@ -85,8 +85,12 @@ export async function sendResponse(
   reply.hijack()
   try {
     response.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>)
-    if (content) await sendBody(response, body, content, signal)
-    response.end()
+    if (content?.bytes && body.kind === 'one' && body.span) {
+      await end(response, content.bytes.subarray(body.span.first, body.span.last + 1), signal)
+    } else {
+      if (content) await sendBody(response, body, content, signal)
+      response.end()
+    }
     if (isDownload) ended(bytesWritten(response))
   } catch (error) {
     if (isDownload) ended(bytesWritten(response), signal.aborted ? signal.reason : error)

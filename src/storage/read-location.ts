@@ -20,8 +20,10 @@ import {
   checkHandle,
   checkPage,
   checkPresigned,
+  checkSmallFile,
   fault,
   type Presigned,
+  type SmallContent,
 } from './validate-entry.ts'
 import type { WriteTracker } from './write-tracker.ts'
 
@@ -157,6 +159,23 @@ export class ReadLocation {
     active.signal.addEventListener('abort', () => void handle.close().catch(() => {}))
     handle.once('close', () => active[Symbol.dispose]())
     return content
+  }
+
+  /**
+   * Returns a file of at most `maxBytes` bytes, whole, or null if it has to be opened. It takes no longer than a lookup, so it is
+   * not registered.
+   */
+  async readSmall(signal: AbortSignal, maxBytes: number): Promise<SmallContent | null> {
+    const { provider, activeGrants, metadataTimeout, timeouts } = this.context
+    if (!provider.readSmall) return null
+    await activeGrants.confirm([this.grant])
+    return await runWithTimeout(signal, Math.min(metadataTimeout, timeouts.transfer), bounded =>
+      callAdapter(bounded, async () => {
+        const file = await provider.readSmall?.(this.path, { signal: bounded, maxBytes })
+        if (file === undefined) throw fault('no small file')
+        return checkSmallFile(file, { name: nameOf(this.path), maxBytes })
+      }),
+    )
   }
 
   /**

@@ -4,7 +4,6 @@
  */
 import { Duplex, Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
-import { startDeadline } from '../timeout.ts'
 import { recordForGc } from './gc-pressure.ts'
 
 export interface TransferTimeouts {
@@ -23,8 +22,18 @@ export async function runWithTimeout<T>(
   time: number,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  using deadline = startDeadline(time, () => stallError(time))
-  return await work(AbortSignal.any([signal, deadline.signal]))
+  // Cheaper than AbortSignal.any, which also keeps the signal for the garbage collector.
+  const controller = new AbortController()
+  const follow = () => controller.abort(signal.reason)
+  if (signal.aborted) follow()
+  else signal.addEventListener('abort', follow, { once: true })
+  const timer = setTimeout(() => controller.abort(stallError(time)), time)
+  try {
+    return await work(controller.signal)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', follow)
+  }
 }
 
 /**

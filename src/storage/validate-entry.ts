@@ -12,6 +12,12 @@ export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums' | 'fileId'>
   readonly fileId: string | null
 }
 
+/** A file that was read at once, after validation. */
+export interface SmallContent {
+  entry: CheckedEntry
+  bytes: Uint8Array
+}
+
 /** The maximum number of characters, from the contract. */
 const maxCursorLength = 1024
 /** The maximum number of characters, from the contract. */
@@ -82,6 +88,21 @@ export function checkBody(body: unknown): Readable {
   if (!(body instanceof Readable)) throw fault('a body that is not a stream')
   // An abort may fail the body before it is read. Without a listener, the error would end the process.
   return body.on('error', () => {})
+}
+
+/** @throws BACK_END_FAULT */
+export function checkSmallFile(
+  file: { entry: Entry; bytes: Uint8Array } | null,
+  request: { name: string; maxBytes: number },
+): SmallContent | null {
+  if (file === null) return null
+  if (typeof file !== 'object' || !(file.bytes instanceof Uint8Array)) throw fault('neither a small file nor null')
+  const { entry, bytes } = file
+  const checked = checkEntry(entry, request.name)
+  if (checked.kind !== 'file' || checked.size !== bytes.length || bytes.length > request.maxBytes) {
+    throw fault(`${bytes.length} bytes as a small file of ${checked.size}`)
+  }
+  return { entry: checked, bytes }
 }
 
 /** @throws BACK_END_FAULT */

@@ -15,14 +15,16 @@ type Mutation = (original: StorageProvider) => Partial<StorageProvider>
 runConformance(harness(), [
   'openFolder in the harness',
   'hasCreateRaces in the harness',
-  ...['copy', 'move', 'deleteTree', 'openFile'].map(name => `the method ${name}`),
+  ...['copy', 'move', 'deleteTree', 'openFile', 'readSmall'].map(name => `the method ${name}`),
 ])
 
 const without = new AbortController().signal
 const never = { signal: without }
 const p = (path: string) => path as StoragePath
 
-const methods = 'stat list read write delete mkdir deleteTree openFile copy move quota presign close'.split(' ')
+const methods = 'stat list read write delete mkdir deleteTree openFile readSmall copy move quota presign close'.split(
+  ' ',
+)
 
 /** Replaces the methods that the mutation returns and keeps the others. */
 const mutated =

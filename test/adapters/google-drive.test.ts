@@ -56,5 +56,6 @@ runConformance(harness, [
   'an atomic create',
   'this operation in one step (NOT_IN_ONE_STEP)',
   'the method openFile',
+  'the method readSmall',
   'the method presign',
 ])

@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { at, call, get, put } from '../../adapters/conformance/kit.ts'
+import { at, bodyOf, call, get, put } from '../../adapters/conformance/kit.ts'
+import { until } from '../support/until.ts'
 import { snapshot } from './snapshot.ts'
 import { openTemporary } from './temporary.ts'
 
@@ -28,20 +29,24 @@ t.test('no read and no write leaves the root while a link is swapped in', { time
   await promisify(execFile)('mkfifo', [join(outside, 'pipe')])
   const writer = spawn('sh', ['-c', 'echo data > "$1"', 'sh', join(outside, 'pipe')], { stdio: 'ignore' })
   t.teardown(() => writer.kill('SIGKILL'))
+  // From now on, threads read and write small files.
+  await put(provider, 'warm', 'inside')
+  await until(async () => (await provider.readSmall?.(at('warm'), { ...call(), maxBytes: 100 })) !== null)
   const before = await snapshot(outside)
   const worker = new Worker(new URL('swapper.ts', import.meta.url), {
     workerData: { folder: join(root, 'dir'), away: join(root, 'away'), outside },
   })
   await once(worker, 'online')
 
-  const counts = { naive: 0, read: 0, opened: 0, seen: 0, written: 0, refused: 0 }
+  const counts = { naive: 0, read: 0, small: 0, opened: 0, seen: 0, written: 0, stored: 0, copied: 0, refused: 0 }
   const refuse = () => {
     counts.refused += 1
     return undefined
   }
   let left = tries
-  const client = async () => {
-    for (; left > 0; left -= 4) {
+  const client = async (_: unknown, number: number) => {
+    const copy = `copy ${number}`
+    for (; left > 0; left -= 7) {
       const name = `dir/${names[left % names.length]}`
       const path = at(name)
       const read = await get(provider, name).catch(refuse)
@@ -55,14 +60,25 @@ t.test('no read and no write leaves the root while a link is swapped in', { time
         if ((await opened.handle.readFile('utf8')).includes('SECRET')) t.fail('the outside was opened')
         await opened.handle.close()
       }
+      const small = await provider.readSmall?.(path, { ...call(), maxBytes: 100 }).catch(refuse)
+      if (small) {
+        counts.small += 1
+        if (Buffer.from(small.bytes).includes('SECRET')) t.fail('the outside was read whole')
+      }
+      if (await provider.copy?.(path, at(copy), { ...call(), overwrite: true }).catch(refuse)) {
+        counts.copied += 1
+        if ((await get(provider, copy)).includes('SECRET')) t.fail('the outside was copied')
+      }
       const entry = await provider.stat(path, call()).catch(refuse)
       if (entry) {
         counts.seen += 1
         if (entry.size === secret.length) t.fail('the outside was seen')
       }
       if (await put(provider, name, 'inside', true).catch(refuse)) counts.written += 1
+      const known = { ...call(), size: 6, overwrite: true }
+      if (await provider.write(path, bodyOf('inside'), known).catch(refuse)) counts.stored += 1
       // The control: an adapter that opens whole paths would read the secret.
-      if (left % 20 === 0 && !name.endsWith('pipe')) {
+      if (left % 5 === 0 && !name.endsWith('pipe')) {
         const naive = await readFile(join(root, name), 'utf8').catch(() => '')
         if (naive === secret) counts.naive += 1
       }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, open, readdir, readFile, rename, truncate, unlink, writeFile } from 'node:fs/promises'
+import { appendFile, open, readdir, readFile, readlink, rename, truncate, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -10,8 +10,11 @@ import { eventually, head, talk } from './socket.ts'
 
 const mebibyte = 1024 * 1024
 
+/** Returns what the descriptors lead to, except those of the event loops of threads. */
 async function openFiles(): Promise<string[]> {
-  return readdir('/proc/self/fd')
+  const names = await readdir('/proc/self/fd')
+  const targets = await Promise.all(names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')))
+  return targets.filter(target => target !== '' && !/^(pipe|anon_inode):/.test(target))
 }
 
 /** Waits until no unfinished upload, no file `path` and no additional descriptor remain. */

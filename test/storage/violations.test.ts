@@ -114,6 +114,7 @@ const expected: Record<string, Record<string, string>> = {
   'handle-null': expect('BACK_END_FAULT', ['download']),
   'handle-empty': expect('BACK_END_FAULT', ['download']),
   'handle-that-fails': expect('BACK_END_FAULT', ['download']),
+  small: expect('BACK_END_FAULT', ['download']),
   'open-file-nothing': expect('BACK_END_FAULT', ['download']),
   'quota-null': expect('BACK_END_FAULT', ['quota']),
   'quota-odd': expect('ok', ['quota']),

@@ -28,6 +28,7 @@ const everyMethod = [
   'mkdir',
   'deleteTree',
   'openFile',
+  'readSmall',
   'copy',
   'move',
   'quota',
@@ -201,6 +202,22 @@ export const violations: Record<string, Violation> = {
       }
       return { handle: { read: refuse, close: refuse }, entry: await good.stat(path, { signal }) }
     },
+  }),
+  'small-nothing': () => ({ readSmall: async () => undefined }),
+  'small-without-bytes': good => ({
+    readSmall: async (path: StoragePath) => ({ entry: await good.stat(path, { signal }), bytes: content }),
+  }),
+  'small-of-other-size': good => ({
+    readSmall: async (path: StoragePath) => ({ entry: await good.stat(path, { signal }), bytes: Buffer.from('012') }),
+  }),
+  'small-too-large': () => ({
+    readSmall: async (_path: StoragePath, { maxBytes }: { maxBytes: number }) => ({
+      entry: { ...file('file'), size: maxBytes + 1 },
+      bytes: Buffer.alloc(maxBytes + 1),
+    }),
+  }),
+  'small-folder': () => ({
+    readSmall: async () => ({ entry: { ...file('file'), kind: 'directory' }, bytes: Buffer.from(content) }),
   }),
   'open-file-nothing': () => ({ openFile: async () => undefined }),
   'quota-null': () => ({ quota: async () => null }),

@@ -17,6 +17,8 @@ export interface Content {
    */
   send(sink: ByteSink, span: Span | null, signal: AbortSignal, onChange?: () => void): Promise<void>
   close(): Promise<void>
+  /** All bytes of the file, if they are in memory. */
+  readonly bytes?: Uint8Array
 }
 
 /**
@@ -31,7 +33,8 @@ export async function openContent(
   signal: AbortSignal,
 ): Promise<Content> {
   const { entry, location, opened } = download
-  if (opened?.handle) return await fileContent(opened)
+  if (opened?.kind === 'bytes') return bytesContent(opened.bytes)
+  if (opened?.kind === 'file') return await fileContent(opened)
   if (opened) return await openStream(download, spans[0], signal)
   const version = entry.etag === null ? {} : { ifMatch: entry.etag }
   const file = await location.openFile(signal, version)
@@ -48,8 +51,10 @@ export async function openCurrent(
   location: ReadLocation,
   signal: AbortSignal,
 ): Promise<{ entry: CheckedEntry; content: Content }> {
-  const { entry, ...file } = await openFile(location, signal)
-  if (file.handle) return { entry, content: await fileContent({ ...file, entry }) }
+  const file = await openFile(location, signal)
+  const { entry } = file
+  if (file.kind === 'bytes') return { entry, content: bytesContent(file.bytes) }
+  if (file.kind === 'file') return { entry, content: await fileContent(file) }
   const { body } = file
   return {
     entry,
@@ -57,6 +62,14 @@ export async function openCurrent(
       send: (sink, span, signal) => sendStream(sink, body, span && span.last - span.first + 1, signal),
       close: async () => void body.destroy(),
     },
+  }
+}
+
+function bytesContent(bytes: Uint8Array): Content {
+  return {
+    bytes,
+    send: (sink, span, signal) => write(sink, span ? bytes.subarray(span.first, span.last + 1) : bytes, signal),
+    async close() {},
   }
 }
 
@@ -88,7 +101,7 @@ async function openStream(
     result.body.destroy()
     throw changed()
   }
-  const isKnown = known?.handle === null && contains(known.range, first, entry.size)
+  const isKnown = known?.kind === 'stream' && contains(known.range, first, entry.size)
   let opened: Readable | null = isKnown ? known.body : await read(first)
   return {
     async send(sink, span, signal) {

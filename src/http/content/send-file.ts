@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { ClientGone } from '../connection/client-abort.ts'
 import type { Span } from './range.ts'
 import { leaseBuffers } from './read-buffers.ts'
@@ -83,6 +84,32 @@ const sentBytes = new WeakMap<ByteSink, number>()
 /** Returns the bytes that `write` has sent to this sink. */
 export function bytesWritten(sink: ByteSink): number {
   return sentBytes.get(sink) ?? 0
+}
+
+/** Sends the last chunk and ends the response, which takes one system call. @throws ClientGone, the signal's reason */
+export function end(response: ServerResponse, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason)
+      return
+    }
+    const settle = (settled: () => void) => () => {
+      signal.removeEventListener('abort', onAbort)
+      response.off('close', onClose)
+      settled()
+    }
+    const onAbort = settle(() => reject(signal.reason))
+    const onClose = settle(() => reject(new ClientGone('The connection broke')))
+    signal.addEventListener('abort', onAbort, { once: true })
+    response.once('close', onClose)
+    response.end(
+      chunk,
+      settle(() => {
+        sentBytes.set(response, bytesWritten(response) + chunk.length)
+        resolve()
+      }),
+    )
+  })
 }
 
 /** Resolves when the chunk can be reused. @throws ClientGone, the signal's reason */

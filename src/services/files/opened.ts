@@ -5,11 +5,18 @@ import { AppError, type Reason } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
-/** The content of a file: an open file of this machine, or the stream of a back end. Dispose of it when it is sent. */
+/** The size of the largest file that is read into memory at once, in bytes. */
+const smallBytes = 64 * 1024
+
+/**
+ * The content of a file: all of its bytes, an open file of this machine, or the stream of a back end. Dispose of it when it is
+ * sent.
+ */
 export type OpenedFile = AsyncDisposable & { entry: CheckedEntry } & (
-    | { handle: FileHandle }
+    | { kind: 'bytes'; bytes: Uint8Array }
+    | { kind: 'file'; handle: FileHandle }
     | {
-        handle: null
+        kind: 'stream'
         body: Readable
         /** The part of the file that the body contains; undefined for all of it. */
         range: ByteRange | undefined
@@ -18,7 +25,7 @@ export type OpenedFile = AsyncDisposable & { entry: CheckedEntry } & (
 
 /**
  * Opens the current version of a file.
- * @param options.range what to request from a back end that streams; a file of this machine is opened as a whole
+ * @param options.range what to request from a back end that streams; any other file is opened as a whole
  * @throws as `ReadLocation.read`
  */
 export async function openFile(
@@ -26,10 +33,12 @@ export async function openFile(
   signal: AbortSignal,
   { range, isLookup = false }: { range?: ByteRange | undefined; isLookup?: boolean } = {},
 ): Promise<OpenedFile> {
+  const small = await location.readSmall(signal, smallBytes)
+  if (small) return { kind: 'bytes', ...small, [Symbol.asyncDispose]: async () => {} }
   const file = await location.openFile(signal, { isLookup })
-  if (file) return { ...file, [Symbol.asyncDispose]: () => file.handle.close() }
+  if (file) return { kind: 'file', ...file, [Symbol.asyncDispose]: () => file.handle.close() }
   const { body, entry } = await location.read(signal, { isLookup, ...(range && { range }) })
-  return { handle: null, body, entry, range, [Symbol.asyncDispose]: async () => void body.destroy() }
+  return { kind: 'stream', body, entry, range, [Symbol.asyncDispose]: async () => void body.destroy() }
 }
 
 /** Opens a file instead of looking at its entry first, which takes one call of the back end less. */

@@ -1,0 +1,36 @@
+import { isChange, type SmallJob, type SmallResult } from './jobs.ts'
+import { readSmall } from './read.ts'
+import { readStat, readStats } from './stats.ts'
+import { writeSmall } from './write.ts'
+
+/** Milliseconds. A disk that syncs more slowly syncs several files at once better in the thread pool of libuv. */
+export const slowSync = 0.5
+
+/** Does the jobs one after the other. Returns null for writes after a slow one, so that no job waits long for others. */
+export function runJobs(jobs: readonly SmallJob[], slow = slowSync): SmallResult[] {
+  let isSlow = false
+  return jobs.map(job => {
+    if (isSlow && isChange(job)) return null
+    const result = attempt(job)
+    isSlow ||= result !== null && 'syncTime' in result && result.syncTime > slow
+    return result
+  })
+}
+
+function attempt(job: SmallJob): SmallResult {
+  try {
+    return run(job)
+  } catch {
+    // The error came before the file was visible. The general way finds it again and reports it.
+    return null
+  }
+}
+
+function run(job: SmallJob): SmallResult {
+  if (job.kind === 'read') return readSmall(job)
+  if (job.kind === 'stat') return readStat(job)
+  if (job.kind === 'stats') return readStats(job)
+  if (job.kind === 'write') return writeSmall(job, job.bytes, job.modifiedAt)
+  const file = readSmall(job.from)
+  return file && writeSmall(job, file.bytes, file.entry.modifiedAt ?? undefined)
+}

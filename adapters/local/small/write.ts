@@ -1,0 +1,105 @@
+import {
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  futimesSync,
+  linkSync,
+  lstatSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { toEntry } from '../entry.ts'
+import { hasErrno, notFound } from '../errors.ts'
+import { inside, stagingName } from '../names.ts'
+import { directoryFlags } from '../open-directly.ts'
+import { uniqueTime } from '../unique-time.ts'
+import type { SmallFailure, SmallStored, SmallTarget } from './jobs.ts'
+import { type Descriptor, isStillAt, openDescriptor, openDirectory } from './open.ts'
+
+const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+
+/**
+ * Stores a file as `store` does, with the same steps in the same order. Returns null, having changed nothing, where the folder
+ * is missing or on another disk, where the name is taken, and for any error before the file is visible.
+ */
+export function writeSmall(
+  target: SmallTarget,
+  bytes: Uint8Array,
+  modifiedAt: Date | undefined,
+): SmallStored | SmallFailure | null {
+  const { root, parent: path, name, overwrite, stagedName, microseconds } = target
+  using top = openDirectory(root, root.path)
+  using folder = path === root.path ? undefined : openDirectory(root, path)
+  const parent = path === root.path ? top : folder
+  if (!top || !parent || isTaken(inside(parent, name), overwrite)) return null
+  // The first write into a root creates the staging folder in the general way.
+  using staging = openDescriptor(inside(top, stagingName), directoryFlags)
+  const staged = inside(staging, stagedName)
+  using file = openDescriptor(staged, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+  let isVisible = false
+  try {
+    writeAll(file, bytes)
+    futimesSync(file.fd, uniqueTime(), uniqueTime(modifiedAt, microseconds))
+    const syncTime = sync(file, modifiedAt !== undefined)
+    if (!isStillAt(parent, path)) return null
+    if (overwrite) renameSync(staged, inside(parent, name))
+    else linkSync(staged, inside(parent, name))
+    isVisible = true
+    if (!overwrite) remove(staged)
+    const stored = { syncTime: syncTime + syncDirectory(parent) }
+    const entry = toEntry(name, fstatSync(file.fd, { bigint: true }))
+    if (!entry) throw notFound()
+    return { ...stored, entry }
+  } catch (error) {
+    return isVisible ? failureOf(error) : null
+  } finally {
+    if (!isVisible) remove(staged)
+  }
+}
+
+/** Returns whether only the general way can store the file, or refuse to. */
+function isTaken(path: string | Buffer, overwrite: boolean): boolean {
+  const existing = lstatSync(path, { throwIfNoEntry: false })
+  return existing !== undefined && (!overwrite || existing.isDirectory())
+}
+
+function writeAll({ fd }: Descriptor, bytes: Uint8Array): void {
+  for (let position = 0; position < bytes.length; ) {
+    position += writeSync(fd, bytes, position, bytes.length - position, position)
+  }
+}
+
+/** Returns the milliseconds that it took. @param hasTime true if the file has a time that is not the current one */
+function sync({ fd }: Descriptor, hasTime: boolean): number {
+  const from = performance.now()
+  if (hasTime) fsyncSync(fd)
+  else fdatasyncSync(fd)
+  return performance.now() - from
+}
+
+/** As `syncDirectory` of the general way. Returns the milliseconds that it took. */
+function syncDirectory({ fd }: Descriptor): number {
+  const from = performance.now()
+  try {
+    fsyncSync(fd)
+  } catch (error) {
+    if (!hasErrno(error, 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP')) throw error
+  }
+  return performance.now() - from
+}
+
+/** Removes a name in the staging folder. One that remains is swept later. */
+function remove(staged: string | Buffer): void {
+  try {
+    unlinkSync(staged)
+  } catch {
+    // See above.
+  }
+}
+
+function failureOf(error: unknown): SmallFailure {
+  const { code = '', syscall = '', message } = error as NodeJS.ErrnoException
+  return { code, syscall, message }
+}
