@@ -12,6 +12,9 @@ export interface Member {
   createdAt: Date
 }
 
+/** Milliseconds for which a check of a credential stays valid. */
+export const freshness = 1000
+
 /** The access of a member or a credential. */
 export interface Permissions {
   /** The highest scope; null is none. */
@@ -24,6 +27,12 @@ export interface Origin {
   /** The client's IP address, as reported by a trusted proxy if there is one. */
   address: string
   requestId: string
+}
+
+/** A provider as it was at one moment. Its version changes with everything that matters to opening it. */
+export interface ProviderVersion {
+  id: string
+  version: number
 }
 
 /** The identity behind a request: a valid credential, its owner, and the access of both combined. */
@@ -39,6 +48,8 @@ export interface Viewer extends Permissions {
   expiresAt: Date | null
   /** The time of the last check of the credential, in milliseconds of `performance.now()`. */
   confirmedAt: number
+  /** The provider that the request names, at the time of the last check, if it exists in the workspace of the member. */
+  seenProvider?: ProviderVersion | null
   origin: Origin
 }
 

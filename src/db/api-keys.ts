@@ -1,8 +1,9 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Scope } from '../auth/scopes.ts'
-import type { Member } from '../auth/viewer.ts'
+import type { Member, ProviderVersion } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
+import { type CredentialLookup, seenProviderColumns, toSeenProvider } from './credential-lookup.ts'
 import { lockMember, memberColumns, toMember } from './members.ts'
 import type { Schema } from './schema.ts'
 
@@ -87,30 +88,44 @@ export interface OwnedApiKey {
   key: ApiKey
   hash: Buffer
   owner: Member
+  seenProvider: ProviderVersion | null
 }
 
 /** Finds keys with their owners. The query is built only once, because every request with a key runs it. */
 export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
   db: Database,
   column: Column,
-): (values: readonly Selectable<Schema['api_keys']>[Column][]) => Promise<OwnedApiKey[]> {
+): (lookups: readonly CredentialLookup<Selectable<Schema['api_keys']>[Column]>[]) => Promise<OwnedApiKey[]> {
+  const type = sql.raw(column === 'id' ? 'uuid' : 'bytea')
+  const asked = sql<{ value: unknown; provider_id: string | null }>`unnest(${[]}::${type}[], ${[]}::uuid[])`
   const query = db
-    .selectFrom('api_keys')
+    .selectFrom(asked.as<'asked'>(sql`asked (value, provider_id)`))
+    .innerJoin('api_keys', join => join.on(sql<boolean>`${sql.ref(`api_keys.${column}`)} = asked.value`))
     .innerJoin('members', join =>
       join
         .onRef('members.workspace_id', '=', 'api_keys.workspace_id')
         .onRef('members.user_id', '=', 'api_keys.user_id'),
     )
     .innerJoin('users', 'users.id', 'api_keys.user_id')
+    .leftJoin('providers', join =>
+      join
+        .onRef('providers.id', '=', 'asked.provider_id')
+        .onRef('providers.workspace_id', '=', 'api_keys.workspace_id'),
+    )
     .select(memberColumns)
     .select(keyColumns)
     .select('api_keys.key_hash')
-    .where(sql<boolean>`${sql.ref(`api_keys.${column}`)} = any(${[]})`)
+    .select(seenProviderColumns)
     .compile()
-  return async values => {
-    const bound: typeof query = { ...query, parameters: [values] }
-    const { rows } = await db.executeQuery(bound)
-    return rows.map(row => ({ key: toApiKey(row), hash: row.key_hash, owner: toMember(row) }))
+  return async lookups => {
+    const parameters = [lookups.map(({ value }) => value), lookups.map(({ providerId }) => providerId)]
+    const { rows } = await db.executeQuery({ ...query, parameters } as typeof query)
+    return rows.map(row => ({
+      key: toApiKey(row),
+      hash: row.key_hash,
+      owner: toMember(row),
+      seenProvider: toSeenProvider(row),
+    }))
   }
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isId } from '../auth/id.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
@@ -18,6 +19,8 @@ declare module 'fastify' {
 /** RFC 6750, section 2.1. The only other way to send a credential is the console's cookie. */
 const scheme = /^Bearer +(\S+)$/i
 
+const providerParameter = /[?&]providerId=([\da-f-]{36})(?:&|$)/
+
 /**
  * Authenticates each request and counts it by its credential or address. Every route refuses an invalid credential before
  * it reads the body. The credential is checked again after the body, because it may have been revoked meanwhile.
@@ -29,8 +32,9 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
     const { config } = request.routeOptions
     if (authorization === undefined) {
       const session = config.ignoresCookie ? null : cookieToken(request)
-      if (session !== null) request.viewer = await credentials.authenticateSession(session, originOf(request))
-      else if (!config.unlimited) requestLimits.countAnonymous(request.ip)
+      if (session !== null) {
+        request.viewer = await credentials.authenticateSession(session, originOf(request), namedProvider(request))
+      } else if (!config.unlimited) requestLimits.countAnonymous(request.ip)
       return
     }
     const token = scheme.exec(authorization)?.[1]
@@ -38,11 +42,20 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
       requestLimits.countAnonymous(request.ip)
       throw new AppError('INVALID_CREDENTIAL', 'The Authorization header must be "Bearer <token or API key>".')
     }
-    request.viewer = await credentials.authenticate(token, originOf(request))
+    request.viewer = await credentials.authenticate(token, originOf(request), namedProvider(request))
   })
   app.addHook('preHandler', async request => {
     if (request.viewer) request.viewer = await credentials.confirm(request.viewer)
   })
+}
+
+/**
+ * Returns the id in the parameter `providerId` of the query, so that the query that loads the credential also reads the version
+ * of the provider. The route still parses the parameter itself.
+ */
+function namedProvider({ raw }: FastifyRequest): string | null {
+  const id = providerParameter.exec(raw.url ?? '')?.[1]
+  return id !== undefined && isId(id) ? id : null
 }
 
 export function originOf({ ip, id }: FastifyRequest): Origin {

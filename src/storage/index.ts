@@ -2,6 +2,7 @@
 import type { Call, Network, StorageProvider } from '../../adapters/contract.ts'
 import type { Grant } from '../auth/policy.ts'
 import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
+import { freshness } from '../auth/viewer.ts'
 import type { Database } from '../db/client.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import { AppError } from '../errors.ts'
@@ -121,6 +122,17 @@ export function createStorage(options: StorageOptions): Storage {
     }
   }
 
+  /**
+   * Opens the provider of a grant. The database is asked for the current record, unless the version was read together with the
+   * credential, no longer ago than a check of the credential stays valid.
+   */
+  async function contextOf(grant: Grant): Promise<ProviderContext> {
+    const { seenProvider, confirmedAt } = grant.viewer
+    const isRecent = performance.now() - confirmedAt < freshness
+    const known = isRecent && seenProvider?.id === grant.providerId ? cache.find(seenProvider) : null
+    return await (known ?? cache.get(await record(grant)))
+  }
+
   return {
     adapters,
     activeGrants,
@@ -130,11 +142,11 @@ export function createStorage(options: StorageOptions): Storage {
     tokens,
     async readAt(grant) {
       await activeGrants.confirm([grant])
-      return new ReadLocation(await cache.get(await record(grant)), grant)
+      return new ReadLocation(await contextOf(grant), grant)
     },
     async writeAt(grant) {
       await activeGrants.confirm([grant])
-      return new WriteLocation(await cache.get(await record(grant)), grant)
+      return new WriteLocation(await contextOf(grant), grant)
     },
     provider: async record => (await cache.get(record)).provider,
     ask: (signal, call) => opener.ask(signal, call),

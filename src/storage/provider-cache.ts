@@ -1,4 +1,5 @@
 /** Keeps each provider open, once per version of its configuration. */
+import type { ProviderVersion } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 
 /** Milliseconds for which running transfers may use a configuration after it was changed or disconnected. */
@@ -7,6 +8,8 @@ const closeDelay = 60 * 60 * 1000
 export interface ProviderCache<Opened> {
   /** Returns the open provider, or opens it. A failure is not cached: the next call tries again. */
   get(record: ProviderRecord): Promise<Opened>
+  /** Returns the provider if it is open in this version. */
+  find(version: ProviderVersion): Promise<Opened> | null
   /** Closes a provider after an hour, because transfers may still use it. */
   forget(providerId: string): void
   /** Closes all providers. */
@@ -51,6 +54,10 @@ export function createProviderCache<Opened>(options: {
       })
       if (current) closeLater(current)
       return opened
+    },
+    find({ id, version }) {
+      const current = cached.get(id)
+      return current?.version === version ? current.opened : null
     },
     forget(providerId) {
       const removed = cached.get(providerId)

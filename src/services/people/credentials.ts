@@ -1,23 +1,32 @@
 import { hashToken, isApiKey } from '../../auth/api-key.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
-import { keyPermissions, memberPermissions, memberViewer, type Origin, type Viewer } from '../../auth/viewer.ts'
+import {
+  freshness,
+  keyPermissions,
+  memberPermissions,
+  memberViewer,
+  type Origin,
+  type Viewer,
+} from '../../auth/viewer.ts'
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
-import { batched } from '../../db/batched.ts'
 import type { Database } from '../../db/client.ts'
 import { batchedMembers } from '../../db/members.ts'
 import { prepareSessions, type Session } from '../../db/sessions.ts'
 import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
+import { batchedLookups } from './credential-lookups.ts'
 import type { KeyUsage } from './key-usage.ts'
 
 export interface Credentials {
   /**
    * Returns the viewer of a bearer token and counts a request. Queries the database each time, so that every replica
-   * rejects a revoked credential immediately. @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
+   * rejects a revoked credential immediately.
+   * @param providerId a provider whose version the same query reads, for `seenProvider`; it does not change the result otherwise
+   * @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
    */
-  authenticate(token: string, origin: Origin): Promise<Viewer>
+  authenticate(token: string, origin: Origin, providerId?: string | null): Promise<Viewer>
   /** Authenticates a session token only; API keys fail. @throws as `authenticate` */
-  authenticateSession(token: string, origin: Origin): Promise<Viewer>
+  authenticateSession(token: string, origin: Origin, providerId?: string | null): Promise<Viewer>
   /**
    * Authenticates a viewer again if the last check is more than a second old. Call this before late steps of a request.
    * @throws as `authenticate`
@@ -30,9 +39,6 @@ export interface Credentials {
   /** Authenticates the credential or the member behind a viewer again. @throws as `authenticate` */
   recallViewer(viewer: Viewer): Promise<Viewer>
 }
-
-/** Milliseconds for which a check stays valid. */
-const freshness = 1000
 
 export function createCredentials({
   db,
@@ -48,21 +54,18 @@ export function createCredentials({
   const findSessions = prepareSessions(db)
   const findKeysByHash = prepareOwnedApiKeys(db, 'key_hash')
   const findKeysById = prepareOwnedApiKeys(db, 'id')
-  const sessionById = batched(async (ids: readonly string[]) => {
-    return new Map((await findSessions(ids)).map(session => [session.id, session]))
+  const sessionById = batchedLookups({ find: findSessions, valueOf: id => id, textOf: ({ id }) => id })
+  const keyByHash = batchedLookups({
+    find: findKeysByHash,
+    valueOf: hash => Buffer.from(hash, 'hex'),
+    textOf: ({ hash }) => hash.toString('hex'),
   })
-  const keyByHash = batched(async (hashes: readonly string[]) => {
-    const found = await findKeysByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
-    return new Map(found.map(owned => [owned.hash.toString('hex'), owned]))
-  })
+  const keyById = batchedLookups({ find: findKeysById, valueOf: id => id, textOf: ({ key }) => key.id })
   const memberOf = batchedMembers(db)
-  const keyById = batched(async (ids: readonly string[]) => {
-    return new Map((await findKeysById(ids)).map(owned => [owned.key.id, owned]))
-  })
 
   function keyViewer(found: OwnedApiKey | null, origin: Origin): Viewer {
     if (!found) throw new AppError('INVALID_CREDENTIAL', 'This API key is unknown.')
-    const { key, owner } = found
+    const { key, owner, seenProvider } = found
     const now = new Date()
     if (key.revokedAt) throw new AppError('KEY_REVOKED', 'This API key was revoked: create a new one.')
     const viewer: Viewer = {
@@ -73,6 +76,7 @@ export function createCredentials({
       member: owner,
       expiresAt: key.expiresAt,
       confirmedAt: performance.now(),
+      seenProvider,
       origin,
       ...keyPermissions(owner, key),
     }
@@ -81,15 +85,15 @@ export function createCredentials({
     return viewer
   }
 
-  async function byKey(key: string, origin: Origin): Promise<Viewer> {
+  async function byKey(key: string, origin: Origin, providerId: string | null): Promise<Viewer> {
     const hash = hashToken(key).toString('hex')
     using _trial = limits.tryKey(hash, origin.address)
-    const viewer = await counted(keyByHash(hash), found => keyViewer(found, origin), origin)
+    const viewer = await counted(keyByHash(hash, providerId), found => keyViewer(found, origin), origin)
     limits.countKey(hash)
     return viewer
   }
 
-  async function bySession(token: string, origin: Origin): Promise<Viewer> {
+  async function bySession(token: string, origin: Origin, providerId: string | null = null): Promise<Viewer> {
     const id = tokens.verify(token)
     if (id === null) {
       limits.countGuess(origin.address)
@@ -99,7 +103,7 @@ export function createCredentials({
       )
     }
     limits.countSession(id)
-    return counted(sessionById(id), found => sessionViewer(found, origin), origin)
+    return counted(sessionById(id, providerId), found => sessionViewer(found, origin), origin)
   }
 
   async function counted<Found>(finding: Promise<Found>, viewerOf: (found: Found) => Viewer, { address }: Origin) {
@@ -117,8 +121,8 @@ export function createCredentials({
 
   async function recall({ kind, credentialId, origin }: Parameters<Credentials['recall']>[0]): Promise<Viewer> {
     return kind === 'API_KEY'
-      ? keyViewer(await keyById(credentialId), origin)
-      : sessionViewer(await sessionById(credentialId), origin)
+      ? keyViewer(await keyById(credentialId, null), origin)
+      : sessionViewer(await sessionById(credentialId, null), origin)
   }
 
   async function recallMember({
@@ -138,7 +142,8 @@ export function createCredentials({
   }
 
   return {
-    authenticate: (token, origin) => (isApiKey(token) ? byKey(token, origin) : bySession(token, origin)),
+    authenticate: (token, origin, providerId = null) =>
+      isApiKey(token) ? byKey(token, origin, providerId) : bySession(token, origin, providerId),
     authenticateSession: bySession,
     async confirm(viewer) {
       const known = latest.get(viewer) ?? viewer
@@ -170,6 +175,7 @@ function sessionViewer(session: Session | null, origin: Origin): Viewer {
     member: session.member,
     expiresAt: session.expiresAt,
     confirmedAt: performance.now(),
+    seenProvider: session.seenProvider,
     origin,
     ...memberPermissions(session.member),
   }

@@ -1,0 +1,83 @@
+/** A transfer asks the database once: the query of its credential also reads the version of its provider. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+
+const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
+const disconnect = 'mutation ($id: ID!) { disconnectProvider(id: $id) }'
+
+t.test('a download and an upload to an open provider take one query', async t => {
+  const queries: string[] = []
+  const app = await startApp(t, { onQuery: ({ sql }) => queries.push(sql) })
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'local', { root: app.folder })
+  const { key } = await app.createKey(token, { name: 'key', scopes: ['write'] })
+  await app.upload(token, providerId, '/file', 'content')
+  let turn = 0
+  for (const credential of [key, token]) {
+    for (const send of [
+      () => app.download(credential, providerId, '/file'),
+      () => app.upload(credential, providerId, `/new ${turn++}`, 'content'),
+    ]) {
+      const counts: number[] = []
+      for (let round = 0; round < 5; round++) {
+        queries.length = 0
+        const response = await send()
+        await response.arrayBuffer()
+        t.ok(response.ok)
+        counts.push(queries.length)
+      }
+      // The server itself may query at the same time, such as for the audit log.
+      t.equal(Math.min(...counts), 1)
+    }
+  }
+})
+
+t.test('requests with different credentials and providers share the query', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const providers = await Promise.all(
+    [0, 1, 2].map(async number => {
+      const root = join(app.folder, `${number}`)
+      await mkdir(root)
+      await writeFile(join(root, 'file'), `content ${number}`)
+      return await app.connectProvider(token, 'local', { root }, `disk ${number}`)
+    }),
+  )
+  const keys = await Promise.all([0, 1, 2].map(name => app.createKey(token, { name: `${name}`, scopes: ['read'] })))
+  const credentials = [token, ...keys.map(({ key }) => key)]
+  const missing = '00000000-0000-4000-8000-000000000000'
+  for (let round = 0; round < 3; round++) {
+    await Promise.all(
+      credentials.flatMap(credential => [
+        ...providers.map(async (id, number) => {
+          const response = await app.download(credential, id, '/file')
+          t.equal(await response.text(), `content ${number}`)
+        }),
+        app.download(credential, missing, '/file').then(({ status }) => t.equal(status, 404)),
+        app.download(`${credential}x`, providers[0] ?? '', '/file').then(({ status }) => t.equal(status, 401)),
+      ]),
+    )
+  }
+})
+
+t.test('the next request sees a provider that another replica has changed or disconnected', async t => {
+  const app = await startApp(t)
+  const other = await app.replica()
+  const { token } = await app.register('owner@example.org')
+  const folders = ['first', 'second'].map(name => join(app.folder, name))
+  for (const folder of folders) {
+    await mkdir(folder)
+    await writeFile(join(folder, 'file'), folder)
+  }
+  const id = await app.connectProvider(token, 'local', { root: folders[0] })
+  const { key } = await app.createKey(token, { name: 'key', scopes: ['read'] })
+  const read = async (credential: string) => (await app.download(credential, id, '/file')).text()
+  for (const root of [folders[0], folders[1], folders[0], folders[1]]) {
+    await other.ask(update, { input: { id, config: { root } } }, token)
+    for (const credential of [key, token, key]) t.equal(await read(credential), root)
+  }
+  await other.ask(disconnect, { id }, token)
+  for (const credential of [key, token]) t.equal((await app.download(credential, id, '/file')).status, 404)
+})
