@@ -251,12 +251,15 @@ export interface StorageProvider {
   /**
    * Copies a file and makes missing parents. Implement it only where the back end copies by itself; otherwise the host
    * streams. Reject with NOT_IN_ONE_STEP, having changed nothing, where it cannot do so for these two paths.
+   *
+   * `entry` is the source as `stat` or `list` returned it some time ago. Use it instead of looking at the source first. If the
+   * source has changed since, copy the current version. The returned entry may lack what `entry` lacks.
    * @throws NOT_FOUND, NOT_A_FILE, ALREADY_EXISTS, QUOTA_EXCEEDED, NOT_IN_ONE_STEP
    */
   copy?(
     from: StoragePath,
     to: StoragePath,
-    options: Call & { overwrite: boolean; unfinished?: Unfinished },
+    options: Call & { overwrite: boolean; unfinished?: Unfinished; entry?: Entry },
   ): Promise<Entry>
 
   /**

@@ -8,6 +8,7 @@ import {
   has,
   isMissing,
   Lacking,
+  listAll,
   namesIn,
   pattern,
   put,
@@ -106,6 +107,36 @@ export const optionalCases: Case[] = [
       await refuses('NOT_A_FILE', provider.copy?.(at('file'), at('folder'), replace))
       assert.deepEqual(await namesIn(provider, ''), ['file', 'folder'])
       await has(provider, 'folder/file', 'kept')
+    },
+  },
+  {
+    name: 'copy: copies the current version, whatever entry of the source it is given',
+    needs: needs('copy'),
+    async run(provider) {
+      await put(provider, 'folder/file', 'content')
+      const [listed] = await listAll(provider, 'folder')
+      const seen = await provider.stat(at('folder/file'), call())
+      assert.ok(listed)
+      for (const [name, entry] of Object.entries({ listed, seen })) {
+        const copied = await inOneStep(provider.copy?.(at('folder/file'), at(name), { ...keep, entry }))
+        if (!copied) return await isUnchanged(provider, ['folder'])
+        await has(provider, name, 'content')
+        // The copy may lack what the entry of its source lacks.
+        const facts = await provider.stat(at(name), call())
+        const { mimeType, checksums } = copied
+        assert.deepEqual({ ...copied, mimeType: facts.mimeType, checksums }, { ...facts, checksums })
+        if (entry.mimeType !== null) assert.equal(mimeType, facts.mimeType, 'the copy has another type')
+        if (checksums || entry.checksums) assert.deepEqual(checksums, facts.checksums, 'the copy has other checksums')
+        await refuses('ALREADY_EXISTS', provider.copy?.(at('folder/file'), at(name), { ...keep, entry }))
+      }
+      await put(provider, 'folder/file', 'changed since', true)
+      for (const [name, entry] of Object.entries({ listed, seen })) {
+        await inOneStep(provider.copy?.(at('folder/file'), at(name), { ...replace, entry }))
+        await has(provider, name, 'changed since')
+      }
+      await provider.delete(at('folder/file'), call())
+      await refuses('NOT_FOUND', provider.copy?.(at('folder/file'), at('listed'), { ...replace, entry: listed }))
+      await has(provider, 'listed', 'changed since')
     },
   },
   {

@@ -144,11 +144,12 @@ export class LocalProvider implements StorageProvider {
     }
   }
 
-  copy(from: StoragePath, to: StoragePath, options: Call & Overwrite): Promise<Entry> {
-    const { signal } = options
+  copy(from: StoragePath, to: StoragePath, options: Call & Overwrite & { entry?: Entry }): Promise<Entry> {
+    const { signal, overwrite, entry: known } = options
     return withStorageErrors(async () => {
-      const destination = this.#destination(to, options)
-      const copied = await this.#small.copy(requireSegments(from), destination)
+      const destination = this.#destination(to, { signal, overwrite })
+      const isSmall = (known?.size ?? 0) <= smallBytes
+      const copied = isSmall ? await this.#small.copy(requireSegments(from), destination) : null
       if (copied) return copied
       const { handle, entry } = await this.#open(from, signal)
       try {

@@ -2,7 +2,7 @@ import type { CompletedPart, HeadObjectCommandOutput } from '@aws-sdk/client-s3'
 import type { Entry, StoragePath, Unfinished } from '../contract.ts'
 import { beginRecorded } from './begin.ts'
 import type { Bucket } from './bucket.ts'
-import { etagOf, fileEntry } from './entry.ts'
+import { defaultType, etagOf, fileEntry } from './entry.ts'
 import { withGrace } from './grace.ts'
 import { copySource } from './keys.ts'
 import { complete } from './multipart.ts'
@@ -13,9 +13,12 @@ import { type Destination, publish, storedEntry } from './publish.ts'
 /** The number of parts that the back end copies concurrently. */
 const atOnce = 8
 
+/** What a copy has to know about its source. A copy in parts also sets its headers. */
+export type SourceHead = Omit<HeadObjectCommandOutput, '$metadata'>
+
 interface CopySource {
   key: string
-  head: HeadObjectCommandOutput
+  head: SourceHead
 }
 
 export interface CopyOptions {
@@ -23,6 +26,17 @@ export interface CopyOptions {
   path: StoragePath
   signal: AbortSignal
   unfinished: Unfinished | undefined
+}
+
+/**
+ * Returns what `copyObject` has to know, from an entry. Returns undefined where the entry does not suffice.
+ * @param maxBytes the size of the largest file that is copied in one request, which keeps the headers by itself
+ */
+export function headOf({ kind, size, etag, mimeType, checksums }: Entry, maxBytes: number): SourceHead | undefined {
+  if (kind !== 'file' || size === null || size > maxBytes || etag === null) return undefined
+  // An entry with an MD5 does not come from a listing, so the object has no other type.
+  const ContentType = mimeType ?? (checksums?.md5 ? defaultType : undefined)
+  return { ContentLength: size, ETag: `"${etag}"`, ContentType }
 }
 
 /** Copies inside the back end. Fails where the source changes after it was checked. */
@@ -53,7 +67,7 @@ export async function copyObject(
 async function copyInParts(
   bucket: Bucket,
   conditions: Conditions,
-  { head, ...source }: { CopySource: string; CopySourceIfMatch: string | undefined; head: HeadObjectCommandOutput },
+  { head, ...source }: { CopySource: string; CopySourceIfMatch: string | undefined; head: SourceHead },
   destination: Destination,
   { path, signal, unfinished }: CopyOptions,
 ): Promise<Entry> {

@@ -17,7 +17,7 @@ import {
 } from '../contract.ts'
 import { Bucket, defaultLimits, isPrecondition, type Limits } from './bucket.ts'
 import type { S3Settings } from './config.ts'
-import { copyObject } from './copy.ts'
+import { copyObject, headOf, type SourceHead } from './copy.ts'
 import { fileEntry } from './entry.ts'
 import { alreadyExists, Folders } from './folders.ts'
 import { Keys } from './keys.ts'
@@ -193,29 +193,44 @@ export class S3Provider implements StorageProvider {
   async copy(
     from: StoragePath,
     to: StoragePath,
-    { signal, overwrite, unfinished }: Call & Overwrite & { unfinished?: Unfinished },
+    options: Call & Overwrite & { unfinished?: Unfinished; entry?: Entry },
   ): Promise<Entry> {
-    const [source, destination] = [
-      this.#keys.file(from),
-      { key: this.#keys.file(to), name: nameOf(to), overwrite, signal },
-    ]
-    const head = await this.#bucket.head(source, signal)
+    const { signal, overwrite, entry } = options
+    signal.throwIfAborted()
+    const key = this.#keys.file(from)
+    const known = entry && from !== to ? headOf(entry, this.#bucket.limits.copyBytes) : undefined
+    if (known) {
+      try {
+        return await this.#copy({ key, head: known }, to, options)
+      } catch (error) {
+        if (!hasChanged(error)) throw error
+      }
+    }
+    const head = await this.#bucket.head(key, signal)
     if (!head) return await this.#folders.refuseNoFile(from, signal)
     if (from === to) {
       if (!overwrite) throw alreadyExists()
-      return fileEntry(nameOf(from), this.#bucket.fileId(source), head.ContentLength ?? 0, head)
+      return fileEntry(nameOf(from), this.#bucket.fileId(key), head.ContentLength ?? 0, head)
     }
+    return await this.#copy({ key, head }, to, options).catch(error => {
+      if (!isPrecondition(error)) throw error
+      throw new StorageError('UNAVAILABLE', 'The file changed while it was copied: try again.', { cause: error })
+    })
+  }
+
+  /** Fails with PRECONDITION_FAILED or NOT_FOUND where the source is no longer the one that `head` describes. */
+  async #copy(
+    source: { key: string; head: SourceHead },
+    to: StoragePath,
+    { signal, overwrite, unfinished }: Call & Overwrite & { unfinished?: Unfinished },
+  ): Promise<Entry> {
+    const destination = { key: this.#keys.file(to), name: nameOf(to), overwrite, signal }
     const [conditions] = await Promise.all([
       this.#testedConditions(),
       this.#folders.refuseFolder(to, overwrite, signal),
     ])
     const options = { path: to, signal, unfinished }
-    const entry = await copyObject(this.#bucket, conditions, { key: source, head }, destination, options).catch(
-      error => {
-        if (!isPrecondition(error)) throw error
-        throw new StorageError('UNAVAILABLE', 'The file changed while it was copied: try again.', { cause: error })
-      },
-    )
+    const entry = await copyObject(this.#bucket, conditions, source, destination, options)
     this.#folders.noteFile(to)
     return entry
   }
@@ -256,6 +271,11 @@ export class S3Provider implements StorageProvider {
     this.#conditions ??= await probe(this.#bucket)
     return this.#conditions ?? noConditions
   }
+}
+
+/** Returns whether a copy failed because its source is no longer the listed one. */
+function hasChanged(error: unknown): boolean {
+  return isPrecondition(error) || (error instanceof StorageError && error.code === 'NOT_FOUND')
 }
 
 function rangeHeader({ offset, length }: ByteRange): string {

@@ -98,18 +98,23 @@ export class WriteLocation extends ReadLocation {
     return destination.inOneStep(this, signal, call => move(this.path, destination.path, { ...options, ...call }))
   }
 
-  /** Copies a file inside the back end. Returns null if it cannot. */
+  /**
+   * Copies a file inside the back end. Returns null if it cannot.
+   * @param options.seen the entry of the source, which may have changed since
+   */
   async copyFrom(
     source: ReadLocation,
     signal: AbortSignal,
-    options: { overwrite: boolean },
+    { overwrite, seen }: { overwrite: boolean; seen: CheckedEntry },
   ): Promise<CheckedEntry | null> {
     const { provider } = this.context
     const copy = provider.copy?.bind(provider)
     if (!this.sharesBackEnd(source) || !copy) return null
+    const { fileId, ...facts } = seen
+    const entry = { ...facts, ...(fileId !== null && { fileId }) }
     return this.inOneStep(source, signal, call =>
       this.context.writeTracker.track(this.grant, this.path, unfinished =>
-        copy(source.path, this.path, { ...options, ...call, unfinished }),
+        copy(source.path, this.path, { overwrite, ...call, unfinished, entry }),
       ),
     )
   }

@@ -686,9 +686,32 @@ const onDisk: [string, string, Mutation][] = [
       },
     }),
   ],
+  [
+    'a small file has other bytes',
+    'readSmall',
+    original => ({
+      readSmall: async (path, options) => {
+        const found = await original.readSmall?.(path, options)
+        return found ? { ...found, bytes: found.bytes.map(byte => byte ^ 1) } : null
+      },
+    }),
+  ],
+  [
+    'a copy of a known entry is of an old version',
+    'copy: copies the current version',
+    original => {
+      let first: Buffer | undefined
+      return {
+        copy: async (from, to, options) => {
+          first ??= await buffer((await original.read(from, options)).body)
+          return original.write(to, Readable.from([first], { objectMode: false }), options)
+        },
+      }
+    },
+  ],
 ]
 
-t.test('the kit finds every fault in copy, move, deleteTree and openFile', async t => {
+t.test('the kit finds every fault in copy, move, deleteTree, openFile and readSmall', async t => {
   await passes(t, onDisk, { open: async () => mutated(() => ({}))((await openTemporary(t)).provider) })
   for (const [what, name, mutation] of onDisk) {
     const openChanged = async () => mutated(mutation)((await openTemporary(t)).provider)

@@ -310,6 +310,12 @@ t.test('small files take one request each, once the folders beside them are know
   await provider.copy(at('folder/3'), at('folder/4'), { ...call(), overwrite: true })
   t.strictSame(requests.splice(0), ['HEAD', 'PUT'])
   await has(provider, 'folder/4', 'content')
+  const { entries } = await provider.list(at('folder'), { ...call(), limit: 10 })
+  const entry = entries.find(({ name }) => name === '3')
+  t.ok(entry)
+  requests.length = 0
+  await provider.copy(at('folder/3'), at('folder/4'), { ...call(), overwrite: true, ...(entry && { entry }) })
+  t.strictSame(requests.splice(0), ['PUT'], 'the entry of a listing saves the HEAD')
 
   // A folder that is made beside them is noticed, however it is made.
   await provider.mkdir(at('folder/5'), { ...call(), exclusive: true })

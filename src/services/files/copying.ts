@@ -34,7 +34,7 @@ export async function copyFile(
   const copied =
     isNewTime && keepsTime(destination, seen)
       ? null
-      : await unlessTaken(() => destination.copyFrom(source, signal, { overwrite }))
+      : await unlessTaken(() => destination.copyFrom(source, signal, { overwrite, seen }))
   if (copied === taken) return taken
   // The source still has the content, so a damaged copy is deleted even if it replaced a file. It must not be the source.
   const isDeletable = { isNew: !isNewTime }
