@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { formatPath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
-import { continueOnRead } from '../http/connection/expect-continue.ts'
+import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { parseContentLength, parseMimeType, requirePlainBody } from '../http/content/body-headers.ts'
 import { parseDigests, requireNoDigest } from '../http/content/digests.ts'
@@ -71,6 +71,7 @@ async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQue
       size: parseContentLength(headers),
       mimeType: parseMimeType(headers['content-type']),
       digests: parseDigests(headers),
+      isAwaiting: awaitsContinue(raw),
     },
     requestSignal(request),
   )

@@ -146,7 +146,8 @@ t.test('a delayed step is authorized again', async t => {
       delete: async token =>
         outcomeOf(await app.graphql(remove, { input: { providerId: gated, path: '/file' } }, token)),
       upload: async token => {
-        const response = await app.upload(token, gated, '/new', 'x')
+        // Only an upload with RENAME looks first.
+        const response = await app.upload(token, gated, '/new', 'x', '&conflict=rename')
         const { errors } = (await response.json()) as { errors: { extensions: { reason: string } }[] }
         return outcomeOf({ status: response.status, errors: errors ?? [] })
       },

@@ -32,6 +32,7 @@ function sendContinue(request: IncomingMessage, { raw }: FastifyReply): void {
   if (awaitsContinue(request) && !raw.headersSent) raw.writeContinue()
 }
 
-function awaitsContinue({ headers, httpVersion }: IncomingMessage): boolean {
+/** Returns whether the client sends the body only after "100 Continue". */
+export function awaitsContinue({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue'
 }

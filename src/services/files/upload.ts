@@ -7,7 +7,15 @@ import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { checkedBody, type Digests } from './checked-body.ts'
-import { type ConflictBehavior, candidates, nameTaken, type Reservations, statOrNull } from './conflict.ts'
+import {
+  type ConflictBehavior,
+  candidates,
+  nameTaken,
+  type Reservations,
+  statOrNull,
+  taken,
+  unlessTaken,
+} from './conflict.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { requireStored } from './verify-stored.ts'
 import { verifyCondition, type WriteCondition } from './write-condition.ts'
@@ -21,6 +29,8 @@ export interface UploadInput extends LocationInput {
   digests?: Digests | undefined
   /** The condition on the entry at the path before the upload. If it is not met, nothing is stored. */
   condition?: WriteCondition | undefined
+  /** True if the client sends the body only after the server has asked for it, so that a refusal saves sending it. */
+  isAwaiting?: boolean | undefined
 }
 
 export interface UploadContext {
@@ -29,6 +39,9 @@ export interface UploadContext {
   /** Bytes. */
   maxBytes: number
 }
+
+/** Bytes. The body of a small file arrives about as fast as the back end responds to a lookup. */
+const smallBody = 1024 * 1024
 
 /**
  * Streams a file to the back end. It becomes visible after its last byte.
@@ -48,7 +61,7 @@ export async function upload(
     context.storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
   const first = await context.storage.writeAt(granted)
   requireFits(input.size, Math.min(context.maxBytes, first.traits.maxFileSize ?? context.maxBytes))
-  using reserved = await reserve(context, first, conflict, at, signal, input.condition)
+  using reserved = await reserve(context, first, at, signal, input)
   const { location } = reserved
   const mayEnd = verifyCondition(location, input.condition, signal)
   await mayEnd?.()
@@ -58,11 +71,14 @@ export async function upload(
     algorithm: location.traits.storedChecksum,
     mayEnd,
   })
-  const stored = await location.write(signal, body, {
-    overwrite: conflict === 'REPLACE',
-    ...(input.size !== undefined && { size: input.size }),
-    ...(input.mimeType !== undefined && { mimeType: input.mimeType }),
-  })
+  const stored = await unlessTaken(() =>
+    location.write(signal, body, {
+      overwrite: conflict === 'REPLACE',
+      ...(input.size !== undefined && { size: input.size }),
+      ...(input.mimeType !== undefined && { mimeType: input.mimeType }),
+    }),
+  )
+  if (stored === taken) throw nameTaken(location.path)
   await requireStored(location, stored, hashes(), { isNew: conflict !== 'REPLACE' })
   return entryAt(location, stored)
 }
@@ -71,14 +87,16 @@ interface ReservedLocation extends Disposable {
   location: WriteLocation
 }
 
-/** Chooses and reserves the file's name before any byte is sent. The back end repeats the check atomically at the end. */
+/**
+ * Chooses and reserves the file's name, before any byte is sent if it is a large file. The back end repeats the check
+ * atomically at the end, which suffices for a small one.
+ */
 async function reserve(
   { reservations }: UploadContext,
   first: WriteLocation,
-  conflict: ConflictBehavior,
   at: (path: StoragePath) => Promise<WriteLocation>,
   signal: AbortSignal,
-  condition: WriteCondition | undefined,
+  { conflict, condition, size = Number.POSITIVE_INFINITY, isAwaiting }: UploadInput,
 ): Promise<ReservedLocation> {
   if (conflict === 'REPLACE' && condition) {
     // Only one of several concurrent requests may replace the same version.
@@ -87,6 +105,7 @@ async function reserve(
     return { location: first, [Symbol.dispose]: () => reservation[Symbol.dispose]() }
   }
   if (conflict === 'REPLACE') return { location: first, [Symbol.dispose]: () => {} }
+  const looksFirst = conflict === 'RENAME' || isAwaiting || size > smallBody
   let isReserved = false
   for (const path of conflict === 'FAIL' ? [first.path] : candidates(first.path, 'file')) {
     const reservation = reservations.take(first.providerId, path)
@@ -94,7 +113,7 @@ async function reserve(
     if (!reservation) continue
     try {
       const location = path === first.path ? first : await at(path)
-      if (!(await statOrNull(location, signal)))
+      if (!looksFirst || !(await statOrNull(location, signal)))
         return { location, [Symbol.dispose]: () => reservation[Symbol.dispose]() }
     } catch (error) {
       reservation[Symbol.dispose]()
