@@ -131,12 +131,12 @@ export const optionalCases: Case[] = [
       }
       await put(provider, 'folder/file', 'changed since', true)
       for (const [name, entry] of Object.entries({ listed, seen })) {
-        await inOneStep(provider.copy?.(at('folder/file'), at(name), { ...replace, entry }))
-        await has(provider, name, 'changed since')
+        await inOneStep(provider.copy?.(at('folder/file'), at(`${name} again`), { ...keep, entry }))
+        await has(provider, `${name} again`, 'changed since')
       }
       await provider.delete(at('folder/file'), call())
-      await refuses('NOT_FOUND', provider.copy?.(at('folder/file'), at('listed'), { ...replace, entry: listed }))
-      await has(provider, 'listed', 'changed since')
+      await refuses('NOT_FOUND', provider.copy?.(at('folder/file'), at('new'), { ...keep, entry: listed }))
+      await isMissing(provider, 'new')
     },
   },
   {

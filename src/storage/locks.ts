@@ -6,6 +6,7 @@ import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
 import { deleteEndedLocks, releaseLocks, renewalInterval, renewLocks, takeLocks } from '../db/locks.ts'
 import { toAppError } from '../errors.ts'
+import { startDeadline } from '../timeout.ts'
 
 /** Milliseconds between attempts to take a lock that another replica holds. */
 const pollInterval = 100
@@ -54,21 +55,17 @@ export function createLocks(db: Database): Locks {
   return {
     async exclusively(name, { signal }, work) {
       const key = createHash('sha256').update(name).digest('hex')
-      const waiting = signal ? AbortSignal.any([signal, AbortSignal.timeout(timeout)]) : AbortSignal.timeout(timeout)
       const { promise: end, resolve: leave } = Promise.withResolvers<void>()
       let isTaken = false
+      const takeTurn = async (waiting: AbortSignal) => {
+        await orAborted(begin(key, end), waiting)
+        if (!cleaned) await deleteEndedLocks(db)
+        cleaned = true
+        isTaken = true
+        await takeFromOthers(key, waiting)
+      }
       try {
-        try {
-          await orAborted(begin(key, end), waiting)
-          if (!cleaned) await deleteEndedLocks(db)
-          cleaned = true
-          isTaken = true
-          await takeFromOthers(key, waiting)
-        } catch (error) {
-          if (signal?.aborted) throw signal.reason
-          if (waiting.aborted) throw busy(error)
-          throw toAppError(error)
-        }
+        await withDeadline(takeTurn, signal)
         return await work()
       } finally {
         // Only the next caller in the queue waits for the release, not this one.
@@ -76,6 +73,21 @@ export function createLocks(db: Database): Locks {
         else leave()
       }
     },
+  }
+}
+
+/** Waits for a turn. @throws the signal's reason; UNAVAILABLE after the timeout */
+async function withDeadline(
+  wait: (signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  using waiting = startDeadline(timeout, () => new Error('The lock was not free in time.'), signal)
+  try {
+    await wait(waiting.signal)
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    if (waiting.signal.aborted) throw busy(error)
+    throw toAppError(error)
   }
 }
 

@@ -9,6 +9,7 @@ import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../.
 import { childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import { AppError } from '../errors.ts'
+import { startDeadline } from '../timeout.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
 import { enclosingIds } from './enclosing-folders.ts'
@@ -232,10 +233,14 @@ export class ReadLocation {
     return this.context.activeGrants.run([this.grant], signal, work)
   }
 
-  protected metadata<T>(signal: AbortSignal, work: (call: Call) => Promise<T>): Promise<T> {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.context.metadataTimeout)])
-    return callAdapter(bounded, () => work({ signal: bounded }))
+  protected async metadata<T>(signal: AbortSignal, work: (call: Call) => Promise<T>): Promise<T> {
+    using deadline = startDeadline(this.context.metadataTimeout, slowBackEnd, signal)
+    return await callAdapter(deadline.signal, () => work({ signal: deadline.signal }))
   }
+}
+
+function slowBackEnd(): AppError {
+  return new AppError('UNAVAILABLE', 'The back end does not respond in time.')
 }
 
 export function requireWithin(path: StoragePath, top: StoragePath): void {

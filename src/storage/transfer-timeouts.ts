@@ -4,6 +4,7 @@
  */
 import { Duplex, Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
+import { followSignal, startDeadline } from '../timeout.ts'
 import { recordForGc } from './gc-pressure.ts'
 
 export interface TransferTimeouts {
@@ -22,18 +23,8 @@ export async function runWithTimeout<T>(
   time: number,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  // Cheaper than AbortSignal.any, which also keeps the signal for the garbage collector.
-  const controller = new AbortController()
-  const follow = () => controller.abort(signal.reason)
-  if (signal.aborted) follow()
-  else signal.addEventListener('abort', follow, { once: true })
-  const timer = setTimeout(() => controller.abort(stallError(time)), time)
-  try {
-    return await work(controller.signal)
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', follow)
-  }
+  using deadline = startDeadline(time, () => stallError(time), signal)
+  return await work(deadline.signal)
 }
 
 /**
@@ -83,7 +74,7 @@ export async function writeWithTimeout<T>(
   size: number | undefined,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const timeout = new AbortController()
+  using timeout = followSignal(signal)
   let taken = 0
   const emit = body.emit
   // A listener would start the flow of the body. Node emits `data` however a stream is read: see `readable.read`.
@@ -111,7 +102,7 @@ export async function writeWithTimeout<T>(
     if (performance.now() - movedAt >= time) timeout.abort(stallError(time))
   }, transfer / checksPerTimeout).unref()
   try {
-    return await work(AbortSignal.any([signal, timeout.signal]))
+    return await work(timeout.signal)
   } finally {
     clearInterval(timer)
     body.emit = emit

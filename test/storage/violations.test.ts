@@ -50,6 +50,8 @@ async function askAll(app: TestApp, token: string, id: string, other: string): P
   answers.set('download', await request(`/api/download/proxy?${query}`))
   answers.set('range', await request(`/api/download/proxy?${query}`, { headers: { range: 'bytes=2-5' } }))
   query.set('path', '/folder/uploaded')
+  // This looks at the path first, which has a short timeout.
+  query.set('conflict', 'rename')
   answers.set('upload', await request(`/api/upload/proxy?${query}`, { method: 'POST', body: 'twelve bytes' }))
   const ask = async (name: string, document: string) => {
     const body = JSON.stringify({ query: document, variables: { id, other } })
@@ -231,7 +233,10 @@ t.test('a disconnecting client ends operations that never finish', async t => {
     read: wait('read'),
     write: (path: StoragePath, _body: unknown, options: { signal: AbortSignal }) => wait('write')(path, options),
     list: async (_path: StoragePath, options: { signal: AbortSignal }) => {
-      if (pages === 0) started.push({ what: 'list', signal: options.signal })
+      // A signal ends with its call, so the one of the latest page counts.
+      const known = started.find(({ what }) => what === 'list')
+      if (known) known.signal = options.signal
+      else started.push({ what: 'list', signal: options.signal })
       pages += 1
       await sleep(1)
       return { entries: [], cursor: `${pages}` }
