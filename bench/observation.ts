@@ -25,8 +25,15 @@ the server process, without the database.`,
     await using plain = await install()
     await using measured = await install({ STOWAGE_METRICS_ADDRESS: `127.0.0.1:${await freePort()}` })
     await using collector = await startBare(plain.folder)
-    await using traced = await install({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
-    const costs = { plain: [] as number[], measured: [] as number[], traced: [] as number[] }
+    const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+    await using traced = await install(traces)
+    await using sampled = await install({ ...traces, OTEL_TRACES_SAMPLER_ARG: '0.01' })
+    const costs = {
+      plain: [] as number[],
+      measured: [] as number[],
+      traced: [] as number[],
+      sampled: [] as number[],
+    }
     const callsTo = async (name: keyof typeof costs, { stowage, folder, session }: Installation) => {
       const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${session}` }
       const body = '{"query":"{ me { id email } }"}'
@@ -42,6 +49,7 @@ the server process, without the database.`,
       plain: await callsTo('plain', plain),
       measured: await callsTo('measured', measured),
       traced: await callsTo('traced', traced),
+      sampled: await callsTo('sampled', sampled),
     })
     // The first round only warms up.
     for (const cost of Object.values(costs)) cost.shift()
@@ -51,9 +59,11 @@ the server process, without the database.`,
       { what: 'neither', figures: figures.plain, unit: 'calls/s' },
       { what: 'with metrics', figures: figures.measured, unit: 'calls/s', against: speed },
       { what: 'with traces of all calls', figures: figures.traced, unit: 'calls/s', against: speed },
+      { what: 'with traces of 1 % of calls', figures: figures.sampled, unit: 'calls/s', against: speed },
       { what: 'processor time, neither', figures: costs.plain, unit: 'µs/call' },
       { what: 'processor time, with metrics', figures: costs.measured, unit: 'µs/call', against: cost },
       { what: 'processor time, with traces of all calls', figures: costs.traced, unit: 'µs/call', against: cost },
+      { what: 'processor time, with traces of 1 % of calls', figures: costs.sampled, unit: 'µs/call', against: cost },
     ]
   },
 }
