@@ -44,6 +44,14 @@ async function namesIn(folder: string): Promise<string[]> {
   return (await readdir(folder)).filter(name => name !== '.stowage-staging').toSorted()
 }
 
+/** Resolves when the job has the state. */
+async function hasState({ app, token }: JobWorld, id: string, state: string): Promise<void> {
+  await until(async () => {
+    const { job } = await app.ask('query ($id: ID!) { job(id: $id) { state } }', { id }, token)
+    return job.state === state || job.state
+  })
+}
+
 t.test('copies and moves between storages report their job', async t => {
   const { run, json, diskFolder, archiveFolder } = await withArchive(t)
   t.match(await run(['cp', 'Disk:/photos', 'Archive:/']), { status: 1, stderr: /give -r/ })
@@ -99,14 +107,12 @@ t.test('a detached job is followed, paused, resumed, canceled and retried', asyn
   const detached = await json('cp', '-r', '--detach', 'Slow:/photos', 'Archive:/')
   t.match(detached, { status: 0, lines: [{ kind: 'COPY', id: String }] })
   const [{ id }] = detached.lines
-  const stateOf = async () => (await json('jobs', 'show', id)).lines[0]?.state
-
-  await until(async () => (await stateOf()) === 'RUNNING' || stateOf())
+  await hasState(world, id, 'RUNNING')
   t.match(await json('jobs', 'list', '--state', 'running'), { status: 0, lines: [{ id, state: 'RUNNING' }] })
   t.match(await json('jobs', 'list', '--state', 'failed'), { status: 0, lines: [] })
   const waiting = start(['jobs', 'wait', id])
   t.match(await json('jobs', 'pause', id), { status: 0, lines: [{ id }] })
-  await until(async () => (await stateOf()) === 'PAUSED' || stateOf())
+  await hasState(world, id, 'PAUSED')
   t.match(await json('jobs', 'resume', id), { status: 0, lines: [{ id }] })
   release()
   t.equal(await waiting.exited, 0, waiting.printed())
@@ -149,8 +155,8 @@ t.test('Ctrl-C cancels the job that a command has created', async t => {
   await until(() => world.slow.calls.some(({ method }) => method === 'read'))
   copy.process.kill('SIGINT')
   t.equal(await copy.exited, 130)
-  t.match(copy.printed(), /Job \S+ is canceled\. What it has done stays\./)
-  await until(async () => (await world.json('jobs', 'list')).lines[0]?.state === 'CANCELED')
+  const [, id = ''] = /Job (\S+) is canceled\. What it has done stays\./.exec(copy.printed()) ?? []
+  await hasState(world, id, 'CANCELED')
   release()
 })
 

@@ -60,7 +60,8 @@ export async function* compare(
   for (startNext(); running.size > 0; startNext()) {
     const { folder, compared, folders } = await Promise.race(running.values())
     running.delete(folder)
-    waiting.push(...folders)
+    // A spread of very many folders would exceed the stack.
+    for (const found of folders) waiting.push(found)
     yield* compared
   }
 }
