@@ -154,9 +154,9 @@ export function createJobFeed(options: {
     const jobs =
       jobId === null ? await listCurrentJobs(db, ownersOf([subscription]), maxUnread) : await findJobs(db, [jobId])
     if (jobId !== null && !jobs.some(job => isVisible(viewer, job))) throw notFound()
-    subscription.begin(jobs)
-    // With other subscriptions, a job counts as known only after all of them were offered it.
-    if (subscriptions.size === 1) for (const job of jobs) known.set(job.id, JSON.stringify(job))
+    const added = subscription.begin(jobs)
+    // A job counts as known only after all subscriptions were offered this state of it.
+    if (subscriptions.size === 1) for (const job of added) known.set(job.id, JSON.stringify(job))
   }
 
   function add(subscription: JobSubscription): void {

@@ -51,9 +51,14 @@ export class JobSubscription extends Subscription<JobRecord, JobChange> {
     }
   }
 
-  /** Adds the state of jobs as of the beginning, unless the subscription already has a newer one. */
-  begin(jobs: readonly JobRecord[]): void {
-    for (const job of jobs) if (!this.hasUnread(job.id)) this.offer(job)
+  /**
+   * Adds the state of jobs as of the beginning, unless the subscription already has another one, which may be newer or older.
+   * @returns the jobs whose state it has added
+   */
+  begin(jobs: readonly JobRecord[]): JobRecord[] {
+    const added = jobs.filter(({ id }) => !this.hasUnread(id))
+    for (const job of added) this.offer(job)
+    return added
   }
 
   protected override toEvent(job: JobRecord): JobChange | null {
