@@ -1,11 +1,17 @@
-/** `stowage apply`, run as an operator runs it. */
+/** `stowage apply`: as a program once, then in this process, because each start of a program takes seconds. */
 import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { apply } from '../src/apply/index.ts'
+import type { Step } from '../src/apply/step.ts'
+import { readSettings } from '../src/settings.ts'
 import { testDatabase } from './servers/postgres.ts'
 import { client } from './support/client.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
+
+// Each run of the program takes seconds of the processor.
+t.setTimeout(300_000)
 
 const secret = 'a secret that only this test has'
 const password = 'correct horse battery staple'
@@ -33,17 +39,30 @@ async function setUp(t: Test) {
     folder,
     environment,
     secrets,
-    async apply(yaml: string, ...options: string[]) {
+    /** Runs the program. */
+    async run(yaml: string, ...options: string[]) {
       await writeFile(file, yaml)
-      const command = [process.execPath, main, 'apply', ...options, file] as const
-      const result = await runProgram({ environment, command: [...command] })
-      for (const value of Object.values(secrets)) {
-        t.notOk((result.stdout + result.stderr).includes(value), 'no secret is printed')
-      }
-      return result
+      const command = [process.execPath, main, 'apply', ...options, file]
+      return runProgram({ environment, command: command as [string, ...string[]] })
+    },
+    /** Resolves with the lines that the program would print. */
+    async apply(yaml: string, options: { planOnly?: boolean } = {}): Promise<string[]> {
+      await writeFile(file, yaml)
+      const lines: string[] = []
+      await apply(readSettings(environment), file, {
+        planOnly: options.planOnly ?? false,
+        onPlan: steps => lines.push(...steps.map(line)),
+        onDone: ({ subject }) => lines.push(`done: ${subject}`),
+      })
+      for (const value of Object.values(secrets)) t.notOk(lines.join().includes(value), 'no secret is printed')
+      return lines
     },
   }
 }
+
+const plan = { planOnly: true }
+const signs = { CREATE: '+', CHANGE: '~', DRIFT: '!' } as const
+const line = ({ kind, subject, details }: Step) => `${signs[kind]} ${subject}: ${details}`
 
 const declaration = (folder: string) => `
 owner: { email: owner@example.org, passwordFile: ${folder}/password }
@@ -66,12 +85,13 @@ webhooks:
 `
 
 t.test('a workspace is made from a file, and stays as it is declared', async t => {
-  const { folder, environment, secrets, apply } = await setUp(t)
+  const { folder, environment, secrets, run, apply } = await setUp(t)
   const yaml = declaration(folder)
-  const first = await apply(yaml, '--plan')
+  const first = await run(yaml, '--plan')
   t.match(first, { status: 3, stdout: /^\+ owner: owner@example\.org\n$/, stderr: '' })
-  const created = await apply(yaml)
+  const created = await run(yaml)
   t.match(created, { status: 0, stderr: '' })
+  for (const value of Object.values(secrets)) t.notOk(created.stdout.includes(value), 'no secret is printed')
   for (const line of [
     /^\+ owner: owner@example\.org$/m,
     /^~ workspace: name -> "Example"$/m,
@@ -82,8 +102,7 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     /^done: webhook "Index"$/m,
   ])
     t.match(created.stdout, line)
-  const again = await apply(yaml, '--plan')
-  t.match(again, { status: 0, stdout: /^! member ann@example\.org: has no account.*\n$/ })
+  t.match(await apply(yaml, plan), [/^! member ann@example\.org: has no account/])
 
   const server = await startProgram(t, { environment })
   const api = client(server.url)
@@ -131,21 +150,17 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
       '~ webhook "Index": url, events',
       '~ webhook "Index": secret',
     ]
-    const planned = await apply(yaml, '--plan')
-    t.match(planned, { status: 3, stdout: `${expected.join('\n')}\n` })
-    t.equal((await apply(yaml)).status, 0)
-    t.match(await apply(yaml, '--plan'), { status: 0, stdout: '! storage "Beside": is not declared\n' })
+    t.same(await apply(yaml, plan), expected)
+    t.equal((await apply(yaml)).filter(done => done.startsWith('done: ')).length, 4)
+    t.match(await run(yaml, '--plan'), { status: 0, stdout: '! storage "Beside": is not declared\n' })
     const query = '{ viewer { scopes providerAccess { restrictions { basePath } } } }'
     t.match(await api.ask(query, {}, ann.token), {
       viewer: { scopes: ['read', 'write'], providerAccess: { restrictions: [{ basePath: '/reports' }] } },
     })
     const moved = yaml.replace(`root: ${folder}/team`, `root: ${folder}/team/reports`)
-    t.match(await apply(moved, '--plan'), { status: 3, stdout: /^~ storage "Team disk": root$/m })
+    t.ok((await apply(moved, plan)).includes('~ storage "Team disk": root'))
     const other = yaml.replace('scopes: [write]', 'scopes: [read]')
-    t.match(await apply(other, '--plan'), {
-      status: 0,
-      stdout: /^! key "backup" .*: has other scopes: revoke it first$/m,
-    })
+    t.match((await apply(other, plan)).join('\n'), /^! key "backup" .*: has other scopes: revoke it first$/m)
     const audit = '{ auditEvents(filter: { action: MEMBER_UPDATE }) { nodes { requestId userEmail } } }'
     t.match((await api.ask(audit, {}, token)).auditEvents.nodes, [
       { requestId: 'apply', userEmail: 'owner@example.org' },
@@ -154,7 +169,7 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
 })
 
 t.test('a file that cannot be applied says why in one sentence', async t => {
-  const { folder, apply } = await setUp(t)
+  const { folder, run, apply } = await setUp(t)
   const cases: [string, RegExp][] = [
     ['{', /is no valid YAML: /],
     ['provider: []', /the file must NOT have additional properties "provider"/],
@@ -163,14 +178,12 @@ t.test('a file that cannot be applied says why in one sentence', async t => {
     [`owner: { email: a@b.org, passwordFile: ${folder}/nothing }`, /nothing cannot be read \(ENOENT\)/],
     ['providers: [{ name: a, type: local }, { name: a, type: local }]', /declares the storage "a" twice/],
   ]
-  for (const [yaml, message] of cases) {
-    const { status, stdout, stderr } = await apply(yaml)
-    t.same([status, stdout], [1, ''], yaml)
-    t.match(stderr, message)
-    t.match(stderr, /^Stowage cannot apply the file: .+\n$/)
-  }
+  for (const [yaml, message] of cases) await t.rejects(apply(yaml), { name: 'StartError', message }, yaml)
+  const refused = await run('provider: []')
+  t.same([refused.status, refused.stdout], [1, ''])
+  t.match(refused.stderr, /^Stowage cannot apply the file: .+\n$/)
   const owned = `owner: { email: a@b.org, passwordFile: ${folder}/password }`
-  t.equal((await apply(owned)).status, 0)
+  t.same(await apply(owned), ['+ owner: a@b.org', 'done: owner'])
   const later: [string, RegExp][] = [
     [
       'keys: [{ name: k, owner: a@b.org, scopes: [read], access: x, file: FOLDER/key }]',
@@ -181,6 +194,6 @@ t.test('a file that cannot be applied says why in one sentence', async t => {
     ['providers: [{ name: p, type: local, config: { root: /nowhere } }]', /nowhere/],
   ]
   for (const [yaml, message] of later) {
-    t.match(await apply(yaml.replace('FOLDER', folder)), { status: 1, stderr: message }, yaml)
+    await t.rejects(apply(yaml.replace('FOLDER', folder)), { message }, yaml)
   }
 })

@@ -106,12 +106,12 @@ t.test('every error has the same shape', async t => {
 t.test('an internal error is masked and logged once with the request id', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
-  await sql`alter table providers rename to secret_table`.execute(app.db)
-  const { status, data, errors } = await app.graphql('{ providers { id } }', {}, token)
+  await sql`alter table webhooks rename to secret_table`.execute(app.db)
+  const { status, data, errors } = await app.graphql('{ webhooks { id } }', {}, token)
   t.equal(status, 200)
   t.equal(data, null)
   t.match(errors, [
-    { path: ['providers'], extensions: { code: 'INTERNAL_SERVER_ERROR', reason: 'INTERNAL', retryable: false } },
+    { path: ['webhooks'], extensions: { code: 'INTERNAL_SERVER_ERROR', reason: 'INTERNAL', retryable: false } },
   ])
   t.notMatch(JSON.stringify(errors), /secret_table|relation|select/)
   const lines = app
@@ -122,7 +122,7 @@ t.test('an internal error is masked and logged once with the request id', async 
   t.match(lines[0], /relation/)
   t.match(JSON.parse(lines[0] ?? '{}'), {
     requestId: errors[0]?.extensions.requestId,
-    path: 'providers',
+    path: 'webhooks',
     err: { stack: /./ },
   })
 })
