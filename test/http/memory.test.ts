@@ -8,11 +8,13 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Upload } from '@aws-sdk/lib-storage'
 import t, { type Test } from 'tap'
 import { configFor } from '../adapters/s3-provider.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { s3Server } from '../servers/radosgw.ts'
+import { until } from '../support/until.ts'
 import { head, type Talk, talk } from './socket.ts'
 
 t.setTimeout(300_000)
@@ -160,6 +162,8 @@ async function slowOnes(t: Test, server: Process, providerId: string): Promise<v
   )
   const warm = await fetch(`${server.url}/api/download/proxy?${query('/warm')}`, { headers: server.authorization })
   t.equal((await warm.arrayBuffer()).byteLength, bytes)
+  // The thread for small files loads its code in the background.
+  await until(async () => (await server.growth(() => sleep(300))) < mebibyte)
   const url = `${server.url}/api/download/proxy?${query('/large')}`
   const readers: Talk[] = []
   const writers: Talk[] = []
