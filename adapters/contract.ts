@@ -239,9 +239,9 @@ export interface StorageProvider {
   openFile?(path: StoragePath, options: Call & { ifMatch?: string }): Promise<{ handle: FileHandle; entry: Entry }>
 
   /**
-   * Returns a file of at most `maxBytes` bytes, whole. Returns null for a larger file, and wherever the file cannot be read in
-   * this way at the moment: the host then calls `openFile` or `read`, which also report what is wrong. Implement it only where
-   * it is faster than those.
+   * Returns the whole content of a file of at most `maxBytes` bytes. Returns null for a larger file, and whenever the file cannot
+   * be read in this way: the host then calls `openFile` or `read`, which also report errors. Implement it only if it is faster
+   * than those.
    */
   readSmall?(
     path: StoragePath,

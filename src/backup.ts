@@ -1,8 +1,9 @@
 /**
  * Implements `stowage backup`: copies the embedded database and the generated secret, whether the server runs or not.
  */
-import { access, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { hasDatabase } from './data-folder.ts'
 import { backupEmbedded, startEmbeddedPostgres } from './db/embedded/index.ts'
 import { previousSecretFile, secretFile } from './secret-file.ts'
 import type { Settings } from './settings.ts'
@@ -21,7 +22,7 @@ export async function backUp(settings: Settings, folder: string, signal: AbortSi
       'DATABASE_URL names a PostgreSQL of your own: back it up with pg_dump, and keep STOWAGE_SECRET.',
     )
   }
-  if (!(await exists(join(dataFolder, 'postgres', 'data')))) {
+  if (!(await hasDatabase(dataFolder))) {
     throw new StartError(`there is no database in ${dataFolder}: set STOWAGE_DATA to the data folder of the server.`)
   }
   const destination = resolve(folder)
@@ -76,13 +77,6 @@ async function requireFree(destination: string): Promise<void> {
   const content = await readdir(destination).catch(error => (error.code === 'ENOENT' ? [] : null))
   if (content?.length === 0) return
   throw new StartError(`${destination} already exists: choose a new name for the backup.`)
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 async function sync(folder: string): Promise<void> {

@@ -1,5 +1,5 @@
 /** Creates and checks the data folder (STOWAGE_DATA), which only the user of the server should access. */
-import { mkdir, stat } from 'node:fs/promises'
+import { access, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { reachesData } from '../adapters/local/data-folder.ts'
 import { type Settings, SettingsError } from './settings.ts'
@@ -36,4 +36,12 @@ export async function isOpenToOthers(dataFolder: string): Promise<boolean> {
 /** Returns 0 for a missing path. */
 async function modeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => null))?.mode ?? 0
+}
+
+/** Returns whether the data folder contains the embedded database. */
+export function hasDatabase(dataFolder: string): Promise<boolean> {
+  return access(join(dataFolder, 'postgres', 'data')).then(
+    () => true,
+    () => false,
+  )
 }

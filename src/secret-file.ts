@@ -14,6 +14,16 @@ export async function readOrMakeSecret(dataFolder: string): Promise<{ secret: st
   return { secret, previous: await readPrevious(dataFolder) }
 }
 
+/** Returns the secrets of the settings, or those of the data folder. */
+export async function readSecrets(settings: {
+  secret: string | null
+  previousSecret: string | null
+  dataFolder: string
+}): Promise<{ secret: string; previous: string | null }> {
+  const { secret, previousSecret, dataFolder } = settings
+  return secret === null ? await readOrMakeSecret(dataFolder) : { secret, previous: previousSecret }
+}
+
 /** Reads the secret of the data folder; null if there is none. @throws StartError */
 export async function readSecretFile(dataFolder: string): Promise<{ secret: string; previous: string | null } | null> {
   const secret = await readSecret(join(dataFolder, secretFile))

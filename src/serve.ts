@@ -6,7 +6,7 @@ import { startBackgroundWork } from './background.ts'
 import type { Connection } from './db/client.ts'
 import { openDatabase } from './db/open.ts'
 import type { Redaction } from './log/redaction.ts'
-import { readOrMakeSecret } from './secret-file.ts'
+import { readSecrets } from './secret-file.ts'
 import type { Installation } from './services/people/workspaces.ts'
 import { type Settings, SettingsError } from './settings.ts'
 import type { Traces } from './tracing/index.ts'
@@ -82,10 +82,6 @@ async function traceRequests({ traceEndpoint, traceRatio }: Settings, log: Logge
   const { startTraces } = await import('./tracing/index.ts')
   const warn = (message: string, err: unknown) => log.warn({ err }, message)
   return startTraces({ endpoint: traceEndpoint, ratio: traceRatio, warn })
-}
-
-async function readSecrets({ secret, previousSecret, dataFolder }: Settings) {
-  return secret === null ? await readOrMakeSecret(dataFolder) : { secret, previous: previousSecret }
 }
 
 function passwordIn(url: string | null): string | null {

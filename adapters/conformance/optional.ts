@@ -237,7 +237,7 @@ export const optionalCases: Case[] = [
       for (const size of [10_000, 0]) {
         const bytes = pattern(size)
         await put(provider, 'folder/file', bytes, true)
-        // The adapter may be starting what it needs for this.
+        // The adapter may still be starting the thread or the connection that it reads with.
         const until = performance.now() + startTime
         let found = await small('folder/file', size)
         while (!found && performance.now() < until) {

@@ -8,7 +8,7 @@ import { openDatabase } from '../db/open.ts'
 import { findTheWorkspace } from '../db/workspaces.ts'
 import { createLog } from '../log/logger.ts'
 import { connectionTo, withServices } from '../offline-app.ts'
-import { readOrMakeSecret } from '../secret-file.ts'
+import { readSecrets } from '../secret-file.ts'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
 import { StartError } from '../start-error.ts'
@@ -42,10 +42,7 @@ export async function apply(
     (await openDatabase(connection, log)).destroy()
   const db = await openDatabase(await connectionTo(settings, cleanup, { migrate }), log)
   cleanup.defer(() => db.destroy())
-  const { secret, previous } =
-    settings.secret === null
-      ? await readOrMakeSecret(settings.dataFolder)
-      : { secret: settings.secret, previous: settings.previousSecret }
+  const { secret, previous } = await readSecrets(settings)
   return withServices({ db, settings, secret, previousSecret: previous }, async services => {
     const founding = await planFounding(db, services, settings, declaration)
     if (founding && options.planOnly) {

@@ -29,7 +29,10 @@ export interface Origin {
   requestId: string
 }
 
-/** A provider as it was at one moment. Its version changes with everything that matters to opening it. */
+/** The origin of actions of this server itself. */
+export const ownOrigin: Origin = { address: '', requestId: '' }
+
+/** The version of a provider at one moment. It changes whenever the provider has to be opened again. */
 export interface ProviderVersion {
   id: string
   version: number

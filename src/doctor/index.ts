@@ -1,6 +1,5 @@
 /** Implements `stowage doctor`: checks everything that a server needs, and changes nothing. */
-import { access } from 'node:fs/promises'
-import { join } from 'node:path'
+import { hasDatabase } from '../data-folder.ts'
 import { connect, type Database } from '../db/client.ts'
 import { connectionTo, withServices } from '../offline-app.ts'
 import { readSecretFile } from '../secret-file.ts'
@@ -33,7 +32,7 @@ export async function* examine(environment: Record<string, string | undefined>):
 
 async function* examineDatabase(settings: Settings): AsyncGenerator<Finding> {
   const { databaseUrl, dataFolder } = settings
-  if (databaseUrl === null && !(await exists(join(dataFolder, 'postgres', 'data')))) {
+  if (databaseUrl === null && !(await hasDatabase(dataFolder))) {
     yield warning('Database', `There is none in ${dataFolder} yet: the first start of the server creates it.`)
     return
   }
@@ -61,11 +60,4 @@ async function* examineContent(db: Database, settings: Settings): AsyncGenerator
   const { secret, previous } = found
   yield await checkSecret(db, found)
   yield* await withServices({ db, settings, secret, previousSecret: previous }, checkBackEnds)
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -1,4 +1,4 @@
-/** A thread that does what the names of its jobs say, without any file. */
+/** A thread that accesses no files: the name of each job says what the thread does. */
 import { parentPort } from 'node:worker_threads'
 
 interface Order {

@@ -90,7 +90,7 @@ function syncDirectory({ fd }: Descriptor): number {
   return performance.now() - from
 }
 
-/** Removes a name in the staging folder. One that remains is swept later. */
+/** Removes a file from the staging folder. If that fails, the sweep removes the file later. */
 function remove(staged: string | Buffer): void {
   try {
     unlinkSync(staged)

@@ -2,7 +2,7 @@
 import { isId } from '../../auth/id.ts'
 import { parsePath } from '../../auth/path.ts'
 import { grantAudit, requireUndiminished } from '../../auth/policy.ts'
-import type { Viewer } from '../../auth/viewer.ts'
+import { ownOrigin, type Viewer } from '../../auth/viewer.ts'
 import {
   type AuditEvent,
   type AuditFilter,
@@ -44,8 +44,6 @@ export interface AuditQuery {
   until?: Date | null | undefined
 }
 
-/** The origin of actions of this server itself. */
-const ownOrigin = { address: '', requestId: '' }
 const maxPage = 200
 const day = 24 * 60 * 60 * 1000
 /** The number of rows deleted per statement, which is low so that locks are short. */

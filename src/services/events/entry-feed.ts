@@ -104,9 +104,7 @@ export function createEntryFeed(options: {
       subscriptions.add(subscription)
       listener.start()
       if (isListening) subscription.invalidate()
-      const onAbort = () => subscription.cancel(work.signal.reason)
-      if (work.signal.aborted) onAbort()
-      else work.signal.addEventListener('abort', onAbort, { once: true })
+      subscription.cancelWith(work.signal)
       return subscription
     },
 

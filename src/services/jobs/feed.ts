@@ -141,10 +141,8 @@ export function createJobFeed(options: {
       },
     })
     const work = activeGrants.registerViewer({ viewer, confirmed: now => subscription.confirmed(now) }, signal)
-    const onAbort = () => subscription.cancel(work.signal.reason)
     add(subscription)
-    if (work.signal.aborted) onAbort()
-    else work.signal.addEventListener('abort', onAbort, { once: true })
+    subscription.cancelWith(work.signal)
     return subscription
   }
 

@@ -1,5 +1,6 @@
 /** Starts the runs of schedules that are due: each on one of the servers. */
 import { randomUUID } from 'node:crypto'
+import { ownOrigin } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findJob } from '../../db/jobs/jobs.ts'
 import { findMember } from '../../db/members.ts'
@@ -9,13 +10,11 @@ import type { Audit } from '../audit/index.ts'
 import { creatorOf } from '../jobs/creator.ts'
 import type { Jobs } from '../jobs/index.ts'
 import type { Credentials } from '../people/credentials.ts'
+import { startPolling } from '../polling.ts'
 import { nextTime } from './cron.ts'
 
 /** Milliseconds between two searches for due runs. */
 const pollInterval = 2000
-
-/** The origin of jobs that the server creates by itself. */
-const origin = { address: '', requestId: '' }
 
 export interface SchedulerContext {
   db: Database
@@ -28,12 +27,10 @@ export interface SchedulerContext {
 /** Returns a function that ends the search. */
 export function startScheduler(context: SchedulerContext): () => Promise<void> {
   const { db, onError } = context
-  let isStopped = false
-  let searching: Promise<void> | null = null
 
-  async function search(): Promise<void> {
+  async function search(signal: AbortSignal): Promise<void> {
     if (!(await isAnyDue(db))) return
-    while (!isStopped) {
+    while (!signal.aborted) {
       const claim = randomUUID()
       const due = await claimDue(db, claim)
       if (!due) return
@@ -42,21 +39,7 @@ export function startScheduler(context: SchedulerContext): () => Promise<void> {
     }
   }
 
-  function poll(): void {
-    searching ??= search()
-      .catch(onError)
-      .finally(() => {
-        searching = null
-      })
-  }
-
-  const timer = setInterval(poll, pollInterval).unref()
-  poll()
-  return async () => {
-    isStopped = true
-    clearInterval(timer)
-    await searching
-  }
+  return startPolling({ interval: pollInterval, search, onError }).stop
 }
 
 /** Starts, skips or refuses one run. Runs that were missed while no server ran count as one. */
@@ -70,7 +53,7 @@ async function run(context: SchedulerContext, schedule: DueSchedule, claim: stri
       await settleRun(db, id, claim, { kind: 'skipped', nextRunAt })
       return
     }
-    const viewer = await creatorOf(credentials, schedule, origin)
+    const viewer = await creatorOf(credentials, schedule, ownOrigin)
     await jobs.create(viewer, schedule.job, {
       id,
       async onCreated(change, jobId) {

@@ -44,6 +44,13 @@ export abstract class Subscription<Value, Event> implements AsyncIterableIterato
     this.#end()
   }
 
+  /** Makes the subscription fail with the reason of the signal when it aborts. */
+  cancelWith(signal: AbortSignal): void {
+    const onAbort = () => this.cancel(signal.reason)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  }
+
   async next(): Promise<IteratorResult<Event, undefined>> {
     for (;;) {
       const [first] = this.#unread

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { authorizeWebhook } from '../../auth/needs.ts'
 import type { Secrets } from '../../auth/secrets.ts'
+import { ownOrigin } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { hasMorePending } from '../../db/webhooks/deliveries.ts'
@@ -12,6 +13,7 @@ import { AppError, type Reason, reasons, toAppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import { creatorOf } from '../jobs/creator.ts'
 import type { Credentials } from '../people/credentials.ts'
+import { startPolling } from '../polling.ts'
 import { payloadOf } from './payload.ts'
 import { post, type Response } from './request.ts'
 import { retryDelay } from './retry.ts'
@@ -26,8 +28,6 @@ const maxOfWebhook = 4
 /** The maximum number of pending deliveries of a webhook that fails. */
 const maxPending = 50_000
 
-const origin = { address: '', requestId: '' }
-
 export interface SenderContext {
   db: Database
   secrets: Secrets
@@ -41,9 +41,7 @@ export interface SenderContext {
 /** Returns a function that interrupts running requests, which another server repeats. */
 export function startWebhookSender(context: SenderContext): () => Promise<void> {
   const { db, onError } = context
-  const stop = new AbortController()
   const running = new Map<Promise<void>, string>()
-  let searching: Promise<void> | null = null
 
   function busyWebhooks(): string[] {
     const counts = new Map<string, number>()
@@ -51,9 +49,9 @@ export function startWebhookSender(context: SenderContext): () => Promise<void> 
     return [...counts].flatMap(([id, count]) => (count >= maxOfWebhook ? id : []))
   }
 
-  async function search(): Promise<void> {
+  async function search(signal: AbortSignal): Promise<void> {
     if (!(await isAnyDue(db))) return
-    while (running.size < maxAtOnce && !stop.signal.aborted) {
+    while (running.size < maxAtOnce && !signal.aborted) {
       const claim = randomUUID()
       const claimed = await claimDue(db, claim, { limit: maxOfWebhook, busy: busyWebhooks() })
       if (claimed.length === 0) return
@@ -61,37 +59,29 @@ export function startWebhookSender(context: SenderContext): () => Promise<void> 
       for (const delivery of claimed) {
         const webhook = webhooks.find(({ id }) => id === delivery.webhookId)
         // A deleted webhook has no deliveries.
-        if (webhook) begin(webhook, delivery, claim)
+        if (webhook) begin(webhook, delivery, { claim, signal })
       }
     }
   }
 
-  function begin(webhook: WebhookRecord, delivery: DeliveryRecord, claim: string): void {
-    const attempt = deliver(context, webhook, delivery, claim, stop.signal)
+  function begin(
+    webhook: WebhookRecord,
+    delivery: DeliveryRecord,
+    { claim, signal }: { claim: string; signal: AbortSignal },
+  ): void {
+    const attempt = deliver(context, webhook, delivery, claim, signal)
       // After a failure of the server, the claim ends by itself, and the delivery is attempted again.
       .catch(onError)
       .finally(() => {
         running.delete(attempt)
-        poll()
+        polling.wake()
       })
     running.set(attempt, webhook.id)
   }
 
-  function poll(): void {
-    if (stop.signal.aborted) return
-    searching ??= search()
-      .catch(onError)
-      .finally(() => {
-        searching = null
-      })
-  }
-
-  const timer = setInterval(poll, pollInterval).unref()
-  poll()
+  const polling = startPolling({ interval: pollInterval, search, onError })
   return async () => {
-    clearInterval(timer)
-    stop.abort()
-    await searching
+    await polling.stop()
     await Promise.all(running.keys())
   }
 }
@@ -107,7 +97,7 @@ async function deliver(
   const settle = (outcome: AttemptOutcome) => settleAttempt(db, delivery, claim, outcome)
   let response: Response
   try {
-    authorizeWebhook(await creatorOf(context.credentials, webhook, origin), webhook.location)
+    authorizeWebhook(await creatorOf(context.credentials, webhook, ownOrigin), webhook.location)
     response = await send(context, webhook, delivery, signal)
   } catch (error) {
     if (signal.aborted) {

@@ -6,7 +6,7 @@ export function printable(text: string): string {
   return text.replace(unsafe, escapeOf)
 }
 
-/** Returns JSON without characters that a terminal would interpret. */
+/** Returns JSON in which characters that a terminal would interpret are escaped. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value).replace(unsafe, escapeOf)
 }
