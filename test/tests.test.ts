@@ -1,4 +1,5 @@
 /** Finds patterns that let a test pass without testing anything. */
+import { spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import t from 'tap'
@@ -59,4 +60,12 @@ t.test('no test file breaks a rule', async t => {
     }
     t.same(wrong, [], why)
   }
+})
+
+t.test('an uncaught error fails its file', async t => {
+  const options = ['--import', join(root, 'support/uncaught.ts')]
+  const { status, stdout } = spawnSync(process.execPath, [...options, join(root, 'fixtures/uncaught-errors.ts')])
+  t.equal(status, 1)
+  t.match(String(stdout), /^ *not ok .*thrown by a timer$/m)
+  t.match(String(stdout), /^ *not ok .*rejected alone$/m)
 })
