@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { databaseSettings } from './servers/postgres.ts'
 import { findProgram, requirePrograms } from './servers/programs.ts'
 import { client } from './support/client.ts'
 import { freePort } from './support/free-port.ts'
@@ -14,7 +15,8 @@ import { until } from './support/until.ts'
 async function startMeasured(t: Test, more: Record<string, string> = {}) {
   const data = await temporaryFolder(t)
   const address = `127.0.0.1:${await freePort()}`
-  const environment = { PORT: '0', STOWAGE_DATA: data, STOWAGE_METRICS_ADDRESS: address, ...more }
+  const database = await databaseSettings(t)
+  const environment = { ...database, PORT: '0', STOWAGE_DATA: data, STOWAGE_METRICS_ADDRESS: address, ...more }
   const server = await startProgram(t, { environment })
   const scrape = async () => (await fetch(`http://${address}/metrics`)).text()
   /** Returns the sum of all samples of a metric whose labels match. */

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { databaseSettings } from './servers/postgres.ts'
 import { client } from './support/client.ts'
 import { type Program, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { eventually, until } from './support/until.ts'
@@ -16,7 +17,7 @@ async function startProcesses(
 ): Promise<{ server: Program; data: string; token: string; providerId: string }> {
   const data = await temporaryFolder(t)
   const server = await startProgram(t, {
-    environment: { PORT: '0', STOWAGE_DATA: data, STOWAGE_PROCESSES: '2', ...more },
+    environment: { ...(await databaseSettings(t)), PORT: '0', STOWAGE_DATA: data, STOWAGE_PROCESSES: '2', ...more },
   })
   const api = client(server.url)
   const { token } = await api.register('owner@example.org')

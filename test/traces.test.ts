@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { databaseSettings } from './servers/postgres.ts'
 import { s3Server } from './servers/radosgw.ts'
 import { client, password } from './support/client.ts'
 import { freePort } from './support/free-port.ts'
@@ -78,7 +79,8 @@ function attributesOf({ attributes }: Pick<ReceivedSpan, 'attributes'>): Record<
 
 async function startTraced(t: Test, endpoint: string, more: Record<string, string> = {}) {
   const data = await temporaryFolder(t)
-  const environment = { PORT: '0', STOWAGE_DATA: data, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...more }
+  const database = await databaseSettings(t)
+  const environment = { ...database, PORT: '0', STOWAGE_DATA: data, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...more }
   const server = await startProgram(t, { environment })
   const api = client(server.url)
   const { token } = await api.register('owner@example.org')
@@ -289,7 +291,8 @@ t.test('the libraries are loaded only if a collector is set', async t => {
   const collector = await startCollector(t)
   for (const endpoint of ['', collector.address]) {
     const data = await temporaryFolder(t)
-    const environment = { PORT: '0', STOWAGE_DATA: data, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }
+    const database = await databaseSettings(t)
+    const environment = { ...database, PORT: '0', STOWAGE_DATA: data, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }
     const server = await startProgram(t, {
       environment,
       command: [process.execPath, '--import', recorder, main],

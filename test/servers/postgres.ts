@@ -43,6 +43,12 @@ export async function testDatabase(t: Scope): Promise<{ connectionString: string
   return { connectionString: url.href }
 }
 
+/** The settings with which a program uses a fresh database, because creating an embedded one for each test takes long. */
+export async function databaseSettings(t: Scope): Promise<{ DATABASE_URL: string; STOWAGE_SECRET: string }> {
+  const { connectionString } = await testDatabase(t)
+  return { DATABASE_URL: connectionString, STOWAGE_SECRET: 'a secret that only these tests have' }
+}
+
 export async function administer({ adminUrl }: { adminUrl: string }, ...statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: adminUrl })
   await client.connect()
