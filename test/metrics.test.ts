@@ -1,7 +1,7 @@
 /** The metrics for Prometheus: `STOWAGE_METRICS_ADDRESS`. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
@@ -14,6 +14,7 @@ import { until } from './support/until.ts'
 
 async function startMeasured(t: Test, more: Record<string, string> = {}) {
   const data = await temporaryFolder(t)
+  await mkdir(join(data, 'files'))
   const address = `127.0.0.1:${await freePort()}`
   const database = await databaseSettings(t)
   const environment = { ...database, PORT: '0', STOWAGE_DATA: data, STOWAGE_METRICS_ADDRESS: address, ...more }

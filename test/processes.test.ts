@@ -1,6 +1,6 @@
 /** Several server processes behind one port: `STOWAGE_PROCESSES`. */
 import { once } from 'node:events'
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -16,6 +16,7 @@ async function startProcesses(
   more: Record<string, string> = {},
 ): Promise<{ server: Program; data: string; token: string; providerId: string }> {
   const data = await temporaryFolder(t)
+  await mkdir(join(data, 'files'))
   const server = await startProgram(t, {
     environment: { ...(await databaseSettings(t)), PORT: '0', STOWAGE_DATA: data, STOWAGE_PROCESSES: '2', ...more },
   })

@@ -1,6 +1,7 @@
 /** Traces for OpenTelemetry: `OTEL_EXPORTER_OTLP_ENDPOINT`. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -79,6 +80,7 @@ function attributesOf({ attributes }: Pick<ReceivedSpan, 'attributes'>): Record<
 
 async function startTraced(t: Test, endpoint: string, more: Record<string, string> = {}) {
   const data = await temporaryFolder(t)
+  await mkdir(join(data, 'files'))
   const database = await databaseSettings(t)
   const environment = { ...database, PORT: '0', STOWAGE_DATA: data, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...more }
   const server = await startProgram(t, { environment })
@@ -291,6 +293,7 @@ t.test('the libraries are loaded only if a collector is set', async t => {
   const collector = await startCollector(t)
   for (const endpoint of ['', collector.address]) {
     const data = await temporaryFolder(t)
+    await mkdir(join(data, 'files'))
     const database = await databaseSettings(t)
     const environment = { ...database, PORT: '0', STOWAGE_DATA: data, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }
     const server = await startProgram(t, {

@@ -43,7 +43,7 @@ export async function testDatabase(t: Scope): Promise<{ connectionString: string
   return { connectionString: url.href }
 }
 
-/** The settings with which a program uses a fresh database, because creating an embedded one for each test takes long. */
+/** The settings with which a program uses a fresh database. Creating an embedded database for each test takes long. */
 export async function databaseSettings(t: Scope): Promise<{ DATABASE_URL: string; STOWAGE_SECRET: string }> {
   const { connectionString } = await testDatabase(t)
   return { DATABASE_URL: connectionString, STOWAGE_SECRET: 'a secret that only these tests have' }

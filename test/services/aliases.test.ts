@@ -13,6 +13,8 @@ import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
 import { type ProviderClient, providerClient } from './transfers.ts'
 
+const isThorough = process.env.MATRIX === 'all'
+
 t.setTimeout(300_000)
 
 const operations = ['copy', 'move'] as const
@@ -117,8 +119,16 @@ function expected(operation: Operation, conflict: Conflict, { from, path, to, to
   return { answer: { path: renamed(toPath) }, stored: { ...tree, ...Object.fromEntries(copies) }, to }
 }
 
-/** @param connect creates a store that contains only the root folders of the three providers */
-async function everyCase(t: Test, isKnown: boolean, connect: () => Promise<Alias>): Promise<void> {
+interface Store {
+  /** Whether the adapter reports one id for an entry through each provider. */
+  isKnown: boolean
+  /** Whether to try each conflict with each case. Otherwise the conflicts take turns. */
+  isThorough: boolean
+  /** Creates a store that contains only the root folders of the three providers. */
+  connect(): Promise<Alias>
+}
+
+async function everyCase(t: Test, { isKnown, isThorough, connect }: Store): Promise<void> {
   const planted = async () => {
     const alias = await connect()
     await plant(alias)
@@ -126,10 +136,11 @@ async function everyCase(t: Test, isKnown: boolean, connect: () => Promise<Alias
   }
   let { alias, cases } = await planted()
   for (const index of cases.keys()) {
-    for (const operation of operations) {
-      for (const conflict of conflicts) {
+    for (const [turn, operation] of operations.entries()) {
+      for (const [position, conflict] of conflicts.entries()) {
         // FAIL and RENAME only create new entries, so they cannot overwrite a source.
         if (!isKnown && conflict !== 'REPLACE') continue
+        if (isKnown && !isThorough && position !== (index + turn) % conflicts.length) continue
         const one = cases[index] as Case
         await t.test(`${operation} ${conflict} ${one.name}`, async t => {
           const { from, path, to, toPath } = one
@@ -207,38 +218,36 @@ t.test('two providers over one store', async t => {
     const title = isKnown ? 'known by their ids' : 'without ids'
 
     await t.test(`local folders, one in the other, ${title}`, async t => {
-      await everyCase(t, isKnown, async () => {
+      const newFolders = async () => {
         const root = await mkdtemp(join(app.folder, 'store-'))
         await mkdir(join(root, 'team/sub'), { recursive: true })
         return await aliasOf(folder => connect('local', { root: join(root, folder) }))
-      })
+      }
+      await everyCase(t, { isKnown, isThorough: true, connect: newFolders })
     })
 
-    for (const name of ['127.0.0.1', 'localhost']) {
-      const isSame = name === '127.0.0.1'
-      if (!isKnown && !isSame) continue
-      await t.test(`a bucket and folders in it, ${isSame ? title : 'through two host names'}`, async t => {
-        const endpoint = s3.endpoint.replace('127.0.0.1', name)
-        if (!isSame) t.not(endpoint, s3.endpoint)
-        await everyCase(t, isKnown && isSame, async () => {
-          const bucket = await s3.newBucket()
-          return await aliasOf(prefix =>
-            connect('s3', configFor(s3, bucket, prefix === '' ? {} : { endpoint, prefix })),
-          )
-        })
-      })
-    }
+    // With two host names, nobody knows that the bucket is the same.
+    const endpoint = isKnown ? s3.endpoint : s3.endpoint.replace('127.0.0.1', 'localhost')
+    await t.test(`a bucket and folders in it${isKnown ? '' : ' through two host names'}`, async t => {
+      t.equal(endpoint === s3.endpoint, isKnown)
+      const newBucket = async () => {
+        const bucket = await s3.newBucket()
+        return await aliasOf(prefix => connect('s3', configFor(s3, bucket, prefix === '' ? {} : { endpoint, prefix })))
+      }
+      await everyCase(t, { isKnown, isThorough, connect: newBucket })
+    })
 
     await t.test(`a drive and folders in it, ${title}`, async t => {
       const robot = `robot-${isKnown}@fake.iam.gserviceaccount.com`
       const serviceAccountKey = fake.oauth.addServiceAccount(robot)
-      await everyCase(t, isKnown, async () => {
+      const newFolders = async () => {
         const outer = fake.addFolder(fake.store.rootOf(robot), 'store', { owner: robot }).id
         const team = fake.addFolder(outer, 'team', { owner: robot }).id
         const sub = fake.addFolder(team, 'sub', { owner: robot }).id
         const ids = { '': outer, team, 'team/sub': sub }
         return await aliasOf(folder => connect('google-drive', { serviceAccountKey, rootFolderId: ids[folder] }))
-      })
+      }
+      await everyCase(t, { isKnown, isThorough, connect: newFolders })
     })
   }
 })

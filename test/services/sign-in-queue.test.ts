@@ -59,11 +59,11 @@ t.test('the owner signs in while ten accounts sign in from another address, eigh
   const requests = emails.map(email => ({ query: login, input: { email, password }, headers }))
   const end = startFlood(t, { url: app.url, clients: 80, requests })
   await sleep(1000)
-  const answers = await oneByOne(20, () => signIn(app, 'owner@example.org', '203.0.113.1'))
+  const answers = await oneByOne(5, () => signIn(app, 'owner@example.org', '203.0.113.1'))
   const others = await end()
   t.comment(`the others: ${JSON.stringify(others)}`)
-  t.ok((answers.none ?? 0) >= 19, JSON.stringify(answers))
-  t.ok((others.none ?? 0) > 20, 'the other accounts sign in too')
+  t.same(answers, { none: 5 })
+  t.ok((others.none ?? 0) > 5, 'the other accounts sign in too')
 })
 
 const guess = { email: 'nobody@example.org', password: 'a wrong password' }
@@ -80,9 +80,9 @@ t.test('the owner signs in while another network registers, changes passwords an
   ]
   const end = startFlood(t, { url: app.url, clients: 60, requests })
   await sleep(1000)
-  const answers = await oneByOne(5, () => signIn(app, 'owner@example.org', '203.0.113.1'))
+  const answers = await oneByOne(3, () => signIn(app, 'owner@example.org', '203.0.113.1'))
   t.comment(`the others: ${JSON.stringify(await end())}`)
-  t.same(answers, { none: 5 })
+  t.same(answers, { none: 3 })
 })
 
 t.test('the owner signs in while thirty addresses fill the queue', async t => {
