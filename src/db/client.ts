@@ -73,6 +73,21 @@ export function connectionBeside(db: Database): pg.Client {
   })
 }
 
+/** The names of prepared statements by their text. */
+const preparedNames = new Map<string, string>()
+
+/**
+ * Makes each connection parse and plan a query only once. Use it outside of transactions, for queries that run with nearly every
+ * request.
+ */
+export function prepared<Query extends CompiledQuery<unknown>>(query: Query): Query {
+  if (!preparedNames.has(query.sql)) preparedNames.set(query.sql, `stowage_${preparedNames.size}`)
+  return query
+}
+
+/** The errors of a pooler that passes connections on, and of a table that was changed meanwhile: Appendix A. */
+const unprepared: ReadonlySet<unknown> = new Set(['26000', '42P05', '0A000'])
+
 /**
  * A connection whose peer is gone can stay silent forever, so closes it when a query takes too long. With the option
  * `query_timeout` of pg, the connection would stay in the pool, and all later queries would wait for the lost one.
@@ -81,12 +96,27 @@ function clientWithTimeout(timeout: number | null): typeof pg.Client {
   if (timeout === null) return pg.Client
   return class extends pg.Client {
     override query(...args: unknown[]): never {
-      const result: unknown = super.query(...(args as Parameters<pg.Client['query']>))
+      const [text, values] = args
+      const name = preparedNames.get(text as string)
+      const result: unknown =
+        name === undefined
+          ? super.query(...(args as Parameters<pg.Client['query']>))
+          : this.#queryPrepared({ name, text: text as string, values: values as unknown[] })
       if (result instanceof Promise) {
         const timer = setTimeout(() => void this.end().catch(() => {}), timeout).unref()
         result.catch(() => {}).finally(() => clearTimeout(timer))
       }
       return result as never
+    }
+
+    async #queryPrepared(query: { name: string; text: string; values: unknown[] }): Promise<pg.QueryResult> {
+      try {
+        return await super.query(query)
+      } catch (error) {
+        if (!(error instanceof pg.DatabaseError) || !unprepared.has(error.code)) throw error
+        preparedNames.delete(query.text)
+        return await super.query(query.text, query.values)
+      }
     }
   }
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Member, ProviderVersion } from '../auth/viewer.ts'
-import type { Change, Database } from './client.ts'
+import { type Change, type Database, prepared } from './client.ts'
 import { type CredentialLookup, seenProviderColumns, toSeenProvider } from './credential-lookup.ts'
 import { memberColumns, toMember } from './members.ts'
 
@@ -44,24 +44,26 @@ export async function insertSession(
 /** Finds sessions with their members. The query is built only once, because every request with a session runs it. */
 export function prepareSessions(db: Database): (lookups: readonly CredentialLookup<string>[]) => Promise<Session[]> {
   const asked = sql<{ id: string; provider_id: string | null }>`unnest(${[]}::uuid[], ${[]}::uuid[])`
-  const query = db
-    .selectFrom(asked.as<'asked'>(sql`asked (id, provider_id)`))
-    .innerJoin('sessions', 'sessions.id', 'asked.id')
-    .innerJoin('members', join =>
-      join
-        .onRef('members.workspace_id', '=', 'sessions.workspace_id')
-        .onRef('members.user_id', '=', 'sessions.user_id'),
-    )
-    .innerJoin('users', 'users.id', 'sessions.user_id')
-    .leftJoin('providers', join =>
-      join
-        .onRef('providers.id', '=', 'asked.provider_id')
-        .onRef('providers.workspace_id', '=', 'sessions.workspace_id'),
-    )
-    .select(memberColumns)
-    .select(['sessions.id', 'sessions.expires_at', 'sessions.revoked_at'])
-    .select(seenProviderColumns)
-    .compile()
+  const query = prepared(
+    db
+      .selectFrom(asked.as<'asked'>(sql`asked (id, provider_id)`))
+      .innerJoin('sessions', 'sessions.id', 'asked.id')
+      .innerJoin('members', join =>
+        join
+          .onRef('members.workspace_id', '=', 'sessions.workspace_id')
+          .onRef('members.user_id', '=', 'sessions.user_id'),
+      )
+      .innerJoin('users', 'users.id', 'sessions.user_id')
+      .leftJoin('providers', join =>
+        join
+          .onRef('providers.id', '=', 'asked.provider_id')
+          .onRef('providers.workspace_id', '=', 'sessions.workspace_id'),
+      )
+      .select(memberColumns)
+      .select(['sessions.id', 'sessions.expires_at', 'sessions.revoked_at'])
+      .select(seenProviderColumns)
+      .compile(),
+  )
   return async lookups => {
     const parameters = [lookups.map(({ value }) => value), lookups.map(({ providerId }) => providerId)]
     const { rows } = await db.executeQuery({ ...query, parameters } as typeof query)

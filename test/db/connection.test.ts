@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net'
 import { sql } from 'kysely'
 import t from 'tap'
-import { connect } from '../../src/db/client.ts'
+import { connect, prepared } from '../../src/db/client.ts'
 import { testDatabase } from '../servers/postgres.ts'
 
 t.test('a query on a connection that went silent fails, and the next one gets another connection', async t => {
@@ -50,4 +50,19 @@ t.test('a migration can take longer', async t => {
   t.teardown(() => short.destroy())
   await t.rejects(sql`select pg_sleep(1)`.execute(short))
   await t.resolves(sql`select pg_sleep(1)`.execute(db))
+})
+
+t.test('a prepared query is parsed once, and works on a connection that has lost it', async t => {
+  const db = connect(await testDatabase(t), { max: 1 })
+  t.teardown(() => db.destroy())
+  const query = prepared(sql<{ n: number }>`select ${0}::int + 1 as n`.compile(db))
+  const run = async (number: number) => (await db.executeQuery({ ...query, parameters: [number] })).rows
+  const names = async () => (await sql<{ name: string }>`select name from pg_prepared_statements`.execute(db)).rows
+  for (const number of [1, 2, 3]) t.same(await run(number), [{ n: number + 1 }])
+  t.equal((await names()).length, 1)
+  await t.rejects(db.executeQuery({ ...query, parameters: ['no number'] }))
+  // As a pooler does that passes connections on.
+  await sql`deallocate all`.execute(db)
+  for (const number of [1, 2, 3]) t.same(await run(number), [{ n: number + 1 }])
+  t.same(await names(), [])
 })
