@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { StorageError, type StorageErrorCode, type StorageProvider } from '../contract.ts'
+import { type Entry, StorageError, type StorageErrorCode, type StorageProvider } from '../contract.ts'
 import {
   assertSameBytes,
   at,
@@ -15,10 +15,12 @@ import {
   rejectsWith,
 } from './kit.ts'
 
-type Method = 'copy' | 'move' | 'deleteTree' | 'openFile' | 'readSmall' | 'quota'
+type Method = 'copy' | 'copySmall' | 'move' | 'deleteTree' | 'openFile' | 'readSmall' | 'quota'
 
 /** Milliseconds in which an adapter starts what a fast read needs. */
 const startTime = 10_000
+/** Milliseconds to wait for copies that are made together, which an adapter need not make. */
+const copyTime = 1000
 
 const needs =
   (method: Method): NonNullable<Case['needs']> =>
@@ -258,6 +260,39 @@ export const optionalCases: Case[] = [
         })
         assert.equal(found, null, `${path} is not a file`)
       }
+    },
+  },
+  {
+    name: 'copySmall: copies files under their names, and never replaces one',
+    needs: needs('copySmall'),
+    async run(provider) {
+      const files = { large: pattern(10_000), small: 'content', empty: '' }
+      for (const [name, content] of Object.entries(files)) await put(provider, `from/${name}`, content)
+      await put(provider, 'from/taken', 'new')
+      await put(provider, 'to/taken', 'old')
+      await put(provider, 'from/folder/file', 'inner')
+      const others = ['taken', 'folder', 'missing']
+      const names = [...Object.keys(files), ...others]
+      const until = performance.now() + copyTime
+      let copies = await provider.copySmall?.(at('from'), at('to'), names, call())
+      while (copies?.every(copy => copy === null) && performance.now() < until) {
+        await new Promise(resolve => setTimeout(resolve, 10))
+        copies = await provider.copySmall?.(at('from'), at('to'), names, call())
+      }
+      assert.equal(copies?.length, names.length, 'there is not one result for each name')
+      for (const [index, name] of names.entries()) {
+        const copy: Entry | null | undefined = copies[index]
+        if (others.includes(name)) assert.equal(copy, null, `${name} has a copy`)
+        else if (!copy) await isMissing(provider, `to/${name}`)
+        else {
+          assert.deepEqual(copy, await provider.stat(at(`to/${name}`), call()))
+          await has(provider, `to/${name}`, files[name as keyof typeof files])
+        }
+      }
+      await has(provider, 'to/taken', 'old')
+      const copied = Object.keys(files).filter((_, index) => copies[index])
+      assert.deepEqual(await namesIn(provider, 'to'), [...copied, 'taken'].sort())
+      assert.deepEqual(await namesIn(provider, 'from'), names.slice(0, 5).sort())
     },
   },
   {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
+import { joinSegments, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 
 /**
  * The folder of unfinished writes. It is hidden and refused at every level, as another provider's root may be below this
@@ -31,6 +31,13 @@ export function requireSegments(path: StoragePath): string[] {
     }
   }
   return segments
+}
+
+/** @throws INVALID_PATH for a text that is not the name of an entry */
+export function requireName(name: string): void {
+  const [segment] = requireSegments(joinSegments([name]))
+  if (segment === name) return
+  throw new StorageError('INVALID_PATH', 'A name is empty or contains a "/".')
 }
 
 /** @throws INVALID_PATH for the root, which has no parent */

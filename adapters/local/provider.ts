@@ -20,7 +20,7 @@ import { toEntry } from './entry.ts'
 import { hasErrno, notFound, toStorageError, withStorageErrors } from './errors.ts'
 import { listPage } from './list.ts'
 import type { NameLists } from './name-lists.ts'
-import { inside, requireSegments, self, splitPath } from './names.ts'
+import { inside, requireName, requireSegments, self, splitPath } from './names.ts'
 import { nameDirectly } from './open-directly.ts'
 import { BytesBody, FileBody, type OpenedFile, openFile, openNamed, positionsOf } from './read.ts'
 import { release } from './release.ts'
@@ -160,6 +160,15 @@ export class LocalProvider implements StorageProvider {
       } finally {
         await handle.close()
       }
+    })
+  }
+
+  copySmall(from: StoragePath, to: StoragePath, names: readonly string[], { signal }: Call): Promise<(Entry | null)[]> {
+    return withStorageErrors(async () => {
+      signal.throwIfAborted()
+      for (const name of names) requireName(name)
+      const folders = { from: requireSegments(from), to: requireSegments(to) }
+      return await this.#small.copyAll(this.#root, folders, names, signal)
     })
   }
 

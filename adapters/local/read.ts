@@ -12,7 +12,7 @@ const chunkBytes = 1024 * 1024
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants
 /** Without O_NONBLOCK, open(2) of a FIFO would wait for a writer and block a thread of the pool. */
-const fileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+export const fileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
 export interface OpenedFile {
   /** The caller closes it. */

@@ -106,6 +106,20 @@ export function checkSmallFile(
 }
 
 /** @throws BACK_END_FAULT */
+export function checkCopies(
+  copies: readonly (Entry | null)[] | undefined,
+  names: readonly string[],
+): (CheckedEntry | null)[] {
+  if (!Array.isArray(copies) || copies.length !== names.length) throw fault('another number of copies than of names')
+  return names.map((name, index) => {
+    const copy: Entry | null | undefined = copies[index]
+    if (copy === null) return null
+    if (typeof copy !== 'object' || copy.kind !== 'file') throw fault('a copy that is neither a file nor null')
+    return checkEntry(copy, name)
+  })
+}
+
+/** @throws BACK_END_FAULT */
 export function checkHandle(handle: FileHandle): FileHandle & EventEmitter {
   const isHandle = handle instanceof EventEmitter && typeof handle.read === 'function'
   if (!isHandle || typeof handle.close !== 'function') throw fault('an invalid file handle')

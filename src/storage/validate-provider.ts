@@ -2,7 +2,17 @@ import type { StorageProvider } from '../../adapters/contract.ts'
 import { fault } from './validate-entry.ts'
 
 const methods = ['stat', 'list', 'read', 'write', 'delete', 'mkdir'] as const
-const optionalMethods = ['deleteTree', 'openFile', 'readSmall', 'copy', 'move', 'quota', 'presign', 'close'] as const
+const optionalMethods = [
+  'deleteTree',
+  'openFile',
+  'readSmall',
+  'copy',
+  'copySmall',
+  'move',
+  'quota',
+  'presign',
+  'close',
+] as const
 const storedChecksums: ReadonlySet<unknown> = new Set(['md5', 'sha1', 'sha256'])
 const resumableMethods = ['begin', 'append', 'complete', 'abort'] as const
 

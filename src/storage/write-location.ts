@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
-import type { Call, Entry } from '../../adapters/contract.ts'
+import type { Call } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import { callAdapter, callAdapterForChange } from './adapter-call.ts'
 import { isStorageError } from './errors.ts'
 import { ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
-import { type CheckedEntry, checkEntry, fault, type Presigned } from './validate-entry.ts'
+import { type CheckedEntry, checkCopies, checkEntry, fault, type Presigned } from './validate-entry.ts'
 
 /** A location that can be changed. Its grant has the scope `write`. */
 export class WriteLocation extends ReadLocation {
@@ -95,7 +95,9 @@ export class WriteLocation extends ReadLocation {
     const { provider } = this.context
     const move = provider.move?.bind(provider)
     if (!destination.sharesBackEnd(this) || !move) return null
-    return destination.inOneStep(this, signal, call => move(this.path, destination.path, { ...options, ...call }))
+    return destination.inOneStep(this, signal, async call =>
+      checkEntry(await move(this.path, destination.path, { ...options, ...call }), nameOf(destination.path)),
+    )
   }
 
   /**
@@ -112,23 +114,46 @@ export class WriteLocation extends ReadLocation {
     if (!this.sharesBackEnd(source) || !copy) return null
     const { fileId, ...facts } = seen
     const entry = { ...facts, ...(fileId !== null && { fileId }) }
-    return this.inOneStep(source, signal, call =>
-      this.context.writeTracker.track(this.grant, this.path, unfinished =>
+    return this.inOneStep(source, signal, async call => {
+      const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
         copy(source.path, this.path, { overwrite, ...call, unfinished, entry }),
-      ),
+      )
+      return checkEntry(copied, nameOf(this.path))
+    })
+  }
+
+  /** Whether the back end copies small files of one of its folders faster together. */
+  canCopySmallFrom(source: ReadLocation): boolean {
+    return this.sharesBackEnd(source) && this.context.provider.copySmall !== undefined
+  }
+
+  /**
+   * Copies small files of a folder into this one, under the same names and never over a file. Each result is null for a file that
+   * has to be copied by itself. Call it only if `canCopySmallFrom` is true.
+   * @param names at most 100
+   */
+  async copySmallFrom(
+    source: ReadLocation,
+    names: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly (CheckedEntry | null)[] | null> {
+    const { provider } = this.context
+    return this.inOneStep(source, signal, async call =>
+      checkCopies(await provider.copySmall?.(source.path, this.path, names, call), names),
     )
   }
 
-  private inOneStep(
+  /** Returns null for NOT_IN_ONE_STEP. */
+  private inOneStep<T>(
     source: ReadLocation,
     requestSignal: AbortSignal,
-    step: (call: Call) => Promise<Entry>,
-  ): Promise<CheckedEntry | null> {
+    step: (call: Call) => Promise<T>,
+  ): Promise<T | null> {
     return this.context.activeGrants.run([source.grant, this.grant], requestSignal, granted =>
       runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapterForChange(signal, async () => {
           try {
-            return checkEntry(await step({ signal }), nameOf(this.path))
+            return await step({ signal })
           } catch (error) {
             if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
             throw error

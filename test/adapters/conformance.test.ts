@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import type { Entry, ResumableWrites, StoragePath, StorageProvider } from '../../adapters/contract.ts'
-import { StorageError } from '../../adapters/contract.ts'
+import { childOf, StorageError } from '../../adapters/contract.ts'
 import { runConformance } from './conformance.ts'
 import { harness, open } from './full-provider.ts'
 import { openTemporary } from './temporary.ts'
@@ -22,9 +22,8 @@ const without = new AbortController().signal
 const never = { signal: without }
 const p = (path: string) => path as StoragePath
 
-const methods = 'stat list read write delete mkdir deleteTree openFile readSmall copy move quota presign close'.split(
-  ' ',
-)
+const methods =
+  'stat list read write delete mkdir deleteTree openFile readSmall copy copySmall move quota presign close'.split(' ')
 
 /** Replaces the methods that the mutation returns and keeps the others. */
 const mutated =
@@ -577,6 +576,37 @@ const faults: [string, string, Mutation][] = [
     'presign: a read link cannot',
     original => ({
       presign: async (path, options) => original.presign?.(path, { ...options, method: 'PUT' }) ?? fails(),
+    }),
+  ],
+  [
+    'files copied together replace others',
+    'copySmall',
+    original => ({
+      copySmall: async (from, to, names, options) => {
+        for (const name of names) await original.delete(childOf(to, name), options)
+        return original.copySmall?.(from, to, names, options) ?? fails()
+      },
+    }),
+  ],
+  [
+    'files copied together have other bytes',
+    'copySmall',
+    original => ({
+      copySmall: async (from, to, names, options) => {
+        const { copySmall, write } = original
+        const copies = (await copySmall?.(from, to, names, options)) ?? []
+        const spoil = (path: StoragePath) =>
+          write(path, Readable.from(['other'], { objectMode: false }), { ...options, overwrite: true })
+        return Promise.all(copies.map((copy, index) => copy && spoil(childOf(to, names[index] ?? ''))))
+      },
+    }),
+  ],
+  [
+    'a file copied together has no result',
+    'copySmall',
+    original => ({
+      copySmall: async (from, to, names, options) =>
+        ((await original.copySmall?.(from, to, names, options)) ?? []).filter(copy => copy !== null),
     }),
   ],
   [

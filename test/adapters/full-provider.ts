@@ -5,7 +5,13 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { Harness } from '../../adapters/conformance/index.ts'
-import { StorageError, type StorageErrorCode, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
+import {
+  childOf,
+  StorageError,
+  type StorageErrorCode,
+  type StoragePath,
+  type StorageProvider,
+} from '../../adapters/contract.ts'
 import { MemoryProvider } from '../../adapters/memory/provider.ts'
 
 interface Upload {
@@ -89,6 +95,15 @@ export function open(backEnd = new BackEnd()): StorageProvider {
     delete: async (path, options) => checked().delete(path, options),
     mkdir: async (path, options) => checked().mkdir(path, options),
     quota: async options => checked().quota(options),
+    async copySmall(from, to, names, options) {
+      const files = checked()
+      const copy = async (name: string) => {
+        const { body, entry } = await files.read(childOf(from, name), options)
+        const { modifiedAt } = entry
+        return files.write(childOf(to, name), body, { ...options, overwrite: false, ...(modifiedAt && { modifiedAt }) })
+      }
+      return Promise.all(names.map(name => copy(name).catch(() => null)))
+    },
     async presign(path, { signal, method, expiresIn, responseHeaders }) {
       signal.throwIfAborted()
       const ends = String(Date.now() + expiresIn * 1000)

@@ -55,6 +55,7 @@ const harness: Harness = {
 runConformance(harness, [
   'an atomic create',
   'this operation in one step (NOT_IN_ONE_STEP)',
+  'the method copySmall',
   'the method openFile',
   'the method readSmall',
   'the method presign',

@@ -29,6 +29,8 @@ t.test('no read and no write leaves the root while a link is swapped in', { time
   await promisify(execFile)('mkfifo', [join(outside, 'pipe')])
   const writer = spawn('sh', ['-c', 'echo data > "$1"', 'sh', join(outside, 'pipe')], { stdio: 'ignore' })
   t.teardown(() => writer.kill('SIGKILL'))
+  await mkdir(join(root, 'source'))
+  await writeFile(join(root, 'source/brought'), 'inside')
   // From now on, threads read and write small files.
   await put(provider, 'warm', 'inside')
   await until(async () => (await provider.readSmall?.(at('warm'), { ...call(), maxBytes: 100 })) !== null)
@@ -38,7 +40,18 @@ t.test('no read and no write leaves the root while a link is swapped in', { time
   })
   await once(worker, 'online')
 
-  const counts = { naive: 0, read: 0, small: 0, opened: 0, seen: 0, written: 0, stored: 0, copied: 0, refused: 0 }
+  const counts = {
+    naive: 0,
+    read: 0,
+    small: 0,
+    opened: 0,
+    seen: 0,
+    written: 0,
+    stored: 0,
+    copied: 0,
+    together: 0,
+    refused: 0,
+  }
   const refuse = () => {
     counts.refused += 1
     return undefined
@@ -46,7 +59,9 @@ t.test('no read and no write leaves the root while a link is swapped in', { time
   let left = tries
   const client = async (_: unknown, number: number) => {
     const copy = `copy ${number}`
-    for (; left > 0; left -= 7) {
+    const folder = `folder ${number}`
+    await mkdir(join(root, folder))
+    for (; left > 0; left -= 9) {
       const name = `dir/${names[left % names.length]}`
       const path = at(name)
       const read = await get(provider, name).catch(refuse)
@@ -69,6 +84,14 @@ t.test('no read and no write leaves the root while a link is swapped in', { time
         counts.copied += 1
         if ((await get(provider, copy)).includes('SECRET')) t.fail('the outside was copied')
       }
+      await provider.delete(at(`${folder}/file`), call())
+      const [taken] = (await provider.copySmall?.(at('dir'), at(folder), ['file'], call()).catch(refuse)) ?? []
+      if (taken) {
+        counts.together += 1
+        if ((await get(provider, `${folder}/file`)).includes('SECRET')) t.fail('the outside was copied together')
+      }
+      await provider.copySmall?.(at('source'), at('dir'), ['brought'], call()).catch(refuse)
+      await provider.delete(at('dir/brought'), call()).catch(refuse)
       const entry = await provider.stat(path, call()).catch(refuse)
       if (entry) {
         counts.seen += 1

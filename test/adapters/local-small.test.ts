@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { at, bodyOf, call, has, makeFolder, pattern, put, rejectsWith } from '../../adapters/conformance/kit.ts'
+import { segmentsOf } from '../../adapters/contract.ts'
 import type { Root } from '../../adapters/local/root.ts'
+import { copySmall } from '../../adapters/local/small/copies.ts'
 import { SmallFiles } from '../../adapters/local/small/index.ts'
 import { type SmallJob, type SmallResult, smallBytes } from '../../adapters/local/small/jobs.ts'
 import { runJobs } from '../../adapters/local/small/run.ts'
@@ -50,6 +52,8 @@ async function openSmall(t: Test, threads: Pick<SmallFileThreads, 'run'> = here)
     write: (path: string, bytes: Buffer | string, more?: Partial<Destination>) =>
       small.write(to(path, more), new Uint8Array(Buffer.from(bytes))),
     copy: (from: string, path: string, more?: Partial<Destination>) => small.copy(from.split('/'), to(path, more)),
+    copyAll: (from: string, folder: string, names: readonly string[]) =>
+      small.copyAll(root, { from: segmentsOf(at(from)), to: segmentsOf(at(folder)) }, names, signal),
   }
 }
 
@@ -92,6 +96,78 @@ t.test('the fast way reads and stores what the general way does', async t => {
   await has(provider, 'kept', 'content')
   t.strictSame(await readdir(staging), [])
   await isClosed(root)
+})
+
+t.test('files of a folder are copied together as one by one', async t => {
+  const { provider, root, staging, write, copyAll } = await openSmall(t)
+  await makeFolder(provider, 'from')
+  await makeFolder(provider, 'to/deep')
+  const sizes = [0, 1, 10_000, smallBytes]
+  for (const size of sizes) await write(`from/${size}`, pattern(size), { modifiedAt: past })
+  const names = sizes.map(String)
+  for (const folder of ['to', 'to/deep', '']) {
+    const copies = await copyAll('from', folder, names)
+    for (const [index, size] of sizes.entries()) {
+      const path = folder === '' ? `${size}` : `${folder}/${size}`
+      const copy = copies[index]
+      t.strictSame(copy, await provider.stat(at(path), call()))
+      t.same(copy?.modifiedAt, past)
+      t.not(copy?.fileId, (await provider.stat(at(`from/${size}`), call())).fileId)
+      await has(provider, path, pattern(size))
+    }
+  }
+  const many = Array.from({ length: 300 }, (_, i) => `many ${i}`)
+  for (const name of many) await writeFile(join(root, name), name)
+  const copies = await copyAll('', 'to', many)
+  t.strictSame(
+    copies.map(copy => copy?.name),
+    many,
+  )
+  for (const name of many) t.equal(await readFile(join(root, 'to', name), 'utf8'), name)
+  t.strictSame(await readdir(staging), [])
+  await isClosed(root)
+})
+
+t.test('files copied together never replace anything, and only ordinary small files are copied', async t => {
+  const { provider, root, outside, staging, copyAll } = await openSmall(t)
+  await put(provider, 'from/file', 'content')
+  await put(provider, 'from/large', pattern(smallBytes + 1))
+  await put(provider, 'from/taken', 'new')
+  await put(provider, 'from/folder/file', 'inner')
+  await put(provider, 'from/onto a link', 'content')
+  await put(provider, 'to/taken', 'old')
+  await writeFile(join(outside, 'file'), 'SECRET')
+  await symlink(join(outside, 'file'), join(root, 'from/link'))
+  await symlink(outside, join(root, 'from/out'))
+  await symlink(join(outside, 'file'), join(root, 'to/onto a link'))
+  await promisify(execFile)('mkfifo', [join(root, 'from/fifo')])
+  if (process.getuid?.() === 0) await promisify(execFile)('mknod', [join(root, 'from/device'), 'c', '1', '5'])
+  const refused = ['large', 'taken', 'folder', 'onto a link', 'link', 'out', 'fifo', 'device', 'missing']
+  const copies = await copyAll('from', 'to', [...refused, 'file', 'x'.repeat(300)])
+  t.strictSame(
+    copies.map(copy => copy?.name ?? null),
+    [...refused.map(() => null), 'file', null],
+  )
+  t.strictSame((await readdir(join(root, 'to'))).sort(), ['file', 'onto a link', 'taken'])
+  t.equal(await readFile(join(root, 'to/taken'), 'utf8'), 'old')
+  t.equal(await readFile(join(outside, 'file'), 'utf8'), 'SECRET')
+  for (const [from, to] of [
+    ['from/out', 'to'],
+    ['from', 'from/out'],
+    ['from', 'missing'],
+    ['missing', 'to'],
+    ['from/file', 'to'],
+    ['from', 'to/taken'],
+  ] as const) {
+    t.strictSame(await copyAll(from, to, ['file']), [null], `${from} to ${to}`)
+  }
+  for (const name of ['..', '.', '', 'a/b', '../outside/file', '.stowage-staging', 'a\0b']) {
+    await rejectsWith('INVALID_PATH', Promise.resolve(provider.copySmall?.(at('from'), at('to'), [name], call())))
+  }
+  t.strictSame(await readdir(outside), ['file'])
+  t.strictSame(await readdir(staging), [])
+  await isClosed(root)
+  await isClosed(outside)
 })
 
 t.test('etags differ although files replace each other within one step of the clock', async t => {
@@ -177,15 +253,17 @@ t.test('a write that the fast way cannot do changes nothing', async t => {
 })
 
 t.test('a replaced root is neither read nor written', async t => {
-  const { provider, root, outside, look, read, write, copy } = await openSmall(t)
+  const { provider, root, outside, look, read, write, copy, copyAll } = await openSmall(t)
   await put(provider, 'file', 'content')
+  await makeFolder(provider, 'folder')
   const isRefused = async (what: string) => {
     const results = [await look('file'), await read('file'), await write('new', 'no'), await copy('file', 'copy')]
     t.strictSame(results, [null, null, null, null], what)
+    t.strictSame(await copyAll('', 'folder', ['file']), [null], what)
   }
   await rename(root, `${root}-away`)
   await isRefused('missing')
-  await mkdir(join(root, '.stowage-staging'), { recursive: true })
+  for (const name of ['.stowage-staging', 'folder']) await mkdir(join(root, name), { recursive: true })
   await writeFile(join(root, 'file'), 'other')
   await isRefused('another folder')
   await rename(root, `${root}-other`)
@@ -254,12 +332,14 @@ t.test('a disk that syncs slowly gets no writes for a while, but reads', async t
       return result && 'syncTime' in result ? { ...result, syncTime: 1000 } : result
     },
   }
-  const { read, write, copy } = await openSmall(t, threads)
-  t.ok(await write('file', 'content'), 'the write itself is done')
+  const { provider, read, write, copy, copyAll } = await openSmall(t, threads)
+  await makeFolder(provider, 'folder')
+  for (const name of ['file', 'second', 'third']) t.ok(await write(name, 'content'), 'the write itself is done')
   t.equal(await write('other', 'content'), null)
   t.equal(await copy('file', 'other'), null)
+  t.strictSame(await copyAll('', 'folder', ['file']), [null])
   t.ok(await read('file'))
-  t.strictSame(done, ['write', 'read'])
+  t.strictSame(done, ['write', 'write', 'write', 'read'])
 })
 
 t.test('the writes after a slow one in the same message take the general way', async t => {
@@ -281,6 +361,44 @@ t.test('the writes after a slow one in the same message take the general way', a
     [true, true, false],
   )
   t.strictSame((await readdir(root)).sort(), ['.stowage-staging', 'file', 'first'])
+})
+
+t.test('single slow syncs do not make a disk slow', async t => {
+  let count = 0
+  const sometimes = {
+    run: async (job: SmallJob): Promise<SmallResult> => {
+      const result = await here.run(job)
+      count += 1
+      return result && 'syncTime' in result ? { ...result, syncTime: count % 3 === 0 ? 0 : 1000 } : result
+    },
+  }
+  const { write } = await openSmall(t, sometimes)
+  await write('first', '')
+  for (let round = 0; round < 20; round += 1) t.ok(await write(`file ${round}`, 'content'))
+})
+
+t.test('a message copies at least one file, and then for a limited time', async t => {
+  const jobs: SmallJob[] = []
+  const collect = {
+    run: async (job: SmallJob) => {
+      jobs.push(job)
+      return null
+    },
+  }
+  const { provider, root, copyAll } = await openSmall(t, collect)
+  await makeFolder(provider, 'folder')
+  for (const name of ['a', 'b', 'c']) await put(provider, name, name)
+  await copyAll('', 'folder', ['a', 'b', 'c'])
+  const [job] = jobs
+  if (job?.kind !== 'copies') throw new Error('No files are copied')
+  const copied = copySmall(job, 0)
+  t.strictSame(copied && 'copies' in copied && copied.copies.map(copy => copy?.name), ['a'])
+  t.strictSame(await readdir(join(root, 'folder')), ['a'])
+  const rest = await openSmall(t, { run: async job => (job.kind === 'copies' ? copySmall(job, 0) : null) })
+  await makeFolder(rest.provider, 'folder')
+  for (const name of ['a', 'b', 'c']) await put(rest.provider, name, name)
+  const copies = await rest.copyAll('', 'folder', ['a', 'b', 'c'])
+  t.equal(copies.filter(copy => copy !== null).length, 3)
 })
 
 t.test('an error after a file is visible is reported, not hidden by another attempt', async t => {

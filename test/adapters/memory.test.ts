@@ -23,7 +23,7 @@ runConformance({ open, inMemory: true }, [
   'openFolder in the harness',
   'hasCreateRaces in the harness',
   'resumable writes',
-  ...['copy', 'move', 'deleteTree', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
+  ...['copy', 'copySmall', 'move', 'deleteTree', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
   ...faults,
 ])
 

@@ -34,7 +34,7 @@ runConformance(harness, [
   'a PUT link, but presign returned null',
   // Listings do not have the time that a write was given.
   'the trait keepsModifiedAt',
-  ...['move', 'openFile', 'readSmall', 'quota'].map(name => `the method ${name}`),
+  ...['copySmall', 'move', 'openFile', 'readSmall', 'quota'].map(name => `the method ${name}`),
   // The faults are tested below.
   ...faults,
 ])

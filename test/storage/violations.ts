@@ -30,6 +30,7 @@ const everyMethod = [
   'openFile',
   'readSmall',
   'copy',
+  'copySmall',
   'move',
   'quota',
 ]

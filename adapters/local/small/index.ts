@@ -4,15 +4,25 @@ import { pathOf } from '../open-directly.ts'
 import type { Root } from '../root.ts'
 import type { Destination } from '../store.ts'
 import { nextMicroseconds } from '../unique-time.ts'
-import { type SmallFile, type SmallRead, type SmallResult, type SmallTarget, smallBytes } from './jobs.ts'
+import {
+  type SmallCopied,
+  type SmallFile,
+  type SmallRead,
+  type SmallResult,
+  type SmallStored,
+  type SmallTarget,
+  smallBytes,
+} from './jobs.ts'
 import { slowSync } from './run.ts'
 import { SmallFileThreads } from './threads.ts'
 
 /** The threads of this process. They start with the first job. */
 const sharedThreads = new SmallFileThreads()
 
-/** Milliseconds for which a disk that synced slowly gets no writes from the threads. */
+/** Milliseconds for which a disk that syncs slowly gets no writes from the threads. */
 const slowTime = 10_000
+/** The number of slow syncs, one after the other, that show a slow disk. On a busy machine, a thread may wait for a processor. */
+const slowSyncs = 3
 
 /**
  * The fast way for small files. Each method returns null for a file that has to take the general way, for whatever reason,
@@ -22,6 +32,8 @@ export class SmallFiles {
   readonly #threads: Pick<SmallFileThreads, 'run'>
   /** When each disk may get writes again, as of `performance.now()`. */
   readonly #slowUntil = new Map<bigint, number>()
+  /** The slow syncs of each disk since the last fast one. */
+  readonly #slowSyncs = new Map<bigint, number>()
 
   constructor(threads: Pick<SmallFileThreads, 'run'> = sharedThreads) {
     this.#threads = threads
@@ -51,6 +63,25 @@ export class SmallFiles {
     return this.#stored(root, await this.#threads.run({ kind: 'copy', ...targetOf(destination), from: source }, signal))
   }
 
+  /** Copies files of one folder into another under the same names. Each result is null for a file that was not copied. */
+  async copyAll(
+    root: Root,
+    { from, to }: { from: readonly string[]; to: readonly string[] },
+    names: readonly string[],
+    signal: AbortSignal,
+  ): Promise<(Entry | null)[]> {
+    const copies: (Entry | null)[] = []
+    const paths = { from: pathOf(root, from), to: pathOf(root, to) }
+    while (copies.length < names.length && !this.#isSlow(root)) {
+      const unique = { stagedName: randomUUID(), microseconds: nextMicroseconds() }
+      const job = { kind: 'copies' as const, root, ...paths, names: names.slice(copies.length), ...unique }
+      const result = this.#changed(root, await this.#threads.run(job, signal))
+      if (!result || !('copies' in result)) break
+      copies.push(...result.copies)
+    }
+    return names.map((_, index) => copies[index] ?? null)
+  }
+
   async stat(root: Root, segments: readonly string[], signal: AbortSignal): Promise<Entry | null> {
     const job = { kind: 'stat' as const, root, path: pathOf(root, segments), name: segments.at(-1) ?? '' }
     const result = await this.#threads.run(job, signal)
@@ -76,12 +107,23 @@ export class SmallFiles {
     return performance.now() < (this.#slowUntil.get(dev) ?? 0)
   }
 
-  /** @throws an error of a system call after which the file is visible */
-  #stored({ dev }: Root, result: SmallResult): Entry | null {
+  #stored(root: Root, result: SmallResult): Entry | null {
+    const changed = this.#changed(root, result)
+    return changed && 'entry' in changed ? changed.entry : null
+  }
+
+  /** @throws an error of a system call after which a file is visible */
+  #changed({ dev }: Root, result: SmallResult): SmallStored | SmallCopied | null {
     if (result && 'code' in result) throw Object.assign(new Error(result.message), result)
     if (!result || !('syncTime' in result)) return null
-    if (result.syncTime > slowSync) this.#slowUntil.set(dev, performance.now() + slowTime)
-    return result.entry
+    this.#noteSync(dev, result.syncTime > slowSync)
+    return result
+  }
+
+  #noteSync(disk: bigint, isSlow: boolean): void {
+    const count = isSlow ? (this.#slowSyncs.get(disk) ?? 0) + 1 : 0
+    this.#slowSyncs.set(disk, count)
+    if (count >= slowSyncs) this.#slowUntil.set(disk, performance.now() + slowTime)
   }
 }
 

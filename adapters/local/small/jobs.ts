@@ -43,6 +43,20 @@ export interface SmallCopy extends SmallTarget {
   from: SmallRead
 }
 
+/** Copies files of one folder into another under the same names, with their times. Each name has to be free. */
+export interface SmallCopies {
+  kind: 'copies'
+  root: Root
+  /** The system paths of the folders, which exist. */
+  from: string
+  to: string
+  names: readonly string[]
+  /** The names of the staged files begin with this. */
+  stagedName: string
+  /** For `uniqueTime`. */
+  microseconds: number
+}
+
 /** Looks at one entry, of any kind. */
 export interface SmallStat {
   kind: 'stat'
@@ -62,11 +76,11 @@ export interface SmallStats {
   names: readonly string[]
 }
 
-export type SmallJob = SmallRead | SmallWrite | SmallCopy | SmallStat | SmallStats
+export type SmallJob = SmallRead | SmallWrite | SmallCopy | SmallCopies | SmallStat | SmallStats
 
 /** Returns whether the job changes the disk. */
 export function isChange({ kind }: SmallJob): boolean {
-  return kind === 'write' || kind === 'copy'
+  return kind === 'write' || kind === 'copy' || kind === 'copies'
 }
 
 export interface SmallFile {
@@ -77,6 +91,14 @@ export interface SmallFile {
 export interface SmallStored {
   entry: Entry
   /** Milliseconds that the disk took to sync the file and its name. */
+  syncTime: number
+}
+
+/** The copies of the first files. The thread leaves the others to the next job, so that no other caller waits long. */
+export interface SmallCopied {
+  /** Null for a file that was not copied. */
+  copies: readonly (Entry | null)[]
+  /** Milliseconds that the disk took to sync a file, on average. */
   syncTime: number
 }
 
@@ -96,4 +118,4 @@ export interface SmallEntries {
  * Null if the job changed nothing and the general way has to be taken. That way also finds the error to report, so a thread
  * reports none.
  */
-export type SmallResult = SmallFile | SmallStored | SmallFailure | SmallEntries | null
+export type SmallResult = SmallFile | SmallStored | SmallCopied | SmallFailure | SmallEntries | null

@@ -9,8 +9,14 @@ export function readSmall({ root, path, name, maxBytes }: SmallRead): SmallFile 
   const entry = named && toEntry(name, named.stats)
   if (entry?.kind !== 'file' || named === undefined || named.stats.size > maxBytes) return null
   using file = reopen(named)
-  const bytes = readAll(file, Number(named.stats.size))
-  return bytes && isUnchanged(file, named.stats) ? { entry, bytes } : null
+  const bytes = readWhole(file, named.stats)
+  return bytes && { entry, bytes }
+}
+
+/** Returns the bytes of one version of a file, or null if the file is being changed. @param stats of the file */
+export function readWhole(file: Descriptor, stats: BigIntStats): Uint8Array<ArrayBuffer> | null {
+  const bytes = readAll(file, Number(stats.size))
+  return bytes && isUnchanged(file, stats) ? bytes : null
 }
 
 /** Returns null if the file has become shorter. */

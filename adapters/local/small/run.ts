@@ -1,3 +1,4 @@
+import { copySmall } from './copies.ts'
 import { isChange, type SmallJob, type SmallResult } from './jobs.ts'
 import { readSmall } from './read.ts'
 import { readStat, readStats } from './stats.ts'
@@ -6,31 +7,36 @@ import { writeSmall } from './write.ts'
 /** Milliseconds. A disk that syncs more slowly syncs several files at once better in the thread pool of libuv. */
 export const slowSync = 0.5
 
+/** Milliseconds after which no further file of `SmallCopies` begins. */
+const copyTime = 5
+
 /** Does the jobs one after the other. Returns null for writes after a slow one, so that no job waits long for others. */
 export function runJobs(jobs: readonly SmallJob[], slow = slowSync): SmallResult[] {
+  const end = performance.now() + copyTime
   let isSlow = false
   return jobs.map(job => {
     if (isSlow && isChange(job)) return null
-    const result = attempt(job)
+    const result = attempt(job, end)
     isSlow ||= result !== null && 'syncTime' in result && result.syncTime > slow
     return result
   })
 }
 
-function attempt(job: SmallJob): SmallResult {
+function attempt(job: SmallJob, end: number): SmallResult {
   try {
-    return run(job)
+    return run(job, end)
   } catch {
     // The error came before the file was visible. The general way finds it again and reports it.
     return null
   }
 }
 
-function run(job: SmallJob): SmallResult {
+function run(job: SmallJob, end: number): SmallResult {
   if (job.kind === 'read') return readSmall(job)
   if (job.kind === 'stat') return readStat(job)
   if (job.kind === 'stats') return readStats(job)
   if (job.kind === 'write') return writeSmall(job, job.bytes, job.modifiedAt)
+  if (job.kind === 'copies') return copySmall(job, end)
   const file = readSmall(job.from)
   return file && writeSmall(job, file.bytes, file.entry.modifiedAt ?? undefined)
 }

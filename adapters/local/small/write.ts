@@ -25,37 +25,64 @@ const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
  * is missing or on another disk, where the name is taken, and for any error before the file is visible.
  */
 export function writeSmall(
-  target: SmallTarget,
+  { root, parent: path, ...file }: SmallTarget,
   bytes: Uint8Array,
   modifiedAt: Date | undefined,
 ): SmallStored | SmallFailure | null {
-  const { root, parent: path, name, overwrite, stagedName, microseconds } = target
   using top = openDirectory(root, root.path)
-  using folder = path === root.path ? undefined : openDirectory(root, path)
-  const parent = path === root.path ? top : folder
-  if (!top || !parent || isTaken(inside(parent, name), overwrite)) return null
+  using other = path === root.path ? undefined : openDirectory(root, path)
+  const parent = path === root.path ? top : other
+  if (!top || !parent || isTaken(inside(parent, file.name), file.overwrite)) return null
   // The first write into a root creates the staging folder in the general way.
   using staging = openDescriptor(inside(top, stagingName), directoryFlags)
-  const staged = inside(staging, stagedName)
-  using file = openDescriptor(staged, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+  const stored = storeIn({ parent, path, staging }, { ...file, modifiedAt }, bytes)
+  if (!stored || 'code' in stored) return stored
+  try {
+    return { ...stored, syncTime: stored.syncTime + syncDirectory(parent) }
+  } catch (error) {
+    return failureOf(error)
+  }
+}
+
+/** An open folder that files are stored in. */
+export interface StoreFolder {
+  parent: Descriptor
+  /** The system path of `parent`. */
+  path: string
+  staging: Descriptor
+}
+
+/**
+ * Stores a file in a folder, whose names are not synced yet. Returns null, having changed nothing, for any error before the file
+ * is visible.
+ */
+export function storeIn(
+  { parent, path, staging }: StoreFolder,
+  file: Pick<SmallTarget, 'name' | 'overwrite' | 'stagedName' | 'microseconds'> & { modifiedAt: Date | undefined },
+  bytes: Uint8Array,
+): SmallStored | SmallFailure | null {
+  const staged = inside(staging, file.stagedName)
+  let isStaged = false
   let isVisible = false
   try {
-    writeAll(file, bytes)
-    futimesSync(file.fd, uniqueTime(), uniqueTime(modifiedAt, microseconds))
-    const syncTime = sync(file, modifiedAt !== undefined)
+    using opened = openDescriptor(staged, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+    isStaged = true
+    writeAll(opened, bytes)
+    futimesSync(opened.fd, uniqueTime(), uniqueTime(file.modifiedAt, file.microseconds))
+    const syncTime = sync(opened, file.modifiedAt !== undefined)
     if (!isStillAt(parent, path)) return null
-    if (overwrite) renameSync(staged, inside(parent, name))
-    else linkSync(staged, inside(parent, name))
+    const target = inside(parent, file.name)
+    if (file.overwrite) renameSync(staged, target)
+    else linkSync(staged, target)
     isVisible = true
-    if (!overwrite) remove(staged)
-    const stored = { syncTime: syncTime + syncDirectory(parent) }
-    const entry = toEntry(name, fstatSync(file.fd, { bigint: true }))
+    if (!file.overwrite) remove(staged)
+    const entry = toEntry(file.name, fstatSync(opened.fd, { bigint: true }))
     if (!entry) throw notFound()
-    return { ...stored, entry }
+    return { entry, syncTime }
   } catch (error) {
     return isVisible ? failureOf(error) : null
   } finally {
-    if (!isVisible) remove(staged)
+    if (isStaged && !isVisible) remove(staged)
   }
 }
 
@@ -80,7 +107,7 @@ function sync({ fd }: Descriptor, hasTime: boolean): number {
 }
 
 /** As `syncDirectory` of the general way. Returns the milliseconds that it took. */
-function syncDirectory({ fd }: Descriptor): number {
+export function syncDirectory({ fd }: Descriptor): number {
   const from = performance.now()
   try {
     fsyncSync(fd)
@@ -99,7 +126,7 @@ function remove(staged: string | Buffer): void {
   }
 }
 
-function failureOf(error: unknown): SmallFailure {
+export function failureOf(error: unknown): SmallFailure {
   const { code = '', syscall = '', message } = error as NodeJS.ErrnoException
   return { code, syscall, message }
 }

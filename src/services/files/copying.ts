@@ -36,13 +36,8 @@ export async function copyFile(
       ? null
       : await unlessTaken(() => destination.copyFrom(source, signal, { overwrite, seen }))
   if (copied === taken) return taken
-  // The source still has the content, so a damaged copy is deleted even if it replaced a file. It must not be the source.
-  const isDeletable = { isNew: !isNewTime }
   if (copied) {
-    const isOther = differing(copied, sumsOf(seen)).length > 0
-    // The back end may have copied a version that is newer than the listing.
-    const version = (isOther && (await statOrNull(source, signal))) || seen
-    await requireStored(destination, copied, sumsOf(version), isDeletable)
+    await requireCopied(source, seen, destination, copied, { isDeletable: !isNewTime, signal })
     return { seen, copy: copied }
   }
   const { body, entry } = await source.read(signal)
@@ -64,11 +59,31 @@ export async function copyFile(
     )
     if (copy === taken) return taken
     const computed: [string, string][] = hash ? [[storedChecksum, hash.digest('hex')]] : []
-    await requireStored(destination, copy, new Map([...computed, ...sumsOf(entry)]), isDeletable)
+    await requireStored(destination, copy, new Map([...computed, ...sumsOf(entry)]), { isNew: !isNewTime })
     return { seen, copy }
   } finally {
     body.destroy()
   }
+}
+
+/**
+ * Compares the checksums of a file and its copy, which the back end made.
+ * @param seen the entry of the source before the copy
+ * @param options.isDeletable whether a damaged copy is deleted, even if it replaced a file. The source still has the content,
+ * so it must not be the copy itself.
+ * @throws BACK_END_FAULT if they differ
+ */
+export async function requireCopied(
+  source: ReadLocation,
+  seen: CheckedEntry,
+  destination: WriteLocation,
+  copied: CheckedEntry,
+  { isDeletable, signal }: { isDeletable: boolean; signal: AbortSignal },
+): Promise<void> {
+  const isOther = differing(copied, sumsOf(seen)).length > 0
+  // The back end may have copied a version that is newer than the listing.
+  const version = (isOther && (await statOrNull(source, signal))) || seen
+  await requireStored(destination, copied, sumsOf(version), { isNew: isDeletable })
 }
 
 function sumsOf({ checksums }: CheckedEntry): ReadonlyMap<string, string> {

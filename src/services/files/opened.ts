@@ -6,7 +6,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
 /** The size of the largest file that is read into memory at once, in bytes. */
-const smallBytes = 64 * 1024
+export const smallBytes = 64 * 1024
 
 /**
  * The content of a file: all of its bytes, an open file of this machine, or the stream of a back end. Dispose of it when it is

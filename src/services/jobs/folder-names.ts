@@ -37,6 +37,11 @@ export class FolderNames {
     return new FolderNames(folder, signal, entries)
   }
 
+  /** Returns whether the name is known to be free, without a lookup. */
+  isFree(name: string): boolean {
+    return this.#entries?.has(name) === false
+  }
+
   /** Returns the entry with this name, or null. */
   async find(name: string): Promise<CheckedEntry | null> {
     return this.#entries ? (this.#entries.get(name) ?? null) : statOrNull(this.#folder.child(name), this.#signal)

@@ -23,6 +23,7 @@ import {
 } from './job-run.ts'
 import { allDone } from './limiter.ts'
 import type { Earlier } from './policy.ts'
+import { startSmallCopies } from './small-copies.ts'
 import { openFolder } from './target-folder.ts'
 import { transferFile } from './transfer-file.ts'
 import { countMoved, transferSource } from './transfer-source.ts'
@@ -113,6 +114,7 @@ async function transferPage(
     folder.pages.read(folder.from, { cursor: at.cursor, isRetry }, signal),
   )
   const { entries, cursor } = listed ?? { entries: [], cursor: null }
+  const copySmall = startSmallCopies(run, folder, entries)
   let isCut = false
   await allDone(
     entries.map(child => {
@@ -124,8 +126,9 @@ async function transferPage(
         depth: entry.depth + 1,
       }
       const state = child.kind === 'file' ? ('FILE' as const) : ('SOURCE' as const)
-      return tally.attempt(run, { ...place, state, isNewTarget: entry.isNewTarget }, isRetry =>
-        run.limits.run([entry.providerId, folder.to.providerId], async () => {
+      return tally.attempt(run, { ...place, state, isNewTarget: entry.isNewTarget }, async isRetry => {
+        if (!isRetry && (await copySmall(tally, child))) return
+        await run.limits.run([entry.providerId, folder.to.providerId], async () => {
           signal.throwIfAborted()
           // A first attempt may have made a copy, which has to be found.
           if (isPointless(run) && !isRetry) {
@@ -134,8 +137,8 @@ async function transferPage(
           }
           const opened = await transferChild(run, tally, entry, folder, { child, isRetry })
           if (opened) found.push({ ...place, ...opened })
-        }),
-      )
+        })
+      })
     }),
   )
   const hasFailed = at.hasFailed || tally.failures.length > 0
