@@ -5,6 +5,7 @@ import { grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
+import { timeToKeep } from '../../storage/kept-time.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { checkedBody, type Digests } from './checked-body.ts'
 import {
@@ -26,6 +27,8 @@ export interface UploadInput extends LocationInput {
   /** Bytes, if the client declared a size. */
   size?: number | undefined
   mimeType?: string | undefined
+  /** The modification time for the file, which is ignored where the back end cannot store it. */
+  modifiedAt?: Date | undefined
   digests?: Digests | undefined
   /** The condition on the entry at the path before the upload. If it is not met, nothing is stored. */
   condition?: WriteCondition | undefined
@@ -71,11 +74,13 @@ export async function upload(
     algorithm: location.traits.storedChecksum,
     mayEnd,
   })
+  const modifiedAt = timeToKeep({ modifiedAt: input.modifiedAt ?? null })
   const stored = await unlessTaken(() =>
     location.write(signal, body, {
       overwrite: conflict === 'REPLACE',
       ...(input.size !== undefined && { size: input.size }),
       ...(input.mimeType !== undefined && { mimeType: input.mimeType }),
+      ...(modifiedAt && { modifiedAt }),
     }),
   )
   if (stored === taken) throw nameTaken(location.path)
