@@ -1,0 +1,108 @@
+/** Parses XML from clients into a small tree. Document types are refused, so there are no entities to expand. */
+import { SaxesParser } from 'saxes'
+import { AppError } from '../../errors.ts'
+
+export interface XmlElement {
+  /** The URI; empty for none. */
+  namespace: string
+  /** The name without its prefix. */
+  name: string
+  /** Without declarations of namespaces. */
+  attributes: readonly XmlAttribute[]
+  /** The language in whose scope the element is (`xml:lang`), or null. */
+  language: string | null
+  children: (XmlElement | string)[]
+}
+
+export interface XmlAttribute {
+  namespace: string
+  name: string
+  value: string
+}
+
+/** The maximum depth of elements. The time to resolve a prefix grows with it. */
+const maxDepth = 32
+const maxAttributes = 64
+export const xmlNamespace = 'http://www.w3.org/XML/1998/namespace'
+const declarations = 'http://www.w3.org/2000/xmlns/'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Parses a document in UTF-8. Its caller bounds its size.
+ * @param maxElements bounds the elements and texts of the tree
+ * @throws INVALID_INPUT
+ */
+export function parseXml(bytes: Uint8Array, maxElements: number): XmlElement {
+  const parser = new SaxesParser<{ xmlns: true }>({ xmlns: true })
+  const open: XmlElement[] = []
+  let root: XmlElement | null = null
+  let count = 0
+  let attributes = 0
+  const add = (node: XmlElement | string) => {
+    count += 1
+    if (count > maxElements) throw malformed(`has more than ${maxElements} elements`)
+    open.at(-1)?.children.push(node)
+  }
+  parser.on('error', error => {
+    throw malformed(`is malformed (${error.message})`, error)
+  })
+  parser.on('doctype', () => {
+    throw malformed('has a document type, which is not allowed')
+  })
+  parser.on('opentagstart', () => {
+    attributes = 0
+  })
+  parser.on('attribute', () => {
+    attributes += 1
+    if (attributes > maxAttributes) throw malformed(`has an element with more than ${maxAttributes} attributes`)
+  })
+  parser.on('opentag', tag => {
+    const given = Object.values(tag.attributes).filter(({ uri }) => uri !== declarations)
+    const language = given.find(({ uri, local }) => uri === xmlNamespace && local === 'lang')
+    const element: XmlElement = {
+      namespace: tag.uri,
+      name: tag.local,
+      attributes: given.map(({ uri, local, value }) => ({ namespace: uri, name: local, value })),
+      language: language?.value ?? open.at(-1)?.language ?? null,
+      children: [],
+    }
+    if (open.length >= maxDepth) throw malformed(`is deeper than ${maxDepth} elements`)
+    add(element)
+    root ??= element
+    open.push(element)
+  })
+  parser.on('closetag', () => open.pop())
+  parser.on('text', text => open.length > 0 && add(text))
+  parser.on('cdata', add)
+  parser.write(decode(bytes)).close()
+  if (!root) throw malformed('is empty')
+  return root
+}
+
+/** Returns the elements among the children. */
+export function elementsOf({ children }: XmlElement): XmlElement[] {
+  return children.filter(child => typeof child !== 'string')
+}
+
+/** Returns the text of the element without that of its elements. */
+export function textOf({ children }: XmlElement): string {
+  return children.filter(child => typeof child === 'string').join('')
+}
+
+/** Returns the first child with this name. */
+export function childNamed(element: XmlElement, namespace: string, name: string): XmlElement | undefined {
+  return elementsOf(element).find(child => child.namespace === namespace && child.name === name)
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch (cause) {
+    throw malformed('is not UTF-8', cause)
+  }
+}
+
+function malformed(how: string, cause?: unknown): AppError {
+  return new AppError('INVALID_INPUT', `The XML in the body ${how}.`, { cause })
+}
