@@ -159,6 +159,10 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     })
     const moved = yaml.replace(`root: ${folder}/team`, `root: ${folder}/team/reports`)
     t.ok((await apply(moved, plan)).includes('~ storage "Team disk": root'))
+    const slugged = yaml.replace('name: Team disk, type', 'name: Team disk, slug: disk, type')
+    t.ok((await apply(slugged)).includes('~ storage "Team disk": slug'))
+    t.notMatch((await apply(slugged, plan)).join(), 'slug', 'a slug that is as declared')
+    t.match((await api.ask('{ providers { slug } }', {}, token)).providers[0], { slug: 'disk' })
     const other = yaml.replace('scopes: [write]', 'scopes: [read]')
     t.match((await apply(other, plan)).join('\n'), /^! key "backup" .*: has other scopes: revoke it first$/m)
     const audit = '{ auditEvents(filter: { action: MEMBER_UPDATE }) { nodes { requestId userEmail } } }'

@@ -211,13 +211,17 @@ providers.version integer not null default 1
 providers.created_at timestamp with time zone not null default now()
 providers.job_files_at_once integer not null default 16
 providers.job_bytes_per_second bigint
+providers.slug text not null
 providers: providers_job_bytes_per_second_check CHECK ((job_bytes_per_second >= 65536))
 providers: providers_job_files_at_once_check CHECK (((job_files_at_once >= 1) AND (job_files_at_once <= 128)))
 providers: providers_pkey PRIMARY KEY (id)
+providers: providers_slug_check CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$'::text) AND (octet_length(slug) <= 63)))
 providers: providers_status_check CHECK ((status = ANY (ARRAY['CONNECTED'::text, 'NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text, 'UNAVAILABLE'::text])))
 providers: providers_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+providers: providers_workspace_slug UNIQUE (workspace_id, slug)
 CREATE INDEX providers_workspace_id ON public.providers USING btree (workspace_id, created_at, id)
 CREATE UNIQUE INDEX providers_pkey ON public.providers USING btree (id)
+CREATE UNIQUE INDEX providers_workspace_slug ON public.providers USING btree (workspace_id, slug)
 rate_limits.key bytea not null
 rate_limits.hits integer not null
 rate_limits.ends_at timestamp with time zone not null

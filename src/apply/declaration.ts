@@ -21,6 +21,8 @@ export interface Declaration {
 
 export interface DeclaredProvider {
   name: string
+  /** The name in addresses. By default, it is made from the name and does not change. */
+  slug?: string
   type: string
   config?: Record<string, unknown>
   /** The files that contain secret properties of the configuration, by the names of the properties. */
@@ -133,7 +135,7 @@ const schema = object(
   {
     owner: object({ email: text, passwordFile: text }),
     workspace: object({}, { name: text, registration: oneOf(registrations) }),
-    providers: list(object({ name: text, type: text }, { config: { type: 'object' }, secretFiles: texts })),
+    providers: list(object({ name: text, type: text }, { slug: text, config: { type: 'object' }, secretFiles: texts })),
     access: { type: 'object', additionalProperties: { ...texts, minProperties: 1 } },
     members: list(object({ email: text, role: oneOf(roles) }, { access: text })),
     keys: list(

@@ -16,7 +16,8 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
     if (!record) {
       steps.push(
         create(subject, `of the type ${provider.type}`, async () => {
-          const { id } = await services.providers.connect(viewer, { type: provider.type, name: provider.name, config })
+          const { name, slug, type } = provider
+          const { id } = await services.providers.connect(viewer, { type, name, slug, config })
           context.providerIds.set(provider.name, id)
         }),
       )
@@ -25,9 +26,14 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
       steps.push(drift(subject, `has the type ${record.type}: disconnect it first`))
     else {
       const changes = services.providers.differences(viewer, record, config)
-      const names = Object.keys(changes)
+      const isRenamed = provider.slug !== undefined && provider.slug !== record.slug
+      const names = [...(isRenamed ? ['slug'] : []), ...Object.keys(changes)]
       if (names.length > 0) {
-        const update = { id: record.id, config: { ...config, ...changes } }
+        const update = {
+          id: record.id,
+          ...(isRenamed && { slug: provider.slug }),
+          ...(Object.keys(changes).length > 0 && { config: { ...config, ...changes } }),
+        }
         steps.push(change(subject, names.join(', '), () => services.providers.update(viewer, update)))
       }
     }

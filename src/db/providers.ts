@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { batched } from './batched.ts'
 import type { Change, Database } from './client.ts'
 import type { ProviderStatus, Schema } from './schema.ts'
 
@@ -9,6 +10,8 @@ export interface ProviderRecord {
   /** The type of the adapter. */
   type: string
   name: string
+  /** Names the provider in the addresses of WebDAV and S3, unique in the workspace. */
+  slug: string
   /** Without secrets. */
   config: Record<string, unknown>
   sealedSecrets: Buffer | null
@@ -27,12 +30,13 @@ export interface JobLimits {
   bytesPerSecond: number | null
 }
 
-type ProviderValues = Pick<
+export type NewProvider = Pick<
   ProviderRecord,
-  'workspaceId' | 'id' | 'type' | 'name' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'
+  'workspaceId' | 'id' | 'type' | 'name' | 'slug' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'
 >
 
-export async function insertProvider(db: Change, values: ProviderValues): Promise<ProviderRecord> {
+/** Returns null if the slug is taken. */
+export async function insertProvider(db: Change, values: NewProvider): Promise<ProviderRecord | null> {
   const row = await db
     .insertInto('providers')
     .values({
@@ -40,14 +44,42 @@ export async function insertProvider(db: Change, values: ProviderValues): Promis
       workspace_id: values.workspaceId,
       type: values.type,
       name: values.name,
+      slug: values.slug,
       config: JSON.stringify(values.config),
       secrets: values.sealedSecrets,
       status: values.status,
       status_reason: values.statusReason,
     })
+    .onConflict(conflict => conflict.columns(['workspace_id', 'slug']).doNothing())
     .returningAll()
-    .executeTakeFirstOrThrow()
-  return toProvider(row)
+    .executeTakeFirst()
+  return row ? toProvider(row) : null
+}
+
+/** Returns the slugs in a workspace that begin with a text. */
+export async function listSlugs(db: Database, workspaceId: string, start: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('providers')
+    .select('slug')
+    .where('workspace_id', '=', workspaceId)
+    .where(sql<boolean>`starts_with(slug, ${start})`)
+    .execute()
+  return rows.map(({ slug }) => slug)
+}
+
+/** Finds the ids of providers by `<workspace id>/<slug>`, those of one turn of the event loop in one query. */
+export function batchedSlugs(db: Database): (key: string) => Promise<string | null> {
+  const query = db
+    .selectFrom('providers')
+    .select(['id', 'workspace_id', 'slug'])
+    .where(sql<boolean>`(workspace_id, slug) in (select * from unnest(${[]}::uuid[], ${[]}::text[]))`)
+    .compile()
+  return batched(async (keys: readonly string[]) => {
+    const parts = keys.map(key => key.split('/', 2))
+    const parameters = [parts.map(([workspaceId]) => workspaceId), parts.map(([, slug]) => slug)]
+    const { rows } = await db.executeQuery({ ...query, parameters } as typeof query)
+    return new Map(rows.map(row => [`${row.workspace_id}/${row.slug}`, row.id]))
+  })
 }
 
 /** Returns the oldest providers first. */
@@ -82,13 +114,17 @@ export function prepareProviders(db: Database): (ids: readonly string[]) => Prom
   }
 }
 
+/** What does not concern how a provider is opened. */
+type ProviderDetails = Pick<ProviderRecord, 'name' | 'slug' | 'jobLimits'>
+
 /**
  * Updates a provider and increments its version, so that servers open it again. Returns null if the row no longer has `version`.
+ * @throws a unique violation if the slug is taken
  */
 export async function updateProvider(
   db: Change,
   { id, version }: Pick<ProviderRecord, 'id' | 'version'>,
-  changes: Partial<Pick<ProviderRecord, 'name' | 'jobLimits' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'>>,
+  changes: Partial<ProviderDetails & Pick<ProviderRecord, 'config' | 'sealedSecrets' | 'status' | 'statusReason'>>,
 ): Promise<ProviderRecord | null> {
   const { config, sealedSecrets, status, statusReason } = changes
   const row = await db
@@ -108,11 +144,11 @@ export async function updateProvider(
   return row ? toProvider(row) : null
 }
 
-/** Changes what does not concern how the provider is opened, and at least one of them. */
+/** Changes at least one of the details. @throws a unique violation if the slug is taken */
 export async function updateProviderDetails(
   db: Change,
   id: string,
-  changes: Partial<Pick<ProviderRecord, 'name' | 'jobLimits'>>,
+  changes: Partial<ProviderDetails>,
 ): Promise<ProviderRecord | null> {
   const row = await db
     .updateTable('providers')
@@ -150,6 +186,7 @@ function toProvider(row: Selectable<Schema['providers']>): ProviderRecord {
     workspaceId: row.workspace_id,
     type: row.type,
     name: row.name,
+    slug: row.slug,
     config: row.config,
     sealedSecrets: row.secrets,
     status: row.status,
@@ -163,9 +200,10 @@ function toProvider(row: Selectable<Schema['providers']>): ProviderRecord {
   }
 }
 
-function toColumns({ name, jobLimits }: Partial<Pick<ProviderRecord, 'name' | 'jobLimits'>>) {
+function toColumns({ name, slug, jobLimits }: Partial<ProviderDetails>) {
   return {
     ...(name !== undefined && { name }),
+    ...(slug !== undefined && { slug }),
     ...(jobLimits && {
       job_files_at_once: jobLimits.filesAtOnce,
       job_bytes_per_second: jobLimits.bytesPerSecond,

@@ -160,6 +160,8 @@ interface ProviderTable {
   /** The type of the adapter. */
   type: string
   name: string
+  /** Unique in the workspace. */
+  slug: string
   /** Without secrets. */
   config: Json<Record<string, unknown>>
   /** The secret properties of the configuration, as encrypted JSON; null if it has none. */

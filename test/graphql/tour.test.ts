@@ -39,7 +39,7 @@ const access = 'providerAccess { all restrictions { basePath provider { id } } }
 const user = `{ id email name role createdAt ${access} }`
 const key = `{ id name displayPrefix scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
-  id name status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path }
+  id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path }
   type { type title configSchema needsAuthorization builtIn }
   capabilities { serverSideCopy serverSideMove emptyFolders resumableUpload maxFileSize }
 }`
@@ -138,6 +138,7 @@ t.test('every field of the schema works in typical use', async t => {
       input: {
         id: providerId,
         name: 'Memory',
+        slug: 'memory-1',
         config: { maxBytes: 200_000 },
         jobLimits: { filesAtOnce: 8, bytesPerSecond: 1_000_000 },
       },

@@ -96,13 +96,13 @@ export const fields: Readonly<Record<string, FieldRow>> = {
 
   'Mutation.connectProvider': {
     needs: everyProvider,
-    args: ({ n }) => ({ input: { type: 'local', name: `new ${n}`, config: { root: 'not absolute' } } }),
+    args: ({ n }) => ({ input: { type: 'local', name: `new ${n}`, slug: null, config: { root: 'not absolute' } } }),
     bounces: true,
   },
   'Mutation.updateProvider': {
     needs: wholeProvider,
     takes: ['provider'],
-    args: target => ({ input: { id: at(target).providerId, name: 'main', config: null, jobLimits: null } }),
+    args: target => ({ input: { id: at(target).providerId, name: 'main', slug: null, config: null, jobLimits: null } }),
   },
   'Mutation.disconnectProvider': {
     needs: wholeProvider,
@@ -393,6 +393,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   StorageProvider: {
     id: own,
     name: own,
+    slug: own,
     type: own,
     status: own,
     statusReason: own,

@@ -191,6 +191,8 @@ export interface ConnectProviderInput {
   config: unknown
   /** The display name, with 1 to 200 characters. */
   name: string
+  /** The name in the addresses of WebDAV and S3, with 3 to 63 characters: lowercase ASCII letters, digits, and hyphens between them. By default, it is made from the name. */
+  slug?: string | null
   /** The type: one of `providerTypes`. */
   type: string
 }
@@ -883,6 +885,8 @@ export interface StorageProvider {
   quota: Quota | null
   /** The top folder that this credential can access: its base path. Requires the scope `read`. */
   root: Folder
+  /** The name in the addresses of WebDAV and S3, where it is the bucket. Unique in the workspace. */
+  slug: string
   /** The status at the last test. */
   status: ProviderStatus
   /** Why the provider does not work. Null if you may not change the provider. */
@@ -911,6 +915,8 @@ export interface UpdateProviderInput {
   jobLimits?: JobLimitsInput | null
   /** The new name, with 1 to 200 characters. */
   name?: string | null
+  /** The new name in the addresses of WebDAV and S3, with 3 to 63 characters: lowercase ASCII letters, digits, and hyphens between them. The old addresses stop working at once. */
+  slug?: string | null
 }
 
 /** Changes to a schedule. Omitted fields do not change. */

@@ -1,6 +1,7 @@
 import { needs } from '../../auth/needs.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
 import { defaultFilesAtOnce, maxFilesAtOnce, minBytesPerSecond } from '../../services/providers/job-limits.ts'
+import { slugRule } from '../../services/providers/slug.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'
@@ -37,6 +38,9 @@ const ConnectProviderInput = builder.inputType('ConnectProviderInput', {
   fields: t => ({
     type: t.string({ required: true, description: 'The type: one of `providerTypes`.' }),
     name: t.string({ required: true, description: 'The display name, with 1 to 200 characters.' }),
+    slug: t.string({
+      description: `The name in the addresses of WebDAV and S3, with ${slugRule}. By default, it is made from the name.`,
+    }),
     config: t.field({
       type: 'JSON',
       required: true,
@@ -64,6 +68,9 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
   fields: t => ({
     id: t.id({ required: true, description: 'The ID of the provider.' }),
     name: t.string({ description: 'The new name, with 1 to 200 characters.' }),
+    slug: t.string({
+      description: `The new name in the addresses of WebDAV and S3, with ${slugRule}. The old addresses stop working at once.`,
+    }),
     config: t.field({
       type: 'JSON',
       description:
@@ -97,7 +104,7 @@ builder.mutationFields(t => ({
   updateProvider: t.field({
     type: StorageProviderRef,
     description:
-      'Changes the name, the configuration or the limits of a provider. A new configuration is tested first.',
+      'Changes the names, the configuration or the limits of a provider. A new configuration is tested first.',
     audit: 'PROVIDER_UPDATE',
     authScopes: at(needs.manageProvider),
     complexity: backEndCost,

@@ -68,6 +68,9 @@ StorageProviderRef.implement({
   fields: t => ({
     id: t.exposeID('id', { description: 'The permanent ID of the provider.' }),
     name: t.exposeString('name', { description: 'The display name.' }),
+    slug: t.exposeString('slug', {
+      description: 'The name in the addresses of WebDAV and S3, where it is the bucket. Unique in the workspace.',
+    }),
     type: t.field({
       type: ProviderTypeRef,
       description: 'The type of back end.',

@@ -8,10 +8,10 @@ import { grantBasePath, requireEveryProvider, requireScope } from '../../auth/po
 import { includesScope } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import type { Database } from '../../db/client.ts'
+import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
 import {
+  batchedSlugs,
   deleteProvider,
-  insertProvider,
   type JobLimits,
   listAllProviders,
   listProviders,
@@ -33,6 +33,7 @@ import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import { mergeConfig, parseChanges, propertiesOf, requireSecretsAgain } from './config-changes.ts'
 import { parseJobLimits } from './job-limits.ts'
+import { insertWithSlug, isSlug, parseSlug, slugTaken } from './slug.ts'
 
 export interface Capabilities {
   serverSideCopy: boolean
@@ -51,6 +52,7 @@ export function createProviders(options: {
   uploads: Pick<ResumableUploads, 'abandon'>
 }) {
   const { db, secrets, storage, audit, uploads } = options
+  const idOfSlug = batchedSlugs(db)
 
   function adapterOf(type: string): Adapter {
     const adapter = storage.adapters.find(type)
@@ -111,6 +113,20 @@ export function createProviders(options: {
       return storage.record(grantBasePath(viewer, id))
     },
 
+    /**
+     * Returns the id of the provider with this slug. If the viewer may access some providers only, the error is the same for
+     * another one and for none.
+     * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND
+     */
+    async bySlug(viewer: Viewer | null, slug: string): Promise<string> {
+      const { access, member } = requireScope(viewer, 'read')
+      const id = isSlug(slug) ? await idOfSlug(`${member.workspaceId}/${slug}`) : null
+      if (id !== null && basePathIn(access, id) !== null) return id
+      throw access.all
+        ? new AppError('NOT_FOUND', 'There is no provider with this name in its address.')
+        : new AppError('PROVIDER_NOT_ALLOWED')
+    },
+
     /** Returns the configuration schema to admins only, because defaults and texts can reveal the server's folders. */
     visibleSchema(viewer: Viewer | null, { definition }: Adapter): ConfigSchema | Record<string, never> {
       return includesScope(viewer?.scope ?? null, 'admin') ? definition.configSchema : {}
@@ -144,12 +160,20 @@ export function createProviders(options: {
       return storage.ask(signal, async call => checkQuota(await provider.quota?.(call)))
     },
 
-    /** Connects a provider after testing its back end. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CONFIG */
-    connect(viewer: Viewer | null, input: { type: string; name: string; config: unknown }): Promise<ProviderRecord> {
+    /**
+     * Connects a provider after testing its back end.
+     * @param input.slug null makes one from the name
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CONFIG, ALREADY_EXISTS for a taken slug
+     */
+    connect(
+      viewer: Viewer | null,
+      input: { type: string; name: string; slug?: string | null | undefined; config: unknown },
+    ): Promise<ProviderRecord> {
       const details = { type: cut(input.type) }
       return audit.recorded(viewer, 'PROVIDER_CONNECT', { providerName: cut(input.name), details }, async recording => {
         const { workspaceId } = requireEveryProvider(viewer, 'admin').member
         const name = parseName(input.name, 'The name of a provider')
+        const slug = input.slug == null ? null : parseSlug(input.slug)
         const adapter = adapterOf(input.type)
         const config = adapter.rules.parse(input.config)
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
@@ -157,14 +181,18 @@ export function createProviders(options: {
         const id = randomUUID()
         recording.add({ location: { providerId: id }, providerName: name })
         return recording.commit(change =>
-          insertProvider(change, {
-            id,
-            workspaceId,
-            type: input.type,
-            name,
-            ...seal(id, adapter, config),
-            ...(awaitsConsent ? awaitingConsent : { status: 'CONNECTED', statusReason: null }),
-          }),
+          insertWithSlug(
+            change,
+            {
+              id,
+              workspaceId,
+              type: input.type,
+              name,
+              ...seal(id, adapter, config),
+              ...(awaitsConsent ? awaitingConsent : { status: 'CONNECTED', statusReason: null }),
+            },
+            slug,
+          ),
         )
       })
     },
@@ -172,13 +200,15 @@ export function createProviders(options: {
     /**
      * Replaces the properties in `config`, removes those that are null, and keeps the rest. If a property changes that decides
      * where secrets are sent or whom they belong to, `config` must include every secret again, and an OAuth consent ends.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_CONFIG, PRECONDITION_FAILED
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, INVALID_CONFIG, PRECONDITION_FAILED,
+     * ALREADY_EXISTS for a taken slug
      */
     update(
       viewer: Viewer | null,
       input: {
         id: string
         name?: string | null | undefined
+        slug?: string | null | undefined
         config?: unknown
         jobLimits?: JobLimits | null | undefined
       },
@@ -189,12 +219,22 @@ export function createProviders(options: {
         recording.add({ providerName: record.name })
         const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
         if (name !== undefined) recording.add({ details: { newName: name } })
+        const slug = input.slug == null ? undefined : parseSlug(input.slug)
+        if (slug !== undefined) recording.add({ details: { newSlug: slug } })
+        const commit = <T>(work: (change: Change) => Promise<T>) =>
+          recording.commit(work).catch(error => {
+            throw slug !== undefined && isUniqueViolation(error) ? slugTaken(slug) : error
+          })
         const jobLimits = input.jobLimits == null ? undefined : parseJobLimits(input.jobLimits)
         if (jobLimits) recording.add({ details: { jobLimits } })
-        const details = { ...(name !== undefined && { name }), ...(jobLimits && { jobLimits }) }
+        const details = {
+          ...(name !== undefined && { name }),
+          ...(slug !== undefined && { slug }),
+          ...(jobLimits && { jobLimits }),
+        }
         if (input.config == null) {
           if (Object.keys(details).length === 0) return record
-          return recording.commit(async change => present(await updateProviderDetails(change, record.id, details)))
+          return commit(async change => present(await updateProviderDetails(change, record.id, details)))
         }
         const adapter = adapterOf(record.type)
         const stored = storage.config(record)
@@ -210,7 +250,7 @@ export function createProviders(options: {
           ? checkConfig(adapter, config)
           : storage.tryOut(adapter, config, testRoot, isMoved ? undefined : record))
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
-        return recording.commit(async change => {
+        return commit(async change => {
           const updated = await updateProvider(change, record, {
             ...details,
             ...seal(record.id, adapter, config),

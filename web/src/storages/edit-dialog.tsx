@@ -8,6 +8,7 @@ import { ConfigFields } from './config-fields.tsx'
 import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
 import { JobLimitFields, useJobLimits } from './job-limits.tsx'
 import { type ManagedProvider, UpdateMutation } from './operations.ts'
+import { SlugField } from './slug-field.tsx'
 import { problemsOf, useConfigForm } from './use-config-form.ts'
 
 /** Edits a storage. Only changed fields are sent, and the server tests them before it stores them. */
@@ -23,6 +24,7 @@ export function EditDialog({
   const stored = provider.config as Config
   const { fields, values, change } = useConfigForm(provider.type.configSchema, stored)
   const [name, setName] = useState(provider.name)
+  const [slug, setSlug] = useState(provider.slug)
   const limits = useJobLimits(provider.jobLimits)
   const [cleared, setCleared] = useState<readonly string[]>([])
   const save = useMutation({
@@ -34,6 +36,7 @@ export function EditDialog({
       const input = {
         id: provider.id,
         ...(name !== provider.name && { name }),
+        ...(slug !== provider.slug && { slug }),
         ...(Object.keys(config).length > 0 && { config }),
         ...(limits.changes && { jobLimits: limits.changes }),
       }
@@ -56,6 +59,7 @@ export function EditDialog({
       onClose={onClose}
     >
       <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
+      <SlugField stored={provider.slug} value={slug} onChange={setSlug} />
       {changedTitles.length > 0 && (hasSecrets || provider.type.needsAuthorization) && (
         <p className="notice" role="status">
           {hasSecrets && `Enter the secrets again, because you changed: ${changedTitles.join(', ')}. `}

@@ -39,7 +39,7 @@ export interface ConnectedProvider {
 export const ManagedProvidersQuery = graphql(`
   query ManagedProviders {
     providers {
-      id name status statusReason config createdAt
+      id name slug status statusReason config createdAt
       type { type title needsAuthorization configSchema }
       jobLimits { filesAtOnce bytesPerSecond }
     }
