@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { consoleFolder } from './console/pages.ts'
 
 const sources = fileURLToPath(new URL('../web', import.meta.url))
+const clientSources = fileURLToPath(new URL('../packages/client/src', import.meta.url))
 const script = fileURLToPath(new URL('../scripts/build-console.ts', import.meta.url))
 
 /** @throws Error if the build fails */
@@ -23,11 +24,14 @@ export async function prepareConsole(say: (line: string) => void): Promise<void>
 async function isFresh(): Promise<boolean> {
   const built = await stat(join(consoleFolder, 'index.html')).catch(() => null)
   if (!built) return false
+  const inFolder = async (folder: string, recursive: boolean) =>
+    (await readdir(folder, { recursive })).map(name => join(folder, name))
   const entries = await Promise.all([
-    readdir(join(sources, 'src'), { recursive: true }).then(names => names.map(name => join('src', name))),
-    readdir(sources),
+    inFolder(join(sources, 'src'), true),
+    inFolder(clientSources, true),
+    inFolder(sources, false),
   ])
-  const files = entries.flat().filter(name => !/^(dist|node_modules)$/.test(name))
-  const times = await Promise.all(files.map(async name => (await stat(join(sources, name))).mtimeMs))
+  const files = entries.flat().filter(path => !/\/web\/(?:dist|node_modules)$/.test(path))
+  const times = await Promise.all(files.map(async path => (await stat(path)).mtimeMs))
   return Math.max(...times) <= built.mtimeMs
 }

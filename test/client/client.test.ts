@@ -27,6 +27,12 @@ t.test('queries and mutations have types, and errors their reasons', async t => 
   t.match(await stowage.graphql(create, { input }), { createFolder: { path: '/new' } })
   const refused = stowage.graphql(create, { input: { providerId, path: '/new/../x' } })
   await t.rejects(refused, { name: 'StowageError', code: 'BAD_USER_INPUT', reason: 'INVALID_PATH', retryable: false })
+  const connect = `mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }`
+  const unusable = stowage.graphql(connect, { input: { type: 'local', name: 'a', config: { root: 1 } } })
+  await t.rejects(unusable, failure('INVALID_CONFIG', { extensions: { properties: ['root'] } }))
+  const { openapi } = await (await stowage.request('/openapi.json')).json()
+  t.match(openapi, /^3\.1/)
+  await t.rejects(stowage.request('/nothing'), failure('NOT_FOUND', { status: 404 }))
   const stranger = new Stowage({ url: app.url })
   await t.rejects(stranger.graphql('{ me { email } }'), failure('CREDENTIAL_REQUIRED', { path: ['me'] }))
   const nobody = new Stowage({ url: 'http://127.0.0.1:1', retries: 0 })
@@ -78,6 +84,86 @@ t.test('a transfer continues after broken connections', async t => {
   const { body } = await stowage.files.download({ providerId, path: '/large.bin' })
   t.ok((await contentOf(body)).equals(bytes))
   t.ok(broken >= 3, `${broken} of ${requests} requests broke`)
+})
+
+t.test('a download continues although the server cannot be reached for some time', async t => {
+  const { app, token, stowage, providerId } = await withDisk(t)
+  const bytes = randomBytes(9 * mib)
+  await stowage.files.upload({ providerId, path: '/large.bin', body: new Blob([bytes]) })
+  let requests = 0
+  const unreliable: typeof fetch = async (input, init) => {
+    requests += 1
+    if (requests === 2 || requests === 3) throw new TypeError('fetch failed')
+    const response = await fetch(input, init)
+    return requests === 1 ? new Response(response.body?.pipeThrough(brokenAfter(4 * mib)), response) : response
+  }
+  const unlucky = new Stowage({ url: app.url, credential: token, fetch: unreliable })
+  const { body } = await unlucky.files.download({ providerId, path: '/large.bin' })
+  t.ok((await contentOf(body)).equals(bytes))
+  t.equal(requests, 4)
+})
+
+t.test('an error that asks for a long wait is thrown at once', async t => {
+  let requests = 0
+  const busy: typeof fetch = async () => {
+    requests += 1
+    const extensions = { code: 'FORBIDDEN', reason: 'RATE_LIMITED', retryable: true, retryAfterMs: 60_000 }
+    return Response.json({ errors: [{ message: 'Too many requests.', extensions }] }, { status: 429 })
+  }
+  const stowage = new Stowage({ url: 'http://localhost', fetch: busy })
+  await t.rejects(stowage.graphql('{ me { id } }'), failure('RATE_LIMITED', { retryAfterMs: 60_000 }))
+  t.equal(requests, 1)
+})
+
+t.test('the caller decides about the retries of an upload', async t => {
+  const { app, token, providerId } = await withDisk(t)
+  for (const size of [1, 9 * mib]) {
+    let failing = 0
+    const failures: number[] = []
+    const unreliable: typeof fetch = async (input, init) => {
+      if (init?.body instanceof Blob && failing < 3) {
+        failing += 1
+        throw new TypeError('fetch failed')
+      }
+      return fetch(input, init)
+    }
+    const stowage = new Stowage({ url: app.url, credential: token, fetch: unreliable, retries: 0 })
+    const upload = (most: number) =>
+      stowage.files.upload({
+        providerId,
+        path: `/${size}.bin`,
+        body: new Blob([randomBytes(size)]),
+        shouldRetry(error, count) {
+          failures.push(count)
+          return error.reason === 'NETWORK' && count < most
+        },
+      })
+    await t.rejects(upload(2), failure('NETWORK'))
+    t.same(failures, [1, 2])
+    t.equal(await upload(3), `/${size}.bin`)
+  }
+})
+
+t.test('a subscription connects again after its connection breaks', async t => {
+  const { app, token, stowage, providerId } = await withDisk(t)
+  const log: string[] = []
+  const controller = new AbortController()
+  const changes = stowage.subscribe<{ entryChanged: { path: string } }, object>(
+    'subscription ($providerId: ID!) { entryChanged(providerId: $providerId, path: "/") { path } }',
+    { providerId },
+    { signal: controller.signal, onOpen: () => log.push('open'), onLost: () => log.push('lost') },
+  )
+  const next = async () => (await changes.next()).value?.entryChanged.path
+  t.equal(await next(), '/', 'list the folder now')
+  await app.upload(token, providerId, '/a.txt', 'content')
+  t.equal(await next(), '/a.txt')
+  app.app.server.server.closeAllConnections()
+  t.equal(await next(), '/', 'list the folder again')
+  await app.upload(token, providerId, '/b.txt', 'content')
+  t.equal(await next(), '/b.txt')
+  t.same(log, ['open', 'lost', 'open'])
+  controller.abort(new Error('enough'))
+  await t.rejects(changes.next(), { message: 'enough' })
 })
 
 function brokenAfter(length: number): TransformStream<Uint8Array, Uint8Array> {
@@ -152,6 +238,15 @@ t.test('a range, an abort and a wrong checksum', async t => {
   await stowage.files.upload({ providerId, path, body: new Blob(['abcdefghij'], { type: 'text/plain' }) })
   const part = await stowage.files.download({ providerId, path, range: { start: 2, end: 4 } })
   t.equal((await contentOf(part.body)).toString(), 'cde')
+  t.match(part, { size: 3, fileSize: 10 })
+  const ignoring: typeof fetch = (input, init) => {
+    const headers = new Headers(init?.headers)
+    headers.delete('range')
+    return fetch(input, { ...init, headers })
+  }
+  const withoutRanges = new Stowage({ url: app.url, credential: token, fetch: ignoring })
+  const same = await withoutRanges.files.download({ providerId, path, range: { start: 2, end: 4 } })
+  t.equal((await contentOf(same.body)).toString(), 'cde', 'a back end without ranges')
   await t.rejects(stowage.files.download({ providerId, path, range: { start: 99 } }), failure('RANGE_NOT_SATISFIABLE'))
 
   const controller = new AbortController()

@@ -1,4 +1,4 @@
-/** Makes resumable uploads: with tus-js-client, which the console uses, or with single requests. */
+/** Makes resumable uploads: with tus-js-client, or with single requests. */
 import { createHash } from 'node:crypto'
 import { type HttpResponse, Upload, type UploadOptions } from 'tus-js-client'
 

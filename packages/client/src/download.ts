@@ -1,12 +1,17 @@
-import { invalidResponse, networkError, StowageError } from './error.ts'
+import { type Digest, digestOf } from './digest.ts'
+import { invalidResponse, networkError } from './error.ts'
 import type { Location } from './location.ts'
-import { delayOf, sleep, withRetries } from './retry.ts'
+import { waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
-import { digestOf, verifying } from './verify.ts'
+
+interface Range {
+  start: number
+  end?: number
+}
 
 export interface DownloadOptions extends Location {
   /** The first byte, and the last one or the end of the file. Not for folders. */
-  range?: { start: number; end?: number }
+  range?: Range
   /** Whether to compare the content with the checksum that the server reports. Default: true. */
   verify?: boolean
   signal?: AbortSignal
@@ -15,8 +20,10 @@ export interface DownloadOptions extends Location {
 export interface Download {
   /** The content. It fails with a StowageError if it cannot be completed or differs from its checksum. */
   body: ReadableStream<Uint8Array>
-  /** The bytes of `body`; null for a folder, which is sent as a ZIP archive. */
+  /** The bytes of `body`; null for a folder, which is sent as a ZIP archive, and if the back end does not report it. */
   size: number | null
+  /** The bytes of the whole file; null if `size` is null. */
+  fileSize: number | null
   type: string | null
   etag: string | null
   modifiedAt: Date | null
@@ -29,21 +36,29 @@ export interface Download {
  */
 export async function download(transport: Transport, options: DownloadOptions): Promise<Download> {
   const { range, verify = true, signal } = options
-  const response = await withRetries(() => open(transport, options), { retries: transport.retries, signal })
-  const { headers } = response
-  if (range && response.status !== 206) throw invalidResponse('The server ignored the range.', response)
-  const length = headers.get('content-length')
-  const size = length === null ? null : Number(length)
+  const response = await withRetries(() => open(transport, options), transport.retryOf({ signal }))
+  const { headers, status } = response
   const expected = verify && !range ? digestOf(headers) : null
-  const content = streamOf(continued(transport, options, response))
+  const chunks = continued(transport, options, response)
+  // A file whose size the back end does not report has no ranges.
+  const content = streamOf(range && status !== 206 ? cut(chunks, range) : chunks)
   const modified = headers.get('last-modified')
   return {
-    body: expected ? content.pipeThrough(verifying(expected, response)) : content,
-    size,
+    body: expected ? content.pipeThrough(await verification(expected, response)) : content,
+    size: numberIn(headers.get('content-length')),
+    fileSize: numberIn(status === 206 ? headers.get('content-range')?.split('/')[1] : headers.get('content-length')),
     type: headers.get('content-type'),
     etag: headers.get('etag'),
     modifiedAt: modified === null ? null : new Date(modified),
   }
+}
+
+/** Loads the code of the digests only if it is needed. */
+async function verification(expected: Digest, response: Response): Promise<TransformStream<Uint8Array, Uint8Array>> {
+  const { verifying } = await import('./verify.ts').catch(cause => {
+    throw networkError('A part of the client could not be loaded. Check your connection, then try again.', cause)
+  })
+  return verifying(expected, response)
 }
 
 function open(
@@ -64,12 +79,12 @@ function open(
 /** Yields the content, and requests the rest of it when the connection breaks. */
 async function* continued(transport: Transport, options: DownloadOptions, first: Response) {
   const { range, signal } = options
+  const retry = transport.retryOf({ signal })
   const etag = first.headers.get('etag')
   const canContinue = etag?.startsWith('"') === true && first.headers.get('accept-ranges') === 'bytes'
-  let position = range?.start ?? 0
+  let position = first.status === 206 ? (range?.start ?? 0) : 0
   let response = first
   for (let failures = 1; ; failures += 1) {
-    let failure: StowageError
     try {
       for await (const chunk of chunksOf(response)) {
         position += chunk.length
@@ -78,18 +93,32 @@ async function* continued(transport: Transport, options: DownloadOptions, first:
       }
       return
     } catch (error) {
-      signal?.throwIfAborted()
-      if (!(error instanceof StowageError) || !canContinue || failures > transport.retries) throw error
-      failure = error
+      if (!canContinue) throw error
+      await waitToRetry(error, failures, retry)
     }
-    await sleep(delayOf(failure, failures), signal)
-    const reopened = await open(transport, options, { start: position, etag }).catch((error: StowageError) => error)
-    if (reopened instanceof Response) {
-      if (reopened.status !== 206)
-        throw invalidResponse('The file changed while it was downloaded: start again.', reopened)
-      response = reopened
-    } else if (!reopened.retryable) throw reopened
+    const rest = { start: position, etag }
+    response = await withRetries(() => open(transport, options, rest), retry)
+    if (response.status !== 206)
+      throw invalidResponse('The file changed while it was downloaded: start again.', response)
   }
+}
+
+/** Yields the bytes of a range of the content. */
+async function* cut(
+  chunks: AsyncGenerator<Uint8Array, void, undefined>,
+  { start, end = Number.POSITIVE_INFINITY }: Range,
+) {
+  let position = 0
+  for await (const chunk of chunks) {
+    const part = chunk.subarray(Math.max(0, start - position), Math.max(0, end + 1 - position))
+    position += chunk.length
+    if (part.length > 0) yield part
+    if (position > end) return
+  }
+}
+
+function numberIn(text: string | null | undefined): number | null {
+  return text && /^\d+$/.test(text) ? Number(text) : null
 }
 
 /** @throws StowageError if the connection breaks */

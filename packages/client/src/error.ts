@@ -13,6 +13,8 @@ export interface StowageErrorDetails {
   requestId?: string | null
   /** The path of the GraphQL field that failed. */
   path?: readonly (string | number)[]
+  /** All that the server reports besides the message, such as `properties`: the invalid properties of the input. */
+  extensions?: Readonly<Record<string, unknown>>
   cause?: unknown
 }
 
@@ -26,6 +28,7 @@ export class StowageError extends Error implements Required<Omit<StowageErrorDet
   readonly retryAfterMs: number | null
   readonly requestId: string | null
   readonly path: readonly (string | number)[]
+  readonly extensions: Readonly<Record<string, unknown>>
 
   constructor(message: string, details: StowageErrorDetails) {
     super(message, { cause: details.cause })
@@ -36,6 +39,7 @@ export class StowageError extends Error implements Required<Omit<StowageErrorDet
     this.retryAfterMs = details.retryAfterMs ?? null
     this.requestId = details.requestId ?? null
     this.path = details.path ?? []
+    this.extensions = details.extensions ?? {}
   }
 }
 
@@ -77,6 +81,7 @@ export function errorOf(response: Pick<Response, 'status' | 'headers'>, body: un
     retryAfterMs: typeof retryAfterMs === 'number' ? retryAfterMs : secondsOf(headers),
     requestId: typeof extensions.requestId === 'string' ? extensions.requestId : headers.get('x-request-id'),
     path: Array.isArray(first.path) ? first.path : [],
+    extensions,
   })
 }
 

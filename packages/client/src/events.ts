@@ -7,6 +7,8 @@ export interface ServerEvent {
 
 /** The maximum length of one event, in UTF-16 code units. */
 const maxEvent = 16 * 1024 * 1024
+/** Milliseconds without a byte after which a connection counts as lost. The server sends at least a comment every 12 s. */
+const silenceTimeout = 30_000
 
 /**
  * Parses server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), except for ids and retry
@@ -21,7 +23,7 @@ export async function* parseEvents(
   let rest = ''
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch(cause => {
+      const { done, value } = await readSoon(reader).catch(cause => {
         signal?.throwIfAborted()
         throw networkError('The connection of the subscription broke.', cause)
       })
@@ -38,6 +40,16 @@ export async function* parseEvents(
   } finally {
     await reader.cancel().catch(() => {})
   }
+}
+
+function readSoon(reader: ReadableStreamDefaultReader<string>): Promise<ReadableStreamReadResult<string>> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('The connection is silent.')), silenceTimeout)
+    void reader
+      .read()
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer))
+  })
 }
 
 /** Returns null for a comment. */

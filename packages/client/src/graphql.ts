@@ -1,7 +1,7 @@
 import { type DocumentNode, parse, print } from '@0no-co/graphql.web'
-import { errorOf, invalidResponse, isObject, type StowageError } from './error.ts'
+import { errorOf, isObject, networkError, type StowageError } from './error.ts'
 import { parseEvents } from './events.ts'
-import { withRetries } from './retry.ts'
+import { type ShouldRetry, waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 /** A document with the types of its result and variables, as gql.tada, GraphQL Code Generator and others make it. */
@@ -15,6 +15,15 @@ export type TypedDocument<Result, Variables> = string | TypedDocumentNode<Result
 
 export interface RequestOptions {
   signal?: AbortSignal
+}
+
+export interface SubscribeOptions extends RequestOptions {
+  /** The number of reconnections after failures in a row. Default: that of the client. */
+  retries?: number
+  /** Called when the subscription begins, and after each reconnection. */
+  onOpen?: () => void
+  /** Called when a connection is lost and another one will be tried. */
+  onLost?: (error: StowageError) => void
 }
 
 /** Runs queries, mutations and subscriptions. */
@@ -36,12 +45,10 @@ export class Graphql {
     { signal }: RequestOptions = {},
   ): Promise<Result> {
     const { query, hasMutation } = read(document)
-    const mayRetry = (error: StowageError) => (hasMutation ? error.reason === 'RATE_LIMITED' : error.retryable)
-    return withRetries(() => this.#once<Result>(query, variables, signal), {
-      retries: this.#transport.retries,
-      signal,
-      mayRetry,
-    })
+    const retry = this.#transport.retryOf({ signal })
+    const shouldRetry: ShouldRetry = (error, failures) =>
+      (!hasMutation || error.reason === 'RATE_LIMITED') && retry.shouldRetry(error, failures)
+    return withRetries(() => this.#once<Result>(query, variables, signal), { shouldRetry, signal })
   }
 
   async #once<Result>(query: string, variables: unknown, signal: AbortSignal | undefined): Promise<Result> {
@@ -51,24 +58,50 @@ export class Graphql {
   }
 
   /**
-   * Runs a subscription and yields the result of each event. It ends when the server ends it, and fails when the
-   * connection breaks: subscribe again to continue.
+   * Runs a subscription and yields the result of each event, over reconnections. The subscriptions of Stowage begin with the
+   * present state, so no change is lost.
    * @throws StowageError
    */
   async *subscribe<Result, Variables>(
     document: TypedDocument<Result, Variables>,
     variables: Variables,
-    { signal }: RequestOptions = {},
+    { signal, retries = this.#transport.retries, onOpen, onLost }: SubscribeOptions = {},
+  ): AsyncGenerator<Result, void, undefined> {
+    let failures = 0
+    const opened = () => {
+      failures = 0
+      onOpen?.()
+    }
+    const shouldRetry: ShouldRetry = error => {
+      const isLost = error.retryable && failures <= retries
+      if (isLost) onLost?.(error)
+      return isLost
+    }
+    for (;;) {
+      try {
+        return yield* this.#connect<Result, Variables>(document, variables, { signal, onOpen: opened })
+      } catch (error) {
+        failures += 1
+        await waitToRetry(error, failures, { shouldRetry, signal })
+      }
+    }
+  }
+
+  async *#connect<Result, Variables>(
+    document: TypedDocument<Result, Variables>,
+    variables: Variables,
+    { signal, onOpen }: { signal: AbortSignal | undefined; onOpen: () => void },
   ): AsyncGenerator<Result, void, undefined> {
     const response = await this.#post({ query: read(document).query, variables }, 'text/event-stream', signal)
     if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
       throw errorOf(response, await response.json().catch(() => null))
     }
+    onOpen()
     for await (const { event, data } of parseEvents(response.body, signal)) {
       if (event === 'complete') return
       if (event === 'next') yield dataOf<Result>(response, JSON.parse(data))
     }
-    throw invalidResponse('The subscription broke off.', response)
+    throw networkError('The connection of the subscription broke.')
   }
 
   #post(body: object, accept: string, signal: AbortSignal | undefined): Promise<Response> {
@@ -87,9 +120,23 @@ function dataOf<Result>(response: Response, body: unknown): Result {
   return body.data as Result
 }
 
-function read(document: TypedDocument<unknown, never>): { query: string; hasMutation: boolean } {
-  const node =
-    typeof document === 'string' ? parse(document, { noLocation: true }) : (document as unknown as DocumentNode)
-  const hasMutation = node.definitions.some(each => 'operation' in each && each.operation === 'mutation')
-  return { query: typeof document === 'string' ? document : print(node), hasMutation }
+interface ReadDocument {
+  query: string
+  hasMutation: boolean
+}
+
+/** Parsed documents, which are usually constants, so that each is printed once. */
+const known = new WeakMap<object, ReadDocument>()
+
+function read(document: TypedDocument<unknown, never>): ReadDocument {
+  if (typeof document === 'string')
+    return { query: document, hasMutation: hasMutation(parse(document, { noLocation: true })) }
+  const node = document as unknown as DocumentNode
+  const result = known.get(node) ?? { query: print(node), hasMutation: hasMutation(node) }
+  known.set(node, result)
+  return result
+}
+
+function hasMutation({ definitions }: DocumentNode): boolean {
+  return definitions.some(each => 'operation' in each && each.operation === 'mutation')
 }

@@ -1,5 +1,5 @@
 import { type Download, type DownloadOptions, download } from './download.ts'
-import { Graphql, type RequestOptions, type TypedDocument } from './graphql.ts'
+import { Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
 import { list, type WalkedEntry } from './list.ts'
 import type { Location } from './location.ts'
@@ -10,10 +10,11 @@ import { type WalkOptions, walk } from './walk.ts'
 
 export type { Download, DownloadOptions } from './download.ts'
 export { StowageError, type StowageErrorDetails } from './error.ts'
-export type { RequestOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
+export type { RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
 export type { Job, JobProgress, WaitOptions } from './jobs.ts'
 export type { WalkedEntry } from './list.ts'
 export type { Location } from './location.ts'
+export type { ShouldRetry } from './retry.ts'
 export type * as schema from './schema.ts'
 export type { StowageOptions } from './transport.ts'
 export type { Conflict, UploadOptions, UploadResume } from './upload.ts'
@@ -40,12 +41,20 @@ export class Stowage {
 
   readonly jobs = {
     /** Waits until a job has ended, and reports its progress meanwhile. */
-    wait: (id: string, options?: WaitOptions): Promise<Job> => waitForJob(this.#transport, this.#graphql, id, options),
+    wait: (id: string, options?: WaitOptions): Promise<Job> => waitForJob(this.#graphql, id, options),
   }
 
   constructor(options: StowageOptions) {
     this.#transport = new Transport(options)
     this.#graphql = new Graphql(this.#transport)
+  }
+
+  /**
+   * Sends a request to a path of the server, such as `/openapi.json`, with the credential. It is not repeated.
+   * @returns the response, whose status is below 400
+   */
+  request(path: string, init: RequestInit = {}): Promise<Response> {
+    return this.#transport.request(this.#transport.urlOf(path), init)
   }
 
   /** Runs a query or a mutation. Queries are repeated after temporary failures. */
@@ -61,7 +70,7 @@ export class Stowage {
   subscribe<Result, Variables = Record<string, never>>(
     document: TypedDocument<Result, Variables>,
     variables: Variables = {} as Variables,
-    options?: RequestOptions,
+    options?: SubscribeOptions,
   ): AsyncGenerator<Result, void, undefined> {
     return this.#graphql.subscribe(document, variables, options)
   }

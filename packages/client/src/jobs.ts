@@ -1,8 +1,6 @@
-import { StowageError } from './error.ts'
+import { networkError } from './error.ts'
 import type { Graphql, RequestOptions } from './graphql.ts'
-import { delayOf, sleep } from './retry.ts'
 import type { Job as SchemaJob, JobProgress as SchemaJobProgress } from './schema.ts'
-import type { Transport } from './transport.ts'
 
 export type JobProgress = Pick<
   SchemaJobProgress,
@@ -30,28 +28,11 @@ const ended: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELED'])
  * @returns the job, whose state is SUCCEEDED, FAILED or CANCELED
  * @throws StowageError if the job cannot be seen, or the server cannot be reached for several retries
  */
-export async function waitForJob(
-  transport: Transport,
-  graphql: Graphql,
-  id: string,
-  { signal, onProgress }: WaitOptions = {},
-): Promise<Job> {
-  for (let failures = 1; ; failures += 1) {
-    try {
-      for await (const { jobChanged: job } of graphql.subscribe<{ jobChanged: Job }, { id: string }>(
-        subscription,
-        { id },
-        signal && { signal },
-      )) {
-        failures = 0
-        onProgress?.(job)
-        if (ended.has(job.state)) return job
-      }
-    } catch (error) {
-      signal?.throwIfAborted()
-      const isLost = error instanceof StowageError && (error.retryable || error.code === 'INVALID_RESPONSE')
-      if (!isLost || failures > transport.retries) throw error
-      await sleep(delayOf(error, failures), signal)
-    }
+export async function waitForJob(graphql: Graphql, id: string, { signal, onProgress }: WaitOptions = {}): Promise<Job> {
+  const events = graphql.subscribe<{ jobChanged: Job }, { id: string }>(subscription, { id }, signal && { signal })
+  for await (const { jobChanged: job } of events) {
+    onProgress?.(job)
+    if (ended.has(job.state)) return job
   }
+  throw networkError('The subscription ended before the job.')
 }

@@ -2,19 +2,17 @@
 
 import { type Chunk, chunksOf } from './chunks.ts'
 import { invalidResponse, StowageError } from './error.ts'
-import { delayOf, sleep, withRetries } from './retry.ts'
+import { type RetryOptions, waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
 import type { UploadOptions } from './upload.ts'
 
 const collection = '/api/upload/resumable'
 const version = { 'tus-resumable': '1.0.0' }
 
-/** Reasons after which the offset of the server shows how to continue. */
-const resumable = new Set(['OFFSET_MISMATCH', 'UPLOAD_LOCKED', 'NETWORK', 'INCOMPLETE_BODY', 'REQUEST_UNDER_WAY'])
-
 /** @throws StowageError */
 export async function uploadInChunks(transport: Transport, options: UploadOptions): Promise<string> {
   const { body, signal, onProgress, resume } = options
+  const retry = transport.retryOf(options)
   const size = body instanceof Blob ? body.size : null
   const unfinished = body instanceof Blob ? await findUnfinished(transport, options, body.size) : null
   if (unfinished && unfinished.path !== null) return unfinished.path
@@ -24,7 +22,8 @@ export async function uploadInChunks(transport: Transport, options: UploadOption
     await resume?.onStart(url)
     if (offset > 0) onProgress?.(offset, size)
     for await (const chunk of chunksOf(body instanceof Blob ? body.slice(offset) : body, signal)) {
-      const stored = await sendChunk(transport, url, { ...chunk, offset }, signal)
+      const onSent = onProgress && ((sent: number) => onProgress(offset + sent, size))
+      const stored = await sendChunk(transport, url, { ...chunk, offset, onSent }, retry)
       offset += chunk.bytes.size
       onProgress?.(offset, chunk.isLast ? offset : size)
       if (chunk.isLast) return stored ?? (await storedPath(transport, url, signal))
@@ -44,11 +43,11 @@ export async function discardUpload(transport: Transport, url: string): Promise<
 }
 
 /** Returns the state of the upload that the caller wants to continue; null if the server no longer has it. */
-async function findUnfinished(transport: Transport, { resume, signal }: UploadOptions, size: number) {
-  const url = resume?.url
+async function findUnfinished(transport: Transport, options: UploadOptions, size: number) {
+  const url = options.resume?.url
   if (url === undefined) return null
   try {
-    const state = await withRetries(() => head(transport, url, signal), { retries: transport.retries, signal })
+    const state = await withRetries(() => head(transport, url, options.signal), transport.retryOf(options))
     return state.size === size ? { ...state, url } : null
   } catch (error) {
     if (error instanceof StowageError && error.status === 404) return null
@@ -71,7 +70,7 @@ async function create(transport: Transport, options: UploadOptions, size: number
   const init = { method: 'POST', headers, ...(signal && { signal }) }
   // A repeated creation takes over the upload of a lost response.
   const send = () => transport.request(transport.urlOf(collection), init)
-  const response = await withRetries(send, { retries: transport.retries, signal })
+  const response = await withRetries(send, transport.retryOf(options))
   const location = response.headers.get('location')
   if (location === null) throw invalidResponse('The response has no address of the upload.', response)
   // A proxy may serve the API below a path that the server knows or not, so only the ID counts.
@@ -82,9 +81,10 @@ async function create(transport: Transport, options: UploadOptions, size: number
 async function sendChunk(
   transport: Transport,
   url: string,
-  { bytes, isLast, offset }: Chunk & { offset: number },
-  signal: AbortSignal | undefined,
+  { bytes, isLast, offset, onSent }: Chunk & { offset: number; onSent: ((bytes: number) => void) | undefined },
+  retry: RetryOptions,
 ): Promise<string | null> {
+  const { signal } = retry
   let sent = 0
   for (let failures = 1; ; failures += 1) {
     try {
@@ -95,15 +95,12 @@ async function sendChunk(
         ...(isLast && { 'upload-length': String(offset + bytes.size) }),
       }
       const init = { method: 'PATCH', headers, body: bytes.slice(sent), ...(signal && { signal }) }
-      return pathOf(await transport.request(url, init))
+      const onSentOfRest = onSent && ((bytes: number) => onSent(sent + bytes))
+      return pathOf(await transport.request(url, init, onSentOfRest))
     } catch (error) {
-      signal?.throwIfAborted()
-      const failure = error as StowageError
-      const mayContinue = failure.retryable || resumable.has(failure.reason)
-      if (!mayContinue || failures > transport.retries) throw error
-      await sleep(delayOf(failure, failures), signal)
+      await waitToRetry(error, failures, retry)
     }
-    const state = await withRetries(() => head(transport, url, signal), { retries: transport.retries, signal })
+    const state = await withRetries(() => head(transport, url, signal), retry)
     if (state.path !== null) return state.path
     if (state.offset > offset + sent) failures = 0
     sent = state.offset - offset

@@ -1,10 +1,16 @@
 import { errorOf, networkError } from './error.ts'
+import type { RetryOptions, ShouldRetry } from './retry.ts'
+import { sendWithProgress } from './xhr.ts'
 
 export interface StowageOptions {
   /** The address of the server, such as `https://files.example.org`. */
   url: string
   /** A session token or an API key. Without one, only public operations work. */
   credential?: string
+  /** Sent with each request to the server. */
+  headers?: Readonly<Record<string, string>>
+  /** Whether a page on the origin of the server sends its cookies. Default: false. */
+  sendCookies?: boolean
   /** Replaces the global `fetch`. */
   fetch?: typeof fetch
   /** The number of retries after a temporary failure. Default: 4. */
@@ -15,15 +21,25 @@ export interface StowageOptions {
 export class Transport {
   readonly retries: number
   readonly #base: string
-  readonly #credential: string | undefined
+  readonly #headers: ReadonlyMap<string, string>
+  readonly #sendCookies: boolean
   readonly #fetch: typeof fetch
+  readonly #hasProgress: boolean
 
-  constructor({ url, credential, fetch: given = fetch, retries = 4 }: StowageOptions) {
+  constructor({ url, credential, headers = {}, sendCookies = false, fetch: given, retries = 4 }: StowageOptions) {
     const base = new URL(url).href
     this.#base = base.endsWith('/') ? base.slice(0, -1) : base
-    this.#credential = credential
-    this.#fetch = given
+    this.#headers = new Map(Object.entries(headers))
+    if (credential !== undefined) this.#headers = new Map([...this.#headers, ['authorization', `Bearer ${credential}`]])
+    this.#sendCookies = sendCookies
+    this.#fetch = given ?? fetch
+    this.#hasProgress = given === undefined && 'XMLHttpRequest' in globalThis
     this.retries = retries
+  }
+
+  /** Returns how the calls with these options are repeated after temporary failures. */
+  retryOf({ signal, shouldRetry }: { signal?: AbortSignal | undefined; shouldRetry?: ShouldRetry }): RetryOptions {
+    return { shouldRetry: shouldRetry ?? (({ retryable }, failures) => retryable && failures <= this.retries), signal }
   }
 
   /** Returns the absolute URL of a path of the server. */
@@ -33,27 +49,38 @@ export class Transport {
     return `${this.#base}${path}${search === '' ? '' : `?${search}`}`
   }
 
-  /** Resolves with any response, also with one that reports an error. @throws StowageError if none arrives */
-  async send(url: string, init: RequestInit): Promise<Response> {
+  /**
+   * Resolves with any response, also with one that reports an error.
+   * @param onSent called with the bytes of a blob that are sent so far. Only browsers report them.
+   * @throws StowageError if none arrives
+   */
+  async send(url: string, init: RequestInit, onSent?: (bytes: number) => void): Promise<Response> {
     const headers = new Headers(init.headers)
     // The credential goes to the server only, and not to a link that leads to a back end.
-    if (this.#credential !== undefined && url.startsWith(`${this.#base}/`)) {
-      headers.set('authorization', `Bearer ${this.#credential}`)
-    }
+    if (url.startsWith(`${this.#base}/`)) for (const [name, value] of this.#headers) headers.set(name, value)
+    const credentials = this.#sendCookies ? 'same-origin' : 'omit'
+    const { method = 'GET', body, signal } = init
     const doFetch = this.#fetch
     try {
-      return await doFetch(url, { ...init, headers, credentials: 'omit' })
+      if (onSent && body instanceof Blob && this.#hasProgress && (this.#sendCookies || !isOwnOrigin(url)))
+        return await sendWithProgress(url, { method, headers, body, signal: signal ?? undefined }, onSent)
+      return await doFetch(url, { ...init, headers, credentials })
     } catch (cause) {
-      init.signal?.throwIfAborted()
-      throw networkError(`${new URL(url).origin} cannot be reached.`, cause)
+      signal?.throwIfAborted()
+      throw networkError(`${new URL(url).origin} cannot be reached. Check your connection, then try again.`, cause)
     }
   }
 
   /** Resolves with a response of a status below 400. @throws StowageError */
-  async request(url: string, init: RequestInit): Promise<Response> {
-    const response = await this.send(url, init)
+  async request(url: string, init: RequestInit, onSent?: (bytes: number) => void): Promise<Response> {
+    const response = await this.send(url, init, onSent)
     if (response.status < 400) return response
     const body = await response.json().catch(() => null)
     throw errorOf(response, body)
   }
+}
+
+/** Returns whether the page has this origin, to which an XMLHttpRequest sends cookies. */
+function isOwnOrigin(url: string): boolean {
+  return new URL(url).origin === globalThis.location?.origin
 }

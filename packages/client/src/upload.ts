@@ -2,7 +2,7 @@ import { invalidResponse } from './error.ts'
 import type { Graphql } from './graphql.ts'
 import type { Location } from './location.ts'
 import { uploadInChunks } from './resumable.ts'
-import { withRetries } from './retry.ts'
+import { type ShouldRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 /** What happens if the name is taken: the upload fails, replaces the file, or gets a name such as `name (1).txt`. */
@@ -34,8 +34,16 @@ export interface UploadOptions extends Location {
    */
   resume?: UploadResume
   signal?: AbortSignal
-  /** Called with the bytes that are stored, and with the size if it is known. */
+  /**
+   * Called with the bytes that are sent, and with the size if it is known: several times a second in browsers, and elsewhere
+   * after each chunk. A failure can decrease the bytes, because some of them are sent again.
+   */
   onProgress?: (sent: number, size: number | null) => void
+  /**
+   * Decides whether to try again after an error, instead of `retries`. `failures` is the number of failures since the server
+   * stored bytes.
+   */
+  shouldRetry?: ShouldRetry
 }
 
 /** Bytes. Up to this size, a file is sent in one request, because a resumable upload needs at least two. */
@@ -65,12 +73,18 @@ async function uploadAtOnce(transport: Transport, options: UploadOptions, body: 
     'content-type': typeOf(options, body),
   }
   const send = async () => {
-    const response = await transport.request(url, { method: 'POST', headers, body, ...(signal && { signal }) })
+    const init = { method: 'POST', headers, body, ...(signal && { signal }) }
+    const response = await transport.request(url, init, onSentOf(options, body))
     const entry = (await response.json().catch(() => null)) as { path?: unknown } | null
     if (typeof entry?.path !== 'string') throw invalidResponse('The response to the upload has no path.', response)
     return entry.path
   }
-  return withRetries(send, { retries: transport.retries, signal })
+  return withRetries(send, transport.retryOf(options))
+}
+
+/** Reports the progress of a blob that is sent in one request. */
+function onSentOf({ onProgress }: UploadOptions, { size }: Blob) {
+  return onProgress && ((sent: number) => onProgress(sent, size))
 }
 
 const ticketMutation = `mutation Ticket($input: CreateUploadTicketInput!) {
@@ -103,11 +117,12 @@ async function uploadDirectly(
   const headers = ticket.headers.map(({ name, value }): [string, string] => [name, value])
   const init = { method: ticket.method, headers, body, ...(signal && { signal }) }
   const send = async () => {
-    const response = await transport.request(ticket.url, init)
+    const response = await transport.request(ticket.url, init, onSentOf(options, body))
     await response.body?.cancel()
   }
   // If the response is lost, a repeated request finds the name taken.
-  await withRetries(send, { retries: conflict === 'replace' ? transport.retries : 0, signal })
+  if (conflict === 'replace') await withRetries(send, transport.retryOf(options))
+  else await send()
   return ticket.path
 }
 

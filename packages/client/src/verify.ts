@@ -1,26 +1,7 @@
-/** Compares content with the digest that the server reports (RFC 9530). */
 import { md5 } from '@noble/hashes/legacy.js'
 import { sha256 } from '@noble/hashes/sha2.js'
+import type { Digest } from './digest.ts'
 import { StowageError } from './error.ts'
-
-interface Digest {
-  algorithm: 'sha-256' | 'md5'
-  base64: string
-}
-
-/** A member of a dictionary whose value is a byte sequence (RFC 9651). */
-const member = /^([a-z0-9-]+)=:([A-Za-z0-9+/=]*):$/
-
-/** Reads the strongest digest of the whole file; null if the server sent none. */
-export function digestOf(headers: Headers): Digest | null {
-  const items = (headers.get('repr-digest') ?? '').split(',').map(item => member.exec(item.trim()))
-  const sent = new Map(items.flatMap(item => (item ? [[item[1], item[2] ?? '']] : [])))
-  for (const algorithm of ['sha-256', 'md5'] as const) {
-    const base64 = sent.get(algorithm)
-    if (base64 !== undefined) return { algorithm, base64 }
-  }
-  return null
-}
 
 /** Passes the content on, and fails at its end if the digest differs. */
 export function verifying(

@@ -1,6 +1,6 @@
-import { urlOf } from './base-path.ts'
+import { StowageError, stowage } from './client.ts'
 import { graphql, type ResultOf } from './graphql.ts'
-import { ApiError, ask, send } from './request.ts'
+import { ask } from './request.ts'
 
 const ViewerQuery = graphql(`
   query Viewer {
@@ -45,30 +45,30 @@ export function onSignInElsewhere(listener: () => void): void {
 
 export type Session = ResultOf<typeof ViewerQuery>
 
-/** Returns null if nobody is signed in. @throws ApiError */
+/** Returns null if nobody is signed in. @throws StowageError */
 export async function currentSession(): Promise<Session | null> {
   try {
     return await ask(ViewerQuery, {})
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error
+    if (!(error instanceof StowageError)) throw error
     if (error.status === 401) await deleteCookie()
     if (error.status === 401 || error.reason === 'CREDENTIAL_REQUIRED') return null
     throw error
   }
 }
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function installation() {
   return (await ask(InstallationQuery, {}, { isAnonymous: true })).installation
 }
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function signIn(email: string, password: string): Promise<void> {
   const { login } = await ask(LoginMutation, { input: { email, password } }, { isAnonymous: true })
   await storeInCookie(login.token)
 }
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function register(input: {
   email: string
   password: string
@@ -85,18 +85,13 @@ export async function signOut(): Promise<void> {
   await deleteCookie()
 }
 
-/** Exchanges the token for an HttpOnly cookie, which no script can read. @throws ApiError */
+/** Exchanges the token for an HttpOnly cookie, which no script can read. @throws StowageError */
 async function storeInCookie(token: string): Promise<void> {
-  const response = await send(urlOf('/console/session'), {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}` },
-  })
-  if (!response.ok)
-    throw new ApiError('You could not be signed in. Try again.', { status: response.status, reason: 'UNKNOWN' })
+  await stowage.request('/console/session', { method: 'POST', headers: { authorization: `Bearer ${token}` } })
   tabs.postMessage(null)
 }
 
 async function deleteCookie(): Promise<void> {
-  await send(urlOf('/console/session'), { method: 'DELETE' })
+  await stowage.request('/console/session', { method: 'DELETE' })
   tabs.postMessage(null)
 }

@@ -2,8 +2,8 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { RouterProvider as AriaRouter } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
 import { basePath } from '../api/base-path.ts'
+import { StowageError } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ApiError } from '../api/request.ts'
 import { onSignInElsewhere } from '../api/session.ts'
 import { Toasts } from '../ui/toasts.tsx'
 import { ErrorPage } from './error-page.tsx'
@@ -13,15 +13,15 @@ const client = new QueryClient({
   queryCache: new QueryCache({
     onError(error) {
       // The session ended elsewhere, so every page has to learn that nobody is signed in.
-      if (error instanceof ApiError && error.status === 401)
+      if (error instanceof StowageError && error.status === 401)
         void client.invalidateQueries({ queryKey: queryKeys.session })
     },
   }),
   defaultOptions: {
     queries: {
       staleTime: 5000,
-      retry: (failures, error) =>
-        failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 502),
+      // The client of the server repeats queries.
+      retry: false,
     },
     // Without a network, a change fails at once with a message. By default it would wait silently.
     mutations: { networkMode: 'always' },

@@ -4,7 +4,7 @@ import { type Entry, fileLink, folderLink } from './operations.ts'
 /** Milliseconds between two downloads. Browsers drop downloads that start faster. */
 const interval = 400
 
-/** Downloads each entry with the browser, a folder as a ZIP archive. @throws ApiError */
+/** Downloads each entry with the browser, a folder as a ZIP archive. @throws StowageError */
 export async function downloadEntries(folder: StorageLocation, entries: readonly Entry[]): Promise<void> {
   for (const [index, { __typename, name }] of entries.entries()) {
     if (index > 0) await new Promise(resolve => setTimeout(resolve, interval))

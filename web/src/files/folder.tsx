@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type DragEvent, lazy, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { Link, useLocation, useNavigate, useSearchParams } from 'react-router'
+import { StowageError } from '../api/client.ts'
 import { loadPart } from '../api/load-part.ts'
 import { childPath, nameOfPath, parentPath, type StorageLocation, validateName } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ApiError } from '../api/request.ts'
 import { usePermissions } from '../api/use-session.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { formatCount } from '../ui/format.ts'
@@ -145,7 +145,7 @@ export function Folder({
   const previewName = search.get('file')
   const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === previewName)
   const closeDialog = () => setOpenDialog(null)
-  const isMissing = error instanceof ApiError && error.reason === 'NOT_FOUND'
+  const isMissing = error instanceof StowageError && error.reason === 'NOT_FOUND'
 
   return (
     <DropArea isDisabled={!canWrite || isMissing} folderName={path === '/' ? provider.name : path} onFiles={upload}>

@@ -91,12 +91,12 @@ export interface Page {
 export type Conflict = 'FAIL' | 'REPLACE' | 'RENAME'
 export type JobConflict = Exclude<Conflict, 'FAIL'> | 'NEWER' | 'SKIP'
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function listProviders(signal: AbortSignal): Promise<readonly Provider[]> {
   return (await ask(ProvidersQuery, {}, { signal })).providers
 }
 
-/** The entries of a folder in pages, in the back end's order. @throws ApiError */
+/** The entries of a folder in pages, in the back end's order. @throws StowageError */
 export async function* listFolder(folder: StorageLocation, signal: AbortSignal): AsyncGenerator<Page> {
   const pageAfter = async (after: string | null) =>
     (await ask(EntriesQuery, { ...folder, after }, { signal })).folder.entries
@@ -108,7 +108,7 @@ export async function* listFolder(folder: StorageLocation, signal: AbortSignal):
   yield { entries: page.nodes, isLast: true }
 }
 
-/** Returns a link to the content of a file that needs no header. @throws ApiError */
+/** Returns a link to the content of a file that needs no header. @throws StowageError */
 export async function fileLink(
   file: StorageLocation,
   options: { inline?: boolean; expiresIn?: number } = {},
@@ -119,7 +119,7 @@ export async function fileLink(
   return onThisOrigin(data.file.downloadUrl)
 }
 
-/** Returns a link to a ZIP archive of a folder. @throws ApiError */
+/** Returns a link to a ZIP archive of a folder. @throws StowageError */
 export async function folderLink(folder: StorageLocation): Promise<string> {
   return onThisOrigin((await ask(FolderLinkQuery, { ...folder })).folder.downloadUrl)
 }
@@ -130,17 +130,17 @@ function onThisOrigin(url: string): string {
   return pathname + search
 }
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function createFolder(folder: StorageLocation): Promise<void> {
   await ask(CreateFolderMutation, { input: { ...folder } })
 }
 
-/** Returns the new name as the back end stored it. @throws ApiError */
+/** Returns the new name as the back end stored it. @throws StowageError */
 export async function rename(entry: StorageLocation, name: string): Promise<string> {
   return (await ask(RenameMutation, { input: { ...entry, name } })).rename.name
 }
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function transfer(
   kind: 'move' | 'copy',
   from: StorageLocation,
@@ -153,12 +153,12 @@ export async function transfer(
   else await ask(CopyMutation, { input }, { signal })
 }
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function remove(entry: StorageLocation, recursive: boolean, signal: AbortSignal): Promise<void> {
   await ask(DeleteMutation, { input: { ...entry, recursive } }, { signal })
 }
 
-/** Starts a job and returns its id. @throws ApiError */
+/** Starts a job and returns its id. @throws StowageError */
 export async function createJob(input: {
   kind: 'COPY' | 'MOVE' | 'DELETE'
   sources: StorageLocation[]

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { StowageError } from '../api/client.ts'
 import { childPath, isWithin, nameOfPath, type StorageLocation, validateName } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ApiError } from '../api/request.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FolderPicker } from '../ui/folder-picker.tsx'
@@ -18,7 +18,7 @@ import { useStartJobs } from './start-jobs.ts'
 /** The maximum number of files that are moved or copied without a job. */
 const maxDirect = 20
 
-const isTaken = ({ error }: Failure) => error instanceof ApiError && error.reason === 'ALREADY_EXISTS'
+const isTaken = ({ error }: Failure) => error instanceof StowageError && error.reason === 'ALREADY_EXISTS'
 
 const policies: { value: JobConflict; title: string }[] = [
   { value: 'RENAME', title: 'Keep both' },

@@ -73,17 +73,17 @@ export type Job = ResultOf<typeof JobsQuery>['jobs']['nodes'][number]
 export type JobStateName = Job['state']
 export type JobAction = 'pause' | 'resume' | 'cancel' | 'retry'
 
-/** Returns a page of jobs, the newest first. @throws ApiError */
+/** Returns a page of jobs, the newest first. @throws StowageError */
 export async function listJobs(after: string | null, state: JobStateName | null, signal: AbortSignal) {
   return (await ask(JobsQuery, { after, state }, { signal })).jobs
 }
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function listFailures(id: string, after: string | null, signal: AbortSignal) {
   return (await ask(FailuresQuery, { id, after }, { signal })).job.failures
 }
 
-/** Returns the names of the storages by their ids. @throws ApiError */
+/** Returns the names of the storages by their ids. @throws StowageError */
 export async function storageNames(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   const { providers } = await ask(StorageNamesQuery, {}, { signal })
   return new Map(providers.map(({ id, name }) => [id, name]))
@@ -91,7 +91,7 @@ export async function storageNames(signal: AbortSignal): Promise<ReadonlyMap<str
 
 const mutations = { pause: PauseMutation, resume: ResumeMutation, cancel: CancelMutation, retry: RetryMutation }
 
-/** @throws ApiError */
+/** @throws StowageError */
 export async function control(action: JobAction, id: string): Promise<void> {
   await ask(mutations[action] as typeof PauseMutation, { id })
 }

@@ -1,16 +1,12 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState, useSyncExternalStore } from 'react'
-import { follow } from '../api/events.ts'
+import { stowage } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ApiError } from '../api/request.ts'
 import { isUnfinished } from './describe.ts'
 import { type Job, JobChanged, listJobs } from './operations.ts'
 
 /** Milliseconds between two queries while there is no subscription. */
 const pollInterval = 2000
-/** Milliseconds before the second attempt to subscribe; the time doubles with each attempt. */
-const firstRetry = 1000
-const lastRetry = 30_000
 
 export async function latestJobs(signal: AbortSignal): Promise<readonly Job[]> {
   return (await listJobs(null, null, signal)).nodes
@@ -45,28 +41,21 @@ export function useJobs(): readonly Job[] {
           ? jobs.map(job => (job.id === changed.id ? changed : job))
           : [changed, ...jobs],
       )
-    void stayLive()
+    void follow()
+      .catch(async () => {
+        // The session may have ended.
+        if (!signal.aborted) await client.invalidateQueries({ queryKey: queryKeys.session })
+      })
+      .finally(() => setLive(false))
     return () => controller.abort()
 
-    async function stayLive(): Promise<void> {
-      for (let delay = firstRetry; !signal.aborted; delay = Math.min(2 * delay, lastRetry)) {
-        const onOpen = () => {
-          delay = firstRetry
-          setLive(true)
-        }
-        const error = await follow(JobChanged, {}, { signal, onOpen, onData: data => put(data.jobChanged) }).then(
-          () => null,
-          (reason: unknown) => reason,
-        )
-        setLive(false)
-        if (error instanceof ApiError && (error.status === 401 || error.reason === 'SESSION_ENDED')) {
-          await client.invalidateQueries({ queryKey: queryKeys.session })
-        }
-        await new Promise(resolve => {
-          setTimeout(resolve, delay)
-          signal.addEventListener('abort', resolve, { once: true })
-        })
-      }
+    async function follow(): Promise<void> {
+      const changes = stowage.subscribe(
+        JobChanged,
+        {},
+        { signal, retries: Number.POSITIVE_INFINITY, onOpen: () => setLive(true), onLost: () => setLive(false) },
+      )
+      for await (const { jobChanged } of changes) put(jobChanged)
     }
   }, [client, isWanted])
   return data

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react'
-import { ApiError } from '../api/request.ts'
+import { StowageError } from '../api/client.ts'
 import { type Config, type FieldValue, initialValues, readSchema } from './config-schema.ts'
 
 /** The state of a configuration form. Give the form a `key`, so that each type starts with fresh state. */
@@ -12,8 +12,10 @@ export function useConfigForm(schema: unknown, stored?: Config) {
 
 /** Returns the server's message for each invalid field, by the name of the field. */
 export function problemsOf(error: unknown): Record<string, string> {
-  if (!(error instanceof ApiError)) return {}
+  if (!(error instanceof StowageError)) return {}
   const sentences = error.message.replace(/\.$/, '').split(/: |; /)
   const sentenceFor = (name: string) => sentences.find(sentence => sentence.startsWith(`"${name}" `)) ?? error.message
-  return Object.fromEntries(error.properties.map(name => [name, sentenceFor(name).replace(/^"[^"]*" /, 'This ')]))
+  const { properties } = error.extensions
+  const names = Array.isArray(properties) ? properties.map(String) : []
+  return Object.fromEntries(names.map(name => [name, sentenceFor(name).replace(/^"[^"]*" /, 'This ')]))
 }

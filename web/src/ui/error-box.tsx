@@ -1,10 +1,10 @@
 import { basePath, urlOf } from '../api/base-path.ts'
-import { ApiError } from '../api/request.ts'
+import { StowageError } from '../api/client.ts'
 import { Button } from './button.tsx'
 
 /** Returns the reason and the request id; null if the server was not reached. */
 export function errorDetails(error: unknown): string | null {
-  if (!(error instanceof ApiError) || error.reason === 'NETWORK') return null
+  if (!(error instanceof StowageError) || error.reason === 'NETWORK') return null
   return error.requestId ? `${error.reason} · request ${error.requestId}` : error.reason
 }
 
@@ -16,7 +16,7 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: (() => unkn
     <div className="error-box" role="alert">
       <p>{message}</p>
       {details && <p className="error-details">{details}</p>}
-      {error instanceof ApiError && error.reason === 'SESSION_ENDED' ? (
+      {error instanceof StowageError && error.reason === 'SESSION_ENDED' ? (
         <a className="button" href={signInUrl()}>
           Sign in
         </a>

@@ -13,7 +13,7 @@ const SubfoldersQuery = graphql(`
   }
 `)
 
-/** Returns the names of the folders in a folder. @throws ApiError */
+/** Returns the names of the folders in a folder. @throws StowageError */
 export async function listSubfolders(folder: StorageLocation, signal: AbortSignal): Promise<string[]> {
   const pageAfter = async (after: string | null) =>
     (await ask(SubfoldersQuery, { ...folder, after }, { signal })).folder.entries

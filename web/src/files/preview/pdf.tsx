@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { send, toError } from '../../api/request.ts'
+import { stowage } from '../../api/client.ts'
+import type { StorageLocation } from '../../api/paths.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { formatBytes } from '../../ui/format.ts'
 import { Loading } from '../../ui/loading.tsx'
@@ -8,18 +9,17 @@ import { Loading } from '../../ui/loading.tsx'
 /** Bytes. The file is loaded into memory, because the server forbids frames of its own responses. */
 const maxSize = 100 * 1024 * 1024
 
-async function loadPdf(link: string, signal: AbortSignal): Promise<Blob> {
-  const response = await send(link, { signal })
-  if (!response.ok) throw toError(response, await response.json().catch(() => null))
-  return new Blob([await response.arrayBuffer()], { type: 'application/pdf' })
+async function loadPdf(file: StorageLocation, signal: AbortSignal): Promise<Blob> {
+  const { body } = await stowage.files.download({ ...file, signal })
+  return new Response(body, { headers: { 'content-type': 'application/pdf' } }).blob()
 }
 
 /** Shows a PDF file with the viewer of the browser. */
-export function PdfView({ link, name, size }: { link: string; name: string; size: number | null }) {
+export function PdfView({ file, name, size }: { file: StorageLocation; name: string; size: number | null }) {
   const isTooLarge = size === null || size > maxSize
   const { data, error, refetch } = useQuery({
-    queryKey: ['pdf', link],
-    queryFn: ({ signal }) => loadPdf(link, signal),
+    queryKey: ['pdf', file],
+    queryFn: ({ signal }) => loadPdf(file, signal),
     enabled: !isTooLarge && navigator.pdfViewerEnabled,
     gcTime: 0,
   })

@@ -98,7 +98,7 @@ export function Preview({
             <div className="preview-body">
               {error && <ErrorBox error={error} retry={refetch} />}
               {!link && !error && <Loading label="Loading" />}
-              {link && <View key={link} entry={entry} link={link} />}
+              {link && <View key={link} file={{ providerId, path }} entry={entry} link={link} />}
             </div>
           </div>
         </Dialog>
@@ -107,11 +107,11 @@ export function Preview({
   )
 }
 
-function View({ entry, link }: { entry: Entry; link: string }) {
+function View({ file, entry, link }: { file: StorageLocation; entry: Entry; link: string }) {
   const kind = previewKind(entry)
   const size = entry.__typename === 'File' ? entry.size : null
-  if (kind === 'text') return <TextView link={link} />
-  if (kind === 'pdf') return <PdfView link={link} name={entry.name} size={size} />
+  if (kind === 'text') return <TextView file={file} />
+  if (kind === 'pdf') return <PdfView file={file} name={entry.name} size={size} />
   if (kind) return <Media kind={kind} link={link} name={entry.name} />
   return <p>This type of file has no preview. Download it instead.</p>
 }

@@ -1,15 +1,15 @@
+import { StowageError } from '../../api/client.ts'
 import { childPath } from '../../api/paths.ts'
-import { ApiError } from '../../api/request.ts'
 import { type Conflict, createFolder } from '../operations.ts'
 import type { FileSelection } from './dropped-files.ts'
 import { Speed } from './speed.ts'
-import { createTransfer, type Transfer } from './transfer.ts'
+import { Transfer } from './transfer.ts'
 import { forgetUnfinished, lockedFingerprints, unfinishedOf } from './unfinished-uploads.ts'
 
 type UploadState =
   | 'waiting'
   | 'uploading'
-  /** Waits before another attempt, after a temporary failure. */
+  /** Tries again after a temporary failure. */
   | 'retrying'
   | 'paused'
   | 'conflict'
@@ -27,14 +27,10 @@ export interface QueuedUpload {
   readonly size: number
   sent: number
   state: UploadState
-  error: ApiError | null
+  error: unknown
   conflict: Conflict
   file: File | null
   transfer: Transfer | null
-  /** Temporary failures since the server last stored more bytes. */
-  failures: number
-  /** Bytes that the server had stored when the upload last resumed. */
-  offset: number
   /** The key of the upload in the local storage of the browser, if it was interrupted. */
   readonly unfinishedKey: string | null
 }
@@ -57,13 +53,6 @@ const activeStates: ReadonlySet<UploadState> = new Set(['waiting', 'uploading', 
 const updateInterval = 200
 /** Bytes. If the first progress of an upload is larger, it does not count for the speed. */
 const maxFirstProgress = 4 * 1024 * 1024
-/** Milliseconds. */
-const maxBackoff = 30_000
-/** The number of server errors after which an upload fails. A lost network is retried without a limit. */
-const maxFailures = 6
-
-/** Browsers repeat a request after a broken connection. The server rejects it, because it has stored a part already. */
-export const isRepeatedRequest = (error: ApiError): boolean => error.reason === 'OFFSET_MISMATCH'
 
 export class UploadQueue {
   uploads: QueuedUpload[] = []
@@ -82,16 +71,14 @@ export class UploadQueue {
     this.#userId = userId
     this.#onStored = onStored
     void this.#restore()
-    addEventListener('online', this.#retryAll)
     addEventListener('beforeunload', this.#warn)
   }
 
   /** Stops all uploads. The server keeps the bytes that it has stored. */
   close(): void {
-    removeEventListener('online', this.#retryAll)
     removeEventListener('beforeunload', this.#warn)
     for (const { transfer } of this.uploads) {
-      void transfer?.pause()
+      transfer?.pause()
       transfer?.release()
     }
     this.uploads = []
@@ -133,7 +120,7 @@ export class UploadQueue {
     return this.uploads.some(({ state }) => activeStates.has(state))
   }
 
-  /** @throws ApiError if an empty folder cannot be created */
+  /** @throws StowageError if an empty folder cannot be created */
   async add({ files, emptyFolders }: FileSelection, providerId: string, folder: string): Promise<void> {
     // A file that is chosen again replaces its interrupted upload.
     const paths = new Set(files.map(({ relativePath }) => childPath(folder, relativePath)))
@@ -147,7 +134,7 @@ export class UploadQueue {
     for (const name of emptyFolders) {
       const path = childPath(folder, name)
       await createFolder({ providerId, path }).catch(error => {
-        if (!(error instanceof ApiError) || error.reason !== 'ALREADY_EXISTS') throw error
+        if (!(error instanceof StowageError) || error.reason !== 'ALREADY_EXISTS') throw error
       })
     }
   }
@@ -155,7 +142,7 @@ export class UploadQueue {
   pause(uploads: readonly QueuedUpload[]): void {
     for (const upload of uploads) {
       if (upload.state !== 'uploading' && upload.state !== 'waiting' && upload.state !== 'retrying') continue
-      void upload.transfer?.pause()
+      upload.transfer?.pause()
       upload.state = 'paused'
     }
     this.#startNext()
@@ -165,7 +152,7 @@ export class UploadQueue {
   resume(uploads: readonly QueuedUpload[]): void {
     for (const upload of uploads) {
       if (upload.state !== 'paused' && upload.state !== 'failed') continue
-      Object.assign(upload, { state: 'waiting', error: null, failures: 0 })
+      Object.assign(upload, { state: 'waiting', error: null })
     }
     this.#startNext()
   }
@@ -222,13 +209,13 @@ export class UploadQueue {
 
   #createUpload(providerId: string, path: string, size: number, file: File | null): QueuedUpload {
     const id = this.#nextId++
-    const fresh = { sent: 0, error: null, transfer: null, failures: 0, offset: 0, unfinishedKey: null }
+    const fresh = { sent: 0, error: null, transfer: null, unfinishedKey: null }
     return { id, providerId, path, size, file, state: 'waiting', conflict: this.#conflict, ...fresh }
   }
 
   #startNext(): void {
     let activeCount = 0
-    for (const { state } of this.uploads) if (state === 'uploading') activeCount += 1
+    for (const { state } of this.uploads) if (state === 'uploading' || state === 'retrying') activeCount += 1
     for (const upload of this.uploads) {
       if (activeCount >= concurrency) break
       if (upload.state !== 'waiting' || !upload.file) continue
@@ -240,22 +227,21 @@ export class UploadQueue {
 
   #start(upload: QueuedUpload, file: File): void {
     upload.state = 'uploading'
-    const isCurrent = () => upload.state === 'uploading'
-    upload.transfer ??= createTransfer({
+    upload.transfer ??= new Transfer({
       userId: this.#userId,
       providerId: upload.providerId,
       path: upload.path,
       file,
       conflict: upload.conflict,
       onProgress: sent => {
-        if (!isCurrent()) return
         // The first progress of a resumed upload includes bytes that were sent earlier.
-        if (upload.sent > 0 || sent < maxFirstProgress) this.#speed.add(sent - upload.sent)
-        upload.sent = sent
+        if (upload.sent > 0 || sent < maxFirstProgress) this.#speed.add(Math.max(0, sent - upload.sent))
+        Object.assign(upload, { state: 'uploading', error: null, sent })
         this.#scheduleUpdate()
       },
-      onOffset: bytes => {
-        if (bytes > upload.offset) Object.assign(upload, { offset: bytes, failures: 0 })
+      onRetry: error => {
+        Object.assign(upload, { state: 'retrying', error })
+        this.#scheduleUpdate()
       },
       onDone: storedPath => {
         Object.assign(upload, { state: 'done', sent: upload.size, path: storedPath, transfer: null })
@@ -263,7 +249,6 @@ export class UploadQueue {
         this.#startNext()
       },
       onError: error => {
-        if (!isCurrent()) return
         this.#handleError(upload, error)
         this.#startNext()
       },
@@ -271,36 +256,14 @@ export class UploadQueue {
     upload.transfer.start()
   }
 
-  #handleError(upload: QueuedUpload, error: ApiError): void {
-    const isTemporary =
-      error.status === 0 ||
-      error.status >= 502 ||
-      error.status === 429 ||
-      error.status === 423 ||
-      isRepeatedRequest(error)
-    upload.failures += 1
-    if (isTemporary && (error.status === 0 || upload.failures < maxFailures)) {
-      Object.assign(upload, { state: 'retrying', error })
-      setTimeout(() => this.#retry(upload), Math.min(maxBackoff, 1000 * 2 ** (upload.failures - 1)))
-    } else if (error.reason === 'ALREADY_EXISTS' && this.#conflict !== 'FAIL' && upload.conflict === 'FAIL') {
-      upload.transfer?.release()
-      Object.assign(upload, { state: 'waiting', conflict: this.#conflict, transfer: null, sent: 0 })
-    } else if (error.reason === 'ALREADY_EXISTS') {
-      upload.transfer?.release()
-      Object.assign(upload, { state: 'conflict', error, transfer: null })
-    } else {
+  #handleError(upload: QueuedUpload, error: unknown): void {
+    if (!(error instanceof StowageError) || error.reason !== 'ALREADY_EXISTS') {
       Object.assign(upload, { state: 'failed', error })
+      return
     }
-  }
-
-  #retry(upload: QueuedUpload): void {
-    if (upload.state !== 'retrying') return
-    upload.state = 'waiting'
-    this.#startNext()
-  }
-
-  #retryAll = (): void => {
-    for (const upload of this.uploads) this.#retry(upload)
+    const hasResolution = this.#conflict !== 'FAIL' && upload.conflict === 'FAIL'
+    if (hasResolution) Object.assign(upload, { state: 'waiting', conflict: this.#conflict, transfer: null, sent: 0 })
+    else Object.assign(upload, { state: 'conflict', error, transfer: null })
   }
 
   #warn = (event: BeforeUnloadEvent): void => {

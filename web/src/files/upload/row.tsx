@@ -1,10 +1,10 @@
 import { useRef, useState } from 'react'
+import { StowageError } from '../../api/client.ts'
 import { nameOfPath } from '../../api/paths.ts'
-import type { ApiError } from '../../api/request.ts'
 import { errorDetails } from '../../ui/error-box.tsx'
 import { formatBytes } from '../../ui/format.ts'
 import { Icon } from '../../ui/icons.tsx'
-import { isRepeatedRequest, type QueuedUpload, type UploadQueue } from './queue.ts'
+import type { QueuedUpload, UploadQueue } from './queue.ts'
 
 /** One upload with its progress and the actions for it. */
 export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue: UploadQueue; top: number }) {
@@ -57,7 +57,7 @@ function UploadStatus({ upload, percent }: { upload: QueuedUpload; percent: numb
         </span>
       )
     case 'retrying':
-      return <span>{error ? retryReason(error) : 'Waiting'}</span>
+      return <span>{retryReason(error)}</span>
     case 'paused':
       return <span>Paused at {percent}%</span>
     case 'conflict':
@@ -65,7 +65,7 @@ function UploadStatus({ upload, percent }: { upload: QueuedUpload; percent: numb
     case 'failed':
       return (
         <span className="upload-error long">
-          {error?.message} {errorDetails(error)}
+          {error instanceof Error && error.message} {errorDetails(error)}
         </span>
       )
     case 'interrupted':
@@ -75,9 +75,11 @@ function UploadStatus({ upload, percent }: { upload: QueuedUpload; percent: numb
   }
 }
 
-function retryReason(error: ApiError): string {
-  if (error.status === 0) return 'Waiting for the network'
-  return isRepeatedRequest(error) ? 'The connection was lost. Continuing…' : 'The server is busy. Retrying…'
+function retryReason(error: unknown): string {
+  const reason = error instanceof StowageError && error.reason
+  if (reason === 'NETWORK') return 'Waiting for the network'
+  // Browsers repeat a request after a broken connection. The server rejects it, because it has stored a part already.
+  return reason === 'OFFSET_MISMATCH' ? 'The connection was lost. Continuing…' : 'The server is busy. Retrying…'
 }
 
 function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {

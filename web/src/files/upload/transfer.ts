@@ -1,13 +1,15 @@
-/** Uploads one file with tus (https://tus.io/protocols/resumable-upload). */
-
-import { DetailedError, Upload } from 'tus-js-client'
-import { urlOf } from '../../api/base-path.ts'
-import { ApiError, consoleHeaders, networkError, toError } from '../../api/request.ts'
+import { StowageError, stowage } from '../../api/client.ts'
 import type { Conflict } from '../operations.ts'
-import { fingerprintOf, lockFingerprint, urlStorage } from './unfinished-uploads.ts'
+import {
+  fingerprintOf,
+  forgetUnfinished,
+  lockFingerprint,
+  rememberUnfinished,
+  urlOfUnfinished,
+} from './unfinished-uploads.ts'
 
-/** Bytes. Smaller files are sent with the first request. */
-const smallFile = 512 * 1024
+/** The number of server errors in a row after which an upload fails. A lost network is retried without a limit. */
+const maxFailures = 6
 
 interface TransferInput {
   userId: string
@@ -17,82 +19,102 @@ interface TransferInput {
   file: File
   conflict: Conflict
   onProgress: (sent: number) => void
-  /** Called before an upload resumes, with the number of bytes that the server has stored. */
-  onOffset: (bytes: number) => void
+  /** Called after a temporary failure, before the upload continues. */
+  onRetry: (error: StowageError) => void
   /** Called with the path at which the file was stored. */
   onDone: (storedPath: string) => void
-  onError: (error: ApiError) => void
+  onError: (error: unknown) => void
 }
 
-export interface Transfer {
+/** Uploads one file. */
+export class Transfer {
+  readonly #input: TransferInput
+  readonly #fingerprint: string
+  /** The address of the unfinished upload. */
+  #url: string | undefined
+  #running: AbortController | null = null
+  #unlock: (() => void) | null = null
+
+  constructor(input: TransferInput) {
+    this.#input = input
+    this.#fingerprint = fingerprintOf(input)
+    this.#url = urlOfUnfinished(this.#fingerprint)
+  }
+
   /** Starts or resumes the upload, from the last byte that the server stored. */
-  start(): void
-  pause(): Promise<void>
-  /** Stops the upload and deletes it on the server. */
-  cancel(): Promise<void>
-  /** Unlocks the upload for other tabs. */
-  release(): void
-}
-
-export function createTransfer(input: TransferInput): Transfer {
-  const { userId, providerId, path, file, conflict, onProgress, onOffset, onDone, onError } = input
-  let hasSearched = false
-  const fingerprint = fingerprintOf(userId, providerId, path, file)
-  const release = file.size > smallFile ? lockFingerprint(fingerprint) : () => {}
-  const upload = new Upload(file, {
-    endpoint: urlOf('/api/upload/resumable'),
-    headers: consoleHeaders,
-    metadata: { providerId, path, conflict: conflict.toLowerCase(), ...(file.type && { filetype: file.type }) },
-    fingerprint: async () => fingerprint,
-    urlStorage,
-    removeFingerprintOnSuccess: true,
-    uploadDataDuringCreation: file.size > 0 && file.size <= smallFile,
-    storeFingerprintForResuming: file.size > smallFile,
-    // The queue decides when to retry.
-    retryDelays: [],
-    onAfterResponse(request, response) {
-      const status = response.getStatus()
-      // The library would restart the upload from zero after any failed request for the offset.
-      if (request.getMethod() === 'HEAD' && status >= 400 && status !== 404 && status !== 410) {
-        throw toError({ status }, null)
+  start(): void {
+    const running = new AbortController()
+    this.#running = running
+    const ifRunning =
+      <T>(act: (value: T) => void) =>
+      (value: T) => {
+        if (this.#running === running) act(value)
       }
-      if (request.getMethod() === 'HEAD') onOffset(Number(response.getHeader('Upload-Offset') ?? 0))
-    },
-    onProgress: sent => onProgress(sent),
-    onSuccess({ lastResponse }) {
-      release()
-      onDone(decodeURIComponent(lastResponse.getHeader('Upload-Stored-Path') ?? path))
-    },
-    onError: error => onError(asApiError(error)),
-  })
-  return {
-    start() {
-      if (hasSearched) return upload.start()
-      hasSearched = true
-      void upload.findPreviousUploads().then(([previous]) => {
-        if (previous) upload.resumeFromPreviousUpload(previous)
-        upload.start()
-      })
-    },
-    pause: () => upload.abort(),
-    cancel() {
-      release()
-      return upload.abort(true)
-    },
-    release,
+    this.#upload(running.signal, ifRunning(this.#input.onProgress), ifRunning(this.#input.onRetry)).then(
+      ifRunning(this.#input.onDone),
+      ifRunning(this.#input.onError),
+    )
   }
-}
 
-function asApiError(error: Error | DetailedError): ApiError {
-  if (error instanceof DetailedError && error.causingError instanceof ApiError) return error.causingError
-  const response = error instanceof DetailedError ? error.originalResponse : null
-  const status = response?.getStatus() ?? 0
-  if (!response || status === 0) return networkError(error)
-  let body: unknown = null
-  try {
-    body = JSON.parse(response.getBody())
-  } catch {
-    // A proxy responded with something other than JSON.
+  pause(): void {
+    this.#running?.abort()
+    this.#running = null
   }
-  return toError({ status }, body)
+
+  /** Stops the upload and deletes it on the server. @throws StowageError */
+  async cancel(): Promise<void> {
+    this.pause()
+    const url = this.#url
+    this.#forget()
+    if (url !== undefined) await stowage.files.discardUpload(url)
+  }
+
+  /** Unlocks the upload for other tabs. */
+  release(): void {
+    this.#unlock?.()
+    this.#unlock = null
+  }
+
+  async #upload(
+    signal: AbortSignal,
+    onProgress: (sent: number) => void,
+    onRetry: (error: StowageError) => void,
+  ): Promise<string> {
+    const { file: body, conflict, ...input } = this.#input
+    try {
+      const path = await stowage.files.upload({
+        providerId: input.providerId,
+        path: input.path,
+        body,
+        conflict: conflict.toLowerCase() as Lowercase<Conflict>,
+        signal,
+        onProgress,
+        shouldRetry(error, failures) {
+          const isTemporary = error.retryable && (error.reason === 'NETWORK' || failures < maxFailures)
+          if (isTemporary) onRetry(error)
+          return isTemporary
+        },
+        resume: { url: this.#url, onStart: url => this.#remember(url) },
+      })
+      this.#forget()
+      return path
+    } catch (error) {
+      // After any other error, the client deletes the upload.
+      const isKept = signal.aborted || (error instanceof StowageError && error.retryable)
+      if (!isKept) this.#forget()
+      throw error
+    }
+  }
+
+  #remember(url: string): void {
+    this.#url = url
+    this.#unlock ??= lockFingerprint(this.#fingerprint)
+    rememberUnfinished(this.#fingerprint, url, this.#input)
+  }
+
+  #forget(): void {
+    this.#url = undefined
+    forgetUnfinished(this.#fingerprint)
+    this.release()
+  }
 }

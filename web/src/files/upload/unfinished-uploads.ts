@@ -1,5 +1,3 @@
-import type { PreviousUpload, UrlStorage } from 'tus-js-client'
-
 /**
  * Remembers the addresses of unfinished uploads, so that they continue after a reload. An address alone grants nothing:
  * the server accepts bytes only from the session that started the upload.
@@ -9,11 +7,20 @@ const prefix = 'stowage.upload.'
 /** Milliseconds. The server keeps unfinished uploads for a day. */
 const lifetime = 24 * 60 * 60 * 1000
 
+/** A file and the path to upload it to. */
+interface Upload {
+  providerId: string
+  path: string
+  file: File
+}
+
 interface Unfinished {
-  key: string
+  url: string
   providerId: string
   path: string
   size: number
+  /** Milliseconds since 1970. */
+  startedAt: number
 }
 
 export function hasUnfinished(): boolean {
@@ -21,23 +28,18 @@ export function hasUnfinished(): boolean {
 }
 
 /** Identifies a file, the path to upload it to, and the person. */
-export function fingerprintOf(userId: string, providerId: string, path: string, file: File): string {
+export function fingerprintOf({ userId, providerId, path, file }: Upload & { userId: string }): string {
   return `${prefix}${userId}.${providerId}.${file.size}.${file.lastModified}.${path}`
 }
 
 /** Returns the unfinished uploads of one person, and deletes those that the server no longer keeps. */
-export function unfinishedOf(userId: string): Unfinished[] {
-  const found: Unfinished[] = []
+export function unfinishedOf(userId: string): (Unfinished & { key: string })[] {
+  const found: (Unfinished & { key: string })[] = []
   for (const key of Object.keys(localStorage)) {
     if (!key.startsWith(prefix)) continue
     const upload = read(key)
-    if (!upload || Date.now() - Date.parse(upload.creationTime) > lifetime) {
-      localStorage.removeItem(key)
-      continue
-    }
-    const { providerId, path } = upload.metadata
-    if (!key.startsWith(`${prefix}${userId}.`) || !providerId || !path || upload.size === null) continue
-    found.push({ key, providerId, path, size: upload.size })
+    if (!upload) localStorage.removeItem(key)
+    else if (key.startsWith(`${prefix}${userId}.`)) found.push({ ...upload, key })
   }
   return found
 }
@@ -58,31 +60,29 @@ export function lockFingerprint(fingerprint: string): () => void {
   return resolve
 }
 
-export function forgetUnfinished(key: string): void {
-  localStorage.removeItem(key)
+/** Returns the address of an unfinished upload. */
+export function urlOfUnfinished(fingerprint: string): string | undefined {
+  return read(fingerprint)?.url
 }
 
-/** Stores one upload for each fingerprint, with the fingerprint as the key. */
-export const urlStorage: UrlStorage = {
-  findAllUploads: async () => [],
-  findUploadsByFingerprint: async fingerprint => {
-    const upload = read(fingerprint)
-    return upload ? [{ ...upload, urlStorageKey: fingerprint }] : []
-  },
-  removeUpload: async key => localStorage.removeItem(key),
-  addUpload: async (fingerprint, upload) => {
-    try {
-      localStorage.setItem(fingerprint, JSON.stringify(upload))
-    } catch {
-      // Storage is full or not allowed. The upload continues, but cannot resume after a reload.
-    }
-    return fingerprint
-  },
-}
-
-function read(key: string): PreviousUpload | null {
+export function rememberUnfinished(fingerprint: string, url: string, { providerId, path, file }: Upload): void {
+  const upload: Unfinished = { url, providerId, path, size: file.size, startedAt: Date.now() }
   try {
-    return JSON.parse(localStorage.getItem(key) ?? 'null')
+    localStorage.setItem(fingerprint, JSON.stringify(upload))
+  } catch {
+    // Storage is full or not allowed. The upload continues, but cannot resume after a reload.
+  }
+}
+
+export function forgetUnfinished(fingerprint: string): void {
+  localStorage.removeItem(fingerprint)
+}
+
+/** Returns null if there is no such upload, or the server no longer keeps it. */
+function read(key: string): Unfinished | null {
+  try {
+    const upload: Unfinished | null = JSON.parse(localStorage.getItem(key) ?? 'null')
+    return upload && Date.now() - upload.startedAt < lifetime ? upload : null
   } catch {
     return null
   }

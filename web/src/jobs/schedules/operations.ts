@@ -52,12 +52,12 @@ export const DeleteScheduleMutation = graphql(`
 
 export type ListedSchedule = ResultOf<typeof SchedulesQuery>['schedules']['nodes'][number]
 
-/** Returns a page of schedules, the newest first. @throws ApiError */
+/** Returns a page of schedules, the newest first. @throws StowageError */
 export async function listSchedules(after: string | null, signal: AbortSignal) {
   return (await ask(SchedulesQuery, { after }, { signal })).schedules
 }
 
-/** Returns the storages, each with its topmost folder. @throws ApiError */
+/** Returns the storages, each with its topmost folder. @throws StowageError */
 export async function folderProviders(signal: AbortSignal) {
   return (await ask(FolderProvidersQuery, {}, { signal })).providers
 }

@@ -1,0 +1,15 @@
+import { Stowage } from '../../../packages/client/src/index.ts'
+import { basePath } from './base-path.ts'
+
+export { StowageError } from '../../../packages/client/src/index.ts'
+
+const url = location.origin + basePath
+
+/** The server accepts the session cookie only together with this header: see src/console/session.ts. */
+const headers = { 'X-Stowage-Console': '1' }
+
+/** The server with the session of this browser. */
+export const stowage = new Stowage({ url, headers, sendCookies: true })
+
+/** The server without the cookie, because the server refuses every request with an ended session, signing in included. */
+export const anonymous = new Stowage({ url })
