@@ -12,6 +12,8 @@ import type { Subscribe, Subscribing } from './subscribe.ts'
 
 /** Bytes of a POST body. */
 const maxBody = 1024 * 1024
+/** Characters. Node sends such a text together with the headers. A longer one would fill V8's heap while it waits for the client. */
+const shortText = 16 * 1024
 /** Milliseconds for a client to read a large response. */
 const readTimeout = 5 * 60_000
 
@@ -105,14 +107,15 @@ export function graphqlRoute(
   })
 }
 
-function sendOne(request: FastifyRequest, reply: FastifyReply, body: GraphqlResponse): Buffer {
+function sendOne(request: FastifyRequest, reply: FastifyReply, body: GraphqlResponse): string | Buffer {
   const mediaType = negotiate(request.headers.accept)
   if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
   else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
   const retryAfter = secondsToWait(body)
   if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
   reply.header('content-type', `${mediaType}; charset=utf-8`)
-  return Buffer.from(JSON.stringify(body))
+  const text = JSON.stringify(body)
+  return text.length <= shortText ? text : Buffer.from(text)
 }
 
 /** GraphQL over SSE, mode of distinct connections (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md). */

@@ -18,12 +18,18 @@ declare module 'fastify' {
 }
 
 export async function acceptSessionCookies(app: FastifyInstance): Promise<void> {
-  await app.register(cookie)
+  // Few requests need their cookies.
+  await app.register(cookie, { hook: false })
 }
 
 /** Returns the token in the cookie; null if there is none or the header is missing. */
-export function cookieToken({ headers, cookies }: FastifyRequest): string | null {
-  return headers[consoleHeader] === undefined ? null : (cookies[cookieName] ?? null)
+export function cookieToken(request: FastifyRequest): string | null {
+  return request.headers[consoleHeader] === undefined ? null : cookieOf(request, cookieName)
+}
+
+/** Returns the value of a cookie of the request, or null. */
+export function cookieOf({ server, headers }: FastifyRequest, name: string): string | null {
+  return server.parseCookie(headers.cookie ?? '')[name] ?? null
 }
 
 /** @param path the path of the console's pages, below which the browser sends the cookie */

@@ -1,14 +1,15 @@
 /** The cookie that identifies a browser from the first page of the consent to the vendor's redirect. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createBrowserKey, isBrowserKey } from '../../auth/oauth-state.ts'
+import { cookieOf } from '../../http/session-cookie.ts'
 
 /** The lifetime of the cookie in seconds, which is longer than a consent can take. */
 const maxAge = 15 * 60
 
 /** Returns null if the browser has no valid key. */
 export function browserKeyOf(request: FastifyRequest): string | null {
-  const key = request.cookies[cookieName(request)]
-  return key !== undefined && isBrowserKey(key) ? key : null
+  const key = cookieOf(request, cookieName(request))
+  return key !== null && isBrowserKey(key) ? key : null
 }
 
 /** Returns the key of the browser, or sets a new one. Keeping it allows several consents at the same time. */
