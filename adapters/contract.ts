@@ -7,7 +7,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Agent as HttpAgent, AgentOptions as HttpAgentOptions } from 'node:http'
 import type { Agent as HttpsAgent, AgentOptions as HttpsAgentOptions } from 'node:https'
+import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { TLSSocket, ConnectionOptions as TlsConnectionOptions } from 'node:tls'
 
 /** The version of this contract. A server refuses adapters with another version. */
 export const apiVersion = 1
@@ -17,7 +19,7 @@ export const apiVersion = 1
  *
  * A path is well-formed Unicode, at most 4,096 bytes of UTF-8, exactly as the client sent it: a back end may hold NFC and
  * NFD names side by side. No segment is empty, `.` or `..`, and none contains NUL. A segment can contain any other
- * character, including CR and LF: encode or refuse those before you put a path into a command of a line protocol.
+ * character, including CR and LF: set `traits.singleLineNames` for a line protocol, and the host refuses those two.
  *
  * The host validates paths that clients send; adapters derive other paths from them only with the functions below.
  */
@@ -139,6 +141,28 @@ export interface Traits {
    * `copy` gives the copy the time of its source. All entries of the file then have that time.
    */
   keepsModifiedAt?: boolean
+  /**
+   * Milliseconds to which `list` rounds times down, where it is coarser than `stat`. Leave it out where both return the
+   * same time.
+   */
+  listedTimePrecision?: number
+  /**
+   * The maximum number of bodies from `read` that exist at once in one open provider, each from the call until it ends or
+   * is destroyed. Further calls wait in the host, in order, for up to 30 seconds, and then fail with UNAVAILABLE. Set it
+   * where a body occupies a connection. Default: unlimited.
+   */
+  maxReads?: number
+  /**
+   * The maximum number of calls of `write`, `copy`, `copySmall`, `resumable.append` and `resumable.complete` that run at once in one
+   * open provider. It is separate from `maxReads`, so that a copy inside the provider, which reads and writes at once,
+   * always gets both.
+   */
+  maxWrites?: number
+  /**
+   * True where names are part of a command line, as in FTP. The host then rejects every path that contains CR or LF with
+   * INVALID_PATH and passes none to the adapter.
+   */
+  singleLineNames?: boolean
 }
 
 /** The values of the response headers Content-Type and Content-Disposition (RFC 6266). */
@@ -154,7 +178,8 @@ export interface ByteRange {
 }
 
 /**
- * One connected back end. Any method may reject with UNAUTHORIZED, NEEDS_RECONNECT, PERMISSION_DENIED, RATE_LIMITED,
+ * One connected back end. `open` decides its capabilities and traits once it knows the server: an optional method that is
+ * undefined is a missing capability. Any method may reject with UNAUTHORIZED, NEEDS_RECONNECT, PERMISSION_DENIED, RATE_LIMITED,
  * UNAVAILABLE or INVALID_PATH; `@throws` lists the other codes of each method. The host makes calls concurrently and in any
  * order. It reads and lists the root, but never writes, creates, deletes, copies or moves it.
  *
@@ -180,9 +205,12 @@ export interface StorageProvider {
    * Returns the content of a file, or a range of it. `entry` describes the whole file, of the version that `body` has. A
    * range that reaches past the end is cut there. `ifMatch` is an etag. The host listens to the errors of `body`, and
    * destroys a `body` that it does not read to the end.
+   *
+   * `entry` is what `stat` or `list` returned for the path within the last two seconds. Use it instead of looking again
+   * where the back end reports nothing about the file that it sends.
    * @throws NOT_FOUND, NOT_A_FILE, RANGE_NOT_SATISFIABLE for an `offset` at or past the end, PRECONDITION_FAILED
    */
-  read(path: StoragePath, options: Call & { range?: ByteRange; ifMatch?: string }): Promise<ReadResult>
+  read(path: StoragePath, options: Call & { range?: ByteRange; ifMatch?: string; entry?: Entry }): Promise<ReadResult>
 
   /**
    * Stores a file and makes missing parents. The file becomes visible as a whole when the call resolves, and survives a power
@@ -216,8 +244,12 @@ export interface StorageProvider {
     },
   ): Promise<Entry>
 
-  /** Deletes a file or an empty directory. Resolves for a missing path. @throws NOT_EMPTY */
-  delete(path: StoragePath, options: Call): Promise<void>
+  /**
+   * Deletes a file or an empty directory. Resolves for a missing path. `entry` is as in `read`: use its kind to choose the
+   * right request, and look again if that fails.
+   * @throws NOT_EMPTY
+   */
+  delete(path: StoragePath, options: Call & { entry?: Entry }): Promise<void>
 
   /**
    * Makes a directory and missing parents. Resolves for an existing directory, unless `exclusive` is true.
@@ -278,10 +310,10 @@ export interface StorageProvider {
   /**
    * Moves a file, or a directory with everything below it, and makes missing parents. Implement it only where the back end
    * does this in one step; otherwise the host copies and deletes. Never replace a directory that is not empty, a file by a
-   * directory or a directory by a file.
+   * directory or a directory by a file. `entry` is the source, as in `read`.
    * @throws NOT_FOUND, ALREADY_EXISTS, NOT_EMPTY, NOT_IN_ONE_STEP; NOT_A_FILE or NOT_A_DIRECTORY where the kinds differ
    */
-  move?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry>
+  move?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean; entry?: Entry }): Promise<Entry>
 
   /** Returns the space used and the total of the account or disk. */
   quota?(options: Call): Promise<Quota>
@@ -390,6 +422,74 @@ export interface Network {
   httpsAgent(options?: HttpsAgentOptions): HttpsAgent
   /** Use this instead of the global `fetch`. */
   readonly fetch: typeof globalThis.fetch
+  /**
+   * Opens a TCP connection, and begins TLS on it with `tls`. The socket has TCP keep-alive and no delay. When `signal`
+   * aborts before the connection is ready, the socket is destroyed. Afterwards it is yours: destroy it.
+   * @throws errors of Node's sockets and of TLS
+   */
+  connect(options: ConnectOptions & Call): Promise<Socket>
+  /**
+   * Begins TLS on an open connection, for protocols that do so later (AUTH TLS, STARTTLS). Returns at once; the socket
+   * emits `secureConnect` once the server has proved its identity, or `error`.
+   */
+  startTls(socket: Socket, options: TlsOptions): TLSSocket
+}
+
+export interface ConnectOptions {
+  /** A name or an address. */
+  host: string
+  port: number
+  tls?: TlsOptions
+}
+
+/** Node's options for TLS. Set `host` to the name that the certificate must have. */
+export interface TlsOptions extends Omit<TlsConnectionOptions, 'socket' | 'port' | 'path' | 'lookup'> {
+  /**
+   * The SHA-256 fingerprint of the server's certificate, 64 hexadecimal digits with or without colons. With it, exactly
+   * this certificate is accepted, whoever signed it and whatever its name.
+   */
+  fingerprint?: string
+}
+
+export interface PoolOptions<Connection> {
+  /** The maximum number of connections. */
+  max: number
+  /** The maximum number of users of one connection at once. Default: 1. */
+  maxUsers?: number
+  /**
+   * Opens a connection. If it rejects with UNAVAILABLE or RATE_LIMITED, the pool tries again for some seconds, or uses a
+   * connection that has become free.
+   */
+  open(options: Call): Promise<Connection>
+  /** Closes a connection. It may be broken. */
+  close(connection: Connection): void
+  /** Returns false once the connection is broken or closed by the server. */
+  isOpen(connection: Connection): boolean
+  /** Sends a request without effect. The pool calls this before it uses a connection that was idle for ten seconds. */
+  check?(connection: Connection, options: Call): Promise<unknown>
+  /** Milliseconds after which an idle connection is closed. Default: one minute. */
+  idleTime?: number
+}
+
+/** Connections that the calls of one provider share. A caller that has to wait gets its turn in order. */
+export interface Pool<Connection> {
+  /**
+   * Runs `work` with a connection. When the signal aborts, a connection with one user is closed, since a request may be
+   * under way, and the call rejects with the signal's reason.
+   */
+  use<T>(options: Call, work: (connection: Connection) => Promise<T>): Promise<T>
+  /** Takes a connection until it is released, for a body that outlives its call. An abort ends only the wait. */
+  take(options: Call): Promise<Lease<Connection>>
+  /** Closes all connections. */
+  close(): void
+}
+
+export interface Lease<Connection> {
+  readonly connection: Connection
+  /** Returns the connection to the pool. Further calls do nothing. */
+  release(): void
+  /** Closes the connection, because a request on it has not ended. Further calls do nothing. */
+  discard(): void
 }
 
 /**
@@ -401,12 +501,19 @@ export type Exclusive = <T>(name: string, options: { signal?: AbortSignal }, wor
 
 /** The services that the host offers to an open provider. */
 export interface Host {
+  /**
+   * Aborts when `open` has taken a minute, and before `close`. Pass it to the requests that `open` sends, and end with it
+   * what runs between calls.
+   */
+  readonly signal: AbortSignal
   readonly network: Network
   /**
    * Use this where the back end has no atomic create: check and write within one call. It excludes all writers that use this
    * host, but no other program.
    */
   readonly exclusively: Exclusive
+  /** Makes a pool of connections. Close it in `close`, and when `open` fails. */
+  pool<Connection>(options: PoolOptions<Connection>): Pool<Connection>
   /**
    * Returns an OAuth access token that is valid for at least a minute. Pass a token that the back end has refused as
    * `rejected` to get another one. All callers on all replicas that pass the same token share one refresh.
@@ -443,7 +550,7 @@ export interface AdapterDefinition<Config = Record<string, unknown>> {
   /**
    * Opens a provider. `config` has passed the schema. The host calls this before it stores a new or changed provider, and
    * when a provider is first used after a start or a change. It allows one minute, as for `close`, and closes a provider that
-   * arrives later.
+   * arrives later. A failure is not stored: the next use opens the provider again.
    * @throws INVALID_CONFIG with a sentence that says what to change; the codes of every method where it calls the back end
    */
   open(config: Config, host: Host): Promise<StorageProvider>

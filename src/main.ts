@@ -3,7 +3,7 @@
 const oldestMajor = 24
 if (Number.parseInt(process.versions.node, 10) < oldestMajor) {
   process.stderr.write(
-    `Stowage needs Node.js ${oldestMajor} or newer; this is ${process.versions.node}. "npm start" brings its own.\n`,
+    `Stowage needs Node.js ${oldestMajor} or newer; this is ${process.versions.node}. In a clone of the repository, "npm start" brings its own.\n`,
   )
   process.exit(1)
 }

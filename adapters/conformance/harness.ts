@@ -33,15 +33,25 @@ export interface Harness {
   foldsCase?: boolean
 
   /**
-   * True where two writers with `overwrite: false` may both succeed, because the adapter checks and then writes. The kit then
-   * only requires that the whole file of one of them is stored.
+   * True where two writers with `overwrite: false`, or two calls of `mkdir` with `exclusive: true`, may both succeed, because
+   * the adapter checks and then writes; 'files' where only the writers may. The kit then only requires that the whole file of
+   * one of them is stored.
    */
-  hasCreateRaces?: boolean
+  hasCreateRaces?: boolean | 'files'
+
+  /**
+   * Resolves when the entries of the files that were just written have their final etags, where the back end tells two
+   * versions apart only after some time. Without it, the kit skips what needs an etag if a new file has none.
+   */
+  settle?(): Promise<void>
+
+  /** Milliseconds for one case. Default: two minutes. */
+  timeLimit?: number
 
   /** Bytes of one part of an upload: the kit tests sizes around it. Default: `resumable.partSize`, if any. */
   partSize?: number
 
-  /** The number of entries of the long listing, at least 100. Lower it where each write is slow. Default: 10,000. */
+  /** The number of entries of the longest listings, at least 100. Lower it where each write is slow. Default: 10,000. */
   manyEntries?: number
 
   /** Bytes of the large file, at least 80,000,000. Default: 100,000,000. */

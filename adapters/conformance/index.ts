@@ -1,4 +1,4 @@
-import type { StorageProvider } from '../contract.ts'
+import { orAborted, type StorageProvider } from '../contract.ts'
 import { abortCases } from './abort.ts'
 import { faultCases } from './faults.ts'
 import { fileIdCases } from './file-id.ts'
@@ -15,6 +15,7 @@ import { presignCases } from './presign.ts'
 import { rangeCases } from './range.ts'
 import { resumableCases } from './resumable.ts'
 import { roundTripCases } from './round-trip.ts'
+import { watchCalls } from './watch-calls.ts'
 
 export type { Faults, Harness, Undo } from './harness.ts'
 export { commonNames, oddNames } from './names.ts'
@@ -55,15 +56,44 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
   return cases.map(entry => ({ name: entry.name, run: () => runCase(entry, harness) }))
 }
 
+/** Milliseconds for calls to settle and for `close`, once a case has ended. */
+const usualEndLimit = 30_000
+
 async function runCase(entry: Case, harness: Harness): Promise<{ skipped?: string }> {
-  const provider = await harness.open()
-  const [result] = await Promise.allSettled([runWith(entry, provider, harness)])
-  const [closed] = await Promise.allSettled([provider.close?.()])
-  await harness.cleanUp?.(provider)
-  // An error of `close` may be a consequence of the error of the case.
-  if (result.status === 'rejected') throw result.reason
-  if (closed.status === 'rejected') throw closed.reason
-  return result.value
+  const { timeLimit = 120_000 } = harness
+  const endLimit = Math.min(timeLimit, usualEndLimit)
+  const provider = await within(timeLimit, harness.open(), () => ['open of the harness'])
+  const calls = watchCalls(provider, harness)
+  let result = {}
+  const steps = [
+    async () => {
+      result = await within(timeLimit, runWith(entry, calls.provider, calls.harness), calls.underWay)
+    },
+    // A case that fails leaves the calls that it had started at once.
+    () => within(endLimit, calls.settled(), calls.underWay),
+    async () => within(endLimit, provider.close?.(), () => ['close']),
+    async () => within(timeLimit, harness.cleanUp?.(provider), () => ['cleanUp of the harness']),
+  ]
+  const errors: unknown[] = []
+  for (const step of steps) await step().catch(error => errors.push(error))
+  // Each error may be a consequence of the one before.
+  if (errors.length > 0) throw errors[0]
+  return result
+}
+
+/** Settles as `work` does. @throws an error that names what is under way, after `time` milliseconds */
+async function within<T>(time: number, work: T | Promise<T>, underWay: () => string[]): Promise<T> {
+  const timer = new AbortController()
+  const timeout = setTimeout(() => {
+    const calls = underWay()
+    const what = calls.length === 0 ? 'no call is under way' : calls.slice(0, 5).join(', ')
+    timer.abort(new Error(`Not ended after ${time / 1000} seconds: ${what}.`))
+  }, time)
+  try {
+    return await orAborted(Promise.resolve(work), timer.signal)
+  } finally {
+    clearTimeout(timeout)
+  }
 }
 
 async function runWith(

@@ -103,6 +103,22 @@ export async function rejectsWith(code: StorageErrorCode, promise: Promise<unkno
   })
 }
 
+/** Runs `work`, and names what it is about in its error. */
+export async function about<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Error) error.message = `${JSON.stringify(what)}: ${error.message}`
+    throw error
+  }
+}
+
+/** Returns the etag of a file that was just written, once the back end has one. */
+export async function etagOf(provider: StorageProvider, path: string, harness: Harness): Promise<string | null> {
+  await harness.settle?.()
+  return (await provider.stat(at(path), call())).etag
+}
+
 /** Runs `work` on each item, 16 at a time. */
 export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const queue = items.values()

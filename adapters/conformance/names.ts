@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { StorageProvider } from '../contract.ts'
 import type { Harness } from './harness.ts'
-import { at, type Case, call, has, namesIn, put } from './kit.ts'
+import { about, at, type Case, call, has, namesIn, put } from './kit.ts'
 
 /** Names that people use. A harness lists those that its back end cannot store in `refuses`. */
 export const commonNames = [
@@ -70,11 +70,11 @@ export const nameCases: Case[] = [
   },
   {
     name: 'odd file names are stored exactly or refused with INVALID_PATH',
-    run: provider => keepsNames(provider, oddNames, ''),
+    run: provider => keepsNames(provider, oddNamesFor(provider), ''),
   },
   {
     name: 'odd folder names are stored exactly or refused with INVALID_PATH',
-    run: provider => keepsFolders(provider, oddNames),
+    run: provider => keepsFolders(provider, oddNamesFor(provider)),
   },
   {
     name: 'names longer than 255 bytes are stored exactly or refused with INVALID_PATH',
@@ -96,6 +96,11 @@ export const nameCases: Case[] = [
   },
 ]
 
+/** The host refuses names with line breaks where an adapter says so. */
+function oddNamesFor({ traits }: StorageProvider): string[] {
+  return oddNames.filter(name => !traits.singleLineNames || !/[\r\n]/.test(name))
+}
+
 function storable({ refuses }: Harness): string[] {
   return commonNames.filter(name => !refuses?.(name))
 }
@@ -106,21 +111,30 @@ async function refusesAsStated(
   pathOf: (name: string) => string,
 ): Promise<void> {
   for (const name of commonNames) {
-    const [expected, actual] = [refuses?.(name) ?? false, await refused(put(provider, pathOf(name), name))]
+    const expected = refuses?.(name) ?? false
+    const actual = await about(name, () => refused(put(provider, pathOf(name), name)))
     const found = actual ? 'refused' : 'stored'
     const hint = 'it must be refused exactly if `refuses` of the harness says so'
     assert.equal(actual, expected, `${JSON.stringify(name)} is ${found}: ${hint}`)
-    if (!actual) await provider.delete(at(pathOf(name)), call())
-    if (!actual && pathOf(name) !== name) await provider.delete(at(name), call())
+    if (actual) continue
+    await about(name, async () => {
+      await provider.delete(at(pathOf(name)), call())
+      if (pathOf(name) !== name) await provider.delete(at(name), call())
+    })
   }
 }
 
 async function keepsFolders(provider: StorageProvider, names: readonly string[]): Promise<void> {
   const kept: string[] = []
-  for (const name of names) if (!(await refused(put(provider, `${name}/file`, name)))) kept.push(name)
+  for (const name of names) {
+    const isRefused = await about(name, () => refused(put(provider, `${name}/file`, name)))
+    if (!isRefused) kept.push(name)
+  }
   for (const name of kept) {
-    await has(provider, `${name}/file`, name)
-    assert.deepEqual(await namesIn(provider, name), ['file'])
+    await about(name, async () => {
+      await has(provider, `${name}/file`, name)
+      assert.deepEqual(await namesIn(provider, name), ['file'])
+    })
   }
   assert.deepEqual(await namesIn(provider, ''), kept.sort())
 }
@@ -128,12 +142,14 @@ async function keepsFolders(provider: StorageProvider, names: readonly string[])
 async function keepsNames(provider: StorageProvider, names: readonly string[], prefix: string): Promise<void> {
   const kept: string[] = []
   for (const name of names) {
-    if (await refused(put(provider, prefix + name, `content of ${name}`))) continue
-    kept.push(name)
-    assert.equal((await provider.stat(at(prefix + name), call())).name, name)
+    await about(name, async () => {
+      if (await refused(put(provider, prefix + name, `content of ${name}`))) return
+      kept.push(name)
+      assert.equal((await provider.stat(at(prefix + name), call())).name, name)
+    })
   }
   // Check after the last write: a later name must not have replaced an earlier one.
-  for (const name of kept) await has(provider, prefix + name, `content of ${name}`)
+  for (const name of kept) await about(name, () => has(provider, prefix + name, `content of ${name}`))
   assert.deepEqual(await namesIn(provider, prefix.replace(/\/$/, '')), kept.sort())
 }
 

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { type Exclusive, type Host, StorageError } from '../contract.ts'
+import { connect as connectTcp } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { type Exclusive, type Host, type Network, StorageError } from '../contract.ts'
+import { createPool } from '../pool.ts'
 
 export interface TestHost extends Host {
   /** The adapter's warnings, in order. */
@@ -17,12 +21,10 @@ export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): Test
   const warnings: TestHost['warnings'][number][] = []
   return {
     warnings,
-    network: {
-      httpAgent: options => new HttpAgent(options),
-      httpsAgent: options => new HttpsAgent(options),
-      fetch: (input, init) => fetch(input, init),
-    },
+    signal: new AbortController().signal,
+    network: openNetwork,
     exclusively,
+    pool: createPool,
     accessToken:
       options.accessToken ??
       (async () => {
@@ -32,6 +34,34 @@ export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): Test
       warnings.push({ message, details })
     },
   }
+}
+
+const openNetwork: Network = {
+  httpAgent: options => new HttpAgent(options),
+  httpsAgent: options => new HttpsAgent(options),
+  fetch: (input, init) => fetch(input, init),
+  async connect({ host, port, tls, signal }) {
+    signal.throwIfAborted()
+    const plain = connectTcp({ host, port, noDelay: true, keepAlive: true })
+    const socket = tls ? openNetwork.startTls(plain, { host, ...tls }) : plain
+    const onAbort = () => plain.destroy()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      await once(socket, tls ? 'secureConnect' : 'connect', { signal })
+      return socket.on('error', () => {})
+    } catch (error) {
+      plain.destroy()
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  },
+  // A test trusts the server that it has started, so it does not check fingerprints.
+  startTls: (socket, { fingerprint, ...options }) =>
+    connectTls({ ...options, socket, ...(fingerprint !== undefined && { rejectUnauthorized: false }) }).on(
+      'error',
+      () => {},
+    ),
 }
 
 /** The last call by name. All hosts of this process share this map, as replicas share a database. */

@@ -1,5 +1,6 @@
 import type { S3ServiceException } from '@aws-sdk/client-s3'
 import { StorageError, type StorageErrorCode } from '../contract.ts'
+import { isNetworkError, whyUnreachable } from '../unreachable.ts'
 
 /** The names that messages mention. */
 export interface Where {
@@ -162,39 +163,8 @@ function faulty(status: number): Meaning {
     : ['UNAVAILABLE', ({ endpointName }) => `${endpointName} is failing (HTTP ${status}): try again later.`]
 }
 
-const unreachableCodes: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there',
-  ERR_CLOSED_ADDRESS: 'its address is closed to providers',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'its name could not be looked up',
-  EHOSTUNREACH: 'no network route leads to it',
-  ENETUNREACH: 'no network route leads to it',
-  ECONNRESET: 'it closed the connection',
-  EPIPE: 'it closed the connection',
-  ETIMEDOUT: 'it did not respond in time',
-  EPROTO: 'it does not speak TLS, or this server does not speak its version',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not signed by an authority that this server trusts',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not signed by an authority that this server trusts',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not signed by an authority that this server trusts',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not signed by an authority that this server trusts',
-}
-
-/** Error codes of sockets, TLS and Node's HTTP parser. `ERR_INVALID_...` is a bug and does not match. */
-const networkCode = /^E[A-Z]{3,}$|^EAI_|^ERR_(?:SSL|TLS)_|^ERR_CLOSED_ADDRESS$|^HPE_|CERT|SIGNATURE$/
-
-function isNetworkError({ code, name }: Vendor): boolean {
-  return name === 'TimeoutError' || (typeof code === 'string' && networkCode.test(code))
-}
-
 export function unreachable(error: Error & { code?: string }, { endpointName }: Where): StorageError {
-  // The SDK reports every broken connection as a timeout.
-  const why =
-    unreachableCodes[error.code ?? ''] ??
-    (error.name === 'TimeoutError' ? unreachableCodes.ETIMEDOUT : undefined) ??
-    (error.code?.startsWith('HPE_') ? 'it does not speak HTTP' : undefined)
-  const message = `${endpointName} cannot be reached: ${why ?? 'the connection failed'}. Check the endpoint, or try again.`
+  const message = `${endpointName} cannot be reached: ${whyUnreachable(error)}. Check the endpoint, or try again.`
   return new StorageError('UNAVAILABLE', message, { cause: error })
 }
 

@@ -9,7 +9,7 @@ import { AppError } from '../errors.ts'
 import type { ActiveGrants } from './active-grants.ts'
 import type { Config } from './config.ts'
 import { isClosedAddress } from './network/index.ts'
-import { createProviderOpener } from './open-provider.ts'
+import { createProviderOpener, type OpenedProvider } from './open-provider.ts'
 import { createProviderCache } from './provider-cache.ts'
 import type { FindRecord } from './provider-records.ts'
 import { type ProviderContext, ReadLocation } from './read-location.ts'
@@ -85,7 +85,7 @@ export function createStorage(options: StorageOptions): Storage {
   const redacted = new RedactedSecrets(redaction)
   const writeTracker = createWriteTracker({ db, secrets })
   const opener = createProviderOpener({ db, network, tokens, warn, metadataTimeout })
-  const cache = createProviderCache<ProviderContext>({
+  const cache = createProviderCache<ProviderContext & Pick<OpenedProvider, 'close'>>({
     async open(record, resources) {
       const [adapter, settings] = [adapterOf(record), config(record)]
       resources.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret)))
@@ -95,7 +95,7 @@ export function createStorage(options: StorageOptions): Storage {
       const provider = observe(opened.provider, record)
       return { id: record.id, ...opened, provider, metadataTimeout, timeouts, activeGrants, writeTracker }
     },
-    close: ({ provider }) => opener.close(provider),
+    close: ({ close }) => close(),
   })
 
   function adapterOf(record: ProviderRecord): Adapter {
@@ -153,11 +153,11 @@ export function createStorage(options: StorageOptions): Storage {
     async tryOut(adapter, settings, use, record) {
       using _redaction = redaction.hold(...Object.values(adapter.rules.split(settings).secret))
       try {
-        const { provider } = await opener.open(adapter, settings, record ?? null)
+        const { provider, close } = await opener.open(adapter, settings, record ?? null)
         try {
           return await use(provider)
         } finally {
-          await opener.close(provider)
+          await close()
         }
       } catch (error) {
         throw isClosedAddress(error) ? closedAddress(error) : error

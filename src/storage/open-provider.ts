@@ -1,12 +1,14 @@
 /** Opens a back end through its adapter, and gives the adapter its tokens, its locks and its network. */
 import type { Call, Host, Network, StorageProvider } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
+import { createPool } from '../../adapters/pool.ts'
 import type { Database } from '../db/client.ts'
 import { type ProviderRecord, setProviderStatus } from '../db/providers.ts'
 import { toAppError } from '../errors.ts'
 import { callAdapter } from './adapter-call.ts'
 import type { Config } from './config.ts'
 import { isStorageError } from './errors.ts'
+import { withHostRules } from './host-rules.ts'
 import { createLocks } from './locks.ts'
 import type { Adapter } from './registry.ts'
 import type { TokenStore } from './tokens.ts'
@@ -16,13 +18,13 @@ export interface OpenedProvider {
   provider: StorageProvider
   /** Logs a warning with the type and the id of the provider. */
   warn: Host['warn']
+  /** Logs a failure instead of throwing it. */
+  close(): Promise<void>
 }
 
 export interface ProviderOpener {
   /** @param record null for a provider that is not stored yet, so has no tokens */
   open(adapter: Adapter, config: Config, record: ProviderRecord | null): Promise<OpenedProvider>
-  /** Closes a provider. Logs a failure instead of throwing it. */
-  close(provider: StorageProvider): Promise<void>
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
   ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>, discard?: (late: T) => unknown): Promise<T>
 }
@@ -48,11 +50,17 @@ export function createProviderOpener(options: {
     return callAdapter(bounded, () => call({ signal: bounded }), discard)
   }
 
-  function hostFor({ definition }: Adapter, config: Config, record: ProviderRecord | null): Host {
+  function hostFor(
+    { definition }: Adapter,
+    config: Config,
+    { record, signal }: { record: ProviderRecord | null; signal: AbortSignal },
+  ): Host {
     const { oauth, type } = definition
     return {
+      signal,
       network,
       exclusively,
+      pool: createPool,
       async accessToken(options) {
         if (!oauth || !record) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider.')
         try {
@@ -73,18 +81,27 @@ export function createProviderOpener(options: {
     await setProviderStatus(db, record, { status, statusReason })
   }
 
+  async function close(provider: StorageProvider, ending: AbortController): Promise<void> {
+    ending.abort(new Error('The provider is closed.'))
+    try {
+      await ask(null, async () => provider.close?.())
+    } catch (error) {
+      warn('A provider could not be closed.', { err: error })
+    }
+  }
+
   return {
     ask,
     async open(adapter, config, record) {
-      const host = hostFor(adapter, config, record)
+      const ending = new AbortController()
+      const host = hostFor(adapter, config, { record, signal: ending.signal })
       const open = async () => checkProvider(await adapter.definition.open(config, host))
-      return { provider: await ask(null, open, late => late.close?.()), warn: host.warn }
-    },
-    async close(provider) {
       try {
-        await ask(null, async () => provider.close?.())
+        const provider = withHostRules(await ask(null, open, late => late.close?.()))
+        return { provider, warn: host.warn, close: () => close(provider, ending) }
       } catch (error) {
-        warn('A provider could not be closed.', { err: error })
+        ending.abort(error)
+        throw error
       }
     },
   }

@@ -13,6 +13,7 @@ import { startDeadline } from '../timeout.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
 import { enclosingIds } from './enclosing-folders.ts'
+import { known, noteSeen } from './known-entry.ts'
 import { readWithTimeout, runWithTimeout, type TransferTimeouts } from './transfer-timeouts.ts'
 import {
   type CheckedEntry,
@@ -99,7 +100,11 @@ export class ReadLocation {
   }
 
   #statAt(path: StoragePath, signal: AbortSignal): Promise<CheckedEntry> {
-    return this.metadata(signal, async call => checkEntry(await this.context.provider.stat(path, call), nameOf(path)))
+    const askedAt = performance.now()
+    return this.metadata(signal, async call => {
+      const entry = await this.context.provider.stat(path, call)
+      return noteSeen(checkEntry(entry, nameOf(path)), askedAt)
+    })
   }
 
   list(
@@ -108,20 +113,26 @@ export class ReadLocation {
   ): Promise<{ entries: CheckedEntry[]; cursor: string | null }> {
     const limit = Math.min(page.limit, maxPageSize)
     const cursor = page.cursor === null ? {} : { cursor: page.cursor }
+    const askedAt = performance.now()
     return this.metadata(signal, async call => {
       const result = await this.context.provider.list(this.path, { ...call, ...cursor, limit })
-      return checkPage(result, { limit, cursor: page.cursor }, this.context.warn)
+      const checked = checkPage(result, { limit, cursor: page.cursor }, this.context.warn)
+      for (const entry of checked.entries) noteSeen(entry, askedAt)
+      return checked
     })
   }
 
-  /** Opens the content of a file. The body fails with the reason as soon as the grant ends. */
+  /**
+   * Opens the content of a file. The body fails with the reason as soon as the grant ends.
+   * @param options.seen the entry, as `stat` or `list` returned it
+   */
   async read(
     signal: AbortSignal,
-    { isLookup = false, ...options }: OpenOptions & { range?: ByteRange } = {},
+    { isLookup = false, seen, ...options }: OpenOptions & { range?: ByteRange; seen?: CheckedEntry } = {},
   ): Promise<{ body: Readable; entry: CheckedEntry }> {
     const { provider, timeouts } = this.context
     const open = async (signal: AbortSignal) => {
-      const { body, entry } = await provider.read(this.path, { ...options, signal })
+      const { body, entry } = await provider.read(this.path, { ...options, ...known(seen), signal })
       const checked = checkBody(body)
       try {
         return { body: checked, entry: checkEntry(entry, nameOf(this.path)) }

@@ -33,6 +33,12 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
     throw fault('a provider whose traits.keepsModifiedAt is neither true nor false')
   }
   if (traits.maxFileSize !== undefined) requireBytes('traits.maxFileSize', traits.maxFileSize)
+  for (const name of ['maxReads', 'maxWrites', 'listedTimePrecision'] as const) {
+    if (traits[name] !== undefined) requireCount(`traits.${name}`, traits[name])
+  }
+  if (traits.singleLineNames !== undefined && typeof traits.singleLineNames !== 'boolean') {
+    throw fault('a provider whose traits.singleLineNames is neither true nor false')
+  }
   if (resumable !== undefined) {
     requireBytes('resumable.partSize', resumable.partSize)
     if (resumable.maxAppends !== undefined) requireCount('resumable.maxAppends', resumable.maxAppends)

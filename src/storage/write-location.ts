@@ -3,6 +3,7 @@ import type { Call } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
 import { callAdapter, callAdapterForChange } from './adapter-call.ts'
 import { isStorageError } from './errors.ts'
+import { known, toEntry } from './known-entry.ts'
 import { ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
@@ -65,9 +66,10 @@ export class WriteLocation extends ReadLocation {
     )
   }
 
-  async delete(signal: AbortSignal): Promise<void> {
+  /** @param seen the entry, as `stat` or `list` returned it */
+  async delete(signal: AbortSignal, seen?: CheckedEntry): Promise<void> {
     await this.context.activeGrants.confirm([this.grant])
-    return this.metadata(signal, call => this.context.provider.delete(this.path, call))
+    return this.metadata(signal, call => this.context.provider.delete(this.path, { ...call, ...known(seen) }))
   }
 
   /** Whether the back end deletes a directory and its content in one call. */
@@ -86,18 +88,22 @@ export class WriteLocation extends ReadLocation {
     )
   }
 
-  /** Moves in one step at the back end. Returns null if it cannot, so that the caller copies instead. */
+  /**
+   * Moves in one step at the back end. Returns null if it cannot, so that the caller copies instead.
+   * @param options.seen the source, as `stat` or `list` returned it
+   */
   async moveTo(
     destination: WriteLocation,
     signal: AbortSignal,
-    options: { overwrite: boolean },
+    { overwrite, seen }: { overwrite: boolean; seen?: CheckedEntry },
   ): Promise<CheckedEntry | null> {
     const { provider } = this.context
     const move = provider.move?.bind(provider)
     if (!destination.sharesBackEnd(this) || !move) return null
-    return destination.inOneStep(this, signal, async call =>
-      checkEntry(await move(this.path, destination.path, { ...options, ...call }), nameOf(destination.path)),
-    )
+    return destination.inOneStep(this, signal, async call => {
+      const moved = await move(this.path, destination.path, { overwrite, ...known(seen), ...call })
+      return checkEntry(moved, nameOf(destination.path))
+    })
   }
 
   /**
@@ -112,8 +118,7 @@ export class WriteLocation extends ReadLocation {
     const { provider } = this.context
     const copy = provider.copy?.bind(provider)
     if (!this.sharesBackEnd(source) || !copy) return null
-    const { fileId, ...facts } = seen
-    const entry = { ...facts, ...(fileId !== null && { fileId }) }
+    const entry = toEntry(seen)
     return this.inOneStep(source, signal, async call => {
       const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
         copy(source.path, this.path, { overwrite, ...call, unfinished, entry }),

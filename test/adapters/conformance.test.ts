@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Readable, Transform } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import type { Entry, ResumableWrites, StoragePath, StorageProvider } from '../../adapters/contract.ts'
@@ -295,6 +296,24 @@ const faults: [string, string, Mutation][] = [
     original => ({
       delete: (path, options) =>
         path === 'folder' ? original.delete(p('folder/file'), options) : original.delete(path, options),
+    }),
+  ],
+  [
+    'the kind of a given entry is trusted',
+    'a delete that is given',
+    original => ({
+      delete: async (path, options) => {
+        const { kind } = await original.stat(path, options).catch(() => ({ kind: undefined }))
+        if (!options.entry || !kind || options.entry.kind === kind) await original.delete(path, options)
+      },
+    }),
+  ],
+  [
+    'the range is ignored where the entry is given',
+    'a read that is given',
+    original => ({
+      read: (path, { range, entry, ...options }) =>
+        original.read(path, entry || !range ? options : { ...options, range }),
     }),
   ],
   ['a missing path is another error', 'a missing path', () => ({ stat: fails })],
@@ -828,3 +847,92 @@ async function finds(t: Test, what: string, name: string, of: Harness): Promise<
   t.equal(cases.length, 1, `the name of exactly one case starts with "${name}"`)
   for (const { run } of cases) await t.rejects(run(), what)
 }
+
+/** Returns the run of the case whose name starts so. */
+function runOne(from: Harness, start: string): () => Promise<object> {
+  const found = conformanceCases(from).find(({ name }) => name.startsWith(start))
+  if (!found) throw new Error(`There is no case "${start}"`)
+  return found.run
+}
+
+t.test('an error of cleanUp does not replace the error of the case', async t => {
+  const faulty = harness(mutated(() => ({ stat: fails })))
+  const cleanUp = async () => {
+    throw new Error('cleanUp failed')
+  }
+  const failing = runOne({ ...faulty, cleanUp }, 'round trip of 1 ')
+  await t.rejects(failing, { code: 'UNAVAILABLE' })
+  const passing = runOne({ ...harness(), cleanUp }, 'round trip of 1 ')
+  await t.rejects(passing, { message: 'cleanUp failed' })
+})
+
+t.test('a case that hangs fails after its time limit, and names the call', async t => {
+  const hanging = harness(mutated(() => ({ delete: () => new Promise<never>(() => {}) })))
+  const hung = runOne({ ...hanging, timeLimit: 200 }, 'a directory that is not empty is not deleted')
+  await t.rejects(hung, { message: 'Not ended after 0.2 seconds: delete of "folder".' })
+})
+
+t.test('close waits for the calls that a failed case has left', async t => {
+  let underWay = 0
+  let atClose: number | undefined
+  const racing = harness(original =>
+    mutated(() => ({
+      async mkdir() {
+        underWay += 1
+        if (underWay === 1) throw new StorageError('UNAVAILABLE', 'Not now.')
+        await sleep(50)
+        underWay -= 1
+      },
+      close: async () => {
+        atClose = underWay - 1
+      },
+    }))(original),
+  )
+  const failed = runOne(racing, 'all of 20 concurrent mkdir')
+  await t.rejects(failed, { code: 'UNAVAILABLE' })
+  t.equal(atClose, 0)
+})
+
+t.test('a failure names the file name that it is about', async t => {
+  const faulty = harness(
+    mutated(original => ({
+      stat: async (path, options) =>
+        path === '100%' ? { ...(await original.stat(path, options)), name: '100' } : original.stat(path, options),
+    })),
+  )
+  const failed = runOne(faulty, 'common file names')
+  await t.rejects(failed, { message: /^"100%": / })
+})
+
+t.test('etags that settle late are tested once they have settled', async t => {
+  let settled = false
+  const late = (change: (entry: Entry) => Entry): Harness => ({
+    ...harness(mutated(entries(entry => (settled ? change(entry) : { ...entry, etag: null })))),
+    settle: async () => {
+      settled = true
+    },
+  })
+  const find = (from: Harness) => runOne(from, 'a shorter file replaces')
+  t.same(await find(late(entry => entry))(), {})
+  settled = false
+  await t.rejects(find(late(entry => ({ ...entry, etag: 'same' }))))
+})
+
+t.test('times in listings may be as coarse as the adapter says, and no coarser', async t => {
+  const coarse = (traits: object) =>
+    harness(
+      mutated(original => ({
+        traits: { ...original.traits, ...traits },
+        list: async (path, options) => {
+          const page = await original.list(path, options)
+          const hour = 3_600_000
+          const rounded = (time: Date | null) => time && new Date(Math.floor(time.getTime() / hour) * hour)
+          return { ...page, entries: page.entries.map(entry => ({ ...entry, modifiedAt: rounded(entry.modifiedAt) })) }
+        },
+      })),
+    )
+  const find = (from: Harness) => runOne(from, 'listed entries equal')
+  t.same(await find(coarse({ listedTimePrecision: 3_600_000 }))(), {})
+  await t.rejects(find(coarse({})))
+  await t.rejects(find(coarse({ listedTimePrecision: 60_000 })))
+})

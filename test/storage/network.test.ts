@@ -1,13 +1,19 @@
 /** Outgoing connections: no spelling, name, redirect or DNS change leads to a closed address. */
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import { get as getTls } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { createServer as createTlsServer } from 'node:tls'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { Network } from '../../adapters/contract.ts'
+import type { Network, TlsOptions } from '../../adapters/contract.ts'
 import { closedAddresses } from '../../src/storage/network/addresses.ts'
 import { createNetwork, isClosedAddress } from '../../src/storage/network/index.ts'
+import { certificate } from '../servers/certificate.ts'
+
+const without = { signal: new AbortController().signal }
 
 /** All ways to send a request. Each resolves with the status. */
 const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
@@ -19,7 +25,21 @@ const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
     await answer.body?.cancel()
     return answer.status
   },
+  connect: async (network, { hostname, port }) => {
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const socket = await network.connect({ host, port: Number(port || 80), ...without })
+    socket.end('GET / HTTP/1.1\r\nHost: storage.example\r\nConnection: close\r\n\r\n')
+    return Number((await text(socket)).split(' ')[1])
+  },
+  'connect with TLS': async (network, { hostname, port }) => {
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const socket = await network.connect({ host, port: Number(port || 443), tls: {}, ...without })
+    socket.destroy()
+    return 200
+  },
 }
+
+const plainWays = ['httpAgent', 'fetch', 'connect']
 
 function ask(send: (done: (answer: IncomingMessage) => void) => ReturnType<typeof get>): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -144,11 +164,11 @@ t.test('private, loopback and public addresses are open by default', async t => 
   ]
   for (const address of [...open, ...outside]) t.notOk(closed.includes(address), address)
   const { at, visited } = await listen(t, (_, response) => response.end('here'))
-  for (const way of ['httpAgent', 'fetch']) {
+  for (const way of plainWays) {
     t.equal(await ways[way]?.(createNetwork(), at('127.0.0.1')), 200)
     t.equal(await ways[way]?.(createNetwork(), at('localhost')), 200, "through the system's resolver")
   }
-  t.equal(visited.length, 4)
+  t.equal(visited.length, 2 * plainWays.length)
 })
 
 t.test('the operator can open and close networks', async t => {
@@ -178,7 +198,7 @@ t.test('the operator can open and close networks', async t => {
 t.test('a DNS name that changes between two lookups cannot bypass the check', async t => {
   const { at, visited } = await listen(t, (_, response) => response.setHeader('connection', 'close').end())
   const answers: Record<string, string[]>[] = []
-  for (const way of ['httpAgent', 'fetch']) {
+  for (const way of plainWays) {
     let looks = 0
     const script: string[][] = [
       ['127.0.0.1'],
@@ -205,14 +225,17 @@ t.test('a DNS name that changes between two lookups cannot bypass the check', as
     t.equal(looks, script.length, 'each connection has one lookup, whose address is checked and used')
     answers.push({ [way]: visited.splice(0).map(String) })
   }
-  t.strictSame(answers, [{ httpAgent: Array(3).fill('127.0.0.1') }, { fetch: Array(3).fill('127.0.0.1') }])
+  t.strictSame(
+    answers,
+    plainWays.map(way => ({ [way]: Array(3).fill('127.0.0.1') })),
+  )
 })
 
 t.test('names are checked for TLS connections, too', async t => {
   const { at, visited } = await listen(t, () => {})
   const resolve = (address: string) =>
     createNetwork({ deny: ['127.0.0.2'], resolve: (_n, _o, callback) => callback(null, [{ address, family: 4 }]) })
-  for (const way of ['httpsAgent', 'fetch']) {
+  for (const way of ['httpsAgent', 'fetch', 'connect with TLS']) {
     const url = new URL(at('storage.example').href.replace('http:', 'https:'))
     t.ok(await isRefused(resolve('127.0.0.2'), url, way))
     t.strictSame(visited, [])
@@ -252,4 +275,61 @@ t.test('connections are reused and limited like those of Node agents', async t =
     t.equal(status, 'rejected', 'connections above the limit are refused')
   t.equal(await send(), 200)
   agent.destroy()
+})
+
+t.test('connect checks spellings that only the resolver understands', async t => {
+  const network = createNetwork()
+  for (const host of ['0xa9fea9fe', '2852039166', '169.254.43518', '0251.0376.0251.0376']) {
+    const connecting = network.connect({ host, port: 80, ...without })
+    t.ok(await connecting.then(() => false, isClosedAddress), host)
+  }
+})
+
+t.test('connect ends with its signal, and closes the socket', async t => {
+  const { at, visited } = await listen(t, () => {})
+  const { hostname: host, port } = at('127.0.0.1')
+  const aborted = AbortSignal.abort(new Error('no longer needed'))
+  const network = createNetwork()
+  await t.rejects(network.connect({ host, port: Number(port), signal: aborted }), { message: 'no longer needed' })
+  t.strictSame(visited, [])
+  // This server never answers the handshake of TLS.
+  const silent = createTcpServer()
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  const accepted = once(silent, 'connection')
+  const controller = new AbortController()
+  const connecting = network.connect({
+    host,
+    port: (silent.address() as AddressInfo).port,
+    tls: {},
+    signal: controller.signal,
+  })
+  const [socket] = await accepted
+  controller.abort(new Error('the client went away'))
+  await t.rejects(connecting, { message: 'the client went away' })
+  socket.resume()
+  await once(socket, 'close')
+  silent.close()
+})
+
+t.test('startTls accepts a certificate with the given fingerprint, and no other', async t => {
+  const { key, cert } = await certificate()
+  const server = createTlsServer({ key, cert }, socket => socket.end('over TLS'))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  server.on('tlsClientError', () => {})
+  const network = createNetwork()
+  const { port } = server.address() as AddressInfo
+  const connect = (tls: TlsOptions) => network.connect({ host: '127.0.0.1', port, tls, ...without })
+  const { fingerprint256 } = new X509Certificate(cert)
+  for (const fingerprint of [fingerprint256, fingerprint256.replaceAll(':', '').toLowerCase()]) {
+    t.equal(await text(await connect({ fingerprint })), 'over TLS')
+  }
+  t.equal(await text(await connect({ ca: cert, servername: 'storage.example' })), 'over TLS')
+  await t.rejects(connect({ fingerprint: '0'.repeat(64) }), { code: 'ERR_TLS_CERT_FINGERPRINT' })
+  await t.rejects(connect({}), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+  await t.rejects(connect({ ca: cert, servername: 'other.example' }), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+  const plain = await network.connect({ host: '127.0.0.1', port, ...without })
+  const secure = network.startTls(plain, { fingerprint: fingerprint256 })
+  await once(secure, 'secureConnect')
+  t.equal(await text(secure), 'over TLS')
 })

@@ -18,7 +18,7 @@ export interface CopiedFile {
 /** Deletes a file unless it was replaced or changed meanwhile. */
 export async function deleteUnchanged(file: WriteLocation, seen: FileVersion, signal: AbortSignal): Promise<void> {
   const now = await statOrNull(file, signal)
-  if (now && isUnchanged(now, seen)) await file.delete(signal)
+  if (now && isUnchanged(now, seen)) await file.delete(signal, now)
 }
 
 export function isUnchanged(now: CheckedEntry, seen: FileVersion): boolean {

@@ -40,7 +40,7 @@ export async function copyFile(
     await requireCopied(source, seen, destination, copied, { isDeletable: !isNewTime, signal })
     return { seen, copy: copied }
   }
-  const { body, entry } = await source.read(signal)
+  const { body, entry } = await source.read(signal, { seen })
   const { storedChecksum } = destination.traits
   const hash = storedChecksum && createHash(storedChecksum)
   const onChunk = (bytes: Uint8Array) => {

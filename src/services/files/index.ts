@@ -203,7 +203,7 @@ export function createFiles(options: {
           const work = { kind: 'DELETE' as const, source: location, target: null }
           const run = runFor(viewer, recording)
           await storage.activeGrants.run([location.grant], signal, running => run(work, running))
-        } else await location.delete(signal).catch(error => explainNotEmpty(error))
+        } else await location.delete(signal, entry).catch(error => explainNotEmpty(error))
         return formatPath(granted.path)
       })
     },

@@ -74,7 +74,7 @@ export async function deleteSource(
     const message = `"${formatPath(file.path)}" is copied, but it changed meanwhile or is the copy itself, so it was not deleted.`
     throw new AppError('PRECONDITION_FAILED', message)
   }
-  await file.delete(signal)
+  await file.delete(signal, now)
 }
 
 /** Returns whether size and time could belong to one file. Back ends store times with different precision. */

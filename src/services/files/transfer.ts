@@ -99,7 +99,7 @@ async function moveEntry(
     await refuseInto(source, entry, first, signal)
     return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
       const destination = await at(path)
-      const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite }))
+      const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite, seen: entry }))
       if (moved === taken) return taken
       const there = moved ?? (await moveInSteps(source, entry, { destination, overwrite }, { run, signal }))
       return there === taken ? taken : entryAt(destination, there)

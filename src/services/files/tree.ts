@@ -46,7 +46,7 @@ export async function deleteTree(folder: WriteLocation, signal: AbortSignal, dep
   for await (const entry of children(folder, signal)) {
     const child = folder.child(entry.name)
     if (entry.kind === 'directory') await deleteTree(child, signal, depth + 1)
-    else await child.delete(signal)
+    else await child.delete(signal, entry)
   }
   await folder.delete(signal)
 }

@@ -8,6 +8,10 @@ export class Limiter {
     this.#limit = limit
   }
 
+  get limit(): number {
+    return this.#limit
+  }
+
   /** A lower limit takes effect as running work ends. */
   set limit(limit: number) {
     this.#limit = limit

@@ -37,7 +37,7 @@ export async function removeTree(
 ): Promise<void> {
   if (!run.job.dryRun) {
     if (entry.kind === 'directory') await deleteTree(location, run.signal)
-    else await location.delete(run.signal)
+    else await location.delete(run.signal, entry)
   }
   tally.deleted += 1
 }

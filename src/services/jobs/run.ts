@@ -138,6 +138,9 @@ async function work(
   return storage.activeGrants.run(grants, signal, async granted => {
     const delays = delaysOf(job, startDelays)
     const locations = await withRetries(granted, delays, () => open(storage, job, { sources, target }, granted))
+    for (const location of [...locations.sources, ...(locations.target ? [locations.target] : [])]) {
+      limits.bound(location)
+    }
     const run: JobRun = {
       db,
       job,

@@ -21,7 +21,8 @@ export interface FileTransfer {
 }
 
 /** @throws ALREADY_EXISTS, COPY_ONLY, PRECONDITION_FAILED if the source changes meanwhile, and as the back ends */
-export async function transferFile(run: JobRun, tally: Tally, transfer: FileTransfer): Promise<void> {
+export async function transferFile(run: JobRun, tally: Tally, listed: FileTransfer): Promise<void> {
+  const transfer = await withExactTimes(listed, run.signal)
   if (await finishMove(run, transfer)) return tally.add(transfer.entry.size)
   const decision = await decisionOf(run, transfer)
   if (decision !== 'REPLACE' && (await carryOut(run, tally, transfer, decision)) !== taken) return
@@ -29,6 +30,16 @@ export async function transferFile(run: JobRun, tally: Tally, transfer: FileTran
   const current = { ...transfer, existing: await statOrNull(transfer.to, run.signal) }
   const carriedOut = await carryOut(run, tally, current, await decisionOf(run, current))
   if (carriedOut === taken) throw nameTaken(transfer.to.path)
+}
+
+/** Looks at files whose listings have coarser times, because a decision and a deletion compare times. */
+async function withExactTimes(transfer: FileTransfer, signal: AbortSignal): Promise<FileTransfer> {
+  const { from, entry, to, existing } = transfer
+  const [exactEntry, exactExisting] = await Promise.all([
+    from.traits.listedTimePrecision === undefined ? entry : from.stat(signal),
+    existing === null || to.traits.listedTimePrecision === undefined ? existing : statOrNull(to, signal),
+  ])
+  return { ...transfer, entry: exactEntry, existing: exactExisting }
 }
 
 /** Moves a file that has both names, because a server was killed while its back end moved it. */

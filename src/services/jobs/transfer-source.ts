@@ -43,7 +43,7 @@ async function transferTo(
   const { job, signal } = run
   const existing = await statOrNull(to, signal)
   if (!existing && job.kind === 'MOVE' && !job.dryRun) {
-    const moved = await unlessTaken(() => writable(from).moveTo(to, signal, { overwrite: false }))
+    const moved = await unlessTaken(() => writable(from).moveTo(to, signal, { overwrite: false, seen: source }))
     if (moved === taken) return taken
     if (moved) return countMoved(run, tally, source)
   }

@@ -169,7 +169,9 @@ async function transferChild(
   if (isRetry && !(await statUnlessMoved(run, source, target, earlier))) return countMoved(run, tally, child)
   const existing = isRetry ? await statOrNull(target, run.signal) : await names.find(child.name)
   if (!existing && run.job.kind === 'MOVE' && !run.job.dryRun && !keepsAllOrNone(run.job)) {
-    const moved = await unlessTaken(() => writable(source).moveTo(target, run.signal, { overwrite: false }))
+    const moved = await unlessTaken(() =>
+      writable(source).moveTo(target, run.signal, { overwrite: false, seen: child }),
+    )
     if (moved !== null && moved !== taken) return countMoved(run, tally, child)
   }
   if (child.kind === 'file') {

@@ -4,6 +4,7 @@ import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions } from 'nod
 import type { Duplex } from 'node:stream'
 import type { Network } from '../../../adapters/contract.ts'
 import type { Networks } from './addresses.ts'
+import { createConnect } from './connect.ts'
 import { guardedFetch } from './fetch.ts'
 import { ClosedAddress, createGuard, type Guard, type Resolve } from './guard.ts'
 
@@ -60,5 +61,6 @@ export function createNetwork({ resolve, ...networks }: Networks & { resolve?: R
     httpAgent: options => new GuardedHttpAgent(guard, options),
     httpsAgent: options => new GuardedHttpsAgent(guard, options),
     fetch: guardedFetch(guard),
+    ...createConnect(guard),
   }
 }

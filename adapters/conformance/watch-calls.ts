@@ -1,0 +1,52 @@
+import type { StorageProvider } from '../contract.ts'
+import type { Faults, Harness } from './harness.ts'
+
+export interface WatchedCalls {
+  /** The provider whose calls are watched. */
+  provider: StorageProvider
+  /** The harness, whose methods take the watched provider. */
+  harness: Harness
+  /** Names the calls that have not settled: `read of "folder/file"`. */
+  underWay(): string[]
+  /** Resolves when no call is under way. */
+  settled(): Promise<void>
+}
+
+/** Watches the calls of a case, because a failed case leaves those that it had started at once. */
+export function watchCalls(original: StorageProvider, harness: Harness): WatchedCalls {
+  const calls = new Map<Promise<unknown>, string>()
+  const watched = <T extends object>(object: T, prefix: string): T =>
+    new Proxy(object, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (name === 'resumable' && value) return watched(value, 'resumable.')
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]) => {
+          const result: unknown = value.apply(target, args)
+          if (!(result instanceof Promise)) return result
+          calls.set(result, `${prefix}${String(name)} of ${JSON.stringify(args[0])}`)
+          const end = () => calls.delete(result)
+          result.then(end, end)
+          return result
+        }
+      },
+    })
+  const provider = watched(original, '')
+  const { reopen, openFolder, faults } = harness
+  const ofOriginal = ([name, fault]: [string, unknown]) => [
+    name,
+    (_: StorageProvider, options: unknown) =>
+      (fault as (on: StorageProvider, options: unknown) => unknown).call(faults, original, options),
+  ]
+  return {
+    provider,
+    harness: {
+      ...harness,
+      ...(reopen && { reopen: () => reopen.call(harness, original) }),
+      ...(openFolder && { openFolder: (_, path) => openFolder.call(harness, original, path) }),
+      ...(faults && { faults: Object.fromEntries(Object.entries(faults).map(ofOriginal)) as Faults }),
+    },
+    underWay: () => [...calls.values()],
+    settled: async () => void (await Promise.allSettled(calls.keys())),
+  }
+}

@@ -1,0 +1,191 @@
+/** The pool of connections behind `Host.pool`: bounded, in order, with retries of the connection itself. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Call, type Lease, orAborted, type Pool, type PoolOptions, StorageError } from './contract.ts'
+
+/** Milliseconds after which an idle connection is checked before its next use. */
+const checkAfter = 10_000
+/** Milliseconds. */
+const defaultIdleTime = 60_000
+/** Milliseconds for opening a connection. */
+const openTime = 30_000
+/** Milliseconds for which a back end that refuses connections is tried again. */
+const retryTime = 5_000
+/** Milliseconds before the second attempt; each further wait is twice as long. */
+const firstDelay = 100
+
+interface Slot<Connection> {
+  /** Undefined until it is open. */
+  connection: Connection | undefined
+  /** Settles when it is open, or has failed. */
+  opened: Promise<Connection>
+  users: number
+  idleSince: number
+  timer?: NodeJS.Timeout
+}
+
+export function createPool<Connection>(options: PoolOptions<Connection>): Pool<Connection> {
+  return new ConnectionPool(options)
+}
+
+class ConnectionPool<Connection> implements Pool<Connection> {
+  readonly #options: Required<Omit<PoolOptions<Connection>, 'check'>> & Pick<PoolOptions<Connection>, 'check'>
+  readonly #slots = new Set<Slot<Connection>>()
+  #free: number
+  readonly #waiting = new Set<() => void>()
+  readonly #closed = new AbortController()
+
+  constructor(options: PoolOptions<Connection>) {
+    this.#options = { maxUsers: 1, idleTime: defaultIdleTime, ...options }
+    this.#free = this.#options.max * this.#options.maxUsers
+  }
+
+  async use<T>({ signal }: Call, work: (connection: Connection) => Promise<T>): Promise<T> {
+    const lease = await this.take({ signal })
+    const isShared = this.#options.maxUsers > 1
+    const onAbort = () => (isShared ? lease.release() : lease.discard())
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await orAborted(work(lease.connection), signal)
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      lease.release()
+    }
+  }
+
+  async take({ signal }: Call): Promise<Lease<Connection>> {
+    await this.#turn(signal)
+    try {
+      const { slot, connection } = await this.#slot(signal)
+      let isHeld = true
+      const end = (isUsable: boolean) => {
+        if (!isHeld) return
+        isHeld = false
+        slot.users -= 1
+        if (isUsable) this.#rest(slot)
+        else this.#drop(slot)
+        this.#leave()
+      }
+      return { connection, release: () => end(true), discard: () => end(false) }
+    } catch (error) {
+      this.#leave()
+      throw error
+    }
+  }
+
+  close(): void {
+    this.#closed.abort(new StorageError('UNAVAILABLE', 'The storage was closed: try again.'))
+    for (const slot of this.#slots) this.#drop(slot)
+  }
+
+  /** Waits until one more user fits. Every user that `#turn` admits finds a connection or room for a new one. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    this.#closed.signal.throwIfAborted()
+    if (this.#free > 0) {
+      this.#free -= 1
+      return
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.add(resolve)
+    try {
+      await orAborted(orAborted(promise, this.#closed.signal), signal)
+    } catch (error) {
+      // The turn may have come together with the abort.
+      if (!this.#waiting.delete(resolve)) this.#leave()
+      throw error
+    }
+  }
+
+  #leave(): void {
+    const [next] = this.#waiting
+    if (!next) this.#free += 1
+    else {
+      this.#waiting.delete(next)
+      next()
+    }
+  }
+
+  async #slot(signal: AbortSignal): Promise<{ slot: Slot<Connection>; connection: Connection }> {
+    const end = performance.now() + retryTime
+    for (let delay = firstDelay; ; delay *= 2) {
+      const slot = this.#choose()
+      clearTimeout(slot.timer)
+      slot.users += 1
+      try {
+        const connection = await orAborted(slot.opened, signal)
+        if (await this.#isUsable(slot, connection, signal)) return { slot, connection }
+      } catch (error) {
+        slot.users -= 1
+        this.#rest(slot)
+        signal.throwIfAborted()
+        if (!isTemporary(error) || performance.now() + delay > end) throw error
+        await sleep(delay, undefined, { signal }).catch(() => {
+          throw signal.reason
+        })
+      }
+    }
+  }
+
+  /** Returns a connection with room for one more user: an idle one, a new one, or the one with the fewest users. */
+  #choose(): Slot<Connection> {
+    const { max, maxUsers, isOpen } = this.#options
+    for (const slot of this.#slots) if (slot.connection !== undefined && !isOpen(slot.connection)) this.#drop(slot)
+    const [best] = [...this.#slots].filter(({ users }) => users < maxUsers).sort((a, b) => a.users - b.users)
+    return best && (best.users === 0 || this.#slots.size >= max) ? best : this.#open()
+  }
+
+  #open(): Slot<Connection> {
+    const signal = AbortSignal.any([AbortSignal.timeout(openTime), this.#closed.signal])
+    const opened = (async () => this.#options.open({ signal }))()
+    const slot: Slot<Connection> = { connection: undefined, opened, users: 0, idleSince: Number.POSITIVE_INFINITY }
+    this.#slots.add(slot)
+    opened.then(
+      connection => {
+        slot.connection = connection
+        if (signal.aborted) this.#drop(slot)
+        else this.#rest(slot)
+      },
+      () => this.#slots.delete(slot),
+    )
+    return slot
+  }
+
+  /** Checks a connection that was idle for long. Drops one that no longer works. */
+  async #isUsable(slot: Slot<Connection>, connection: Connection, signal: AbortSignal): Promise<boolean> {
+    const { check } = this.#options
+    if (!check || slot.users > 1 || performance.now() - slot.idleSince < checkAfter) return true
+    try {
+      await orAborted(check(connection, { signal }), signal)
+      return true
+    } catch {
+      signal.throwIfAborted()
+      slot.users -= 1
+      this.#drop(slot)
+      return false
+    }
+  }
+
+  /** Keeps a connection that has no user, for a while. */
+  #rest(slot: Slot<Connection>): void {
+    const { connection } = slot
+    if (connection === undefined || slot.users > 0 || !this.#slots.has(slot)) return
+    if (!this.#options.isOpen(connection)) return void this.#drop(slot)
+    slot.idleSince = performance.now()
+    slot.timer = setTimeout(() => this.#drop(slot), this.#options.idleTime).unref()
+  }
+
+  #drop(slot: Slot<Connection>): void {
+    clearTimeout(slot.timer)
+    if (this.#slots.delete(slot) && slot.connection !== undefined) this.#options.close(slot.connection)
+  }
+}
+
+/** Errors after which another attempt may succeed. A closed address stays closed. */
+function isTemporary(error: unknown): boolean {
+  if (!(error instanceof Error) || !('code' in error)) return false
+  const { cause } = error
+  if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_CLOSED_ADDRESS') return false
+  return error.code === 'UNAVAILABLE' || error.code === 'RATE_LIMITED'
+}
