@@ -100,6 +100,7 @@ export async function buildApp(options: {
     directSeconds: settings.directSeconds,
     auditDays: settings.auditDays,
     workers: settings.workers,
+    observeJob: traces?.observeJob ?? ((_job, run) => run()),
     onError,
     onAuditLoss(loss) {
       log.error(loss, 'Events of the audit log could not be stored')

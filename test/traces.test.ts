@@ -1,7 +1,7 @@
 /** Traces for OpenTelemetry: `OTEL_EXPORTER_OTLP_ENDPOINT`. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -87,7 +87,7 @@ async function startTraced(t: Test, endpoint: string, more: Record<string, strin
   const api = client(server.url)
   const { token } = await api.register('owner@example.org')
   const providerId = await api.connectProvider(token, 'local', { root: join(data, 'files') })
-  return { server, api, token, providerId }
+  return { server, api, token, providerId, files: join(data, 'files') }
 }
 
 /** The span of a caller, and its header. */
@@ -187,6 +187,46 @@ t.test('the requests to a back end are traced', async t => {
   }
   t.notMatch(collector.received(), secretAccessKey)
   t.notMatch(collector.received(), /X-Amz-|a\.bin/)
+  t.equal(await server.stop(), 0)
+})
+
+t.test('each job has a bounded trace of its own', async t => {
+  const collector = await startCollector(t)
+  const { server, api, token, providerId, files } = await startTraced(t, collector.address)
+  const [few, many] = [['a'], Array.from({ length: 400 }, (_, n) => `${n}`)]
+  const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
+  for (const [name, folders] of Object.entries({ few, many })) {
+    await Promise.all(folders.map(folder => mkdir(join(files, name, folder), { recursive: true })))
+    await Promise.all(folders.map(folder => writeFile(join(files, name, folder, 'file'), 'content')))
+    const target = { providerId, path: `/copy of ${name}` }
+    await mkdir(join(files, target.path))
+    const input = { kind: 'COPY', sources: [{ providerId, path: `/${name}` }], target }
+    const { id } = (await api.ask(create, { input }, token)).createJob.job
+    const isRoot = (span: ReceivedSpan) => attributesOf(span)['stowage.job.id'] === id
+    await until(() => collector.spans().some(isRoot))
+    const root = collector.spans().find(isRoot)
+    if (!root) continue
+    t.match([root.name, root.parentSpanId ?? ''], ['job COPY', /^$/])
+    t.match(attributesOf(root), { 'stowage.job.kind': 'COPY', 'stowage.job.state': 'SUCCEEDED' })
+    const { 'stowage.request_id': requestId } = attributesOf(root)
+    await until(() =>
+      collector
+        .spans()
+        .some(span => span.kind === kinds.server && attributesOf(span)['stowage.request_id'] === requestId),
+    )
+    const spans = collector.spans(root.traceId)
+    const paths = spans.map(span => pathOf(spans, span).join(' > '))
+    for (const pattern of [/^job COPY > local\.\w+/, /^job COPY > update \w+$/])
+      t.ok(
+        paths.some(path => pattern.test(path)),
+        `${pattern}`,
+      )
+    t.same(
+      paths.filter(path => !path.startsWith('job COPY')),
+      [],
+    )
+    if (name === 'many') t.equal(spans.length, 1001)
+  }
   t.equal(await server.stop(), 0)
 })
 

@@ -14,7 +14,7 @@ import { createJobFeed } from './jobs/feed.ts'
 import { createFolderJobs } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
 import { createJobWaits } from './jobs/job-waits.ts'
-import { startJobWorker } from './jobs/worker.ts'
+import { type ObserveJob, startJobWorker } from './jobs/worker.ts'
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
@@ -52,6 +52,7 @@ export function createServices(options: {
   auditDays: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   workers: number
+  observeJob: ObserveJob
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
 }) {
@@ -65,7 +66,10 @@ export function createServices(options: {
     waits.check()
     await recordEnd(job, state)
   }
-  const worker = startJobWorker({ db, storage, credentials, onError, onEnd }, options.workers)
+  const worker = startJobWorker(
+    { db, storage, credentials, onError, onEnd, observe: options.observeJob },
+    options.workers,
+  )
   const { runNow } = worker
   const waits = createJobWaits({ db, runNow, onError })
   const folderJobs = createFolderJobs({ db, audit, waits, runNow })

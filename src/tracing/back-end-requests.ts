@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
-import { endWithError, isTraced } from './spans.ts'
+import { endWithError, startChild } from './spans.ts'
 
 interface ClientRequestMessage {
   request: ClientRequest
@@ -18,10 +18,10 @@ export function observeBackEndRequests(tracer: Tracer): () => void {
   const spans = new WeakMap<ClientRequest, Span>()
   const listeners = {
     'http.client.request.created': ({ request }: ClientRequestMessage) => {
-      if (!isTraced()) return
       const { method, host, protocol } = request
       const attributes = { 'http.request.method': method, 'server.address': host, 'url.scheme': protocol.slice(0, -1) }
-      spans.set(request, tracer.startSpan(method, { kind: SpanKind.CLIENT, attributes }))
+      const span = startChild(tracer, method, { kind: SpanKind.CLIENT, attributes })
+      if (span) spans.set(request, span)
     },
     'http.client.response.finish': ({ request, response }: ClientRequestMessage) => {
       const status = response?.statusCode ?? 0

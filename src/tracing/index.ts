@@ -1,4 +1,4 @@
-/** Traces of requests for OpenTelemetry: each request, its GraphQL operation, calls of services, queries and back-end calls. */
+/** Traces for OpenTelemetry: each request and each run of a job, with calls of services, queries and back-end calls. */
 import { SpanKind } from '@opentelemetry/api'
 import type { FastifyInstance } from 'fastify'
 import type { OperationDefinitionNode } from 'graphql'
@@ -8,6 +8,7 @@ import { observeBackEndRequests } from './back-end-requests.ts'
 import { createObserveQuery } from './database.ts'
 import { startExport, type TraceOptions } from './exporter.ts'
 import { observeRequests } from './http.ts'
+import { createObserveJob } from './jobs.ts'
 import { createInSpan } from './spans.ts'
 
 export type Traces = ReturnType<typeof startTraces>
@@ -27,6 +28,8 @@ export function startTraces(options: TraceOptions) {
     },
 
     observeQuery: createObserveQuery(tracer),
+
+    observeJob: createObserveJob(tracer),
 
     /** Returns the services with their calls in spans such as `files.download`. */
     observeServices<T extends object>(services: T): T {

@@ -120,6 +120,7 @@ export async function serve(
     directSeconds: 900,
     auditDays: 0,
     workers: 1,
+    observeJob: (_job, run) => run(),
     onError,
     onAuditLoss: () => {},
   })

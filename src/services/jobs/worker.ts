@@ -11,6 +11,9 @@ const pollInterval = 2000
 /** Jobs that a server runs at once for requests that wait for them, beside its slots. */
 const maxAwaited = 16
 
+/** Runs a job as part of a trace. */
+export type ObserveJob = (job: JobRecord, run: () => Promise<JobState | null>) => Promise<JobState | null>
+
 export interface JobWorker {
   /** Looks for jobs now. */
   wake(): void
@@ -22,10 +25,10 @@ export interface JobWorker {
 
 /** @param slots jobs that this server runs at once; 0 runs only those that requests wait for */
 export function startJobWorker(
-  context: RunContext & { onEnd(job: JobRecord, state: JobState): Promise<void> },
+  context: RunContext & { onEnd(job: JobRecord, state: JobState): Promise<void>; observe: ObserveJob },
   slots: number,
 ): JobWorker {
-  const { db, onError, onEnd } = context
+  const { db, onError, onEnd, observe } = context
   const stop = new AbortController()
   const running = new Set<Promise<void>>()
   const awaited = new Map<string, Promise<void>>()
@@ -53,7 +56,7 @@ export function startJobWorker(
 
   async function runOne(job: JobRecord, lease: { id: string; takenAt: number }): Promise<void> {
     try {
-      const state = await runJob(context, job, lease, stop.signal)
+      const state = await observe(job, () => runJob(context, job, lease, stop.signal))
       if (state !== null) await onEnd(job, state)
     } catch (error) {
       onError(error)
