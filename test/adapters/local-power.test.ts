@@ -11,11 +11,13 @@ import t from 'tap'
 import { at, bodyOf, call, has, isMissing, makeFolder, namesIn, pattern, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { localAdapter } from '../../adapters/local/index.ts'
+import { until } from '../support/until.ts'
 import { silentHost } from './host.ts'
 
 const inside = '--in-namespace'
 const keep = { ...call(), overwrite: false }
 const bytes = pattern(300_000)
+const small = pattern(10_000)
 const past = new Date('2001-02-03T04:05:06.789Z')
 
 interface Case {
@@ -61,6 +63,22 @@ const cases: Case[] = [
     before: provider => put(provider, 'file', bytes),
     run: async provider => provider.copy?.(at('file'), at('new/copy'), keep),
     after: provider => has(provider, 'new/copy', bytes),
+  },
+  {
+    name: 'files that are copied together',
+    async before(provider) {
+      for (const name of ['a', 'b', 'c']) await put(provider, `from/${name}`, small)
+      await makeFolder(provider, 'to')
+      await until(
+        async () => (await provider.readSmall?.(at('from/a'), { ...call(), maxBytes: small.length })) !== null,
+      )
+    },
+    run: async provider => provider.copySmall?.(at('from'), at('to'), ['a', 'b', 'c'], call()),
+    async after(provider, copies) {
+      const copied = ['a', 'b', 'c'].filter((_, index) => Array.isArray(copies) && copies[index])
+      assert.ok(copied.length > 0, 'no file was copied')
+      for (const name of copied) await has(provider, `to/${name}`, small)
+    },
   },
   ...[false, true].map(overwrite => ({
     name: `a file that is moved, overwrite: ${overwrite}`,
