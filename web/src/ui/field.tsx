@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
-import { TextField as AriaTextField, FieldError, Input, Label, Text, type TextFieldProps } from 'react-aria-components'
+import { TextField as AriaTextField, Input, Label, type TextFieldProps } from 'react-aria-components'
+import { FieldNote } from './field-note.tsx'
 
 export function TextField({
   label,
@@ -11,12 +12,7 @@ export function TextField({
     <AriaTextField {...props} className="field">
       <Label>{label}</Label>
       <Input {...(placeholder !== undefined && { placeholder })} />
-      {description && (
-        <Text slot="description" className="help">
-          {description}
-        </Text>
-      )}
-      <FieldError className="field-error" />
+      <FieldNote description={description} minLength={props.minLength} />
     </AriaTextField>
   )
 }

@@ -1,15 +1,6 @@
 import type { ReactNode } from 'react'
-import {
-  Select as AriaSelect,
-  Button,
-  FieldError,
-  Label,
-  ListBox,
-  ListBoxItem,
-  Popover,
-  SelectValue,
-  Text,
-} from 'react-aria-components'
+import { Select as AriaSelect, Button, Label, ListBox, ListBoxItem, Popover, SelectValue } from 'react-aria-components'
+import { FieldNote } from './field-note.tsx'
 import './parts.css'
 
 export function Select<Value extends string>({
@@ -39,12 +30,7 @@ export function Select<Value extends string>({
         <SelectValue />
         <span aria-hidden="true">▾</span>
       </Button>
-      {description && (
-        <Text slot="description" className="help">
-          {description}
-        </Text>
-      )}
-      <FieldError className="field-error" />
+      {(description || name !== undefined) && <FieldNote description={description} />}
       <Popover className="popover select-popover">
         <ListBox>
           {options.map(option => (
