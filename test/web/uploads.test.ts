@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import t from 'tap'
 import { until } from '../support/until.ts'
 import { uploadThrottle } from './browser.ts'
@@ -27,17 +27,17 @@ if (files) {
     t.equal((await stat(to.at('photos/b.jpg'))).size, 0)
     const taken = { name: 'taken.txt', mimeType: 'text/plain', buffer: Buffer.from('new') }
     await page.getByLabel('Files to upload').setInputFiles([taken, { ...taken, name: 'new.txt' }])
-    await page.getByText('This name is already taken').waitFor()
+    await page.getByText('Already exists').waitFor()
     await row(page, 'new.txt').waitFor()
     await isGood(t, page)
     t.equal(await readFile(to.at('taken.txt'), 'utf8'), 'old')
-    await button(page, 'Keep both').click()
+    await button(page, 'Keep both: taken.txt').click()
     await row(page, 'taken (1).txt').waitFor()
     t.equal(await readFile(to.at('taken.txt'), 'utf8'), 'old')
     t.equal(await readFile(to.at('taken (1).txt'), 'utf8'), 'new')
     await page.getByLabel('Files to upload').setInputFiles({ ...taken, buffer: Buffer.from('newer') })
-    await page.getByText('This name is already taken').waitFor()
-    await button(page, 'Replace').click()
+    await page.getByText('Already exists').waitFor()
+    await button(page, 'Replace: taken.txt').click()
     await until(async () => (await readFile(to.at('taken.txt'), 'utf8')) === 'newer')
     const metadata = { providerId: to.id, path: '/unfinished.txt', conflict: 'fail' }
     const encoded = Object.entries(metadata).map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
@@ -67,25 +67,56 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('uploads that need a decision are listed first', async t => {
-    const to = await store('crowd', { 'n40.txt': 'old' })
-    const page = await open(t)
-    await page.goto(to.page)
+  t.test('six small files are sent at once, and one question decides about all names that are taken', async t => {
+    const taken = ['n20.txt', 'n40.txt', 'n41.txt']
+    const to = await store('crowd', Object.fromEntries(taken.map(name => [`deep/${name}`, 'old'])))
+    const page = await open(t, { viewport: { width: 390, height: 844 } })
+    const held: Route[] = []
+    let isHolding = true
+    const resumable: string[] = []
+    await page.route('**/api/upload/**', route => {
+      if (route.request().url().includes('resumable')) resumable.push(route.request().url())
+      if (isHolding) held.push(route)
+      else void route.continue()
+    })
+    await page.goto(`${to.page}/deep`)
     const files = Array.from({ length: 60 }, (_, index) => ({
       name: `n${index}.txt`,
       mimeType: 'text/plain',
       buffer: Buffer.from('new'),
     }))
-    await page.getByLabel('Files to upload').setInputFiles(files)
-    await page.getByText('1 upload needs your attention').waitFor()
-    t.match(
-      await page.getByRole('region', { name: 'Uploads' }).getByRole('listitem').first().textContent(),
-      /^n40\.txt/,
-    )
-    await button(page, 'Skip').click()
-    await page.getByText('59 uploads complete').waitFor()
-    t.equal(await readFile(to.at('n40.txt'), 'utf8'), 'old')
+    const choose = () => page.getByLabel('Files to upload').setInputFiles(files)
+    const uploads = page.getByRole('region', { name: 'Uploads' })
+    await choose()
+    await until(() => held.length === 6)
+    await uploads.getByRole('listitem').first().getByText('/deep').waitFor()
     await isGood(t, page)
+    isHolding = false
+    for (const route of held) await route.continue()
+    await page.getByText('3 uploads need attention').waitFor()
+    t.match(await uploads.getByRole('listitem').first().textContent(), /^n20\.txt/, 'decisions are listed first')
+    await isGood(t, page)
+    await page.getByRole('group', { name: '3 files already exist' }).getByRole('button', { name: 'Skip all' }).click()
+    await page.getByText('57 uploads complete').waitFor()
+    for (const name of taken) t.equal(await readFile(to.at(`deep/${name}`), 'utf8'), 'old')
+    await uploads.getByRole('button', { name: 'Close' }).click()
+
+    await choose()
+    await page.getByText('60 uploads need attention').waitFor()
+    await page
+      .getByRole('group', { name: '60 files already exist' })
+      .getByRole('button', { name: 'Replace all' })
+      .click()
+    await page.getByText('60 uploads complete').waitFor()
+    for (const name of taken) t.equal(await readFile(to.at(`deep/${name}`), 'utf8'), 'new')
+    isHolding = true
+    await choose()
+    await button(page, 'Cancel all').click()
+    await page.getByText('60 uploads complete').waitFor()
+    await uploads.getByRole('button', { name: 'Close' }).click()
+    t.equal((await to.names('deep')).length, 60)
+    t.same(resumable, [], 'each file takes one request')
+    t.same(page.faults, [])
   })
 
   t.test('an upload continues after a lost connection, a pause and a reload', async t => {

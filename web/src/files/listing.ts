@@ -58,19 +58,31 @@ export function useRefreshFolder() {
   }
 }
 
-/** Adds an uploaded file, and the folders created for it, to the listings in the cache. */
-export function addToListings(
-  client: QueryClient,
-  stored: StorageLocation,
-  details: { size: number; mimeType: string | null },
-): void {
+export interface UploadedFile extends StorageLocation {
+  size: number
+  mimeType: string | null
+}
+
+/** Adds uploaded files, and the folders created for them, to the listings in the cache. */
+export function addToListings(client: QueryClient, files: readonly UploadedFile[]): void {
   const modifiedAt = new Date().toISOString()
-  let entry: Entry = { __typename: 'File', name: nameOfPath(stored.path), modifiedAt, ...details }
-  for (let at = stored.path; at !== '/'; at = parentPath(at)) {
-    const path = parentPath(at)
-    updateListing(client, { ...stored, path }, [], [entry])
-    entry = { __typename: 'Folder', name: nameOfPath(path), modifiedAt: null }
+  const added = new Map<string, { folder: StorageLocation; entries: Map<string, Entry> }>()
+  const add = (folder: StorageLocation, entry: Entry) => {
+    const key = JSON.stringify([folder.providerId, folder.path])
+    const change = added.get(key) ?? { folder, entries: new Map<string, Entry>() }
+    change.entries.set(entryKey(entry), entry)
+    added.set(key, change)
   }
+  for (const { providerId, path, size, mimeType } of files) {
+    add(
+      { providerId, path: parentPath(path) },
+      { __typename: 'File', name: nameOfPath(path), modifiedAt, size, mimeType },
+    )
+    for (let at = parentPath(path); at !== '/'; at = parentPath(at)) {
+      add({ providerId, path: parentPath(at) }, { __typename: 'Folder', name: nameOfPath(at), modifiedAt: null })
+    }
+  }
+  for (const { folder, entries } of added.values()) updateListing(client, folder, [], [...entries.values()])
 }
 
 /** Removes and adds entries in a cached listing, without reading the folder again. */

@@ -19,7 +19,6 @@ export function DropArea({
   // Browsers report that the next element is entered before the previous one is left, so the depth is counted.
   const depth = useRef(0)
   const [isOver, setOver] = useState(false)
-  if (isDisabled) return children
   const leave = () => {
     depth.current = Math.max(0, depth.current - 1)
     if (depth.current === 0) setOver(false)
@@ -29,16 +28,16 @@ export function DropArea({
     <div
       className="drop-area"
       onDragEnter={event => {
-        if (!hasFiles(event)) return
+        if (isDisabled || !hasFiles(event)) return
         depth.current += 1
         setOver(true)
       }}
       onDragOver={event => {
-        if (hasFiles(event)) event.preventDefault()
+        if (!isDisabled && hasFiles(event)) event.preventDefault()
       }}
       onDragLeave={leave}
       onDrop={event => {
-        if (!hasFiles(event)) return
+        if (isDisabled || !hasFiles(event)) return
         event.preventDefault()
         depth.current = 0
         setOver(false)

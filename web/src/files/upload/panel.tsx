@@ -5,14 +5,19 @@ import { Button } from '../../ui/button.tsx'
 import { formatBytes, formatCount, formatDuration } from '../../ui/format.ts'
 import { PanelHead } from '../../ui/panel-head.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
-import { addToListings } from '../listing.ts'
+import { useIsPhone } from '../../ui/use-is-phone.ts'
+import { addToListings, type UploadedFile } from '../listing.ts'
 import { type QueuedUpload, type Totals, UploadQueue } from './queue.ts'
 import './upload.css'
 import { UploadRow } from './row.tsx'
 import { registerQueue, type UploadRequest, useWaitingUploads } from './waiting-uploads.ts'
 
-/** Pixels. upload.css sets the same height. */
-const rowHeight = 76
+/** Pixels. upload.css sets the same heights. */
+const rowHeight = 88
+const phoneRowHeight = 108
+
+/** Milliseconds between two updates of the listings, which sort a folder again. */
+const listingInterval = 200
 
 /** Shows all uploads in a corner of every page. */
 export function UploadPanel({ userId }: { userId: string }) {
@@ -24,14 +29,22 @@ function useQueue(userId: string): UploadQueue | null {
   const client = useQueryClient()
   const [queue, setQueue] = useState<UploadQueue | null>(null)
   useEffect(() => {
+    let stored: UploadedFile[] = []
+    let timer: ReturnType<typeof setTimeout> | undefined
     const newQueue = new UploadQueue(userId, (providerId, path, { size, file }) => {
-      addToListings(client, { providerId, path }, { size, mimeType: file?.type || null })
+      stored.push({ providerId, path, size, mimeType: file?.type || null })
+      timer ??= setTimeout(() => {
+        addToListings(client, stored)
+        stored = []
+        timer = undefined
+      }, listingInterval)
     })
     setQueue(newQueue)
     const unregister = registerQueue(newQueue)
     return () => {
       unregister()
       newQueue.close()
+      clearTimeout(timer)
     }
   }, [client, userId])
   return queue
@@ -55,6 +68,7 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
       <Progress totals={totals} />
       {!isCollapsed && (
         <>
+          {totals.states.conflict > 1 && <Conflicts queue={queue} count={totals.states.conflict} />}
           <Rows queue={queue} />
           <PanelActions queue={queue} totals={totals} />
         </>
@@ -66,7 +80,7 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
 function headline({ count, done, states }: Totals): string {
   const decisions = states.failed + states.conflict
   if (states.uploading + states.waiting + states.retrying > 0) return `Uploading ${done + 1} of ${count}`
-  if (decisions > 0) return `${formatCount(decisions, 'upload needs', 'uploads need')} your attention`
+  if (decisions > 0) return `${formatCount(decisions, 'upload needs', 'uploads need')} attention`
   if (states.paused > 0) return `${formatCount(states.paused, 'upload')} paused`
   if (states.interrupted > 0) return `${formatCount(states.interrupted, 'upload was', 'uploads were')} interrupted`
   return `${formatCount(done, 'upload')} complete`
@@ -95,15 +109,32 @@ function Progress({ totals: { sent, size, speed, states } }: { totals: Totals })
   )
 }
 
+/** One question for all names that are taken. */
+function Conflicts({ queue, count }: { queue: UploadQueue; count: number }) {
+  const title = `${formatCount(count, 'file')} already exist`
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
+    <div role="group" aria-label={title} className="upload-conflicts">
+      <p>{title}</p>
+      <Button onPress={() => queue.resolveAll('SKIP')}>Skip all</Button>
+      <Button onPress={() => queue.resolveAll('REPLACE')}>Replace all</Button>
+      <Button onPress={() => queue.resolveAll('RENAME')}>Keep both</Button>
+    </div>
+  )
+}
+
 function Rows({ queue }: { queue: UploadQueue }) {
   const scroller = useRef<HTMLDivElement>(null)
+  const isPhone = useIsPhone()
   const uploads = decisionsFirst(queue.uploads)
   const virtualizer = useVirtualizer({
     count: uploads.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
+    estimateSize: () => (isPhone ? phoneRowHeight : rowHeight),
     overscan: 4,
   })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the heights change with the width of the window
+  useEffect(() => virtualizer.measure(), [isPhone, virtualizer])
   return (
     // biome-ignore lint/a11y/useSemanticElements: a virtual list renders only its visible rows
     <div
@@ -144,6 +175,11 @@ function PanelActions({ queue, totals: { states, count } }: { queue: UploadQueue
       {states.paused + states.failed > 0 && (
         <Button variant="quiet" onPress={() => queue.resume(queue.uploads)}>
           {states.paused > 0 ? 'Resume all' : 'Retry all'}
+        </Button>
+      )}
+      {states.done < count && (
+        <Button variant="quiet" onPress={() => queue.cancelAll()}>
+          Cancel all
         </Button>
       )}
       {states.done > 0 && (

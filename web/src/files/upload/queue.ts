@@ -18,6 +18,9 @@ type UploadState =
   | 'interrupted'
   | 'done'
 
+/** What happens to an upload whose name is taken. */
+export type Resolution = Exclude<Conflict, 'FAIL'> | 'SKIP'
+
 export interface QueuedUpload {
   readonly id: number
   readonly providerId: string
@@ -47,12 +50,19 @@ export interface Totals {
 
 type StoredListener = (providerId: string, path: string, upload: QueuedUpload) => void
 
-const concurrency = 3
+/** Browsers open six connections to a server. */
+const concurrency = 6
+/** Uploads of large files that run at once, so that connections remain for the page. */
+const largeConcurrency = 3
+/** Bytes. Files up to this size are sent in one request. */
+const smallFile = 8 * 1024 * 1024
 const activeStates: ReadonlySet<UploadState> = new Set(['waiting', 'uploading', 'retrying', 'paused', 'conflict'])
 /** Milliseconds between two updates of the page. */
 const updateInterval = 200
 /** Bytes. If the first progress of an upload is larger, it does not count for the speed. */
 const maxFirstProgress = 4 * 1024 * 1024
+
+const isLarge = ({ size }: QueuedUpload): boolean => size > smallFile
 
 export class UploadQueue {
   uploads: QueuedUpload[] = []
@@ -64,8 +74,8 @@ export class UploadQueue {
   #timer: ReturnType<typeof setTimeout> | null = null
   #nextId = 1
   #isClosed = false
-  /** The resolution for later conflicts. */
-  #conflict: Conflict = 'FAIL'
+  /** The resolution for later conflicts; null asks the person. */
+  #resolution: Resolution | null = null
 
   constructor(userId: string, onStored: StoredListener) {
     this.#userId = userId
@@ -122,6 +132,8 @@ export class UploadQueue {
 
   /** @throws StowageError if an empty folder cannot be created */
   async add({ files, emptyFolders }: FileSelection, providerId: string, folder: string): Promise<void> {
+    // A decision holds for the uploads that it was made for.
+    if (!this.hasActive()) this.#resolution = null
     // A file that is chosen again replaces its interrupted upload.
     const paths = new Set(files.map(({ relativePath }) => childPath(folder, relativePath)))
     this.uploads = this.uploads.filter(
@@ -157,24 +169,41 @@ export class UploadQueue {
     this.#startNext()
   }
 
-  cancel(upload: QueuedUpload): void {
-    if (upload.state !== 'done') {
-      void upload.transfer?.cancel().catch(() => {
-        // The server deletes the upload when it expires.
-      })
+  /** Cancels and removes uploads. Those that are done only disappear from the list. */
+  cancel(uploads: readonly QueuedUpload[]): void {
+    for (const upload of uploads) {
+      if (upload.state === 'done') continue
+      // The server deletes an upload that it cannot cancel now when it expires.
+      void upload.transfer?.cancel().catch(() => {})
       if (upload.unfinishedKey) forgetUnfinished(upload.unfinishedKey)
     }
-    this.uploads = this.uploads.filter(other => other !== upload)
+    const removed = new Set(uploads)
+    this.uploads = this.uploads.filter(upload => !removed.has(upload))
     this.#startNext()
   }
 
-  /** Resolves a conflict; with `forAll` also all other and later ones. */
-  resolve(upload: QueuedUpload, conflict: Conflict, forAll: boolean): void {
-    if (forAll) this.#conflict = conflict
-    for (const other of forAll ? this.uploads.filter(({ state }) => state === 'conflict') : [upload]) {
-      Object.assign(other, { conflict, state: 'waiting', error: null, transfer: null, sent: 0 })
+  cancelAll(): void {
+    this.cancel(this.uploads.filter(({ state }) => state !== 'done'))
+  }
+
+  resolve(uploads: readonly QueuedUpload[], resolution: Resolution): void {
+    if (resolution === 'SKIP') {
+      this.cancel(uploads)
+      return
+    }
+    for (const upload of uploads) {
+      Object.assign(upload, { conflict: resolution, state: 'waiting', error: null, transfer: null, sent: 0 })
     }
     this.#startNext()
+  }
+
+  /** Resolves all conflicts, and later ones of the uploads that are active. */
+  resolveAll(resolution: Resolution): void {
+    this.#resolution = resolution
+    this.resolve(
+      this.uploads.filter(({ state }) => state === 'conflict'),
+      resolution,
+    )
   }
 
   /** Continues an interrupted upload with its file. Returns false if it is a different file. */
@@ -187,7 +216,6 @@ export class UploadQueue {
 
   clearDone(): void {
     this.uploads = this.uploads.filter(({ state }) => state !== 'done')
-    if (this.uploads.length === 0) this.#conflict = 'FAIL'
     this.#startNext()
   }
 
@@ -210,17 +238,22 @@ export class UploadQueue {
   #createUpload(providerId: string, path: string, size: number, file: File | null): QueuedUpload {
     const id = this.#nextId++
     const fresh = { sent: 0, error: null, transfer: null, unfinishedKey: null }
-    return { id, providerId, path, size, file, state: 'waiting', conflict: this.#conflict, ...fresh }
+    return { id, providerId, path, size, file, state: 'waiting', conflict: 'FAIL', ...fresh }
   }
 
   #startNext(): void {
-    let activeCount = 0
-    for (const { state } of this.uploads) if (state === 'uploading' || state === 'retrying') activeCount += 1
+    const active = this.uploads.filter(({ state }) => state === 'uploading' || state === 'retrying')
+    let free = concurrency - active.length
+    let freeForLarge = largeConcurrency - active.filter(isLarge).length
     for (const upload of this.uploads) {
-      if (activeCount >= concurrency) break
+      if (free <= 0) break
       if (upload.state !== 'waiting' || !upload.file) continue
+      if (isLarge(upload)) {
+        if (freeForLarge <= 0) continue
+        freeForLarge -= 1
+      }
+      free -= 1
       this.#start(upload, upload.file)
-      activeCount += 1
     }
     this.#scheduleUpdate()
   }
@@ -261,9 +294,8 @@ export class UploadQueue {
       Object.assign(upload, { state: 'failed', error })
       return
     }
-    const hasResolution = this.#conflict !== 'FAIL' && upload.conflict === 'FAIL'
-    if (hasResolution) Object.assign(upload, { state: 'waiting', conflict: this.#conflict, transfer: null, sent: 0 })
-    else Object.assign(upload, { state: 'conflict', error, transfer: null })
+    Object.assign(upload, { state: 'conflict', error, transfer: null })
+    if (this.#resolution !== null && upload.conflict === 'FAIL') this.resolve([upload], this.#resolution)
   }
 
   #warn = (event: BeforeUnloadEvent): void => {

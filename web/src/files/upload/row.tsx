@@ -1,10 +1,10 @@
 import { useRef, useState } from 'react'
 import { StowageError } from '../../api/client.ts'
-import { nameOfPath } from '../../api/paths.ts'
+import { nameOfPath, parentPath } from '../../api/paths.ts'
 import { errorDetails } from '../../ui/error-box.tsx'
 import { formatBytes } from '../../ui/format.ts'
 import { Icon } from '../../ui/icons.tsx'
-import type { QueuedUpload, UploadQueue } from './queue.ts'
+import type { QueuedUpload, Resolution, UploadQueue } from './queue.ts'
 
 /** One upload with its progress and the actions for it. */
 export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue: UploadQueue; top: number }) {
@@ -15,13 +15,16 @@ export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue:
     // biome-ignore lint/a11y/useSemanticElements: a virtual list renders only its visible rows
     <div role="listitem" className={`upload-row ${upload.state}`} style={{ transform: `translateY(${top}px)` }}>
       <div className="upload-name">
-        <span title={upload.path}>{name}</span>
+        <span title={upload.path}>
+          {name}
+          <span className="upload-path">{parentPath(upload.path)}</span>
+        </span>
         {upload.state !== 'done' && (
           <button
             type="button"
             className="icon-button"
             aria-label={`Cancel ${name}`}
-            onClick={() => queue.cancel(upload)}
+            onClick={() => queue.cancel([upload])}
           >
             <Icon name="cross" />
           </button>
@@ -61,7 +64,7 @@ function UploadStatus({ upload, percent }: { upload: QueuedUpload; percent: numb
     case 'paused':
       return <span>Paused at {percent}%</span>
     case 'conflict':
-      return <span className="upload-error">This name is already taken</span>
+      return <span className="upload-error">Already exists</span>
     case 'failed':
       return (
         <span className="upload-error long">
@@ -78,14 +81,16 @@ function UploadStatus({ upload, percent }: { upload: QueuedUpload; percent: numb
 function retryReason(error: unknown): string {
   const reason = error instanceof StowageError && error.reason
   if (reason === 'NETWORK') return 'Waiting for the network'
-  // Browsers repeat a request after a broken connection. The server rejects it, because it has stored a part already.
-  return reason === 'OFFSET_MISMATCH' ? 'The connection was lost. Continuing…' : 'The server is busy. Retrying…'
+  // Browsers repeat a request after a broken connection. The server rejects it while it still has the first one.
+  return reason === 'OFFSET_MISMATCH' || reason === 'REQUEST_UNDER_WAY'
+    ? 'The connection was lost. Continuing…'
+    : 'The server is busy. Retrying…'
 }
 
 function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
   const name = nameOfPath(upload.path)
   const action = (label: string, act: () => void) => (
-    <button type="button" className="link-button" aria-label={`${label}: ${name}`} onClick={act}>
+    <button type="button" className="link-button" aria-label={`${label}: ${name}`} onClick={act} key={label}>
       {label}
     </button>
   )
@@ -99,7 +104,11 @@ function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQ
     case 'failed':
       return action('Retry', () => queue.resume([upload]))
     case 'conflict':
-      return <ConflictChoices upload={upload} queue={queue} />
+      return (
+        <span className="upload-choices">
+          {resolutions.map(([resolution, label]) => action(label, () => queue.resolve([upload], resolution)))}
+        </span>
+      )
     case 'interrupted':
       return <FileChooser upload={upload} queue={queue} />
     case 'done':
@@ -107,28 +116,11 @@ function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQ
   }
 }
 
-function ConflictChoices({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
-  const [forAll, setForAll] = useState(false)
-  const others = queue.uploads.some(other => other !== upload && other.state !== 'done')
-  return (
-    <span className="upload-choices">
-      <button type="button" className="link-button" onClick={() => queue.resolve(upload, 'REPLACE', forAll)}>
-        Replace
-      </button>
-      <button type="button" className="link-button" onClick={() => queue.resolve(upload, 'RENAME', forAll)}>
-        Keep both
-      </button>
-      <button type="button" className="link-button" onClick={() => queue.cancel(upload)}>
-        Skip
-      </button>
-      {others && (
-        <label>
-          <input type="checkbox" checked={forAll} onChange={event => setForAll(event.target.checked)} /> Apply to all
-        </label>
-      )}
-    </span>
-  )
-}
+const resolutions: readonly (readonly [Resolution, string])[] = [
+  ['REPLACE', 'Replace'],
+  ['RENAME', 'Keep both'],
+  ['SKIP', 'Skip'],
+]
 
 function FileChooser({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
   const input = useRef<HTMLInputElement>(null)
