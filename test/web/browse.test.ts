@@ -1,8 +1,9 @@
-import { mkdir, readdir, stat } from 'node:fs/promises'
+import { mkdir, readdir, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { consoleFolder } from '../../src/console/pages.ts'
-import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
+import { button, dialog, focusedRow, isGood, names, pick, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
 if (files) {
@@ -17,6 +18,10 @@ if (files) {
     const theirs = await open(t, { token: nobody.token })
     await theirs.goto('/files')
     await theirs.getByText('Ask an owner or administrator').waitFor()
+    await isGood(t, theirs)
+    await theirs.goto('/settings/api-keys')
+    await theirs.getByText(/An owner or administrator of .* can give you access/).waitFor()
+    t.equal(await button(theirs, 'New key').count(), 0)
     await isGood(t, theirs)
   })
 
@@ -66,7 +71,9 @@ if (files) {
     await page.getByRole('navigation', { name: 'Path' }).getByRole('link', { name: 'Zoo' }).click()
     await row(page, 'Deep').click()
     await page.keyboard.press('Backspace')
-    await row(page, 'Zoo').waitFor()
+    await focusedRow(page).getByRole('link', { name: 'Zoo' }).waitFor()
+    const spoken = (await row(page, 'a.txt').ariaSnapshot()).split('\n', 1)[0] ?? ''
+    t.equal(spoken.split('a.txt').length - 1, 1, `screen readers hear the name once: ${spoken}`)
     await page.keyboard.press('Home')
     await page.keyboard.press('Shift+ArrowDown')
     await page.keyboard.press('Shift+ArrowDown')
@@ -80,6 +87,16 @@ if (files) {
     await row(page, 'b 9.txt').click({ modifiers: ['Shift'] })
     await page.getByText('2 selected', { exact: true }).waitFor()
     await isGood(t, page)
+    await button(page, 'Size').click()
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByRole('heading', { name: 'Profile' }).waitFor()
+    await page.goBack()
+    await focusedRow(page).getByRole('link', { name: 'b 9.txt' }).waitFor()
+    t.same(await names(page), ['Art', 'Zoo', 'a.txt', 'b 10.txt', 'b 9.txt'], 'the order is kept')
+    await button(page, 'Name').click()
+    await pick(page, 'Zoo')
+    await pick(page, 'b 9.txt', ['Shift'])
+    await page.getByText('3 selected', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Clear the selection' }).click()
     await page.getByLabel('Filter by name').fill('B 1')
     await page.getByText('1 match').waitFor()
@@ -160,28 +177,54 @@ if (files) {
     await row(page, 'plan.txt').click()
     const wanted = /upload|new folder|rename|move|copy|delete/i
     t.equal(await page.getByRole('button', { name: wanted }).count(), 0)
-    await button(page, 'Actions for plan.txt').click()
+    await row(page, 'plan.txt').getByRole('button', { name: 'Actions' }).click()
     t.same(await page.getByRole('menuitem').allTextContents(), ['Preview', 'Download'])
     await isGood(t, page)
     await page.keyboard.press('Escape')
     await page.keyboard.press('Delete')
     await page.keyboard.press('F2')
     t.equal(await dialog(page).count(), 0)
+    await app.ask(
+      'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }',
+      { input: { ...input, role: 'EDITOR' } },
+      owner.token,
+    )
+    for (const path of ['/elsewhere', '/team/missing']) {
+      await page.goto(address + path)
+      await page.getByText(path === '/elsewhere' ? 'you only have access to /team' : 'may have been moved').waitFor()
+      t.equal(await page.getByRole('button', { name: wanted }).count(), 0, 'nothing can be uploaded there')
+      await isGood(t, page)
+    }
   })
 
-  t.test('a phone in dark mode shows folders without scrolling sideways', async t => {
-    const { page: address } = await store('phone', {
-      'a rather long name of a file that does not fit on a phone.txt': 'x',
-      'b/c': '',
-    })
+  t.test('a phone in dark mode shows folders without scrolling sideways, and fingers select and sort', async t => {
+    const long = 'a rather long name of a file that does not fit on a phone.txt'
+    const { page: address, at } = await store('phone', { [long]: 'x', 'b/c': '', 'old.txt': '' })
+    await utimes(at('old.txt'), 0, 0)
     const page = await open(t, { viewport: { width: 390, height: 844 }, colorScheme: 'dark', hasTouch: true })
     await page.goto(address)
     await row(page, 'b').waitFor()
     await isGood(t, page)
     t.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, 'nothing is wider than the screen')
-    await pick(page, 'b')
+    t.same(await smallTargets(page), [], 'every control is large enough for a finger')
+    const before = await page.getByRole('grid').boundingBox()
+    await longPress(page, row(page, long))
+    await page.getByText('1 selected', { exact: true }).first().waitFor()
+    await row(page, 'old.txt').locator('.cell-name').tap()
+    await page.getByText('2 selected', { exact: true }).first().waitFor()
+    t.same(await page.getByRole('grid').boundingBox(), before, 'the list does not move')
+    t.same(await smallTargets(page), [])
+    await row(page, 'old.txt').locator('.cell-name').tap()
+    for (const name of ['Download', 'Rename', 'Move to…', 'Copy to…', 'Delete']) {
+      const box = await button(page, name).boundingBox()
+      t.ok(box && box.x >= 0 && box.x + box.width <= 390, `${name} is on the screen`)
+    }
     await isGood(t, page)
     await button(page, 'Clear the selection').tap()
+    await page.getByLabel('Sort by').selectOption({ label: 'Modified ↑' })
+    t.same(await names(page), ['b', 'old.txt', long])
+    await row(page, 'old.txt').getByText('1970').waitFor()
+    await isGood(t, page)
     await row(page, 'b').locator('.cell-name').tap()
     await row(page, 'c').waitFor()
     t.equal(new URL(page.url()).pathname, `${address}/b`, 'a tap anywhere in the row opens the folder')
@@ -190,6 +233,33 @@ if (files) {
     await isGood(t, page)
     t.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
   })
+}
+
+/** Returns the visible controls that are lower or narrower than 44 pixels. A label belongs to its control. */
+function smallTargets(page: Page): Promise<string[]> {
+  return page
+    .locator('a, button, input, select')
+    .filter({ visible: true })
+    .evaluateAll(controls =>
+      controls
+        .map(control => control.closest('label') ?? control)
+        .filter(control => !control.matches('.skip-link'))
+        .map(control => ({ control, box: control.getBoundingClientRect() }))
+        // The browser rounds.
+        .filter(({ box }) => box.height < 43.5 || box.width < 43.5)
+        .map(({ control, box }) => `${control.outerHTML.slice(0, 120)}: ${box.width} x ${box.height}`),
+    )
+}
+
+/** Holds a finger on an element until it is selected. */
+async function longPress(page: Page, element: Locator): Promise<void> {
+  const box = await element.boundingBox()
+  if (!box) throw new Error('The element is not visible')
+  const finger = await page.context().newCDPSession(page)
+  const touchPoints = [{ x: box.x + box.width / 2, y: box.y + box.height / 2 }]
+  await finger.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints })
+  await element.and(page.locator('[aria-selected=true]')).waitFor()
+  await finger.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
 }
 
 /** Returns the size of all scripts and styles in bytes. */

@@ -80,7 +80,27 @@ if (files) {
     await dialog(page).getByRole('button', { name: 'Cancel' }).click()
     await row(page, 'a.txt').waitFor({ state: 'detached' })
     await row(page, 'b.txt').waitFor()
+    const all = page.getByRole('checkbox', { name: 'Select all' })
+    t.equal(await all.evaluate((box: HTMLInputElement) => box.indeterminate), false, 'nothing is selected any more')
+    await pick(page, 'b.txt')
+    t.ok(await all.isChecked(), 'the only entry is selected')
     await isGood(t, page)
+  })
+
+  t.test('a dialog stays open when a proxy returns 502', async t => {
+    const { page: address, names } = await store('proxy', { 'sub/c.txt': 'c', 'stays.txt': '' })
+    const page = await open(t)
+    await page.goto(address)
+    await pick(page, 'sub')
+    await button(page, 'Delete').click()
+    await page.route('**/graphql', route => route.fulfill({ status: 502, body: 'Bad gateway' }))
+    await dialog(page).getByRole('button', { name: 'Delete' }).click()
+    await dialog(page).getByText(/status 502/).waitFor()
+    await isGood(t, page)
+    await page.unroute('**/graphql')
+    await dialog(page).getByRole('button', { name: 'Try again' }).click()
+    await until(async () => !(await names()).includes('sub'))
+    await dialog(page).waitFor({ state: 'detached' })
   })
 
   t.test('the keyboard alone can rename, copy and delete', async t => {

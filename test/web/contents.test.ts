@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
+import { button, dialog, isGood, pick, startFiles } from './files.ts'
 
 /** A PDF file with one empty page. */
 const pdf = `%PDF-1.4
@@ -18,13 +18,16 @@ if (files) {
     const { page: address } = await store('download', { 'data.bin': 'bytes', 'set/a.txt': 'a' })
     const page = await open(t)
     await page.goto(address)
-    await row(page, 'data.bin').waitFor()
+    await page.getByRole('link', { name: 'data.bin' }).click()
+    await page.getByText('No preview for this type of file').waitFor()
+    await isGood(t, page)
     const [file] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: 'data.bin' }).click(),
+      page.locator('.no-preview').getByRole('button', { name: 'Download' }).click(),
     ])
     t.equal(file.suggestedFilename(), 'data.bin')
     t.equal(await readFile(await file.path(), 'utf8'), 'bytes')
+    await page.keyboard.press('Escape')
     await pick(page, 'set')
     const [zip] = await Promise.all([page.waitForEvent('download'), button(page, 'Download as ZIP').click()])
     t.equal(zip.suggestedFilename(), 'set.zip')
@@ -40,6 +43,8 @@ if (files) {
       ),
       'sound.wav': wav(60),
       'paper.pdf': pdf,
+      'latin-1.txt': Buffer.from('caf\xe9 na\xefve', 'latin1'),
+      'wide.txt': Buffer.from('\ufeffÅngström', 'utf16le'),
       'long.log': `${'line\n'.repeat(200_000)}the end`,
     }
     const { page: address } = await store('preview', files)
@@ -67,6 +72,12 @@ if (files) {
     })
     t.equal(position, 42)
     await isGood(t, page)
+    await page.goto(`${address}?file=latin-1.txt`)
+    await page.locator('pre').getByText('café naïve', { exact: true }).waitFor()
+    await page.getByText('This file is not UTF-8').waitFor()
+    await isGood(t, page)
+    await page.goto(`${address}?file=wide.txt`)
+    await page.locator('pre').getByText('Ångström', { exact: true }).waitFor()
     await page.goto(`${address}?file=long.log`)
     await page.getByText('download the file for the rest').waitFor()
     t.notMatch(await page.locator('pre').textContent(), /the end/)

@@ -7,11 +7,13 @@ import { startApp, type TestApp } from '../support/app.ts'
 import { axeViolations, startBrowser, type Visit, visit } from './browser.ts'
 
 export const row = (page: Page, name: string) =>
-  page.getByRole('row').filter({ has: page.getByTitle(name, { exact: true }) })
-export const pick = (page: Page, name: string) =>
-  page.getByRole('checkbox', { name: `Select ${name}`, exact: true }).click()
+  page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
+export const pick = (page: Page, name: string, modifiers: ('Shift' | 'Control')[] = []) =>
+  row(page, name).getByRole('checkbox').click({ modifiers })
 export const names = (page: Page) => page.locator('.file-rows .cell-name a').allTextContents()
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+/** The row with the keyboard focus. */
+export const focusedRow = (page: Page) => page.locator('.file-row.focused')
 /** Finds the open dialog. Notifications have the role of an alert dialog, too, so the class is needed. */
 export const dialog = (page: Page) => page.locator('.modal').locator('[role=dialog], [role=alertdialog]')
 

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'
-import { isGood, row, startFiles } from './files.ts'
+import { focusedRow, isGood, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
 if (files) {
@@ -22,6 +22,12 @@ if (files) {
     await page.waitForFunction(() => document.querySelector('.cell-name a')?.textContent === 'file 1.txt')
     await page.keyboard.press('End')
     await row(page, `file ${count}.txt`).waitFor()
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByRole('heading', { name: 'Profile' }).waitFor()
+    await page.goBack()
+    await focusedRow(page)
+      .getByRole('link', { name: `file ${count}.txt` })
+      .waitFor()
     t.ok((await page.getByRole('row').count()) < 100, 'only visible rows are in the document')
     await page.keyboard.press('Control+a')
     await page.getByText('50,000 selected', { exact: true }).waitFor()

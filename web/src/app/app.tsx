@@ -6,6 +6,7 @@ import { StowageError } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { onSignInElsewhere } from '../api/session.ts'
 import { Toasts } from '../ui/toasts.tsx'
+import { ConnectionBanner } from './connection.tsx'
 import { ErrorPage } from './error-page.tsx'
 import { routes } from './routes.tsx'
 
@@ -19,11 +20,12 @@ const client = new QueryClient({
   }),
   defaultOptions: {
     queries: {
+      networkMode: 'always',
       staleTime: 5000,
       // The client of the server repeats queries.
       retry: false,
     },
-    // Without a network, a change fails at once with a message. By default it would wait silently.
+    // Without a network, everything fails at once with a message. By default it would wait silently.
     mutations: { networkMode: 'always' },
   },
 })
@@ -36,6 +38,7 @@ function Root() {
   return (
     <AriaRouter navigate={(path, options) => void navigate(path, options)} useHref={useHref}>
       <Outlet />
+      <ConnectionBanner />
       <Toasts />
     </AriaRouter>
   )

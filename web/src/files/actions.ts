@@ -23,8 +23,11 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
   const asZip = selected.every(entry => entry.__typename === 'Folder')
   actions.push({ id: 'download', label: asZip ? 'Download as ZIP' : 'Download', icon: 'download', run: on.download })
   if (!canWrite) return actions
-  if (single) actions.push({ id: 'rename', label: 'Rename', run: on.rename })
-  actions.push({ id: 'move', label: 'Move to…', run: on.move }, { id: 'copy', label: 'Copy to…', run: on.copy })
-  actions.push({ id: 'delete', label: 'Delete', isDanger: true, run: on.delete })
+  if (single) actions.push({ id: 'rename', label: 'Rename', icon: 'pencil', run: on.rename })
+  actions.push(
+    { id: 'move', label: 'Move to…', icon: 'move', run: on.move },
+    { id: 'copy', label: 'Copy to…', icon: 'copy', run: on.copy },
+    { id: 'delete', label: 'Delete', icon: 'trash', isDanger: true, run: on.delete },
+  )
   return actions
 }

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { childPath, type StorageLocation } from '../api/paths.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { ErrorBox } from '../ui/error-box.tsx'
 import { formatBytes, formatCount } from '../ui/format.ts'
 import { notify } from '../ui/toasts.tsx'
 import { type Failure, useBatch } from './batch.ts'
@@ -34,7 +35,11 @@ export function DeleteDialog({
   const deleteAll = async () => {
     if (isJob) {
       // The rows come back if the job fails, because the panel reloads the folder when it ends.
-      return start.mutate({ kind: 'DELETE', entries }, { onSuccess: () => onDeleted(entries), onSettled: onClose })
+      const onSuccess = () => {
+        onDeleted(entries)
+        onClose()
+      }
+      return start.mutate({ kind: 'DELETE', entries }, { onSuccess })
     }
     setFailures([])
     const { done, failures } = await batch.run(remaining)
@@ -76,12 +81,13 @@ export function DeleteDialog({
       </p>
       {batch.isRunning && <BatchProgress label="Deleted" done={batch.doneCount} total={batch.total} />}
       {failures.length > 0 && <BatchFailures failures={failures} />}
+      {start.error && <ErrorBox error={start.error} />}
       <div className="dialog-actions">
         <Button onPress={batch.isRunning ? batch.stop : onClose} autoFocus>
           {batch.isRunning ? 'Stop' : 'Cancel'}
         </Button>
         <Button variant="danger" onPress={deleteAll} isPending={isRunning}>
-          {failures.length > 0 ? 'Try again' : 'Delete'}
+          {failures.length > 0 || start.error ? 'Try again' : 'Delete'}
         </Button>
       </div>
     </Dialog>

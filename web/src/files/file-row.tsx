@@ -1,8 +1,9 @@
-import { type DragEvent, type MouseEvent, memo } from 'react'
+import { type DragEvent, type MouseEvent, memo, type PointerEvent as ReactPointerEvent, useRef } from 'react'
 import { urlOf } from '../api/base-path.ts'
 import { formatBytes, formatMinute, formatRecent } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { dropTarget } from './dragging.ts'
+import { useLongPress } from './long-press.ts'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
 import type { PickMode } from './selection.ts'
@@ -15,6 +16,8 @@ interface Props {
   href: string
   isSelected: boolean
   isFocused: boolean
+  /** Whether any entry is selected. A tap then selects, too. */
+  isSelecting: boolean
   onPick: (index: number, mode: PickMode) => void
   onOpen: (entry: Entry) => void
   onMenu: (index: number, at: { x: number; y: number }) => void
@@ -33,19 +36,28 @@ export interface RowDragging {
 const pickModeOf = ({ shiftKey, ctrlKey, metaKey }: MouseEvent): PickMode =>
   shiftKey ? 'range' : ctrlKey || metaKey ? 'toggle' : 'only'
 
-/** A tap opens an entry. Touch users select entries with the checkboxes. */
+/** A tap opens an entry. A long press selects the first one, and further taps select more. */
 const isTouch = ({ nativeEvent }: MouseEvent) =>
   nativeEvent instanceof PointerEvent && nativeEvent.pointerType === 'touch'
 
+/** Shows a cut name in a tooltip. Screen readers would read every other tooltip as a second name. */
+function showWholeName({ currentTarget }: ReactPointerEvent<HTMLElement>): void {
+  currentTarget.title = currentTarget.scrollWidth > currentTarget.clientWidth ? (currentTarget.textContent ?? '') : ''
+}
+
 /** Controls in a row are for the pointer only, because the table handles the keyboard. */
 export const FileRow = memo(function FileRow(props: Props) {
-  const { entry, index, top, href, isSelected, isFocused, onPick, onOpen, onMenu, onContextMenu, dragging } = props
+  const { entry, index, top, href, isSelected, isFocused, isSelecting } = props
+  const { onPick, onOpen, onMenu, onContextMenu, dragging } = props
+  // Two quick taps are a double click, too.
+  const wasTouched = useRef(false)
+  const longPress = useLongPress(() => onPick(index, 'toggle'))
   const isFolder = entry.__typename === 'Folder'
   const size = isFolder || entry.size === null ? null : formatBytes(entry.size)
   const open = (event: MouseEvent) => {
     event.preventDefault()
     event.stopPropagation()
-    const mode = pickModeOf(event)
+    const mode = isTouch(event) && isSelecting ? 'toggle' : pickModeOf(event)
     onPick(index, mode === 'only' ? 'focus' : mode)
     if (mode === 'only') onOpen(entry)
   }
@@ -61,8 +73,18 @@ export const FileRow = memo(function FileRow(props: Props) {
       className={`file-row${isFocused ? ' focused' : ''}`}
       style={{ transform: `translateY(${top}px)` }}
       onClick={event => (isTouch(event) ? open(event) : onPick(index, pickModeOf(event)))}
-      onDoubleClick={() => onOpen(entry)}
-      onContextMenu={event => onContextMenu(index, event)}
+      onDoubleClick={() => wasTouched.current || onOpen(entry)}
+      {...longPress}
+      onPointerDown={event => {
+        // Dragging would take the long press.
+        event.currentTarget.draggable = dragging !== null && event.pointerType !== 'touch'
+        longPress.onPointerDown(event)
+        wasTouched.current = event.pointerType === 'touch'
+      }}
+      onContextMenu={event => {
+        if (isTouch(event)) longPress.onContextMenu(event)
+        else onContextMenu(index, event)
+      }}
       draggable={dragging !== null}
       onDragStart={event => dragging?.onStart(index, event)}
       onDragEnd={() => dragging?.onEnd()}
@@ -74,16 +96,18 @@ export const FileRow = memo(function FileRow(props: Props) {
           <input
             type="checkbox"
             tabIndex={-1}
-            aria-label={`Select ${entry.name}`}
+            aria-label="Select"
             checked={isSelected}
-            onChange={() => onPick(index, 'toggle')}
+            onChange={({ nativeEvent }) =>
+              onPick(index, nativeEvent instanceof PointerEvent && nativeEvent.shiftKey ? 'extend' : 'toggle')
+            }
           />
         </label>
       </div>
       {/* biome-ignore lint/a11y: as above */}
-      <div role="gridcell" className="cell-name">
+      <div role="rowheader" className="cell-name">
         <Icon name={isFolder ? 'folder' : (previewKind(entry) ?? 'file')} />
-        <a href={urlOf(href)} tabIndex={-1} title={entry.name} draggable={false} onClick={open}>
+        <a href={urlOf(href)} tabIndex={-1} draggable={false} onClick={open} onPointerEnter={showWholeName}>
           {entry.name}
         </a>
         {isFolder && <span className="visually-hidden">, folder</span>}
@@ -106,7 +130,7 @@ export const FileRow = memo(function FileRow(props: Props) {
           type="button"
           tabIndex={-1}
           className="icon-button"
-          aria-label={`Actions for ${entry.name}`}
+          aria-label="Actions"
           onDoubleClick={event => event.stopPropagation()}
           onClick={event => {
             event.stopPropagation()

@@ -1,34 +1,34 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, type MouseEvent, useCallback, useEffect, useRef } from 'react'
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  useCallback,
+  useEffect,
+  useEffectEvent,
+  useLayoutEffect,
+  useRef,
+} from 'react'
 import { Icon } from '../ui/icons.tsx'
 import { FileRow, type RowDragging } from './file-row.tsx'
 import { useFocusReturn } from './focus-return.ts'
 import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
+import type { Place } from './places.ts'
 import type { PickMode, useSelection } from './selection.ts'
-import type { SortColumn, SortOrder } from './sort.ts'
+import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
 
 /** Pixels. files.css sets the same height. */
 const rowHeight = 44
 /** Milliseconds after which a typed letter starts a new search. */
 const typeAheadTimeout = 800
 
-const columns: { id: SortColumn; label: string }[] = [
-  { id: 'name', label: 'Name' },
-  { id: 'size', label: 'Size' },
-  { id: 'modified', label: 'Modified' },
-]
+const columns: readonly SortColumn[] = ['name', 'size', 'modified']
 
 interface TableKeys {
   onOpen: (entry: Entry) => void
   onUp: () => void
   onRename: () => void
   onDelete: () => void
-}
-
-/** Set on navigation from another folder, so that this table takes the focus. `folder` is the entry to focus. */
-export interface Arrival {
-  folder: string | null
 }
 
 /**
@@ -46,7 +46,8 @@ export function FileTable({
   onSort,
   onMenu,
   keys,
-  arrival,
+  start,
+  onLeave,
   dragging,
 }: {
   /** Whether a dialog or a menu is open above the table. */
@@ -59,13 +60,16 @@ export function FileTable({
   onSort: (column: SortColumn) => void
   onMenu: (index: number, at: { x: number; y: number }) => void
   keys: TableKeys
-  arrival: Arrival | null
+  /** The place where the table takes the focus; null if it does not. */
+  start: Place | null
+  onLeave: (place: Place) => void
   dragging: RowDragging | null
 }) {
   const scroller = useRef<HTMLDivElement>(null)
   useFocusReturn(isCovered, scroller)
   const typed = useRef({ text: '', at: 0 })
-  const { selectedKeys, focusedIndex, pick, selectAll, clear } = selection
+  const { selectedKeys, selectedEntries, focusedKey, focusedIndex, pick, focusFirst, selectAll, clear } = selection
+  const selectedCount = selectedEntries.length
   const virtualizer = useVirtualizer({
     count: entries.length,
     getScrollElement: () => scroller.current,
@@ -142,13 +146,30 @@ export function FileTable({
     [onMenu],
   )
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once, for the first entries
-  useEffect(() => {
-    if (!arrival || document.activeElement !== document.body) return
-    const index = entries.findIndex(({ __typename, name }) => __typename === 'Folder' && name === arrival.folder)
-    pick(Math.max(0, index), 'focus')
-    if (index > 0) virtualizer.scrollToIndex(index)
-    scroller.current?.focus({ preventScroll: true })
+  const wanted = useRef(start)
+  const goToStart = useEffectEvent(() => {
+    if (!wanted.current) return
+    const { focused, top } = wanted.current
+    const index = focused === null ? 0 : entries.findIndex(entry => entryKey(entry) === focused)
+    if (index >= 0) pick(index, 'focus')
+    if (top !== null) scroller.current?.scrollTo({ top })
+    else if (index > 0) virtualizer.scrollToIndex(index)
+    // After going back, the link that was pressed before still has the focus.
+    const isFree = document.activeElement === document.body || document.activeElement instanceof HTMLAnchorElement
+    if (isFree) scroller.current?.focus({ preventScroll: true })
+  })
+  // Entries arrive page by page and are then sorted, so the place is found again until the person does something.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each change of the entries
+  useEffect(() => goToStart(), [entries])
+  const stayHere = () => {
+    wanted.current = null
+  }
+  const leave = useEffectEvent((top: number) => onLeave({ focused: focusedKey, top }))
+  useLayoutEffect(() => {
+    const table = scroller.current
+    return () => {
+      if (table) leave(table.scrollTop)
+    }
   }, [])
 
   const virtualRows = virtualizer.getVirtualItems()
@@ -157,7 +178,7 @@ export function FileTable({
     // biome-ignore lint/a11y/useSemanticElements: a virtual table renders only its visible rows
     <div
       ref={scroller}
-      className="file-table"
+      className={`file-table by-${order.column}`}
       role="grid"
       aria-label={label}
       aria-rowcount={entries.length + 1}
@@ -165,8 +186,11 @@ export function FileTable({
       aria-activedescendant={isFocusShown ? `row-${focusedIndex}` : undefined}
       tabIndex={0}
       onKeyDown={onKeyDown}
+      onKeyDownCapture={stayHere}
+      onPointerDown={stayHere}
+      onWheel={stayHere}
       onFocus={event => {
-        if (event.target === scroller.current && focusedIndex < 0 && entries.length > 0) pick(0, 'focus')
+        if (event.target === scroller.current) focusFirst()
       }}
     >
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
@@ -179,15 +203,15 @@ export function FileTable({
               <input
                 type="checkbox"
                 aria-label="Select all"
-                checked={entries.length > 0 && selectedKeys.size === entries.length}
+                checked={entries.length > 0 && selectedCount === entries.length}
                 ref={box => {
-                  if (box) box.indeterminate = selectedKeys.size > 0 && selectedKeys.size < entries.length
+                  if (box) box.indeterminate = selectedCount > 0 && selectedCount < entries.length
                 }}
-                onChange={() => (selectedKeys.size === entries.length ? clear() : selectAll())}
+                onChange={() => (selectedCount === entries.length ? clear() : selectAll())}
               />
             </label>
           </div>
-          {columns.map(({ id, label }) => (
+          {columns.map(id => (
             // biome-ignore lint/a11y/useSemanticElements: as above
             <div
               key={id}
@@ -197,7 +221,7 @@ export function FileTable({
               aria-sort={order.column !== id ? 'none' : order.descending ? 'descending' : 'ascending'}
             >
               <button type="button" className="sort-button" onClick={() => onSort(id)}>
-                {label}
+                {columnTitles[id]}
                 {order.column === id && <Icon name={order.descending ? 'down' : 'up'} />}
               </button>
             </div>
@@ -223,6 +247,7 @@ export function FileTable({
               href={hrefOf(entry)}
               isSelected={selectedKeys.has(key)}
               isFocused={index === focusedIndex}
+              isSelecting={selectedCount > 0}
               onPick={onPick}
               onOpen={keys.onOpen}
               onMenu={onMenu}

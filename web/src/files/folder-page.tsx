@@ -1,10 +1,13 @@
-import { Navigate, useLocation, useParams } from 'react-router'
+import { Link, Navigate, useLocation, useParams } from 'react-router'
 import { urlOf } from '../api/base-path.ts'
+import { isWithin, nameOfPath } from '../api/paths.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
+import { PageTitle } from '../ui/page-title.tsx'
 import './files.css'
 import { folderHref, pathOfHref } from './addresses.ts'
 import { Folder } from './folder.tsx'
+import type { Provider } from './operations.ts'
 import { useProviders } from './use-providers.ts'
 
 /** Shows the folder that the address names. An address without a path shows the topmost folder that the viewer may see. */
@@ -37,6 +40,20 @@ export function FolderPage() {
   if (path === '/' && provider.root.path !== '/') {
     return <Navigate to={folderHref(provider.id, provider.root.path)} replace />
   }
+  if (!isWithin(path, provider.root.path)) return <Refused provider={provider} path={path} />
   const key = folderHref(provider.id, path)
   return <Folder key={key} provider={provider} providers={providers} path={path} />
+}
+
+function Refused({ provider: { id, name, root }, path }: { provider: Provider; path: string }) {
+  return (
+    <main className="page">
+      <PageTitle>{nameOfPath(path)}</PageTitle>
+      <h1>No access to this folder</h1>
+      <p>
+        In {name}, you only have access to <Link to={folderHref(id, root.path)}>{root.path}</Link>. Ask an administrator
+        for more.
+      </p>
+    </main>
+  )
 }

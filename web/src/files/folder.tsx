@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type DragEvent, lazy, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useState } from 'react'
-import { Link, useLocation, useNavigate, useSearchParams } from 'react-router'
+import { Link, useLocation, useNavigate, useNavigationType, useSearchParams } from 'react-router'
 import { StowageError } from '../api/client.ts'
 import { loadPart } from '../api/load-part.ts'
 import { childPath, nameOfPath, parentPath, type StorageLocation, validateName } from '../api/paths.ts'
@@ -18,12 +18,12 @@ import { DeleteDialog } from './delete-dialog.tsx'
 import { downloadEntries } from './download.ts'
 import { type DroppedEntries, dropTarget, endDrag, startDrag } from './dragging.ts'
 import { EntryMenu } from './entry-menu.tsx'
-import { type Arrival, FileTable } from './file-table.tsx'
+import { FileTable } from './file-table.tsx'
 import { entryKey, updateListing, useListing, useRefreshFolder } from './listing.ts'
 import { createFolder, type Entry, type Provider, rename } from './operations.ts'
-import { previewKind } from './preview/kinds.ts'
+import { keepPlace, type Place, placeOf } from './places.ts'
 import { useSelection } from './selection.ts'
-import { type SortColumn, type SortOrder, useSorted } from './sort.ts'
+import { type SortColumn, useSorted, useSortOrder } from './sort.ts'
 import { Toolbar } from './toolbar.tsx'
 import { DropArea } from './upload/drop-area.tsx'
 import type { FileSelection } from './upload/dropped-files.ts'
@@ -36,7 +36,11 @@ const Preview = lazy(async () => ({ default: (await loadPart(import('./preview/p
 
 type DialogKind = 'new-folder' | 'rename' | 'move' | 'copy' | 'delete'
 
-const byName: SortOrder = { column: 'name', descending: false }
+/** Set on navigation from another folder. */
+interface Arrival {
+  /** The folder that the person came from, if it is in this one. */
+  folder: string | null
+}
 
 export function Folder({
   provider,
@@ -53,7 +57,13 @@ export function Folder({
   const client = useQueryClient()
   const refresh = useRefreshFolder()
   const [search, setSearch] = useSearchParams()
-  const [order, setOrder] = useState(byName)
+  const [order, setOrder] = useSortOrder()
+  const href = folderHref(provider.id, path)
+  const isReturn = useNavigationType() === 'POP'
+  const [start] = useState((): Place | null => {
+    const arrivalPlace = arrival && { focused: arrival.folder === null ? null : `/${arrival.folder}`, top: null }
+    return (isReturn ? placeOf(href) : null) ?? arrivalPlace
+  })
   const [filter, setFilter] = useState('')
   const [openDialog, setOpenDialog] = useState<DialogKind | null>(null)
   const [dropped, setDropped] = useState<DroppedEntries | null>(null)
@@ -84,11 +94,9 @@ export function Folder({
   const open = useCallback(
     (entry: Entry) => {
       const arrival: Arrival = { folder: null }
-      if (entry.__typename === 'Folder') void navigate(hrefOf(entry), { state: arrival })
-      else if (previewKind(entry)) void navigate(hrefOf(entry))
-      else download([entry])
+      void navigate(hrefOf(entry), entry.__typename === 'Folder' ? { state: arrival } : {})
     },
-    [navigate, hrefOf, download],
+    [navigate, hrefOf],
   )
   const up = useCallback(() => {
     const arrival: Arrival = { folder: nameOfPath(path) }
@@ -108,8 +116,7 @@ export function Folder({
     },
     [shown, selectedKeys, pick],
   )
-  const onSort = (column: SortColumn) =>
-    setOrder(previous => ({ column, descending: previous.column === column && !previous.descending }))
+  const onSort = (column: SortColumn) => setOrder({ column, descending: order.column === column && !order.descending })
   const targetOf = useCallback(
     (target: string) => (canWrite ? dropTarget({ providerId, path: target }, setDropped) : {}),
     [canWrite, providerId],
@@ -146,17 +153,20 @@ export function Folder({
   const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === previewName)
   const closeDialog = () => setOpenDialog(null)
   const isMissing = error instanceof StowageError && error.reason === 'NOT_FOUND'
+  const isUsable = !isMissing && (!error || isComplete)
 
   return (
-    <DropArea isDisabled={!canWrite || isMissing} folderName={path === '/' ? provider.name : path} onFiles={upload}>
+    <DropArea isDisabled={!canWrite || !isUsable} folderName={path === '/' ? provider.name : path} onFiles={upload}>
       <main className="folder-page">
         <Breadcrumb provider={provider} path={path} targetOf={targetOf} />
-        {!isMissing && (
+        {isUsable && (
           <Toolbar
             actions={actions}
             selectedCount={selectedEntries.length}
             canWrite={canWrite}
             filter={filter}
+            order={order}
+            onOrder={setOrder}
             isLoading={isFetching}
             onFilter={setFilter}
             onFiles={upload}
@@ -191,7 +201,8 @@ export function Folder({
             order={order}
             onSort={onSort}
             onMenu={onMenu}
-            arrival={arrival}
+            start={start}
+            onLeave={place => keepPlace(href, place)}
             dragging={dragging}
             keys={{
               onOpen: open,

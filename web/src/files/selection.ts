@@ -12,7 +12,8 @@ interface SelectionState {
 
 const emptySelection: SelectionState = { selectedKeys: new Set(), anchor: null, focused: null }
 
-export type PickMode = 'only' | 'toggle' | 'range' | 'focus'
+/** `range` selects from the anchor to the entry, and `extend` adds that range to the selection. */
+export type PickMode = 'only' | 'toggle' | 'range' | 'extend' | 'focus'
 
 /** The selection in a folder. An entry that disappears is no longer selected. */
 export function useSelection(entries: readonly Entry[]) {
@@ -27,10 +28,11 @@ export function useSelection(entries: readonly Entry[]) {
       const key = entryKey(entry)
       setState(({ selectedKeys, anchor }) => {
         if (mode === 'focus') return { selectedKeys, anchor, focused: key }
-        if (mode === 'range') {
+        if (mode === 'range' || mode === 'extend') {
           const from = (anchor === null ? undefined : indexOf.get(anchor)) ?? index
-          const range = entries.slice(Math.min(from, index), Math.max(from, index) + 1)
-          return { selectedKeys: new Set(range.map(entryKey)), anchor: anchor ?? key, focused: key }
+          const range = entries.slice(Math.min(from, index), Math.max(from, index) + 1).map(entryKey)
+          const kept = mode === 'extend' ? selectedKeys : []
+          return { selectedKeys: new Set([...kept, ...range]), anchor: anchor ?? key, focused: key }
         }
         if (mode === 'only') return { selectedKeys: new Set([key]), anchor: key, focused: key }
         const next = new Set(selectedKeys)
@@ -40,6 +42,14 @@ export function useSelection(entries: readonly Entry[]) {
     },
     [entries, indexOf],
   )
+  /** Focuses the first entry, unless another one has the focus already. */
+  const focusFirst = useCallback(() => {
+    const [first] = entries
+    if (!first) return
+    setState(previous =>
+      previous.focused !== null && indexOf.has(previous.focused) ? previous : { ...previous, focused: entryKey(first) },
+    )
+  }, [entries, indexOf])
   const selectAll = useCallback(
     () => setState(previous => ({ ...previous, selectedKeys: new Set(entries.map(entryKey)) })),
     [entries],
@@ -61,7 +71,9 @@ export function useSelection(entries: readonly Entry[]) {
     selectedKeys: state.selectedKeys,
     selectedEntries,
     focusedIndex: (focused === null ? undefined : indexOf.get(focused)) ?? -1,
+    focusedKey: focused,
     pick,
+    focusFirst,
     selectAll,
     selectOnly,
     clear,

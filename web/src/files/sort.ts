@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'react'
+import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { Entry } from './operations.ts'
 
 export type SortColumn = 'name' | 'size' | 'modified'
@@ -28,6 +28,39 @@ function compareBy({ column, descending }: SortOrder): Compare {
     if (a.__typename !== b.__typename) return a.__typename === 'Folder' ? -1 : 1
     return (descending ? compare(b, a) : compare(a, b)) || byName(a, b)
   }
+}
+
+export const columnTitles: Readonly<Record<SortColumn, string>> = { name: 'Name', size: 'Size', modified: 'Modified' }
+
+const storageKey = 'stowage.sort'
+const byNameAscending: SortOrder = { column: 'name', descending: false }
+
+/** The order of all folders, which this browser remembers. */
+export function useSortOrder(): [SortOrder, (order: SortOrder) => void] {
+  const [order, setOrder] = useState(storedOrder)
+  const change = useCallback((order: SortOrder) => {
+    setOrder(order)
+    try {
+      localStorage.setItem(storageKey, `${order.column} ${order.descending ? 'descending' : 'ascending'}`)
+    } catch {
+      // The browser does not allow it. The order holds until the folder is left.
+    }
+  }, [])
+  return [order, change]
+}
+
+function storedOrder(): SortOrder {
+  try {
+    const [column, direction] = localStorage.getItem(storageKey)?.split(' ') ?? []
+    if (isSortColumn(column)) return { column, descending: direction === 'descending' }
+  } catch {
+    // The browser does not allow it.
+  }
+  return byNameAscending
+}
+
+function isSortColumn(column: string | undefined): column is SortColumn {
+  return column !== undefined && Object.hasOwn(columns, column)
 }
 
 /** Folders with more entries than this are sorted in slices. */

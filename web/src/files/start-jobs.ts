@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
 import { childPath, type StorageLocation } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { noteJob } from '../api/started-jobs.ts'
-import { notifyError } from '../ui/toasts.tsx'
 import { createJob, type Entry, type JobConflict } from './operations.ts'
 
 /** The maximum number of sources of one job. */
@@ -18,14 +18,17 @@ interface Work {
 /** Starts jobs on entries of a folder. The panel of jobs shows their progress. */
 export function useStartJobs(folder: StorageLocation) {
   const client = useQueryClient()
+  /** Entries whose jobs have started. Another attempt continues after them. */
+  const startedCount = useRef(0)
   return useMutation({
     mutationFn: async ({ entries, ...work }: Work) => {
       const all = entries.map(({ name }) => ({ ...folder, path: childPath(folder.path, name) }))
-      for (let from = 0; from < all.length; from += maxSources) {
-        noteJob(await createJob({ ...work, sources: all.slice(from, from + maxSources) }))
+      while (startedCount.current < all.length) {
+        const sources = all.slice(startedCount.current, startedCount.current + maxSources)
+        noteJob(await createJob({ ...work, sources }))
+        startedCount.current += sources.length
       }
     },
-    onError: notifyError,
     onSettled: () => client.invalidateQueries({ queryKey: queryKeys.jobs }),
   })
 }

@@ -3,6 +3,7 @@ import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { EntryAction } from './actions.ts'
+import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
 import { type FileSelection, filesOfInput } from './upload/dropped-files.ts'
 
 /** The actions for the folder, or for the selected entries. */
@@ -11,6 +12,8 @@ export function Toolbar(props: {
   selectedCount: number
   canWrite: boolean
   filter: string
+  order: SortOrder
+  onOrder: (order: SortOrder) => void
   isLoading: boolean
   onFilter: (text: string) => void
   onFiles: (files: FileSelection) => void
@@ -18,8 +21,8 @@ export function Toolbar(props: {
   onRefresh: () => void
   onClear: () => void
 }) {
-  const { actions, selectedCount, canWrite, filter, isLoading, onFilter, onFiles, onNewFolder, onRefresh, onClear } =
-    props
+  const { actions, selectedCount, canWrite, filter, order, isLoading } = props
+  const { onFilter, onOrder, onFiles, onNewFolder, onRefresh, onClear } = props
   if (selectedCount > 0) {
     return (
       <div className="toolbar selection" role="toolbar" aria-label="Selection">
@@ -27,13 +30,16 @@ export function Toolbar(props: {
           <Icon name="cross" />
         </button>
         <strong>{formatCount(selectedCount, 'selected', 'selected')}</strong>
-        {actions
-          .filter(({ id }) => id !== 'open' && id !== 'preview')
-          .map(({ id, label, isDanger, run }) => (
-            <Button key={id} variant={isDanger ? 'danger' : 'default'} onPress={run}>
-              {label}
-            </Button>
-          ))}
+        <div className="selection-actions">
+          {actions
+            .filter(({ id }) => id !== 'open' && id !== 'preview')
+            .map(({ id, label, icon, isDanger, run }) => (
+              <Button key={id} variant={isDanger ? 'danger' : 'default'} onPress={run}>
+                {icon && <Icon name={icon} />}
+                {label}
+              </Button>
+            ))}
+        </div>
       </div>
     )
   }
@@ -54,10 +60,36 @@ export function Toolbar(props: {
         value={filter}
         onChange={event => onFilter(event.target.value)}
       />
+      <SortChoice order={order} onOrder={onOrder} />
       <Button variant="quiet" className={isLoading ? 'refreshing' : ''} aria-label="Refresh" onPress={onRefresh}>
         <Icon name="refresh" />
       </Button>
     </div>
+  )
+}
+
+/** Phones have no room for the headings of all columns. */
+function SortChoice({ order, onOrder }: { order: SortOrder; onOrder: (order: SortOrder) => void }) {
+  const orders = (Object.keys(columnTitles) as SortColumn[]).flatMap(column =>
+    [false, true].map((descending): SortOrder => ({ column, descending })),
+  )
+  const at = orders.findIndex(({ column, descending }) => column === order.column && descending === order.descending)
+  return (
+    <select
+      className="sort-choice"
+      aria-label="Sort by"
+      value={at}
+      onChange={({ target }) => {
+        const picked = orders[Number(target.value)]
+        if (picked) onOrder(picked)
+      }}
+    >
+      {orders.map(({ column, descending }, index) => (
+        <option key={`${column} ${descending}`} value={index}>
+          {columnTitles[column]} {descending ? '↓' : '↑'}
+        </option>
+      ))}
+    </select>
   )
 }
 

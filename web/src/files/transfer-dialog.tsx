@@ -5,6 +5,7 @@ import { childPath, isWithin, nameOfPath, type StorageLocation, validateName } f
 import { queryKeys } from '../api/query-keys.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { ErrorBox } from '../ui/error-box.tsx'
 import { FolderPicker } from '../ui/folder-picker.tsx'
 import { formatCount } from '../ui/format.ts'
 import { NameDialog } from '../ui/name-dialog.tsx'
@@ -142,6 +143,7 @@ export function TransferDialog({
         </p>
       )}
       {failures.length > 0 && <BatchFailures failures={failures} />}
+      {start.error && <ErrorBox error={start.error} />}
       {isJob && !obstacle && !isHere && (
         <Select label="If a name is taken" options={policies} value={policy} onChange={setPolicy} />
       )}

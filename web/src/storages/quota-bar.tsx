@@ -8,8 +8,8 @@ import { QuotaQuery } from './operations.ts'
 /** Percent. */
 const nearlyFull = 90
 
-/** Shows how much space is used; nothing if the back end does not report it. */
-export function QuotaBar({ providerId }: { providerId: string }) {
+/** Shows how much space is used, or says that the back end does not report it. */
+export function QuotaBar({ providerId, isDisk }: { providerId: string; isDisk: boolean }) {
   const { data, error } = useQuery({
     queryKey: [...queryKeys.providers, providerId, 'quota'],
     queryFn: ({ signal }) => ask(QuotaQuery, { id: providerId }, { signal }),
@@ -17,11 +17,13 @@ export function QuotaBar({ providerId }: { providerId: string }) {
   })
   if (error) return <p className="help">The used space could not be read: {error.message}</p>
   const quota = data?.provider.quota
-  if (quota?.used == null) return null
+  if (!data) return null
+  if (quota?.used == null) return <p className="help">This storage does not report how much space is used.</p>
   const used = formatBytes(quota.used)
   if (quota.total == null || quota.total === 0) return <p className="help">{used} used</p>
   const percent = Math.min(100, (quota.used / quota.total) * 100)
-  const text = `${used} of ${formatBytes(quota.total)} used`
+  // A disk also holds files outside of the folder.
+  const text = `${isDisk ? 'Whole disk: ' : ''}${used} of ${formatBytes(quota.total)} used`
   return (
     <Meter value={percent} valueLabel={text} className="quota">
       <Label className="visually-hidden">Used space</Label>

@@ -43,7 +43,7 @@ export function StorageCard({
         </span>
       </div>
       {help && <p>{help}</p>}
-      {status === 'CONNECTED' && <QuotaBar providerId={id} />}
+      {status === 'CONNECTED' && <QuotaBar providerId={id} isDisk={type.type === 'local'} />}
       {test.error && <ErrorBox error={test.error} />}
       <div className="provider-actions">
         {consentLabel !== null && (

@@ -1,6 +1,6 @@
 import type { Entry } from '../operations.ts'
 
-type PreviewKind = 'image' | 'video' | 'audio' | 'pdf' | 'text'
+export type PreviewKind = 'image' | 'video' | 'audio' | 'pdf' | 'text'
 
 const textExtension =
   /\.(?:txt|md|markdown|log|csv|tsv|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|svg|css|scss|[cm]?[jt]sx?|py|rb|go|rs|java|kt|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|graphql|proto|tex|diff|patch|lock|gitignore)$/i

@@ -8,7 +8,7 @@ import { formatBytes } from '../../ui/format.ts'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { type Entry, fileLink } from '../operations.ts'
-import { previewKind } from './kinds.ts'
+import { type PreviewKind, previewKind } from './kinds.ts'
 import { Media } from './media.tsx'
 import { PdfView } from './pdf.tsx'
 import './preview.css'
@@ -35,6 +35,7 @@ export function Preview({
 }) {
   const { providerId } = folder
   const path = childPath(folder.path, entry.name)
+  const kind = previewKind(entry)
   const {
     data: link,
     error,
@@ -43,11 +44,12 @@ export function Preview({
     queryKey: ['link', providerId, path, entry.modifiedAt],
     queryFn: ({ signal }) => fileLink({ providerId, path }, { inline: true, expiresIn: linkLifetime }, signal),
     staleTime: (linkLifetime * 1000) / 2,
+    enabled: kind !== null,
   })
-  const previewable = useMemo(() => entries.filter(entry => previewKind(entry) !== null), [entries])
-  const at = previewable.findIndex(({ name }) => name === entry.name)
-  const previous = previewable[at - 1]
-  const next = at < 0 ? undefined : previewable[at + 1]
+  const files = useMemo(() => entries.filter(({ __typename }) => __typename === 'File'), [entries])
+  const at = files.findIndex(({ name }) => name === entry.name)
+  const previous = files[at - 1]
+  const next = at < 0 ? undefined : files[at + 1]
   const onKeyDown = ({ key, target }: KeyboardEvent) => {
     // Media players seek with the arrow keys, and texts scroll sideways.
     if (target instanceof HTMLMediaElement || (target instanceof HTMLElement && target.tagName === 'PRE')) return
@@ -97,8 +99,9 @@ export function Preview({
             </div>
             <div className="preview-body">
               {error && <ErrorBox error={error} retry={refetch} />}
-              {!link && !error && <Loading label="Loading" />}
-              {link && <View key={link} file={{ providerId, path }} entry={entry} link={link} />}
+              {kind === null && <NoPreview onDownload={() => onDownload(entry)} />}
+              {kind && !link && !error && <Loading label="Loading" />}
+              {kind && link && <View key={link} file={{ providerId, path }} kind={kind} entry={entry} link={link} />}
             </div>
           </div>
         </Dialog>
@@ -107,11 +110,29 @@ export function Preview({
   )
 }
 
-function View({ file, entry, link }: { file: StorageLocation; entry: Entry; link: string }) {
-  const kind = previewKind(entry)
+interface ViewProps {
+  file: StorageLocation
+  kind: PreviewKind
+  entry: Entry
+  link: string
+}
+
+function View({ file, kind, entry, link }: ViewProps) {
   const size = entry.__typename === 'File' ? entry.size : null
   if (kind === 'text') return <TextView file={file} />
   if (kind === 'pdf') return <PdfView file={file} name={entry.name} size={size} />
-  if (kind) return <Media kind={kind} link={link} name={entry.name} />
-  return <p>This type of file has no preview. Download it instead.</p>
+  return <Media kind={kind} link={link} name={entry.name} />
+}
+
+function NoPreview({ onDownload }: { onDownload: () => void }) {
+  return (
+    <div className="no-preview">
+      <Icon name="file" />
+      <p>No preview for this type of file</p>
+      <Button variant="primary" onPress={onDownload}>
+        <Icon name="download" />
+        Download
+      </Button>
+    </div>
+  )
 }

@@ -8,21 +8,39 @@ import { Loading } from '../../ui/loading.tsx'
 /** Bytes. */
 const maxShown = 512 * 1024
 
-async function loadBeginning(file: StorageLocation, signal: AbortSignal): Promise<{ text: string; isAll: boolean }> {
+interface Beginning {
+  text: string
+  isAll: boolean
+  /** Whether the bytes are not UTF-8, so that the characters are a guess. */
+  isGuess: boolean
+}
+
+async function loadBeginning(file: StorageLocation, signal: AbortSignal): Promise<Beginning> {
   try {
     const { body, fileSize } = await stowage.files.download({ ...file, range: { start: 0, end: maxShown - 1 }, signal })
     const bytes = new Uint8Array(await new Response(body).arrayBuffer())
-    // Streaming mode ignores a character that is cut at the end.
-    const text = new TextDecoder().decode(bytes, { stream: true })
-    return { text, isAll: fileSize === null ? bytes.length < maxShown : bytes.length === fileSize }
+    return { ...decode(bytes), isAll: fileSize === null ? bytes.length < maxShown : bytes.length === fileSize }
   } catch (error) {
     // An empty file has no satisfiable range.
-    if (error instanceof StowageError && error.status === 416) return { text: '', isAll: true }
+    if (error instanceof StowageError && error.status === 416) return { text: '', isAll: true, isGuess: false }
     throw error
   }
 }
 
-/** Shows the beginning of a text file, decoded as UTF-8. */
+/** Decodes UTF-8 and UTF-16, and everything else as Windows-1252, which contains Latin-1. */
+function decode(bytes: Uint8Array): { text: string; isGuess: boolean } {
+  // Streaming mode ignores a character that is cut at the end.
+  const as = (encoding: string, fatal: boolean) => new TextDecoder(encoding, { fatal }).decode(bytes, { stream: true })
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return { text: as('utf-16le', false), isGuess: false }
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return { text: as('utf-16be', false), isGuess: false }
+  try {
+    return { text: as('utf-8', true), isGuess: false }
+  } catch {
+    return { text: as('windows-1252', false), isGuess: true }
+  }
+}
+
+/** Shows the beginning of a text file. */
 export function TextView({ file }: { file: StorageLocation }) {
   const { data, error, refetch } = useQuery({
     queryKey: ['text', file],
@@ -35,6 +53,9 @@ export function TextView({ file }: { file: StorageLocation }) {
     <div className="preview-text">
       {!data.isAll && (
         <p className="notice">Only the first {formatBytes(maxShown)} are shown. Download the file for the rest.</p>
+      )}
+      {data.isGuess && (
+        <p className="notice">This file is not UTF-8. It is shown as Western European (Windows-1252).</p>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls */}
       <pre tabIndex={0}>{data.text}</pre>

@@ -43,16 +43,6 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: string) => void; onC
     },
     onSuccess: ({ createApiKey }) => onCreated(createApiKey.key),
   })
-  if (ownScopes.length === 0) {
-    return (
-      <Dialog title="New key" onClose={onClose}>
-        <p>You do not have access to any files yet, so a key could do nothing. Ask an administrator for a role.</p>
-        <div className="dialog-actions">
-          <Button onPress={onClose}>Close</Button>
-        </div>
-      </Dialog>
-    )
-  }
   return (
     <FormDialog title="New key" size="large" action="Create key" submit={create} onClose={onClose}>
       <TextField

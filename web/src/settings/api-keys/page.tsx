@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { useSearchParams } from 'react-router'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { usePermissions, useSession } from '../../api/use-session.ts'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -22,6 +23,8 @@ export function ApiKeysPage() {
   const [search] = useSearchParams()
   const ofUser = search.get('user')
   const client = useQueryClient()
+  const { workspace } = useSession()
+  const { canRead } = usePermissions()
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: [...queryKeys.apiKeys, ofUser],
     queryFn: ({ signal, pageParam }) => ask(ApiKeysQuery, { ofUser, after: pageParam }, { signal }),
@@ -39,7 +42,7 @@ export function ApiKeysPage() {
       <PageTitle>API keys</PageTitle>
       <div className="page-head">
         <h1>API keys{ofUser !== null && owner ? ` of ${owner.name ?? owner.email}` : ''}</h1>
-        {ofUser === null && (
+        {ofUser === null && canRead && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
             New key
           </Button>
@@ -54,7 +57,13 @@ export function ApiKeysPage() {
       {keys?.length === 0 && (
         <div className="empty">
           <p>No keys yet.</p>
-          {ofUser === null && <p>Create one with “New key”. You can limit it to one folder.</p>}
+          {ofUser === null && canRead && <p>Create one with “New key”. You can limit it to one folder.</p>}
+          {ofUser === null && !canRead && (
+            <p>
+              You do not have access to any files, so a key could do nothing. An owner or administrator of{' '}
+              {workspace.name} can give you access under Settings &gt; Members.
+            </p>
+          )}
         </div>
       )}
       {keys && keys.length > 0 && (
