@@ -69,7 +69,7 @@ async function uploadAtOnce(transport: Transport, options: UploadOptions, body: 
   const url = transport.urlOf('/api/upload/proxy', { providerId, path, conflict })
   const headers: Record<string, string> = {
     // The server stores the file once, even if a response is lost and the request is repeated.
-    'idempotency-key': `"${crypto.randomUUID()}"`,
+    'idempotency-key': `"${randomKey()}"`,
     'content-type': typeOf(options, body),
   }
   const send = async () => {
@@ -80,6 +80,11 @@ async function uploadAtOnce(transport: Transport, options: UploadOptions, body: 
     return entry.path
   }
   return withRetries(send, transport.retryOf(options))
+}
+
+/** Browsers offer `crypto.randomUUID` only over HTTPS. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /** Reports the progress of a blob that is sent in one request. */
