@@ -11,7 +11,7 @@ import { isPointless, type JobRun, keepsAllOrNone, type Tally } from './job-run.
 /** The number of files that are copied together. */
 const batchSize = 64
 
-interface FolderPair {
+interface BatchFolders {
   from: ReadLocation
   to: WriteLocation
   /** Of the target. */
@@ -24,7 +24,7 @@ type CopySmall = (tally: Tally, file: CheckedEntry) => Promise<boolean>
 /** Starts the copies of the files whose names are free at the target. */
 export function startSmallCopies(
   run: JobRun,
-  { from, to, names }: FolderPair,
+  { from, to, names }: BatchFolders,
   entries: readonly CheckedEntry[],
 ): CopySmall {
   const { job } = run
