@@ -1,10 +1,5 @@
-import { BlockList, isIPv6 } from 'node:net'
+import { isLoopback } from './loopback.ts'
 import type { Installation } from './services/people/workspaces.ts'
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8)
-loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6')
-loopback.addAddress('::1', 'ipv6')
 
 /** Milliseconds. */
 const hour = 60 * 60 * 1000
@@ -34,8 +29,4 @@ export function warnUntilOwned(options: {
   const timer = setInterval(check, interval).unref()
   void check()
   return () => clearInterval(timer)
-}
-
-function isLoopback(host: string): boolean {
-  return loopback.check(host, isIPv6(host) ? 'ipv6' : 'ipv4')
 }

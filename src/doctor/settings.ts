@@ -1,3 +1,4 @@
+import { isLoopback } from '../loopback.ts'
 import { isFileSetting } from '../setting-files.ts'
 import { definitions, type Settings } from '../settings.ts'
 import { type Finding, ok, warning } from './finding.ts'
@@ -42,8 +43,4 @@ function unknownNames(environment: Record<string, string | undefined>): string[]
     const isKnown = name in definitions || (setting !== name && isFileSetting(setting)) || ofClients.includes(name)
     return name.startsWith('STOWAGE_') && !isKnown
   })
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || host === '::1' || host.startsWith('127.')
 }

@@ -18,7 +18,8 @@ t.test('the installed package works without the server', async t => {
   await mkdir(project)
   await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
   await npm(project, 'install', '--ignore-scripts', await pack(join(root, 'packages/cli'), folder))
-  t.same((await readdir(join(project, 'node_modules/@stowage/cli'))).toSorted(), ['README.md', 'dist', 'package.json'])
+  const contents = ['LICENSE', 'README.md', 'dist', 'package.json']
+  t.same((await readdir(join(project, 'node_modules/@stowage/cli'))).toSorted(), contents)
   t.notOk((await readdir(join(project, 'node_modules'))).includes('fastify'))
 
   const app = await startApp(t)

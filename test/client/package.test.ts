@@ -1,5 +1,5 @@
 /** Installs the packed client into an empty project, as its users do. */
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -19,6 +19,13 @@ await mkdir(project)
 await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
 await npm(project, 'install', '--ignore-scripts', await pack(join(root, 'packages/client'), folder))
 const installed = join(project, 'node_modules/@stowage/client')
+
+t.test('the package contains what its users need', async t => {
+  t.same((await readdir(installed)).toSorted(), ['LICENSE', 'README.md', 'dist', 'examples', 'package.json'])
+  const built = (await readdir(join(installed, 'dist'))).toSorted()
+  const sources = (await readdir(join(root, 'packages/client/src'))).map(name => name.replace(/\.ts$/, ''))
+  t.same(built, sources.flatMap(name => [`${name}.d.ts`, `${name}.js`]).toSorted())
+})
 
 t.test('the example uploads a folder', async t => {
   const app = await startApp(t)

@@ -1,7 +1,7 @@
-import { requireViewer } from '../../auth/viewer.ts'
 import type { Invite } from '../../db/invites.ts'
 import { maxInvites } from '../../services/people/invites.ts'
 import { builder } from '../builder.ts'
+import { findCreator } from '../creator.ts'
 import { ProviderAccessRef, UserRef } from '../refs.ts'
 import { ProviderAccessInput } from './provider-access.ts'
 import { RoleEnum } from './role.ts'
@@ -25,10 +25,7 @@ const InviteType = builder.objectRef<Invite>('Invite').implement({
       description:
         'The person who created the invite. Null if they are no longer a member; the invite then grants nothing.',
       authScopes: { credential: true },
-      resolve: async ({ createdBy }, _args, { services, viewer }) => {
-        const member = createdBy === null ? null : await services.members.find(requireViewer(viewer), createdBy)
-        return member && { member, seenBy: viewer }
-      },
+      resolve: ({ createdBy }, _args, context) => findCreator(createdBy, context),
     }),
   }),
 })

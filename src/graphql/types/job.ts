@@ -1,5 +1,4 @@
 import { formatPath, parsePath } from '../../auth/path.ts'
-import { requireViewer } from '../../auth/viewer.ts'
 import type { JobFailure } from '../../db/jobs/failures.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../db/schema.ts'
@@ -8,6 +7,7 @@ import { maxActiveJobs } from '../../services/jobs/new-job.ts'
 import type { JobChange } from '../../services/jobs/subscription.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
+import { findCreator } from '../creator.ts'
 import { JobRef, UserRef } from '../refs.ts'
 import { atJob } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
@@ -122,10 +122,7 @@ JobRef.implement({
       nullable: true,
       description: 'The person who created the job. Null if they are no longer a member.',
       authScopes: { credential: true },
-      resolve: async ({ userId }, _args, { services, viewer }) => {
-        const member = await services.members.find(requireViewer(viewer), userId)
-        return member && { member, seenBy: viewer }
-      },
+      resolve: ({ userId }, _args, context) => findCreator(userId, context),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
     startedAt: t.expose('startedAt', {

@@ -1,9 +1,9 @@
-import { requireViewer } from '../../auth/viewer.ts'
 import type { WebhookRecord } from '../../db/webhooks/record.ts'
 import { eventsOf, type WebhookEvent, webhookEvents } from '../../services/webhooks/events.ts'
 import { historyDays, maxDeliveriesPage, maxReplay, maxWebhooks } from '../../services/webhooks/index.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
+import { findCreator } from '../creator.ts'
 import { UserRef } from '../refs.ts'
 import { atWebhook } from '../rules.ts'
 import { Location, LocationInput } from './job.ts'
@@ -48,10 +48,7 @@ const WebhookType = builder.objectRef<WebhookRecord>('Webhook').implement({
       nullable: true,
       description: 'The person who created the webhook. Null if they are no longer a member.',
       authScopes: { credential: true },
-      resolve: async ({ userId }, _args, { services, viewer }) => {
-        const member = await services.members.find(requireViewer(viewer), userId)
-        return member && { member, seenBy: viewer }
-      },
+      resolve: ({ userId }, _args, context) => findCreator(userId, context),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
     deliveries: t.field({
