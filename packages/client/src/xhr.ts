@@ -1,3 +1,5 @@
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
 /**
  * Sends a request in a browser and reports the progress of its body, which `fetch` does not. Cookies are sent to the origin of
  * the page.
