@@ -1,7 +1,7 @@
 /** The TypeScript client against a whole server. */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { Stowage } from '../../packages/client/src/index.ts'
+import { Stowage, type StowageError } from '../../packages/client/src/index.ts'
 import { startApp } from '../support/app.ts'
 
 const mib = 1024 * 1024
@@ -148,10 +148,11 @@ t.test('a subscription connects again after its connection breaks', async t => {
   const { app, token, stowage, providerId } = await withDisk(t)
   const log: string[] = []
   const controller = new AbortController()
+  const shouldRetry = ({ reason }: StowageError) => log.push('lost') > 0 && reason === 'NETWORK'
   const changes = stowage.subscribe<{ entryChanged: { path: string } }, object>(
     'subscription ($providerId: ID!) { entryChanged(providerId: $providerId, path: "/") { path } }',
     { providerId },
-    { signal: controller.signal, onOpen: () => log.push('open'), onLost: () => log.push('lost') },
+    { signal: controller.signal, onOpen: () => log.push('open'), shouldRetry },
   )
   const next = async () => (await changes.next()).value?.entryChanged.path
   t.equal(await next(), '/', 'list the folder now')

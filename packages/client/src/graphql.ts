@@ -1,5 +1,5 @@
 import { type DocumentNode, parse, print } from '@0no-co/graphql.web'
-import { errorOf, isObject, networkError, type StowageError } from './error.ts'
+import { errorOf, isObject, networkError } from './error.ts'
 import { parseEvents } from './events.ts'
 import { type ShouldRetry, waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
@@ -18,12 +18,10 @@ export interface RequestOptions {
 }
 
 export interface SubscribeOptions extends RequestOptions {
-  /** The number of reconnections after failures in a row. Default: that of the client. */
-  retries?: number
   /** Called when the subscription begins, and after each reconnection. */
   onOpen?: () => void
-  /** Called when a connection is lost and another one will be tried. */
-  onLost?: (error: StowageError) => void
+  /** Decides after a lost connection whether to connect again, instead of the rule of the client. */
+  shouldRetry?: ShouldRetry
 }
 
 /** Runs queries, mutations and subscriptions. */
@@ -65,24 +63,20 @@ export class Graphql {
   async *subscribe<Result, Variables>(
     document: TypedDocument<Result, Variables>,
     variables: Variables,
-    { signal, retries = this.#transport.retries, onOpen, onLost }: SubscribeOptions = {},
+    { signal, onOpen, shouldRetry }: SubscribeOptions = {},
   ): AsyncGenerator<Result, void, undefined> {
+    const retry = this.#transport.retryOf({ signal, ...(shouldRetry && { shouldRetry }) })
     let failures = 0
     const opened = () => {
       failures = 0
       onOpen?.()
-    }
-    const shouldRetry: ShouldRetry = error => {
-      const isLost = error.retryable && failures <= retries
-      if (isLost) onLost?.(error)
-      return isLost
     }
     for (;;) {
       try {
         return yield* this.#connect<Result, Variables>(document, variables, { signal, onOpen: opened })
       } catch (error) {
         failures += 1
-        await waitToRetry(error, failures, { shouldRetry, signal })
+        await waitToRetry(error, failures, retry)
       }
     }
   }

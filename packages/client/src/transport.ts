@@ -13,20 +13,30 @@ export interface StowageOptions {
   sendCookies?: boolean
   /** Replaces the global `fetch`. */
   fetch?: typeof fetch
-  /** The number of retries after a temporary failure. Default: 4. */
+  /** The number of retries after temporary failures in a row. Default: 4. */
   retries?: number
+  /** Decides after each error of a call that can be repeated whether to try again, instead of `retries`. */
+  shouldRetry?: ShouldRetry
 }
 
 /** Sends requests to the server with the credential. */
 export class Transport {
-  readonly retries: number
   readonly #base: string
   readonly #headers: ReadonlyMap<string, string>
   readonly #sendCookies: boolean
   readonly #fetch: typeof fetch
   readonly #hasProgress: boolean
+  readonly #shouldRetry: ShouldRetry
 
-  constructor({ url, credential, headers = {}, sendCookies = false, fetch: given, retries = 4 }: StowageOptions) {
+  constructor({
+    url,
+    credential,
+    headers = {},
+    sendCookies = false,
+    fetch: given,
+    retries = 4,
+    shouldRetry,
+  }: StowageOptions) {
     const base = new URL(url).href
     this.#base = base.endsWith('/') ? base.slice(0, -1) : base
     this.#headers = new Map(Object.entries(headers))
@@ -34,12 +44,12 @@ export class Transport {
     this.#sendCookies = sendCookies
     this.#fetch = given ?? fetch
     this.#hasProgress = given === undefined && 'XMLHttpRequest' in globalThis
-    this.retries = retries
+    this.#shouldRetry = shouldRetry ?? (({ retryable }, failures) => retryable && failures <= retries)
   }
 
   /** Returns how the calls with these options are repeated after temporary failures. */
   retryOf({ signal, shouldRetry }: { signal?: AbortSignal | undefined; shouldRetry?: ShouldRetry }): RetryOptions {
-    return { shouldRetry: shouldRetry ?? (({ retryable }, failures) => retryable && failures <= this.retries), signal }
+    return { shouldRetry: shouldRetry ?? this.#shouldRetry, signal }
   }
 
   /** Returns the absolute URL of a path of the server. */

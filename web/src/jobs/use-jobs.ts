@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState, useSyncExternalStore } from 'react'
-import { stowage } from '../api/client.ts'
+import { type StowageError, stowage } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { isUnfinished } from './describe.ts'
 import { type Job, JobChanged, listJobs } from './operations.ts'
@@ -50,11 +50,11 @@ export function useJobs(): readonly Job[] {
     return () => controller.abort()
 
     async function follow(): Promise<void> {
-      const changes = stowage.subscribe(
-        JobChanged,
-        {},
-        { signal, retries: Number.POSITIVE_INFINITY, onOpen: () => setLive(true), onLost: () => setLive(false) },
-      )
+      const shouldRetry = ({ retryable }: StowageError) => {
+        setLive(false)
+        return retryable
+      }
+      const changes = stowage.subscribe(JobChanged, {}, { signal, shouldRetry, onOpen: () => setLive(true) })
       for await (const { jobChanged } of changes) put(jobChanged)
     }
   }, [client, isWanted])
