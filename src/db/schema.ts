@@ -322,14 +322,17 @@ export interface StoredLocation {
 /** A bigint that only the database changes. */
 type SumColumn = ColumnType<string, never, never>
 
-interface JobTable {
-  /** A UUID of version 7: ids are in order of time. */
-  id: string
+/** The member that something belongs to, and the credential that created it. */
+export interface CreatorColumns {
   workspace_id: string
   user_id: string
-  /** The credential that created the job. */
   credential_kind: 'SESSION' | 'API_KEY'
   credential_id: string
+}
+
+interface JobTable extends CreatorColumns {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
   /** The client's address and the id of the request that created the job, for the audit log. */
   address: string
   request_id: string
@@ -414,13 +417,8 @@ interface JobEntryTable {
   copied: ColumnType<{ seen: StoredVersion; copy: StoredVersion } | null, string | null | undefined, never>
 }
 
-interface ScheduleTable {
+interface ScheduleTable extends CreatorColumns {
   id: string
-  workspace_id: string
-  user_id: string
-  /** The credential that created the schedule. */
-  credential_kind: 'SESSION' | 'API_KEY'
-  credential_id: string
   name: string
   cron: string
   time_zone: string
@@ -448,13 +446,8 @@ export interface ScheduledJob {
   dryRun: boolean
 }
 
-interface WebhookTable {
+interface WebhookTable extends CreatorColumns {
   id: string
-  workspace_id: string
-  user_id: string
-  /** The credential that created the webhook. */
-  credential_kind: 'SESSION' | 'API_KEY'
-  credential_id: string
   name: string
   url: string
   actions: AuditAction[]

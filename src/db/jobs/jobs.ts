@@ -1,6 +1,7 @@
 /** Jobs as people see and control them. */
 import { type SqlBool, sql } from 'kysely'
 import type { Change, Database } from '../client.ts'
+import { creatorColumns } from '../creator.ts'
 import { lockMember } from '../members.ts'
 import { type JobRecord, toJob } from './record.ts'
 
@@ -31,10 +32,7 @@ export async function insertJob(db: Change, job: NewJob): Promise<JobRecord> {
     .insertInto('jobs')
     .values({
       id: job.id,
-      workspace_id: job.workspaceId,
-      user_id: job.userId,
-      credential_kind: job.credentialKind,
-      credential_id: job.credentialId,
+      ...creatorColumns(job),
       address: job.address,
       request_id: job.requestId,
       kind: job.kind,

@@ -1,15 +1,11 @@
 import type { Selectable } from 'kysely'
 import type { Reason } from '../../errors.ts'
+import { type Creator, toCreator } from '../creator.ts'
 import type { JobConflict, JobKind, JobOutcome, JobState, Schema, StoredLocation } from '../schema.ts'
 
-export interface JobRecord {
+export interface JobRecord extends Creator {
   /** A UUID of version 7: ids are in order of time. */
   id: string
-  workspaceId: string
-  userId: string
-  /** The credential that created the job. */
-  credentialKind: 'SESSION' | 'API_KEY'
-  credentialId: string
   /** The client's address and the id of the request that created the job. */
   address: string
   requestId: string
@@ -55,10 +51,7 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
   const skipped = Number(row.skipped)
   return {
     id: row.id,
-    workspaceId: row.workspace_id,
-    userId: row.user_id,
-    credentialKind: row.credential_kind,
-    credentialId: row.credential_id,
+    ...toCreator(row),
     address: row.address,
     requestId: row.request_id,
     kind: row.kind,

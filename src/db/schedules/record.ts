@@ -1,15 +1,11 @@
 import type { Selectable } from 'kysely'
 import type { Reason } from '../../errors.ts'
+import { type Creator, toCreator } from '../creator.ts'
 import type { ScheduledJob, Schema } from '../schema.ts'
 
-export interface ScheduleRecord {
+export interface ScheduleRecord extends Creator {
   /** A UUID of version 7: ids are in order of time. */
   id: string
-  workspaceId: string
-  userId: string
-  /** The credential that created the schedule. */
-  credentialKind: 'SESSION' | 'API_KEY'
-  credentialId: string
   name: string
   cron: string
   /** An IANA time zone. */
@@ -29,10 +25,7 @@ export interface ScheduleRecord {
 export function toSchedule(row: Selectable<Schema['schedules']>): ScheduleRecord {
   return {
     id: row.id,
-    workspaceId: row.workspace_id,
-    userId: row.user_id,
-    credentialKind: row.credential_kind,
-    credentialId: row.credential_id,
+    ...toCreator(row),
     name: row.name,
     cron: row.cron,
     timeZone: row.time_zone,

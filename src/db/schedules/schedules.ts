@@ -1,5 +1,6 @@
 /** Schedules as people see and change them. */
 import type { Change, Database } from '../client.ts'
+import { creatorColumns } from '../creator.ts'
 import { lockMember } from '../members.ts'
 import { type ScheduleRecord, toSchedule } from './record.ts'
 
@@ -19,10 +20,7 @@ export async function insertSchedule(db: Change, schedule: NewSchedule, max: num
     .insertInto('schedules')
     .values({
       id: schedule.id,
-      workspace_id: schedule.workspaceId,
-      user_id: schedule.userId,
-      credential_kind: schedule.credentialKind,
-      credential_id: schedule.credentialId,
+      ...creatorColumns(schedule),
       name: schedule.name,
       cron: schedule.cron,
       time_zone: schedule.timeZone,

@@ -1,14 +1,10 @@
 import type { Selectable } from 'kysely'
+import { type Creator, toCreator } from '../creator.ts'
 import type { AuditAction, OutboxEvent, Schema } from '../schema.ts'
 
-export interface WebhookRecord {
+export interface WebhookRecord extends Creator {
   /** A UUID of version 7: ids are in order of time. */
   id: string
-  workspaceId: string
-  userId: string
-  /** The credential that created the webhook. */
-  credentialKind: 'SESSION' | 'API_KEY'
-  credentialId: string
   name: string
   url: string
   actions: AuditAction[]
@@ -42,10 +38,7 @@ export interface DeliveryRecord {
 export function toWebhook(row: Selectable<Schema['webhooks']>): WebhookRecord {
   return {
     id: row.id,
-    workspaceId: row.workspace_id,
-    userId: row.user_id,
-    credentialKind: row.credential_kind,
-    credentialId: row.credential_id,
+    ...toCreator(row),
     name: row.name,
     url: row.url,
     actions: row.actions,

@@ -1,6 +1,7 @@
 /** Webhooks as people see and change them. */
 import { sql } from 'kysely'
 import type { Change, Database } from '../client.ts'
+import { creatorColumns } from '../creator.ts'
 import { toWebhook, type WebhookRecord } from './record.ts'
 
 export type NewWebhook = Omit<WebhookRecord, 'isEnabled' | 'error' | 'createdAt'>
@@ -18,10 +19,7 @@ export async function insertWebhook(db: Change, webhook: NewWebhook, max: number
     .insertInto('webhooks')
     .values({
       id: webhook.id,
-      workspace_id: webhook.workspaceId,
-      user_id: webhook.userId,
-      credential_kind: webhook.credentialKind,
-      credential_id: webhook.credentialId,
+      ...creatorColumns(webhook),
       name: webhook.name,
       url: webhook.url,
       actions: webhook.actions,

@@ -7,6 +7,7 @@ import { countActive, insertJob } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { ScheduledJob } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
+import { asCreator } from '../creator.ts'
 
 /** The maximum number of jobs of one user that have not ended. */
 export const maxActiveJobs = 100
@@ -18,10 +19,9 @@ export async function storeJob(
   job: ScheduledJob & { id: string; isAtomic: boolean },
   entries: readonly NewJobEntry[],
 ): Promise<JobRecord> {
-  const { member, kind: credentialKind, credentialId, origin } = requireScope(viewer, 'read')
-  const { workspaceId, userId } = member
-  const { address, requestId } = origin
-  const stored = await insertJob(trx, { ...job, workspaceId, userId, credentialKind, credentialId, address, requestId })
+  const creator = requireScope(viewer, 'read')
+  const { address, requestId } = creator.origin
+  const stored = await insertJob(trx, { ...job, ...asCreator(creator), address, requestId })
   await requireFewJobs(trx, stored)
   await insertEntries(trx, job.id, entries)
   return stored

@@ -17,6 +17,7 @@ import {
 import { AppError } from '../../errors.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
+import { asCreator } from '../creator.ts'
 import { encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
 import { namedSources } from '../jobs/audit.ts'
@@ -87,13 +88,12 @@ export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audi
       const facts = factsOf({ ...input, job: { ...input.job, target: input.job.target ?? null } })
       return audit.recorded(viewer, 'SCHEDULE_CREATE', facts, async recording => {
         const job = await jobs.check(viewer, input.job)
-        const { member, kind, credentialId } = requireScope(viewer, 'read')
+        const creator = asCreator(requireScope(viewer, 'read'))
         const name = parseName(input.name, 'The name of a schedule')
         const nextRunAt = nextTime(input, new Date())
-        const { workspaceId, userId } = member
         const { cron, timeZone } = input
         const id = nextId(new Date())
-        const schedule = { id, workspaceId, userId, credentialKind: kind, credentialId, name, cron, timeZone, job }
+        const schedule = { id, ...creator, name, cron, timeZone, job }
         recording.add({ subject: { kind: 'SCHEDULE', id } })
         return recording.commit(async trx => {
           const created = await insertSchedule(trx, { ...schedule, nextRunAt }, maxSchedules)

@@ -19,6 +19,7 @@ import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, Recording } from '../audit/index.ts'
+import { asCreator } from '../creator.ts'
 import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
 import { actionsOf, type WebhookEvent } from './events.ts'
@@ -107,10 +108,7 @@ export function createWebhooks({
         requireSecret(secret)
         const webhook = {
           id,
-          workspaceId: admin.member.workspaceId,
-          userId: admin.member.userId,
-          credentialKind: admin.kind,
-          credentialId: admin.credentialId,
+          ...asCreator(admin),
           name: parseName(input.name, 'The name of a webhook'),
           url,
           actions: actionsOf(parseEvents(input.events)),
