@@ -1,4 +1,5 @@
 /** Installs the packed client into an empty project, as its users do. */
+import { spawn } from 'node:child_process'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -8,6 +9,7 @@ import { build, type Rollup } from 'vite'
 import { startApp } from '../support/app.ts'
 import { npm, pack } from '../support/npm.ts'
 import { runProgram, temporaryFolder } from '../support/program.ts'
+import { until } from '../support/until.ts'
 
 // Installing packages over a slow network takes long.
 t.setTimeout(300_000)
@@ -27,22 +29,51 @@ t.test('the package contains what its users need', async t => {
   t.same(built, sources.flatMap(name => [`${name}.d.ts`, `${name}.js`]).toSorted())
 })
 
-t.test('the example uploads a folder', async t => {
+t.test('the examples upload a folder, copy it and follow its changes', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
-  const providerId = await app.connectProvider(token, 'memory', {})
+  const [providerId, copies] = [
+    await app.connectProvider(token, 'memory', {}),
+    await app.connectProvider(token, 'memory', {}),
+  ]
   const { key } = await app.createKey(token, { name: 'backup', scopes: ['write'] })
+  const environment = { STOWAGE_URL: app.url, STOWAGE_API_KEY: key }
+  const commandOf = (name: string, args: string[]) => [process.execPath, join(installed, 'examples', name), ...args]
+  const run = (name: string, ...args: string[]) =>
+    runProgram({ environment, cwd: project, command: commandOf(name, args) as [string, ...string[]] })
+
   await mkdir(join(project, 'photos/2026'), { recursive: true })
   for (const name of ['a.txt', '2026/b.txt']) await writeFile(join(project, 'photos', name), `content of ${name}`)
-  const upload = () =>
-    runProgram({
-      environment: { STOWAGE_URL: app.url, STOWAGE_API_KEY: key },
-      cwd: project,
-      command: [process.execPath, join(installed, 'examples/upload-folder.js'), 'photos', providerId, '/photos'],
-    })
+  const upload = () => run('upload-folder.js', 'photos', providerId, '/photos')
   t.match(await upload(), { status: 0, stdout: 'photos/2026/b.txt -> /photos/2026/b.txt' })
   t.equal(await (await app.download(token, providerId, '/photos/a.txt')).text(), 'content of a.txt')
   t.match(await upload(), { status: 0, stdout: '/photos/a.txt exists' })
+
+  const copy = () => run('copy-folder.js', providerId, '/photos', copies, '/')
+  t.match(await copy(), { status: 0, stdout: 'SUCCEEDED: 2 files, 0 skipped, 0 failed' })
+  t.equal(await (await app.download(token, copies, '/photos/2026/b.txt')).text(), 'content of 2026/b.txt')
+  t.match(await copy(), { status: 0, stdout: ', 2 skipped, 0 failed' })
+
+  const [program = '', ...args] = commandOf('follow-folder.js', [providerId, '/photos'])
+  const follower = spawn(program, args, { env: environment, cwd: project, stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => follower.kill())
+  const lines: string[] = []
+  follower.stdout.setEncoding('utf8').on('data', (printed: string) => lines.push(...printed.trim().split('\n')))
+  await until(() => lines.toSorted().join() === 'HAS /photos/2026,HAS /photos/a.txt' || lines)
+  await app.upload(token, providerId, '/photos/c.txt', 'content')
+  await until(() => lines.at(-1) === 'WRITTEN /photos/c.txt' || lines)
+})
+
+t.test('the README names methods that exist', async t => {
+  const { Stowage } = await import(join(installed, 'dist/index.js'))
+  const stowage = new Stowage({ url: 'http://localhost' })
+  const readme = await readFile(join(installed, 'README.md'), 'utf8')
+  const named = new Set([...readme.matchAll(/\bstowage\.([a-z]+(?:\.[a-zA-Z]+)?)/g)].map(([, path = '']) => path))
+  t.ok(named.size > 6, [...named].join())
+  for (const path of named) {
+    const found = path.split('.').reduce((value, name) => value[name], stowage)
+    t.type(found, 'function', path)
+  }
 })
 
 t.test('the types of the package are complete', async t => {
