@@ -44,7 +44,12 @@ const page: OtherOriginPage = {
   async useClient(server, key, providerId) {
     const stowage = new Stowage({ url: server, credential: key })
     const body = new Blob([new Uint8Array(9 * 1024 * 1024).fill(7)])
-    const path = await stowage.files.upload({ providerId, path: '/client/large.bin', body })
+    const progress: number[] = []
+    const onProgress = (sent: number) => void progress.push(sent)
+    const path = await stowage.files.upload({ providerId, path: '/client/large.bin', body, onProgress })
+    const isIncreasing = progress.length > 2 && progress.every((sent, index) => sent >= (progress[index - 1] ?? 0))
+    const aborted = { providerId, path: '/client/aborted.bin', body: new Blob(['x']), onProgress }
+    const error = await stowage.files.upload({ ...aborted, signal: AbortSignal.abort() }).catch(({ name }) => name)
     const { body: content } = await stowage.files.download({ providerId, path })
     const { byteLength } = await new Response(content).arrayBuffer()
     const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
@@ -53,7 +58,7 @@ const page: OtherOriginPage = {
     const { state } = await stowage.jobs.wait(createJob.job.id)
     const paths: string[] = []
     for await (const entry of stowage.files.walk({ providerId, path: '/copied' })) paths.push(entry.path)
-    return { path, byteLength, state, paths }
+    return { path, isIncreasing, error, byteLength, state, paths }
   },
 
   send: (url, init) =>

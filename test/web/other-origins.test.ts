@@ -57,6 +57,8 @@ t.test('a browser application of an allowed origin calls the whole API with a ke
   const used = await window.evaluate(([server, key, id]) => page.useClient(server, key, id), [server, key, id] as const)
   t.same(used, {
     path: '/client/large.bin',
+    isIncreasing: true,
+    error: 'AbortError',
     byteLength: 9 * 1024 * 1024,
     state: 'SUCCEEDED',
     paths: ['/copied/client', '/copied/client/large.bin'],

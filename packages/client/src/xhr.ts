@@ -11,6 +11,7 @@ export function sendWithProgress(
   onSent: (bytes: number) => void,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
     const request = new XMLHttpRequest()
     const onAbort = () => request.abort()
     signal?.addEventListener('abort', onAbort)

@@ -8,8 +8,8 @@ import {
   urlOfUnfinished,
 } from './unfinished-uploads.ts'
 
-/** The number of server errors in a row after which an upload fails. A lost network is retried without a limit. */
-const maxFailures = 6
+/** The number of server errors in a row after which an upload fails, which takes about a minute. A lost network has no limit. */
+const maxFailures = 10
 
 interface TransferInput {
   userId: string
