@@ -12,7 +12,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor'
+export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor' | 's3'
 
 /** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
 export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook'
@@ -61,6 +61,7 @@ function deriveKeys(secret: string): Keys {
     credentials: derive('credentials'),
     'download-link': derive('download-link'),
     cursor: derive('cursor'),
+    s3: derive('s3'),
   }
   return { byPurpose, id: createHash('sha256').update(byPurpose.credentials).digest().subarray(0, keyIdBytes) }
 }

@@ -1,0 +1,131 @@
+/** The signature of a request, from its headers or from a presigned URL, before anything about it is verified. */
+import { SignatureError, type SignatureFault } from './failure.ts'
+import type { SignedMessage } from './message.ts'
+
+export interface Signature {
+  accessKeyId: string
+  scope: CredentialScope
+  /** The time of signing, as `20130524T000000Z`. */
+  timestamp: string
+  /** Lowercase and sorted. */
+  signedHeaders: readonly string[]
+  /** 64 hexadecimal characters. */
+  value: string
+  /** The seconds for which a presigned URL is valid; null for a signature in the headers. */
+  expiresIn: number | null
+  /** The hash of the body in hex, or how the body is signed. */
+  payload: string
+}
+
+export interface CredentialScope {
+  /** `20130524`. */
+  date: string
+  region: string
+}
+
+export const signatureAlgorithm = 'AWS4-HMAC-SHA256'
+/** Seconds: a week. */
+export const maxExpiry = 7 * 24 * 60 * 60
+
+const timestampPattern = /^\d{8}T\d{6}Z$/
+const hexHash = /^[0-9a-f]{64}$/
+const headerName = /^[\w!#$%&'*+.^`|~-]{1,100}$/
+const regionPattern = /^[\w-]{1,64}$/
+const maxSignedHeaders = 100
+
+const inHeader = 'AuthorizationHeaderMalformed'
+const inQuery = 'AuthorizationQueryParametersError'
+
+/** Returns null if the request has no signature. @throws SignatureError if it is malformed */
+export function parseSignature(message: SignedMessage): Signature | null {
+  const authorization = message.headers.get('authorization')
+  const isPresigned = message.query.some(([name]) => name === 'X-Amz-Algorithm' || name === 'X-Amz-Signature')
+  if (authorization !== undefined && isPresigned) {
+    throw new SignatureError('InvalidArgument', 'Sign a request either in its Authorization header or in its URL.')
+  }
+  if (authorization !== undefined) return fromHeader(message, authorization)
+  return isPresigned ? fromQuery(message) : null
+}
+
+function fromHeader({ headers }: SignedMessage, authorization: string): Signature {
+  const [algorithm, ...rest] = authorization.split(' ')
+  if (algorithm !== signatureAlgorithm) {
+    throw new SignatureError('InvalidArgument', `The Authorization header must begin with "${signatureAlgorithm}".`)
+  }
+  const fields = new Map(
+    rest
+      .join('')
+      .split(',')
+      .map(field => {
+        const equals = field.indexOf('=')
+        return [field.slice(0, equals), field.slice(equals + 1)]
+      }),
+  )
+  const payload = headers.get('x-amz-content-sha256')
+  if (payload === undefined) {
+    throw new SignatureError('InvalidArgument', 'The header x-amz-content-sha256 is missing.')
+  }
+  return {
+    ...parseCredential(fields.get('Credential'), inHeader),
+    timestamp: parseTimestamp(headers.get('x-amz-date'), inHeader),
+    signedHeaders: parseSignedNames(fields.get('SignedHeaders'), inHeader),
+    value: parseValue(fields.get('Signature'), inHeader),
+    expiresIn: null,
+    payload,
+  }
+}
+
+function fromQuery({ query, headers }: SignedMessage): Signature {
+  const parameters = new Map<string, string>()
+  for (const [name, value] of query) {
+    if (!name.startsWith('X-Amz-')) continue
+    if (parameters.has(name)) throw new SignatureError(inQuery, 'A parameter of the signature appears more than once.')
+    parameters.set(name, value)
+  }
+  if (parameters.get('X-Amz-Algorithm') !== signatureAlgorithm) {
+    throw new SignatureError(inQuery, `X-Amz-Algorithm must be "${signatureAlgorithm}".`)
+  }
+  const expires = parameters.get('X-Amz-Expires') ?? ''
+  const expiresIn = Number(expires)
+  if (!/^\d{1,9}$/.test(expires) || expiresIn < 1 || expiresIn > maxExpiry) {
+    throw new SignatureError(inQuery, `X-Amz-Expires must be a number of seconds from 1 to ${maxExpiry}.`)
+  }
+  return {
+    ...parseCredential(parameters.get('X-Amz-Credential'), inQuery),
+    timestamp: parseTimestamp(parameters.get('X-Amz-Date'), inQuery),
+    signedHeaders: parseSignedNames(parameters.get('X-Amz-SignedHeaders'), inQuery),
+    value: parseValue(parameters.get('X-Amz-Signature'), inQuery),
+    expiresIn,
+    payload: parameters.get('X-Amz-Content-Sha256') ?? headers.get('x-amz-content-sha256') ?? 'UNSIGNED-PAYLOAD',
+  }
+}
+
+function parseCredential(text = '', fault: SignatureFault): Pick<Signature, 'accessKeyId' | 'scope'> {
+  const [accessKeyId = '', date = '', region = '', service, end, ...more] = text.split('/')
+  const isComplete = accessKeyId !== '' && /^\d{8}$/.test(date) && regionPattern.test(region)
+  if (!isComplete || service !== 's3' || end !== 'aws4_request' || more.length > 0) {
+    throw new SignatureError(
+      fault,
+      'The credential of the signature must have the form <access key id>/<date>/<region>/s3/aws4_request.',
+    )
+  }
+  return { accessKeyId, scope: { date, region } }
+}
+
+function parseTimestamp(text = '', fault: SignatureFault): string {
+  if (timestampPattern.test(text)) return text
+  throw new SignatureError(fault, 'The time of the signature (X-Amz-Date) must have the form 20130524T000000Z.')
+}
+
+function parseSignedNames(text = '', fault: SignatureFault): string[] {
+  const names = text.split(';')
+  const isSorted = names.every((name, at) => at === 0 || (names[at - 1] ?? '') < name)
+  const areNames = names.every(name => headerName.test(name) && name === name.toLowerCase())
+  if (names.length <= maxSignedHeaders && isSorted && areNames) return names
+  throw new SignatureError(fault, 'The signed headers must be lowercase names in order, separated by ";".')
+}
+
+function parseValue(text = '', fault: SignatureFault): string {
+  if (hexHash.test(text)) return text
+  throw new SignatureError(fault, 'The signature must have 64 hexadecimal digits.')
+}
