@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { registerConsole } from './console/index.ts'
 import { registerMcp } from './mcp/index.ts'
 import { registerRest } from './rest/index.ts'
+import { registerS3 } from './s3/index.ts'
 import type { Services } from './services/index.ts'
 import type { Settings } from './settings.ts'
 import { registerTus } from './tus/index.ts'
@@ -17,5 +18,6 @@ export async function registerFrontEnds(
   await registerRest(app, { services, sendfile: settings.sendfile })
   await registerTus(app, { services, basePath: settings.basePath })
   await registerMcp(app, services, settings)
+  await registerS3(app, services, settings)
   await registerConsole(app, settings.basePath)
 }

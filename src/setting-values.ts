@@ -90,6 +90,14 @@ export function hostAndPort(text: string): { host: string; port: number } {
   return { host: host.startsWith('[') ? host.slice(1, -1) : host, port: Number(port) }
 }
 
+const hostNamePattern = /^[a-z\d-]{1,63}(?:\.[a-z\d-]{1,63}){0,20}$/i
+
+/** `s3.example.com`. */
+export function hostName(text: string): string {
+  if (!hostNamePattern.test(text)) throw new Error(`be a host name such as s3.example.com, not "${text}"`)
+  return text.toLowerCase()
+}
+
 /** `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`. */
 export function networks(text: string): string[] {
   const items = list(text)

@@ -6,6 +6,7 @@ import {
   type AllowedOrigins,
   folders,
   hostAndPort,
+  hostName,
   httpUrl,
   type LogLevel,
   logLevel,
@@ -76,6 +77,12 @@ export const definitions = {
     httpUrl,
     null,
     'the address of each request',
+  ),
+  STOWAGE_S3_DOMAIN: define(
+    'A host name, such as `s3.example.com`, at which [S3](s3.md) is the whole server and each bucket has a host name of its own, `<bucket>.s3.example.com`',
+    hostName,
+    null,
+    'none: S3 is at `/s3`',
   ),
   STOWAGE_CORS_ORIGINS: define(
     'Origins, separated by commas, whose [browser applications](access-and-keys.md#browser-applications-of-other-origins) can call the API; `*` allows every origin',
@@ -203,6 +210,8 @@ export interface Settings {
   readonly publicUrl: string | null
   /** The path of `publicUrl`, below which a proxy serves everything: "/stowage"; empty for the root. */
   readonly basePath: string
+  /** Null if S3 has no host name of its own. */
+  readonly s3Domain: string | null
   /** Other origins whose pages can call the API. */
   readonly corsOrigins: AllowedOrigins
   readonly localRoots: readonly string[]
@@ -273,6 +282,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     setupCode: read('STOWAGE_SETUP_CODE'),
     publicUrl,
     basePath: new URL(publicUrl ?? 'http://localhost').pathname.replace(/\/$/, ''),
+    s3Domain: read('STOWAGE_S3_DOMAIN'),
     corsOrigins: read('STOWAGE_CORS_ORIGINS') ?? [],
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],
     adapterPackages: read('STOWAGE_ADAPTERS') ?? [],

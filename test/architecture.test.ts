@@ -21,6 +21,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/tus': ['src/http', ...shared],
   'src/console': ['src/http', ...shared],
   'src/mcp': ['src/http', ...shared],
+  'src/s3': ['src/http', ...shared],
   'src/http': shared,
   'src/services': ['src/storage', 'src/auth', 'src/db', 'src/errors.ts', 'src/timeout.ts'],
   'src/storage': ['src/auth', 'src/db', 'src/errors.ts', 'src/timeout.ts'],

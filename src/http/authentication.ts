@@ -13,6 +13,11 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route has no rate limit, because monitoring must always get a response. */
     unlimited?: true
+    /**
+     * Authenticates a request whose credential has a form that only this route accepts. Returns null for any other request,
+     * which is then authenticated as everywhere.
+     */
+    authenticate?: (request: FastifyRequest) => Promise<Viewer> | null
   }
 }
 
@@ -30,6 +35,11 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
   app.addHook('onRequest', async request => {
     const { authorization } = request.headers
     const { config } = request.routeOptions
+    const authenticating = config.authenticate?.(request)
+    if (authenticating) {
+      request.viewer = await authenticating
+      return
+    }
     if (authorization === undefined) {
       const session = config.ignoresCookie ? null : cookieToken(request)
       if (session !== null) {

@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type AppError, publicError } from '../errors.ts'
+import type { AppError } from '../errors.ts'
 import { ClientGone } from './connection/client-abort.ts'
 import { isBodyComing, lingering } from './connection/lingering-close.ts'
+import { formatError } from './error-formats.ts'
 import { fromHttp } from './errors.ts'
 import { setStandardHeaders } from './standard-headers.ts'
 
 /** The seconds in Retry-After if the error does not state a time. */
 const defaultRetryAfter = 5
 
-/** Sends every error in one shape: `{ "errors": [ { message, extensions } ] }`. */
+/** Sends every error in one shape, `{ "errors": [ { message, extensions } ] }`, or in that of the front end's protocol. */
 export function handleError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   if (isClientGone(thrown, reply)) {
     request.log.info({ req: request }, 'the client disconnected before the response')
@@ -28,12 +29,12 @@ export function handleFrameworkError(thrown: unknown, request: FastifyRequest, r
 }
 
 function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
-  const body = Buffer.from(JSON.stringify({ errors: [publicError(error, request.id)] }))
-  reply.status(error.status).header('Content-Type', 'application/json; charset=utf-8')
+  const response = formatError(error, request)
+  const body = Buffer.from(response.body)
+  reply.status(response.status).headers(response.headers)
   // The route may have set these for the content that it cannot send.
   reply.removeHeader('ETag').removeHeader('Last-Modified').removeHeader('Content-Disposition')
   reply.header('Cache-Control', 'no-store')
-  if (error.status === 401) reply.header('WWW-Authenticate', 'Bearer')
   const seconds = retryAfter(error)
   if (seconds !== null) reply.header('Retry-After', String(seconds))
   if (!isBodyComing(request.raw)) {

@@ -14,18 +14,23 @@ import { requestId } from './connection/request-id.ts'
 import { warnOfUntrustedProxy } from './connection/untrusted-proxy.ts'
 import { refuseLongContentTypes } from './content-type.ts'
 import { allowOrigins } from './cors.ts'
+import { acceptErrorFormats } from './error-formats.ts'
 import { handleFrameworkError } from './error-handler.ts'
 import { healthRoutes } from './health.ts'
 import { refuseUnknownRoutes } from './not-found.ts'
 import { describeRoutes } from './openapi/route.ts'
 import { handleErrors } from './refusal-audit.ts'
 import { RequestLogController, requestLog } from './request-log.ts'
+import { inPathStyle } from './s3-domain.ts'
 import { acceptSessionCookies } from './session-cookie.ts'
 import { sendStandardHeaders } from './standard-headers.ts'
 
 export interface ServerOptions {
   services: Services
-  settings: Pick<Settings, 'trustedProxies' | 'connectionLimit' | 'stallTimeout' | 'corsOrigins' | 'basePath'>
+  settings: Pick<
+    Settings,
+    'trustedProxies' | 'connectionLimit' | 'stallTimeout' | 'corsOrigins' | 'basePath' | 's3Domain'
+  >
   log: FastifyBaseLogger
   /** Rejects with a sentence that says why the server cannot work now. */
   ready: () => Promise<void>
@@ -58,11 +63,13 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // Fastify's own response would not have the shape of our errors, so refuseWhenClosing sends it.
     return503OnClosing: false,
     exposeHeadRoutes: true,
-    rewriteUrl: ({ url = '/' }) => withoutBasePath(url, settings.basePath),
+    rewriteUrl: ({ url = '/', headers }) =>
+      inPathStyle(url, headers.host, settings.s3Domain) ?? withoutBasePath(url, settings.basePath),
     frameworkErrors: handleFrameworkError,
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
   })
   clientErrors.watch(app.server)
+  acceptErrorFormats(app)
   handleErrors(app, services)
   if (settings.trustedProxies.length === 0) warnOfUntrustedProxy(app, log)
   limitConnections(app, { limit: settings.connectionLimit, trusted: settings.trustedProxies, log })

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { requireScope } from '../auth/policy.ts'
 import { AppError } from '../errors.ts'
 import { originOf } from '../http/authentication.ts'
@@ -6,14 +6,13 @@ import { requestSignal } from '../http/connection/client-abort.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { sendArchive } from '../http/content/archive/send-archive.ts'
 import { openFirst } from '../http/content/download-conditions.ts'
-import { openContent } from '../http/content/file-content.ts'
-import { canProxySend, proxySendfileHeader } from '../http/content/proxy-sendfile.ts'
+import { canProxySend } from '../http/content/proxy-sendfile.ts'
+import { serveDownload } from '../http/content/serve-download.ts'
 import { parseQuery, requireParameter } from '../http/query.ts'
-import type { Download, UseDownload } from '../services/files/index.ts'
+import { contentDisposition, contentType, type Download, type UseDownload } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import type { Sendfile } from '../settings.ts'
 import { dispositions, download, downloadParameters, headDownload } from './download-operation.ts'
-import { prepareResponse, sendResponse, sendThroughProxy, spansOf } from './download-response.ts'
 
 export const downloadPath = '/api/download/proxy'
 
@@ -30,19 +29,28 @@ export function downloadRoute(app: FastifyInstance, { files }: Services, sendfil
       const signal = requestSignal(request)
       // The proxy opens the file itself.
       const open = sendfile && canProxySend(request) ? null : openFirst(request.method, request.headers)
-      const withDownload: WithDownload = use =>
+      const withDownload = <T>(use: UseDownload<T, RequestedDownload>) =>
         query.ticket === undefined
           ? files.download(request.viewer, query, signal, open, (download, signal) =>
               use({ ...download, inline: false }, signal),
             )
           : files.downloadLink(query.ticket, originOf(request), signal, open, use)
-      await asTransfer(app, respond(withDownload, query.inline, request, reply, sendfile))
+      const serving = serveDownload(request, reply, {
+        withDownload,
+        present: ({ entry, inline }) => ({
+          etag: entry.etag,
+          contentType: contentType(entry.mimeType),
+          headers: { 'Content-Disposition': contentDisposition(entry, query.inline ?? inline) },
+        }),
+        sendFolder: (download, signal) => sendArchive(download, request, reply, signal),
+        sendfile,
+      })
+      await asTransfer(app, serving)
     },
   })
 }
 
 type RequestedDownload = Download & { inline: boolean }
-type WithDownload = <T>(use: UseDownload<T, RequestedDownload>) => Promise<T>
 
 interface DownloadQuery {
   ticket: string | undefined
@@ -68,37 +76,4 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
     throw new AppError('INVALID_INPUT', 'Send either "ticket", or "providerId" and "path".')
   }
   return { ticket, providerId: '', path: '', inline }
-}
-
-async function respond(
-  withDownload: WithDownload,
-  inline: boolean | undefined,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  sendfile: Sendfile | null,
-): Promise<void> {
-  for (let isFirst = true; ; isFirst = false) {
-    const changed = await withDownload(async (download, signal) => {
-      if (download.entry.kind === 'directory') return sendArchive(download, request, reply, signal)
-      const body = prepareResponse(request, reply, download, inline ?? download.inline)
-      try {
-        if (sendfile && body.kind !== 'none' && canProxySend(request)) {
-          const header = await proxySendfileHeader(sendfile, download.location, download.entry.etag, signal)
-          if (header) {
-            sendThroughProxy(reply, body, download, header)
-            return null
-          }
-        }
-        const content = body.kind === 'none' ? null : await openContent(download, spansOf(body), signal)
-        await sendResponse(request, reply, body, content, download, signal)
-        return null
-      } catch (error) {
-        if (error instanceof AppError && error.reason === 'PRECONDITION_FAILED') return error
-        throw error
-      }
-    })
-    if (!changed) return
-    // The file was replaced between stat and open. That can happen once; retry, then report it.
-    if (!isFirst) throw new AppError('UNAVAILABLE', 'The file is being changed: try again.', { cause: changed })
-  }
 }

@@ -90,7 +90,7 @@ export function createServices(options: {
     audit,
     accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
-    apiKeys: createApiKeys({ db, audit }),
+    apiKeys: createApiKeys({ db, secrets, audit }),
     members: createMembers({ db, audit }),
     invites: createInvites({ db, audit }),
     workspaces: createWorkspaces({ db, audit, setupCode }),

@@ -231,7 +231,7 @@ t.test('every field of the schema works in typical use', async t => {
 
   const restrictions = { restrictions: [{ providerId, basePath: '/backups' }] }
   const created = await ask(
-    `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey ${key} } }`,
+    `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey ${key} s3 { accessKeyId secretAccessKey endpoint region } } }`,
     {
       input: {
         name: 'Backup',
@@ -243,6 +243,12 @@ t.test('every field of the schema works in typical use', async t => {
   )
   const made = created.createApiKey.apiKey
   t.match(created.createApiKey.key, /^stw_[0-9a-f]{40}$/)
+  t.match(created.createApiKey.s3, {
+    accessKeyId: /^STW[0-9A-F]{32}$/,
+    secretAccessKey: /^stw_s3_[0-9a-f]{40}$/,
+    endpoint: /\/s3$/,
+    region: 'us-east-1',
+  })
   t.match(made, {
     displayPrefix: created.createApiKey.key.slice(0, 12),
     scopes: ['write'],

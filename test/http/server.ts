@@ -133,6 +133,7 @@ export async function serve(
     publicUrl: null,
     sendfile: null,
     basePath: '',
+    s3Domain: null,
     ...options.settings,
   }
   const app = await createServer({

@@ -1,5 +1,5 @@
 /** Calls the running server over keep-alive connections, and reads its schema and routes. */
-import { Agent, request } from 'node:http'
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 
 export interface Call {
   method: string
@@ -7,7 +7,7 @@ export interface Call {
   headers?: Record<string, string>
   body?: string | Buffer
   /** Translates the response into that of a REST endpoint. */
-  interpret?: (answer: Answer) => Answer
+  interpret?: (answer: Answer, headers: IncomingHttpHeaders) => Answer
 }
 
 export interface Answer {
@@ -29,7 +29,9 @@ export function send(url: string, authorization: string | null, call: Call): Pro
     ...(authorization !== null && { authorization }),
     ...(call.body !== undefined && { 'content-length': String(Buffer.byteLength(call.body)) }),
   }
-  const sent = request(url + call.path, { agent, method: call.method, headers }, response => {
+  const { hostname, port } = new URL(url)
+  // A URL would resolve the dot segments of the path.
+  const sent = request({ hostname, port, path: call.path, agent, method: call.method, headers }, response => {
     const chunks: Buffer[] = []
     const isEvents = /event-stream/.test(response.headers['content-type'] ?? '')
     response.on('data', (chunk: Buffer) => {
@@ -45,7 +47,8 @@ export function send(url: string, authorization: string | null, call: Call): Pro
       const text = Buffer.concat(chunks).toString()
       const isJson = /json/.test(response.headers['content-type'] ?? '')
       const body = isJson && text !== '' ? JSON.parse(text) : text
-      resolve(interpret({ status: response.statusCode ?? 0, body, text, errors: body.errors ?? [] }))
+      const answer = { status: response.statusCode ?? 0, body, text, errors: body.errors ?? [] }
+      resolve(interpret(answer, response.headers))
     })
   })
   sent.on('error', reject)

@@ -37,7 +37,7 @@ function actionOf(row: string): string {
   const { audit } = routes[row] ?? {}
   if (audit) return audit
   if (row.includes('/api/upload/')) return 'UPLOAD'
-  if (row.includes('/api/download/')) return 'DOWNLOAD'
+  if (row.includes('/api/download/') || row === 'HEAD /s3/*') return 'DOWNLOAD'
   const options = built.getMutationType()?.getFields()[row.replace('Mutation.', '')]?.extensions.pothosOptions
   return isMutation(row) ? (options as { audit: string }).audit : 'READ'
 }

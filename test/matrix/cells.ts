@@ -235,6 +235,8 @@ export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<s
 export function canCarry(row: string, area: Area): boolean {
   const isJson = row in fields || row.startsWith('POST /mcp')
   if (!area.path.isWellFormed()) return isJson
+  // A key has no first "/", and at most 1,024 bytes. With a "/" at its end it is a folder.
+  if (row.includes(' /s3/*')) return /^\/.*[^/]$/s.test(area.path) && Buffer.byteLength(area.path) <= 1025
   if (row !== 'POST /api/upload/proxy as a form') return area.path !== '' || isJson
   const name = area.path.slice(area.path.lastIndexOf('/') + 1)
   const isPlain = name !== '' && !/["\\\p{Cc}]/u.test(name)

@@ -1,7 +1,9 @@
 /** One or more rows for each REST route, named "POST /path" and a variant. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { type Reason, reasons } from '../../src/errors.ts'
 import { message, toolCall, toolOutcome } from '../support/mcp.ts'
-import type { Answer } from './api.ts'
-import type { Need } from './model.ts'
+import type { Answer, Call } from './api.ts'
+import type { Location, Need } from './model.ts'
 import type { RouteRow, Target } from './row.ts'
 
 const anyone: Need = { who: 'anyone' }
@@ -143,8 +145,63 @@ const mcpTools: Readonly<Record<string, RouteRow>> = {
   })),
 }
 
+/** Reads a response of S3 like that of a REST endpoint. */
+function interpretS3(answer: Answer, headers: IncomingHttpHeaders): Answer {
+  const reason = headers['x-stowage-reason'] as Reason | undefined
+  if (reason === undefined) return answer
+  const { code, status } = reasons[reason]
+  const text = answer.text.replace(/<RequestId>[^<]*</, '<RequestId><')
+  const [, message = ''] = /<Message>([^<]*)</.exec(answer.text) ?? []
+  return { ...answer, text, status, errors: [{ message, extensions: { code, reason } }] }
+}
+
+/** Calls S3 at a key. */
+function s3(
+  method: string,
+  row: Omit<RouteRow, 'call'>,
+  more: (target: Target) => Partial<Call> = () => ({}),
+): RouteRow {
+  return {
+    ...row,
+    call: target => ({ method, path: keyOf(target.locations.at(-1)), interpret: interpretS3, ...more(target) }),
+  }
+}
+
+function keyOf({ provider = '', path = '/x' }: Partial<Location> = {}): string {
+  return `/s3/${encodeURIComponent(provider)}${path.split('/').map(encodeURIComponent).join('/')}`
+}
+
+/** A method that the endpoint lacks. */
+const s3Lacks = (method: string): RouteRow => s3(method, { needs: signedIn, bounces: true }, () => ({ path: '/s3' }))
+
+const s3Routes: Readonly<Record<string, RouteRow>> = {
+  'GET /s3': s3('GET', { needs: { ...signedIn, scope: 'read' } }, () => ({ path: '/s3' })),
+  'HEAD /s3': s3Lacks('HEAD'),
+  'PUT /s3': s3Lacks('PUT'),
+  'POST /s3': s3Lacks('POST'),
+  'DELETE /s3': s3Lacks('DELETE'),
+  'GET /s3/*': s3('GET', { needs: readPaths, takes: ['file'], effect: 'sent', audit: 'DOWNLOAD' }),
+  'HEAD /s3/*': s3('HEAD', { needs: readPaths, takes: ['file'] }),
+  'PUT /s3/*': s3('PUT', { needs: writePaths, takes: ['new'], effect: 'stored', audit: 'UPLOAD' }, target => ({
+    body: uploaded(target),
+  })),
+  'PUT /s3/* over a file': s3(
+    'PUT',
+    { needs: writePaths, takes: ['replaced'], effect: 'stored', audit: 'UPLOAD' },
+    target => ({ body: uploaded(target) }),
+  ),
+  'PUT /s3/* as a copy': s3(
+    'PUT',
+    { needs: writePaths, takes: ['source', 'new'], effect: 'copied', audit: 'COPY' },
+    ({ locations: [source] }) => ({ headers: { 'x-amz-copy-source': keyOf(source).slice('/s3'.length) } }),
+  ),
+  'DELETE /s3/*': s3('DELETE', { needs: writePaths, takes: ['doomed'], effect: 'gone', audit: 'DELETE' }),
+  'POST /s3/*': s3('POST', { needs: signedIn, bounces: true }, () => ({ path: '/s3/bucket/key' })),
+}
+
 export const routes: Readonly<Record<string, RouteRow>> = {
   ...mcpTools,
+  ...s3Routes,
   'POST /graphql': {
     needs: anyone,
     call: () => ({

@@ -239,6 +239,8 @@ export interface CreateApiKeyPayload {
   apiKey: ApiKey
   /** The key value: `stw_` and 40 hexadecimal characters. It is not shown again. */
   key: string
+  /** The credentials for programs that speak S3. */
+  s3: S3Credentials
 }
 
 /** A new folder. */
@@ -785,6 +787,19 @@ export interface ReplayDeliveriesInput {
 
 /** The role of a member in the workspace. A credential never has more access than the role of its owner. */
 export type Role = 'ADMIN' | 'EDITOR' | 'NONE' | 'OWNER' | 'VIEWER'
+
+/** The credentials of an API key for programs that speak S3. They have exactly the access of the key and end with it. */
+export interface S3Credentials {
+  __typename: 'S3Credentials'
+  /** The access key ID, which names the API key. */
+  accessKeyId: string
+  /** The URL of the S3 endpoint, for path-style requests. */
+  endpoint: string
+  /** The region to configure. The server accepts any. */
+  region: string
+  /** The secret access key: `stw_s3_` and 40 hexadecimal characters. It is not shown again. */
+  secretAccessKey: string
+}
 
 /** Creates the same job again and again. Its jobs have the rights of the person who created it, limited by their API key. It is disabled when that key ends or the person loses access. */
 export interface Schedule {

@@ -31,7 +31,7 @@ const maxChunkBytes = 2 ** 44
 const chunkLine = /^([0-9a-fA-F]{1,11})(?:;chunk-signature=([0-9a-f]{64}))?$/
 const emptyHash = createHash('sha256').digest('hex')
 
-type State = 'size' | 'data' | 'end of data' | 'trailer' | 'done'
+type DecoderState = 'size' | 'data' | 'end of data' | 'trailer' | 'done'
 
 export class ChunkedBody {
   readonly #form: ChunkedForm
@@ -39,7 +39,7 @@ export class ChunkedBody {
   /** The trailing headers that the body must have. */
   readonly #announced: ReadonlySet<string>
   readonly #trailers = new Map<string, string>()
-  #state: State = 'size'
+  #state: DecoderState = 'size'
   #line = ''
   /** Bytes of the current chunk that are still missing. */
   #missing = 0

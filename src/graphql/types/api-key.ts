@@ -1,12 +1,21 @@
 import { requireViewer } from '../../auth/viewer.ts'
 import type { ApiKey } from '../../db/api-keys.ts'
-import { apiKeyState, maxActiveKeys, maxKeysPage } from '../../services/people/api-keys.ts'
+import {
+  apiKeyState,
+  type CreatedApiKey,
+  maxActiveKeys,
+  maxKeysPage,
+  type S3Credentials,
+} from '../../services/people/api-keys.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { ApiKeyRef, ProviderAccessRef, UserRef } from '../refs.ts'
 import { definePage, toPage } from './page.ts'
 import { ProviderAccessInput } from './provider-access.ts'
 import { ScopeEnum } from './scope.ts'
+
+/** The default of most clients. */
+const s3Region = 'us-east-1'
 
 const ApiKeyStateEnum = builder.enumType('ApiKeyState', {
   description:
@@ -70,13 +79,34 @@ ApiKeyRef.implement({
 
 const ApiKeyConnection = definePage<ApiKey>('ApiKey', ApiKeyRef, 'API keys')
 
-const CreateApiKeyPayload = builder.objectRef<{ apiKey: ApiKey; key: string }>('CreateApiKeyPayload').implement({
+const S3CredentialsRef = builder.objectRef<S3Credentials>('S3Credentials').implement({
+  description:
+    'The credentials of an API key for programs that speak S3. They have exactly the access of the key and end with it.',
+  fields: t => ({
+    accessKeyId: t.exposeString('accessKeyId', { description: 'The access key ID, which names the API key.' }),
+    secretAccessKey: t.exposeString('secretAccessKey', {
+      description: 'The secret access key: `stw_s3_` and 40 hexadecimal characters. It is not shown again.',
+    }),
+    endpoint: t.string({
+      authScopes: { credential: true },
+      description: 'The URL of the S3 endpoint, for path-style requests.',
+      resolve: (_credentials, _args, context) => `${context.baseUrl}/s3`,
+    }),
+    region: t.string({
+      description: 'The region to configure. The server accepts any.',
+      resolve: () => s3Region,
+    }),
+  }),
+})
+
+const CreateApiKeyPayload = builder.objectRef<CreatedApiKey>('CreateApiKeyPayload').implement({
   description: 'A new API key.',
   fields: t => ({
     apiKey: t.expose('apiKey', { type: ApiKeyRef, description: 'The key without its value.' }),
     key: t.exposeString('key', {
       description: 'The key value: `stw_` and 40 hexadecimal characters. It is not shown again.',
     }),
+    s3: t.expose('s3', { type: S3CredentialsRef, description: 'The credentials for programs that speak S3.' }),
   }),
 })
 

@@ -72,7 +72,8 @@ export function checkedBody(
   return { body: body.pipe(check), hashes: () => hashes }
 }
 
-async function settle(work: Promise<void>, done: (error?: Error | null) => void): Promise<void> {
+/** Calls `done` when the work ends, with its error if it fails. */
+export async function settle(work: Promise<void>, done: (error?: Error | null) => void): Promise<void> {
   try {
     await work
   } catch (error) {

@@ -15,6 +15,7 @@ import { type DirectFile, directDownload, directUpload, type UploadTicket } from
 import { openLink, sealLink } from './download-links.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import type { FolderJobs, RunOnFolder } from './folder-work.ts'
+import { type KeyPage, type KeyQuery, listKeys } from './keys/index.ts'
 import { cursorCodec, type EntryPage, listPage } from './list.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './opened.ts'
 import { type FoundEntries, type SearchInput, search } from './search.ts'
@@ -28,6 +29,7 @@ export { conflictBehaviors } from './conflict.ts'
 export { contentDisposition, contentType } from './content-headers.ts'
 export type { UploadTicket } from './direct-links.ts'
 export { entryId, type FileEntry, type LocationInput } from './entry.ts'
+export type { KeyPage, KeyQuery } from './keys/index.ts'
 export type { OpenFirst } from './opened.ts'
 export { tooLarge, type UploadInput } from './upload.ts'
 export type { WriteCondition } from './write-condition.ts'
@@ -171,6 +173,10 @@ export function createFiles(options: {
       return listPage(await storage.readAt(granted), { first, after: page.after ?? null, codec }, signal)
     },
 
+    /** Returns one page of the files below the viewer's base path as keys, in the order of their bytes. @throws as `listKeys` */
+    listKeys: (viewer: Viewer | null, query: KeyQuery, signal: AbortSignal): Promise<KeyPage> =>
+      listKeys(storage, viewer, query, signal),
+
     /** Finds entries by name below a folder, within limits. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT */
     search: (viewer: Viewer | null, input: SearchInput, signal: AbortSignal): Promise<FoundEntries> =>
       search(storage, viewer, input, signal),
@@ -186,11 +192,15 @@ export function createFiles(options: {
       })
     },
 
-    /** @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder that is not empty unless `recursive` */
+    /**
+     * @param options.only the kind of entry to delete. Default: both
+     * @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder that is not empty unless `recursive`, NOT_A_FILE or NOT_A_FOLDER
+     * for another kind
+     */
     delete(
       viewer: Viewer | null,
       input: LocationInput,
-      { recursive }: { recursive: boolean },
+      { recursive, only }: { recursive: boolean; only?: FileEntry['kind'] },
       signal: AbortSignal,
     ): Promise<string> {
       return audit.recorded(viewer, 'DELETE', { location: input, details: { recursive } }, async recording => {
@@ -199,6 +209,7 @@ export function createFiles(options: {
         transfer.requireNotRoot(granted.path, 'deleted')
         const entry = await location.stat(signal)
         recording.add({ bytes: entry.size, details: { kind: entry.kind } })
+        transfer.requireKind(entry, only)
         if (entry.kind === 'directory' && recursive) {
           const work = { kind: 'DELETE' as const, source: location, target: null }
           const run = runFor(viewer, recording)
@@ -214,7 +225,7 @@ export function createFiles(options: {
       ),
     move: (viewer: Viewer | null, input: transfer.TransferInput, signal: AbortSignal) =>
       transferred(viewer, 'MOVE', input, input.toPath, context => transfer.move(context, viewer, input, signal)),
-    copy: (viewer: Viewer | null, input: transfer.TransferInput, signal: AbortSignal) =>
+    copy: (viewer: Viewer | null, input: transfer.CopyInput, signal: AbortSignal) =>
       transferred(viewer, 'COPY', input, input.toPath, context => transfer.copy(context, viewer, input, signal)),
     upload(viewer: Viewer | null, input: UploadInput, signal: AbortSignal): Promise<FileEntry> {
       const { providerId, conflict } = input

@@ -3,6 +3,7 @@ import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { fault } from '../../storage/validate-entry.ts'
 import { entryIn, type FileEntry } from './entry.ts'
+import { compareNames } from './name-order.ts'
 
 export interface EntryPage {
   items: { entry: FileEntry; cursor: string }[]
@@ -86,9 +87,4 @@ function countSkipped(entries: readonly { name: string }[], { last }: Position):
   const isBehind = entries.map(entry => compareNames(entry.name, last) > 0)
   const isOrdered = entries.every((entry, at) => at === 0 || compareNames(entries[at - 1]?.name ?? '', entry.name) < 0)
   return isOrdered ? isBehind.filter(behind => !behind).length : 0
-}
-
-/** Compares by code points, as file systems and object stores do. */
-function compareNames(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

@@ -27,6 +27,11 @@ export interface TransferInput extends LocationInput {
   conflict: ConflictBehavior
 }
 
+export interface CopyInput extends TransferInput {
+  /** The kind of entry to copy. Default: both. */
+  only?: FileEntry['kind'] | undefined
+}
+
 /** What a transfer works with. */
 export interface TransferContext {
   storage: Storage
@@ -58,7 +63,7 @@ export async function move(
 export async function copy(
   { storage, run }: TransferContext,
   viewer: Viewer | null,
-  input: TransferInput,
+  input: CopyInput,
   requestSignal: AbortSignal,
 ): Promise<FileEntry> {
   const granted = authorize(viewer, needs.copy, input)
@@ -67,6 +72,7 @@ export async function copy(
   const [source, at] = [await storage.readAt(from), await openDestinations(storage, viewer, to)]
   return storage.activeGrants.run(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
+    requireKind(entry, input.only)
     await refuseInto(source, entry, await at(to.path), signal)
     return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
       const destination = await at(path)
@@ -139,6 +145,11 @@ function requireNoRoot([from, to]: readonly [Grant, Grant], what: string): void 
 
 export function requireNotRoot(path: StoragePath, what: string): void {
   if (path === root) throw new AppError('ROOT_IS_FIXED', `The root of a provider cannot be ${what}.`)
+}
+
+/** @throws NOT_A_FILE, NOT_A_FOLDER */
+export function requireKind(entry: CheckedEntry, only: CheckedEntry['kind'] | undefined): void {
+  if (only !== undefined && entry.kind !== only) throw new AppError(only === 'file' ? 'NOT_A_FILE' : 'NOT_A_FOLDER')
 }
 
 /** Rejects a transfer of an entry into itself. @throws INTO_ITSELF, NOT_A_FOLDER */

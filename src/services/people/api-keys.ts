@@ -2,7 +2,9 @@ import { storeAccess } from '../../auth/access.ts'
 import { describeApiKey, generateApiKey } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
 import { requireCovers, requireKeyManager, requireMayAssign, requireScope } from '../../auth/policy.ts'
+import { accessKeyIdOf, secretAccessKeys } from '../../auth/s3-keys.ts'
 import { highestScope, includesScope, type Scope, scopes } from '../../auth/scopes.ts'
+import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type ApiKey, findApiKey, insertApiKey, listApiKeys, renameApiKey, revokeApiKey } from '../../db/api-keys.ts'
 import { type Database, isUniqueViolation } from '../../db/client.ts'
@@ -26,12 +28,26 @@ export interface CreateApiKey {
   expiresAt?: Date | null | undefined
 }
 
+/** The credentials of an API key for programs that speak S3. */
+export interface S3Credentials {
+  accessKeyId: string
+  secretAccessKey: string
+}
+
+/** A key with its secrets, which cannot be read again. */
+export interface CreatedApiKey {
+  apiKey: ApiKey
+  /** The full value. */
+  key: string
+  s3: S3Credentials
+}
+
 export function apiKeyState(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now = new Date()): ApiKeyState {
   if (key.revokedAt) return 'revoked'
   return key.expiresAt && key.expiresAt <= now ? 'expired' : 'active'
 }
 
-export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
+export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: Secrets; audit: Audit }) {
   /** Finds a key of the viewer, or of a member whom the viewer manages. */
   async function findManaged(viewer: Viewer, id: string): Promise<ApiKey> {
     const key = isId(id) ? await findApiKey(db, viewer.member.workspaceId, id) : null
@@ -50,11 +66,11 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
 
   return {
     /**
-     * Creates a key. `key` is the full value, which cannot be read again.
+     * Creates a key.
      * @param value the value of a key that was made elsewhere
      * @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS, ALREADY_EXISTS for a known value
      */
-    create(viewer: Viewer | null, input: CreateApiKey, value?: string): Promise<{ apiKey: ApiKey; key: string }> {
+    create(viewer: Viewer | null, input: CreateApiKey, value?: string): Promise<CreatedApiKey> {
       return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
         const maker = requireKeyManager(viewer)
         const name = parseName(input.name, 'The name of a key')
@@ -79,7 +95,8 @@ export function createApiKeys({ db, audit }: { db: Database; audit: Audit }) {
           })
           if (!apiKey) throw tooManyKeys()
           recording.add({ subject: { kind: 'API_KEY', id: apiKey.id } })
-          return { apiKey, key }
+          const [secretAccessKey] = secretAccessKeys(secrets, { id: apiKey.id, hash: keyHash })
+          return { apiKey, key, s3: { accessKeyId: accessKeyIdOf(apiKey.id), secretAccessKey } }
         })
       })
     },

@@ -21,7 +21,7 @@ export function createAuthentication(options: {
   const tokens = sessionTokens(secrets)
   const usage = createKeyUsage(db, onError)
   const limits = createLimits({ db, settings: options.limits, onError })
-  const credentials = createCredentials({ db, tokens, usage, limits: limits.requests })
+  const credentials = createCredentials({ db, secrets, tokens, usage, limits: limits.requests })
   const grants = createGrantWatch({ record, credentials, onError })
   return {
     tokens,

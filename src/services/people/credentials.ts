@@ -1,5 +1,8 @@
 import { hashToken, isApiKey } from '../../auth/api-key.ts'
+import { apiKeyIdOf, secretAccessKeys } from '../../auth/s3-keys.ts'
+import type { Secrets } from '../../auth/secrets.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
+import { SignatureError } from '../../auth/sigv4/failure.ts'
 import {
   freshness,
   keyPermissions,
@@ -25,6 +28,16 @@ export interface Credentials {
    * @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
    */
   authenticate(token: string, origin: Origin, providerId?: string | null): Promise<Viewer>
+  /**
+   * Returns the viewer of a request that an API key has signed.
+   * @param verify verifies the signature with the secret access keys of the API key, and returns it
+   * @throws SignatureError, as `authenticate`
+   */
+  authenticateSigned<T>(
+    accessKeyId: string,
+    verify: (secretAccessKeys: readonly string[]) => T,
+    origin: Origin,
+  ): Promise<{ viewer: Viewer; signature: T }>
   /** Authenticates a session token only; API keys fail. @throws as `authenticate` */
   authenticateSession(token: string, origin: Origin, providerId?: string | null): Promise<Viewer>
   /**
@@ -42,11 +55,13 @@ export interface Credentials {
 
 export function createCredentials({
   db,
+  secrets,
   tokens,
   usage,
   limits,
 }: {
   db: Database
+  secrets: Secrets
   tokens: SessionTokens
   usage: KeyUsage
   limits: RequestLimits
@@ -93,6 +108,36 @@ export function createCredentials({
     return viewer
   }
 
+  async function bySignature<T>(
+    accessKeyId: string,
+    verify: (secretAccessKeys: readonly string[]) => T,
+    origin: Origin,
+  ): Promise<{ viewer: Viewer; signature: T }> {
+    const id = apiKeyIdOf(accessKeyId)
+    if (id === null) {
+      limits.countGuess(origin.address)
+      throw unknownAccessKey()
+    }
+    using _trial = limits.tryKey(accessKeyId, origin.address)
+    const finding = keyById(id, null)
+    const authenticated = await counted(finding, found => verifyKey(found, verify, origin), origin)
+    limits.countKey(accessKeyId)
+    limits.countKey(authenticated.hash)
+    return authenticated
+  }
+
+  function verifyKey<T>(
+    found: OwnedApiKey | null,
+    verify: (secretAccessKeys: readonly string[]) => T,
+    origin: Origin,
+  ): { viewer: Viewer; signature: T; hash: string } {
+    if (!found) throw unknownAccessKey()
+    const { key, hash } = found
+    // Only who knows the secret learns whether the key was revoked.
+    const signature = verify(secretAccessKeys(secrets, { id: key.id, hash }))
+    return { viewer: keyViewer(found, origin), signature, hash: hash.toString('hex') }
+  }
+
   async function bySession(token: string, origin: Origin, providerId: string | null = null): Promise<Viewer> {
     const id = tokens.verify(token)
     if (id === null) {
@@ -106,7 +151,11 @@ export function createCredentials({
     return counted(sessionById(id, providerId), found => sessionViewer(found, origin), origin)
   }
 
-  async function counted<Found>(finding: Promise<Found>, viewerOf: (found: Found) => Viewer, { address }: Origin) {
+  async function counted<Found, Result>(
+    finding: Promise<Found>,
+    viewerOf: (found: Found) => Result,
+    { address }: Origin,
+  ): Promise<Result> {
     const found = await finding
     try {
       return viewerOf(found)
@@ -144,6 +193,7 @@ export function createCredentials({
   return {
     authenticate: (token, origin, providerId = null) =>
       isApiKey(token) ? byKey(token, origin, providerId) : bySession(token, origin, providerId),
+    authenticateSigned: bySignature,
     authenticateSession: bySession,
     async confirm(viewer) {
       const known = latest.get(viewer) ?? viewer
@@ -156,6 +206,10 @@ export function createCredentials({
     recallMember,
     recallViewer,
   }
+}
+
+function unknownAccessKey(): SignatureError {
+  return new SignatureError('InvalidAccessKeyId', 'This access key ID is unknown: use the one shown with the API key.')
 }
 
 /** @throws KEY_EXPIRED, SESSION_ENDED */

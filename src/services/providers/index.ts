@@ -7,7 +7,7 @@ import { root } from '../../auth/path.ts'
 import { grantBasePath, requireEveryProvider, requireScope } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { Viewer } from '../../auth/viewer.ts'
+import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
 import {
   batchedSlugs,
@@ -125,6 +125,15 @@ export function createProviders(options: {
       throw access.all
         ? new AppError('NOT_FOUND', 'There is no provider with this name in its address.')
         : new AppError('PROVIDER_NOT_ALLOWED')
+    },
+
+    /**
+     * Returns the id of the provider with this slug, or an id that no provider has. Pass it to a service, which authorizes
+     * access before it looks anything up. @throws CREDENTIAL_REQUIRED
+     */
+    async idOf(viewer: Viewer | null, slug: string): Promise<string> {
+      const { workspaceId } = requireViewer(viewer).member
+      return (isSlug(slug) ? await idOfSlug(`${workspaceId}/${slug}`) : null) ?? noProvider
     },
 
     /** Returns the configuration schema to admins only, because defaults and texts can reveal the server's folders. */
@@ -319,6 +328,9 @@ export function createProviders(options: {
     },
   }
 }
+
+/** The nil UUID, which no provider has: RFC 9562, section 5.9. */
+export const noProvider = '00000000-0000-0000-0000-000000000000'
 
 const awaitingConsent = {
   status: 'NEEDS_AUTHORIZATION',

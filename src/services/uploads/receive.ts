@@ -1,4 +1,4 @@
-import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
+import { addAbortSignal, PassThrough, type Readable, type Transform } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { tooLarge } from '../files/upload.ts'
 import { type ActiveUpload, append } from './active-upload.ts'
@@ -93,9 +93,11 @@ async function storeChunk({ lease }: ActiveUpload, gathered: readonly Buffer[]):
   await lease.save({ received: received + bytes.length, chunk: { position: received, bytes, limits: memberLimits } })
 }
 
-/** Pipes a request body into a stream that can be destroyed without closing the request, so that a response can follow. */
-export function detach(body: Readable): Readable {
-  const chunks = new PassThrough()
+/**
+ * Pipes a request body into a stream that can be destroyed without closing the request, so that a response can follow.
+ * @param chunks the stream. Default: one that changes nothing
+ */
+export function detach(body: Readable, chunks: Transform = new PassThrough()): Readable {
   // Without a listener, an error before the first read would crash the process. The reader still sees it.
   chunks.on('error', () => {})
   body.once('error', error => chunks.destroy(error))

@@ -1,16 +1,25 @@
 /** The response to a download: its headers, and the parts of the file that it contains. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { AppError } from '../errors.ts'
-import { type ByteRanges, contentRange, planByteRanges } from '../http/content/byteranges.ts'
-import { cutDownload } from '../http/content/cut-download.ts'
-import { digestHeaders } from '../http/content/digests.ts'
-import { isNotModified, isRangeCurrent } from '../http/content/download-conditions.ts'
-import type { Content } from '../http/content/file-content.ts'
-import { parseRange, type Span } from '../http/content/range.ts'
-import { bytesWritten, end, write } from '../http/content/send-file.ts'
-import { formatTag, wholeSeconds } from '../http/content/validators.ts'
-import { contentDisposition, contentType, type Download } from '../services/files/index.ts'
+import { AppError } from '../../errors.ts'
+import type { Download } from '../../services/files/index.ts'
+import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
+import { cutDownload } from './cut-download.ts'
+import { digestHeaders } from './digests.ts'
+import { isNotModified, isRangeCurrent } from './download-conditions.ts'
+import type { Content } from './file-content.ts'
+import { parseRange, type Span } from './range.ts'
+import { bytesWritten, end, write } from './send-file.ts'
+import { formatTag, wholeSeconds } from './validators.ts'
+
+/** How a front end shows a file. */
+export interface Presentation {
+  /** The opaque tag in the front end's form. */
+  etag: string | null
+  contentType: string
+  /** The other headers of a response that has content. */
+  headers: Readonly<Record<string, string>>
+}
 
 /** The parts of the file that the response contains. */
 export type ResponseBody =
@@ -23,25 +32,26 @@ export function prepareResponse(
   request: FastifyRequest,
   reply: FastifyReply,
   { entry }: Download,
-  inline: boolean,
+  presentation: Presentation,
 ): ResponseBody {
   const { headers, method } = request
-  const mimeType = contentType(entry.mimeType)
+  const { etag, contentType } = presentation
+  const validators = { etag, modifiedAt: entry.modifiedAt }
   reply.headers({
     'Accept-Ranges': entry.size === null ? 'none' : 'bytes',
     'Cache-Control': 'private, no-cache',
     'Content-Security-Policy': 'sandbox',
-    ...(entry.etag !== null && { ETag: formatTag(entry.etag) }),
+    ...(etag !== null && { ETag: formatTag(etag) }),
     ...(entry.modifiedAt && { 'Last-Modified': lastModified(entry.modifiedAt) }),
   })
   // Pages embed links. A request with a credential comes from a script of the same origin.
   if (request.viewer === null) reply.header('Cross-Origin-Resource-Policy', 'cross-origin')
-  if (isNotModified(headers, entry)) {
+  if (isNotModified(headers, validators)) {
     reply.status(304)
     return { kind: 'none' }
   }
-  reply.header('Content-Disposition', contentDisposition(entry, inline))
-  const ranged = method === 'GET' && headers.range !== undefined && isRangeCurrent(headers, entry)
+  reply.headers(presentation.headers)
+  const ranged = method === 'GET' && headers.range !== undefined && isRangeCurrent(headers, validators)
   const range = ranged && entry.size !== null ? parseRange(headers.range ?? '', entry.size) : null
   if (range?.kind === 'unsatisfiable') {
     reply.header('Content-Range', `bytes */${entry.size}`)
@@ -54,13 +64,13 @@ export function prepareResponse(
   const [first, ...more] = spans
   reply.status(first ? 206 : 200).headers(digestHeaders(headers, entry.checksums, !first))
   if (entry.size !== null && first && more.length > 0) {
-    const ranges = planByteRanges(spans, entry.size, mimeType)
+    const ranges = planByteRanges(spans, entry.size, contentType)
     reply.headers({ 'Content-Type': ranges.contentType, 'Content-Length': String(ranges.length) })
     return { kind: 'several', ranges, spans: [first, ...more] }
   }
   const span = first ?? (entry.size === null ? null : { first: 0, last: entry.size - 1 })
   const length = span && span.last - span.first + 1
-  reply.header('Content-Type', mimeType)
+  reply.header('Content-Type', contentType)
   if (length !== null) reply.header('Content-Length', String(length))
   if (first && entry.size !== null) reply.header('Content-Range', contentRange(first, entry.size))
   return method === 'HEAD' || length === 0 ? { kind: 'none' } : { kind: 'one', span }
@@ -104,7 +114,8 @@ export async function sendResponse(
 export function sendThroughProxy(
   reply: FastifyReply,
   body: Exclude<ResponseBody, { kind: 'none' }>,
-  { entry, ended }: Download,
+  { ended }: Download,
+  { contentType }: Presentation,
   header: Record<string, string>,
 ): void {
   const requested = body.kind === 'several' ? body.ranges.length : body.span && body.span.last - body.span.first + 1
@@ -112,7 +123,7 @@ export function sendThroughProxy(
   reply
     .removeHeader('Content-Range')
     .removeHeader('Accept-Ranges')
-    .headers({ ...header, 'Content-Type': contentType(entry.mimeType) })
+    .headers({ ...header, 'Content-Type': contentType })
   reply.hijack()
   reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-length': '0' })
   reply.raw.end()
@@ -135,6 +146,6 @@ async function sendBody(
 }
 
 /** A Last-Modified date is never in the future: RFC 9110, section 8.8.2.1. */
-function lastModified(modifiedAt: Date): string {
+export function lastModified(modifiedAt: Date): string {
   return new Date(Math.min(wholeSeconds(modifiedAt), Date.now())).toUTCString()
 }

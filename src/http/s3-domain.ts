@@ -1,0 +1,12 @@
+/**
+ * Returns the URL of a request to the S3 domain, or to the host name of a bucket below it, in path style; null for any other
+ * host.
+ * @param host the Host header
+ * @param domain in lowercase; null if there is none
+ */
+export function inPathStyle(url: string, host: string | undefined, domain: string | null): string | null {
+  if (domain === null || host === undefined) return null
+  const name = host.toLowerCase().replace(/:\d{1,5}$/, '')
+  if (name === domain) return `/s3${url}`
+  return name.endsWith(`.${domain}`) ? `/s3/${encodeURIComponent(name.slice(0, -domain.length - 1))}${url}` : null
+}

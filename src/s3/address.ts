@@ -1,0 +1,42 @@
+/** What an S3 request names: nothing, a bucket, or an object in one; with its query. */
+import type { IncomingMessage } from 'node:http'
+import { decodeUri, parseSignedQuery } from '../auth/sigv4/message.ts'
+import { S3Error } from './failure.ts'
+
+/** The path of the endpoint. Requests to the S3 domain are rewritten to it. */
+export const s3Path = '/s3'
+
+export interface S3Address {
+  /** Null for the endpoint itself. */
+  bucket: string | null
+  /** Empty for the bucket itself. */
+  key: string
+  /** The parameters, without those that sign the request. */
+  query: ReadonlyMap<string, string>
+}
+
+/** Parameters that say nothing about the operation. */
+const ignored = /^(?:x-amz-|x-id$)/i
+
+/** @throws SignatureError for a malformed URL; S3Error for a repeated parameter */
+export function parseAddress({ url = '' }: Pick<IncomingMessage, 'url'>): S3Address {
+  const [path = '', query = ''] = splitUrl(url)
+  const [bucket = '', ...key] = path.slice(`${s3Path}/`.length).split('/')
+  return { bucket: decodeUri(bucket) || null, key: decodeUri(key.join('/')), query: parametersOf(query) }
+}
+
+function parametersOf(text: string): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>()
+  for (const [name, value] of parseSignedQuery(text)) {
+    if (ignored.test(name)) continue
+    if (parameters.has(name)) throw new S3Error('InvalidArgument', 'A query parameter appears more than once.')
+    parameters.set(name, value)
+  }
+  return parameters
+}
+
+/** Returns the path and the query of a URL without its origin. */
+export function splitUrl(url: string): [path: string, query: string] {
+  const start = url.indexOf('?')
+  return start < 0 ? [url, ''] : [url.slice(0, start), url.slice(start + 1)]
+}

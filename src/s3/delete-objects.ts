@@ -1,0 +1,91 @@
+import { AppError, type Reason, toAppError } from '../errors.ts'
+import { elementsOf, textOf, type XmlElement } from '../http/xml/parse.ts'
+import { codeOf } from './error-format.ts'
+import { S3Error } from './failure.ts'
+import { type ObjectPath, parseKey } from './keys.ts'
+import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
+import { sendXml } from './send.ts'
+import { element, result, type Xml } from './xml.ts'
+import { xmlBody } from './xml-body.ts'
+
+const maxKeys = 1000
+/** The number of objects that one request deletes at the same time. */
+const atOnce = 16
+
+/** There is no such object, so it counts as deleted: it is missing, or of the other kind, or a folder with objects below it. */
+const missing: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FILE', 'NOT_A_FOLDER', 'NOT_EMPTY'])
+
+export const deleteObject: S3Operation<ObjectCall> = {
+  method: 'DELETE',
+  async run(call) {
+    await remove(call, call)
+    return call.reply.status(204).send()
+  },
+}
+
+/** Deletes a file or, for a key that ends in "/", an empty folder. @throws as `Files.delete` */
+async function remove(
+  { services, request, providerId, signal }: BucketCall,
+  { path, isFolder }: ObjectPath,
+): Promise<void> {
+  const only = isFolder ? ('directory' as const) : ('file' as const)
+  try {
+    await services.files.delete(request.viewer, { providerId, path }, { recursive: false, only }, signal)
+  } catch (error) {
+    if (!(error instanceof AppError) || !missing.has(error.reason)) throw error
+  }
+}
+
+export const deleteObjects: S3Operation<BucketCall> = {
+  method: 'POST',
+  selects: ['delete'],
+  async run(call) {
+    await call.services.providers.get(call.request.viewer, call.providerId)
+    const { keys, isQuiet } = parseDelete(await xmlBody(call.request, 'Delete'))
+    const results: Xml[] = []
+    const remaining = keys.values()
+    const work = async () => {
+      for (const key of remaining) {
+        const failure = await removeKey(call, key).then(
+          () => null,
+          error => toAppError(error),
+        )
+        if (call.signal.aborted) return
+        if (failure) results.push(failed(key, failure))
+        else if (!isQuiet) results.push(element('Deleted', [element('Key', key)]))
+      }
+    }
+    await Promise.all(Array.from({ length: atOnce }, work))
+    return sendXml(call.reply, result('DeleteResult', results))
+  },
+}
+
+async function removeKey(call: BucketCall, key: string): Promise<void> {
+  await remove(call, parseKey(key))
+}
+
+function failed(key: string, error: AppError): Xml {
+  return element('Error', [element('Key', key), element('Code', codeOf(error)), element('Message', error.message)])
+}
+
+/** @throws S3Error */
+function parseDelete(root: XmlElement): { keys: string[]; isQuiet: boolean } {
+  const elements = elementsOf(root)
+  const keys = elements.filter(({ name }) => name === 'Object').map(keyOf)
+  if (keys.length === 0 || keys.length > maxKeys) {
+    throw new S3Error('MalformedXML', `A request deletes 1 to ${maxKeys} objects.`)
+  }
+  const quiet = elements.find(({ name }) => name === 'Quiet')
+  return { keys, isQuiet: quiet !== undefined && textOf(quiet).trim() === 'true' }
+}
+
+function keyOf(object: XmlElement): string {
+  const children = elementsOf(object)
+  const version = children.find(({ name }) => name === 'VersionId')
+  if (version && !['', 'null'].includes(textOf(version))) {
+    throw new S3Error('NotImplemented', 'This server keeps no versions of objects.')
+  }
+  const key = children.find(({ name }) => name === 'Key')
+  if (!key) throw new S3Error('MalformedXML', 'An <Object> has no <Key>.')
+  return textOf(key)
+}

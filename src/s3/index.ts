@@ -1,0 +1,86 @@
+/** The S3 front end: providers as buckets, at `/s3` (https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html). */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { requireViewer } from '../auth/viewer.ts'
+import { requestSignal } from '../http/connection/client-abort.ts'
+import { formatErrorsBelow } from '../http/error-formats.ts'
+import type { Services } from '../services/index.ts'
+import type { Settings } from '../settings.ts'
+import { parseAddress, s3Path } from './address.ts'
+import { authenticateSigned } from './authenticate.ts'
+import { getBucketLocation, headBucket, listBuckets } from './buckets.ts'
+import { deleteObject, deleteObjects } from './delete-objects.ts'
+import { formatS3Error } from './error-format.ts'
+import { S3Error } from './failure.ts'
+import { getObject, headObject } from './get-object.ts'
+import { parseKey } from './keys.ts'
+import { listObjectsV1, listObjectsV2 } from './list-objects.ts'
+import { explainBucket } from './no-such-bucket.ts'
+import { type BucketCall, findOperation, type ObjectCall, type S3Operation, type S3Call } from './operation.ts'
+import { putObject } from './put-object.ts'
+import { maxXmlBytes } from './xml-body.ts'
+
+const onService: readonly S3Operation<S3Call>[] = [listBuckets]
+const onBucket: readonly S3Operation<BucketCall>[] = [
+  headBucket,
+  getBucketLocation,
+  listObjectsV2,
+  listObjectsV1,
+  deleteObjects,
+]
+const onObject: readonly S3Operation<ObjectCall>[] = [getObject, headObject, putObject, deleteObject]
+
+/** Adds the routes: those that read objects from their bodies in a scope that parses none. */
+export async function registerS3(
+  app: FastifyInstance,
+  services: Services,
+  settings: Pick<Settings, 'publicUrl' | 'basePath'>,
+): Promise<void> {
+  formatErrorsBelow(app, s3Path, formatS3Error)
+  app.decorateRequest('signature', null)
+  const authenticate = authenticateSigned(services, settings)
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.header('x-amz-request-id', request.id)
+    return run(services, request, reply)
+  }
+  const urls = [s3Path, `${s3Path}/*`]
+  await app.register(async scope => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    const config = { authenticate, audit: 'UPLOAD', streamsBody: true, continuesLater: true } as const
+    for (const url of urls) scope.route({ method: 'PUT', url, config, handler })
+  })
+  await app.register(async scope => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    const options = { config: { authenticate }, bodyLimit: maxXmlBytes, handler }
+    for (const url of urls) scope.route({ method: ['GET', 'HEAD', 'POST', 'DELETE'], url, ...options })
+  })
+}
+
+async function run(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  requireViewer(request.viewer)
+  const { bucket, key, query } = parseAddress(request.raw)
+  const call: S3Call = { services, request, reply, query, signal: requestSignal(request) }
+  if (bucket === null) return operationOf(onService, call).run(call)
+  const runAt = operationAt(key, call)
+  const providerId = await services.providers.idOf(request.viewer, bucket)
+  try {
+    return await runAt({ ...call, bucket, providerId })
+  } catch (error) {
+    throw explainBucket(error, providerId)
+  }
+}
+
+/** Returns the operation on an object or, for an empty key, on the bucket. @throws S3Error */
+function operationAt(key: string, call: S3Call): (at: BucketCall) => Promise<unknown> {
+  if (key === '') return at => operationOf(onBucket, call).run(at)
+  const [operation, object] = [operationOf(onObject, call), parseKey(key)]
+  return at => operation.run({ ...at, ...object })
+}
+
+/** @throws S3Error if this server does not have the operation */
+function operationOf<Call>(operations: readonly S3Operation<Call>[], { request, query }: S3Call): S3Operation<Call> {
+  const found = findOperation(operations, request.method, query)
+  if (found) return found
+  throw new S3Error('NotImplemented', 'This server does not have this operation: its documentation lists those it has.')
+}

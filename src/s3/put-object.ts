@@ -1,0 +1,64 @@
+import { AppError } from '../errors.ts'
+import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
+import { asTransfer } from '../http/connection/graceful-close.ts'
+import { parseMimeType } from '../http/content/body-headers.ts'
+import { asPrecondition, parseUploadConditions } from '../http/content/upload-conditions.ts'
+import { formatTag } from '../http/content/validators.ts'
+import type { FileEntry, UploadInput } from '../services/files/index.ts'
+import { objectBody } from './body.ts'
+import { copyObject } from './copy-object.ts'
+import { parseCopySource } from './copy-source.ts'
+import { S3Error } from './failure.ts'
+import { parseModifiedAt, requireStorable } from './metadata.ts'
+import type { ObjectCall, S3Operation } from './operation.ts'
+import { emptyTag, listedTag, tagOf } from './tags.ts'
+
+/** Stores an object from the body or, with `x-amz-copy-source`, from another object. */
+export const putObject: S3Operation<ObjectCall> = {
+  method: 'PUT',
+  run(call) {
+    const { request } = call
+    const source = parseCopySource(request.headers)
+    requireStorable(request.headers)
+    return asTransfer(request.server, source ? copyObject(call, source) : storeObject(call))
+  },
+}
+
+async function storeObject(call: ObjectCall): Promise<unknown> {
+  const { services, request, reply, providerId, path, isFolder, signal } = call
+  const { headers, raw, viewer } = request
+  const modifiedAt = parseModifiedAt(headers)
+  const { body, size, digests, checksum } = await objectBody(request)
+  continueOnRead(raw, reply)
+  if (isFolder) {
+    if (size !== 0) throw new S3Error('InvalidArgument', 'A key that ends in "/" is a folder, which has no content.')
+    await makeFolder(call)
+    return reply.header('ETag', formatTag(emptyTag)).send()
+  }
+  const { isConditional, ...conditions } = parseConditions(headers)
+  const mimeType = parseMimeType(headers['content-type'])
+  const input = { providerId, path, body, size, digests, mimeType, modifiedAt, isAwaiting: awaitsContinue(raw) }
+  const storing = services.files.upload(viewer, { ...input, ...conditions }, signal)
+  const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
+  return reply.headers({ ETag: formatTag(listedTag(stored)), ...checksum() }).send()
+}
+
+/** Without conditions, S3 replaces an existing object. */
+function parseConditions(
+  headers: ObjectCall['request']['headers'],
+): Pick<UploadInput, 'conflict' | 'condition'> & { isConditional: boolean } {
+  const { condition, ...parsed } = parseUploadConditions(headers, undefined)
+  if (!parsed.isConditional) return { conflict: 'REPLACE', isConditional: false }
+  // Clients know the etags in the form of S3.
+  return condition ? { ...parsed, condition: etag => condition(etag ? tagOf(etag) : etag) } : parsed
+}
+
+/** Creates a folder, unless it exists. */
+async function makeFolder({ services, request, providerId, path, signal }: ObjectCall): Promise<void> {
+  const at = { providerId, path }
+  await services.files.createFolder(request.viewer, at, signal).catch(async error => {
+    const isTaken = error instanceof AppError && error.reason === 'ALREADY_EXISTS'
+    const existing: FileEntry | null = isTaken ? await services.files.stat(request.viewer, at, signal) : null
+    if (existing?.kind !== 'directory') throw error
+  })
+}
