@@ -76,7 +76,32 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   if (path.isWellFormed()) {
     await form(on, base, `filename*=UTF-8''${encodeURIComponent(path)}`, 'uploaded')
     await tus(on, path, 'uploaded')
+    await tryKey(on, path, isPlain)
   }
+}
+
+/** Uses a path as a key and as a prefix over S3. */
+async function tryKey(on: Attack, path: string, isPlain: boolean): Promise<void> {
+  const key = path.split('/').map(encodeURIComponent).join('/')
+  const bucket = `/s3/${on.providerId}`
+  const at = `${bucket}${key.startsWith('/') ? '' : '/'}${key}`
+  const source = { 'x-amz-copy-source': `/${on.providerId}${key}` }
+  const call = (method: string, to: string, more: object = {}) =>
+    tryCall(on, `${method} ${path} over S3`, { method, path: to, ...more })
+  await call('GET', at)
+  await call('HEAD', at)
+  await call('PUT', at, { body: 'stored over S3' })
+  await call('PUT', `${bucket}${base}/copied-over-s3`, { headers: source })
+  for (const query of ['list-type=2', 'list-type=2&delimiter=%2F', 'delimiter=%2F']) {
+    const prefix = encodeURIComponent(path.replace(/^\//, ''))
+    const { status, text } = await call('GET', `${bucket}?${query}&prefix=${prefix}&encoding-type=url`)
+    if (status === 200 && !/<(?:Contents|CommonPrefixes)>/.test(text)) continue
+    for (const [, found = ''] of text.matchAll(/<(?:Key|Prefix)>([^<]+)<\/(?:Key|Prefix)><(?!MaxKeys)/g)) {
+      const isOnTheWay = `${base}/`.startsWith(`/${decodeURIComponent(found)}`)
+      if (!isOnTheWay && !`/${decodeURIComponent(found)}`.startsWith(`${base}/`)) on.wrong.push(`listed ${found}`)
+    }
+  }
+  if (!isPlain) await call('DELETE', at)
 }
 
 /** Uses a path in every tool that takes one. */

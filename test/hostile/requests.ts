@@ -45,6 +45,9 @@ export async function attack(t: Test, backEnd: BackEnd): Promise<Attack> {
   const config = await backEnd.config(app.folder)
   await seed(backEnd)
   const providerId = await app.connectProvider(token, backEnd.type, config)
+  // The id is also the name of the bucket.
+  const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { slug } }'
+  await app.ask(update, { input: { id: providerId, slug: providerId } }, token)
   const providerAccess = { restrictions: [{ providerId, basePath: base }] }
   const { key } = await app.createKey(token, { name: 'inside', scopes: ['write'], providerAccess })
   return { app, backEnd, providerId, authorization: `Bearer ${key}`, count: 0, wrong: [] }
@@ -53,7 +56,10 @@ export async function attack(t: Test, backEnd: BackEnd): Promise<Attack> {
 function send(url: string, { method, path, headers, body }: Call): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-  const sent = request(url + path, { agent, method, headers: { ...headers, ...length } }, response => {
+  const { hostname, port } = new URL(url)
+  const all = { ...headers, ...length }
+  // A URL would resolve the dot segments of the path.
+  const sent = request({ hostname, port, path, agent, method, headers: all }, response => {
     const chunks: Buffer[] = []
     response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject)
     response.on('end', () => {
