@@ -87,6 +87,11 @@ export const reasons = {
   ),
   ALREADY_EXISTS: reason('BAD_USER_INPUT', 409, 'The name is taken.'),
   NOT_EMPTY: reason('BAD_USER_INPUT', 409, 'The folder is not empty.'),
+  PART_MISSING: reason(
+    'BAD_USER_INPUT',
+    400,
+    'A part of the upload is missing, or has other bytes than the request requires.',
+  ),
   OFFSET_MISMATCH: reason('BAD_USER_INPUT', 409, 'The upload has another offset: read it with HEAD.', true),
   PRECONDITION_FAILED: reason('BAD_USER_INPUT', 412, 'The file is not the version that the request requires.'),
   TOO_LARGE: reason('BAD_USER_INPUT', 413, 'The body or the file exceeds the size limit.'),

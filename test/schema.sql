@@ -271,6 +271,26 @@ upload_chunks: upload_chunks_pkey PRIMARY KEY (upload_id, "position")
 upload_chunks: upload_chunks_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES uploads(id) ON DELETE CASCADE
 upload_chunks: upload_chunks_upload_id_length CHECK ((octet_length(upload_id) <= 64)) NOT VALID
 CREATE UNIQUE INDEX upload_chunks_pkey ON public.upload_chunks USING btree (upload_id, "position")
+upload_part_chunks.upload_id text not null
+upload_part_chunks.content uuid not null
+upload_part_chunks.position bigint not null
+upload_part_chunks.bytes bytea not null
+upload_part_chunks: upload_part_chunks_pkey PRIMARY KEY (upload_id, content, "position")
+upload_part_chunks: upload_part_chunks_upload_id_check CHECK ((octet_length(upload_id) <= 64))
+upload_part_chunks: upload_part_chunks_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES uploads(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX upload_part_chunks_pkey ON public.upload_part_chunks USING btree (upload_id, content, "position")
+upload_parts.upload_id text not null
+upload_parts.number integer not null
+upload_parts.size bigint not null
+upload_parts.md5 bytea not null
+upload_parts.content uuid
+upload_parts.stored_at timestamp with time zone not null default now()
+upload_parts: upload_parts_number_check CHECK (((number >= 1) AND (number <= 10000)))
+upload_parts: upload_parts_pkey PRIMARY KEY (upload_id, number)
+upload_parts: upload_parts_size_check CHECK ((size >= 0))
+upload_parts: upload_parts_upload_id_check CHECK ((octet_length(upload_id) <= 64))
+upload_parts: upload_parts_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES uploads(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX upload_parts_pkey ON public.upload_parts USING btree (upload_id, number)
 uploads.id text not null
 uploads.workspace_id uuid not null
 uploads.user_id uuid not null
@@ -295,6 +315,8 @@ uploads.expires_at timestamp with time zone not null
 uploads.lease_id uuid
 uploads.lease_until timestamp with time zone
 uploads.lease_wanted boolean not null default false
+uploads.is_multipart boolean not null default false
+uploads.appended_parts integer not null default 0
 uploads: uploads_block_check CHECK ((block > 0))
 uploads: uploads_check CHECK (((appended <= received) AND (received <= COALESCE(size, received))))
 uploads: uploads_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text])))

@@ -76,6 +76,8 @@ export interface Schema {
   audit_events: AuditEventTable
   uploads: UploadTable
   upload_chunks: UploadChunkTable
+  upload_parts: UploadPartTable
+  upload_part_chunks: UploadPartChunkTable
   jobs: JobTable
   job_entries: JobEntryTable
   schedules: ScheduleTable
@@ -283,6 +285,10 @@ interface UploadTable {
   block: ColumnType<string, number, number>
   /** The adapter's encrypted state; null before the first append. */
   state: Buffer | null
+  /** Whether the upload consists of parts that come in any order. */
+  is_multipart: Generated<boolean>
+  /** The number of the last part whose bytes are counted in `received`. */
+  appended_parts: Generated<number>
   /** The completion has begun, and its result is unknown. */
   finishing: Generated<boolean>
   /** Null until the upload is complete. */
@@ -294,6 +300,25 @@ interface UploadTable {
   lease_until: Date | null
   /** Another request waits for the lease. */
   lease_wanted: Generated<boolean>
+}
+
+interface UploadPartTable {
+  upload_id: string
+  /** 1 to 10,000. */
+  number: number
+  size: Bytes
+  md5: Buffer
+  /** Names the chunks of the part; null once its bytes are, or are being, appended to the upload. */
+  content: string | null
+  stored_at: ColumnType<Date, Date | undefined, Date>
+}
+
+interface UploadPartChunkTable {
+  upload_id: string
+  content: string
+  /** The offset in the part. */
+  position: Bytes
+  bytes: Buffer
 }
 
 interface UploadChunkTable {

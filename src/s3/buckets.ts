@@ -1,5 +1,5 @@
 /** Operations on buckets, which are the providers that the viewer can access. */
-import type { BucketCall, S3Operation, S3Call } from './operation.ts'
+import type { BucketCall, S3Call, S3Operation } from './operation.ts'
 import { sendXml } from './send.ts'
 import { element, result } from './xml.ts'
 

@@ -20,3 +20,15 @@ export function parseCopySource(headers: IncomingHttpHeaders): ObjectName | null
   }
   return { bucket, ...parseKey(key) }
 }
+
+const rangePattern = /^bytes=(\d{1,15})-(\d{1,15})$/
+
+/** Parses `x-amz-copy-source-range`; null is the whole object. @throws S3Error */
+export function parseCopyRange(headers: IncomingHttpHeaders): { offset: number; length: number } | null {
+  const header = headers['x-amz-copy-source-range']
+  if (header === undefined) return null
+  const [, first = '', last = ''] = rangePattern.exec(String(header)) ?? []
+  const [offset, end] = [Number(first), Number(last)]
+  if (first !== '' && end >= offset) return { offset, length: end - offset + 1 }
+  throw new S3Error('InvalidArgument', 'x-amz-copy-source-range must have the form bytes=<first>-<last>.')
+}

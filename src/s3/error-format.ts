@@ -17,6 +17,7 @@ const codes: Partial<Record<Reason, S3Code>> = {
   METHOD_NOT_ALLOWED: 'MethodNotAllowed',
   ALREADY_EXISTS: 'ConditionalRequestConflict',
   UPLOAD_LOCKED: 'OperationAborted',
+  PART_MISSING: 'InvalidPart',
   PRECONDITION_FAILED: 'PreconditionFailed',
   TOO_LARGE: 'EntityTooLarge',
   RANGE_NOT_SATISFIABLE: 'InvalidRange',

@@ -14,8 +14,10 @@ import { S3Error } from './failure.ts'
 import { getObject, headObject } from './get-object.ts'
 import { parseKey } from './keys.ts'
 import { listObjectsV1, listObjectsV2 } from './list-objects.ts'
+import { listMultipartUploads, listParts } from './list-uploads.ts'
+import { abortMultipartUpload, completeMultipartUpload, createMultipartUpload, uploadPart } from './multipart.ts'
 import { explainBucket } from './no-such-bucket.ts'
-import { type BucketCall, findOperation, type ObjectCall, type S3Operation, type S3Call } from './operation.ts'
+import { type BucketCall, findOperation, type ObjectCall, type S3Call, type S3Operation } from './operation.ts'
 import { putObject } from './put-object.ts'
 import { maxXmlBytes } from './xml-body.ts'
 
@@ -26,8 +28,19 @@ const onBucket: readonly S3Operation<BucketCall>[] = [
   listObjectsV2,
   listObjectsV1,
   deleteObjects,
+  listMultipartUploads,
 ]
-const onObject: readonly S3Operation<ObjectCall>[] = [getObject, headObject, putObject, deleteObject]
+const onObject: readonly S3Operation<ObjectCall>[] = [
+  getObject,
+  headObject,
+  putObject,
+  deleteObject,
+  createMultipartUpload,
+  uploadPart,
+  completeMultipartUpload,
+  abortMultipartUpload,
+  listParts,
+]
 
 /** Adds the routes: those that read objects from their bodies in a scope that parses none. */
 export async function registerS3(
@@ -75,7 +88,7 @@ async function run(services: Services, request: FastifyRequest, reply: FastifyRe
 function operationAt(key: string, call: S3Call): (at: BucketCall) => Promise<unknown> {
   if (key === '') return at => operationOf(onBucket, call).run(at)
   const [operation, object] = [operationOf(onObject, call), parseKey(key)]
-  return at => operation.run({ ...at, ...object })
+  return at => operation.run({ ...at, key, ...object })
 }
 
 /** @throws S3Error if this server does not have the operation */

@@ -1,12 +1,11 @@
-import { encodeUri } from '../auth/sigv4/message.ts'
 import type { KeyPage, KeyQuery } from '../services/files/index.ts'
 import { S3Error } from './failure.ts'
+import { encoderOf, parseDelimiter, parseLimit } from './list-parameters.ts'
 import type { BucketCall, S3Operation } from './operation.ts'
 import { sendXml } from './send.ts'
 import { emptyTag, listedTag } from './tags.ts'
 import { element, result, type Xml } from './xml.ts'
 
-const maxKeys = 1000
 const common = ['prefix', 'delimiter', 'max-keys', 'encoding-type']
 
 export const listObjectsV2: S3Operation<BucketCall> = {
@@ -60,22 +59,12 @@ export const listObjectsV1: S3Operation<BucketCall> = {
 }
 
 function parseList({ query, providerId }: BucketCall, after: string): KeyQuery {
-  const delimiter = query.get('delimiter') ?? ''
-  if (delimiter !== '' && delimiter !== '/') {
-    throw new S3Error('NotImplemented', 'The only delimiter of this server is "/".')
-  }
-  const text = query.get('max-keys') ?? String(maxKeys)
-  if (!/^\d{1,10}$/.test(text)) throw new S3Error('InvalidArgument', '"max-keys" is a number from 0 to 2147483647.')
-  const limit = Math.min(Number(text), maxKeys)
-  return { providerId, prefix: query.get('prefix') ?? '', after, groups: delimiter === '/', limit }
+  const groups = parseDelimiter(query) === '/'
+  return { providerId, prefix: query.get('prefix') ?? '', after, groups, limit: parseLimit(query, 'max-keys') }
 }
 
 async function readPage({ services, request, query, signal }: BucketCall, list: KeyQuery) {
-  const encoding = query.get('encoding-type')
-  if (encoding !== undefined && encoding !== 'url') {
-    throw new S3Error('InvalidArgument', '"encoding-type" can only be "url".')
-  }
-  const encode = (key: string) => (encoding === undefined ? key : encodeUri(key).replaceAll('%2F', '/'))
+  const encode = encoderOf(query)
   return { page: await services.files.listKeys(request.viewer, list, signal), encode }
 }
 

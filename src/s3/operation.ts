@@ -18,6 +18,8 @@ export interface BucketCall extends S3Call {
 }
 
 export interface ObjectCall extends BucketCall {
+  /** Not empty. */
+  key: string
   /** Absolute within the provider, not parsed yet. */
   path: string
   /** Whether the key ends in "/". */

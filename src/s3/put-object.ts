@@ -44,7 +44,7 @@ async function storeObject(call: ObjectCall): Promise<unknown> {
 }
 
 /** Without conditions, S3 replaces an existing object. */
-function parseConditions(
+export function parseConditions(
   headers: ObjectCall['request']['headers'],
 ): Pick<UploadInput, 'conflict' | 'condition'> & { isConditional: boolean } {
   const { condition, ...parsed } = parseUploadConditions(headers, undefined)

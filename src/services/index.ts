@@ -29,6 +29,8 @@ import { createSchedules } from './schedules/index.ts'
 import { startScheduler } from './schedules/runner.ts'
 import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
+import { createMultipartUploads } from './uploads/multipart/index.ts'
+import { createUploadServices } from './uploads/upload-services.ts'
 import { createWebhooks } from './webhooks/index.ts'
 import { startWebhookSender } from './webhooks/sender.ts'
 
@@ -60,7 +62,8 @@ export function createServices(options: {
   const { credentials, limits, tokens } = authentication
   const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss: options.onAuditLoss })
   const reservations = new Reservations()
-  const uploads = createResumableUploads({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
+  const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
+  const uploads = createResumableUploads(sharedUploads)
   const recordEnd = createJobAudit({ db, audit })
   const onEnd = async (job: JobRecord, state: JobState) => {
     waits.check()
@@ -107,6 +110,7 @@ export function createServices(options: {
       directSeconds: options.directSeconds,
     }),
     uploads,
+    multipart: createMultipartUploads(sharedUploads),
     jobs,
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),

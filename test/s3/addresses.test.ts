@@ -42,7 +42,7 @@ t.test('addresses and credentials of S3', async t => {
         Buckets?.map(({ Name }) => Name),
         [Bucket],
       )
-      t.same(await namesIn(client), ['a b.txt'])
+      t.ok((await namesIn(client))?.includes('a b.txt'))
       t.equal(await (await client.send(get)).Body?.transformToString(), 'content')
       await client.send(new PutObjectCommand({ Bucket, Key: 'healthz', Body: 'x' }))
       t.equal(await codeOf(client.send(new ListObjectsV2Command({ Bucket: 'no-such-bucket' }))), 'NoSuchBucket')

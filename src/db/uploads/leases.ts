@@ -5,14 +5,8 @@ import { isUnleased, leaseEnd, noBlock, toUpload, type UploadRecord } from './re
 
 /** Returns null if the upload is missing, or if another request has the lease, which is then marked as wanted. */
 export async function takeLease(db: Database, id: string, lease: string): Promise<UploadRecord | null> {
-  const row = await db
-    .updateTable('uploads')
-    .set({ lease_id: lease, lease_until: leaseEnd, lease_wanted: false })
-    .where('id', '=', id)
-    .where(isUnleased)
-    .returningAll()
-    .executeTakeFirst()
-  if (row) return toUpload(row)
+  const free = await takeFreeLease(db, id, lease)
+  if (free) return free
   await db
     .updateTable('uploads')
     .set({ lease_wanted: true })
@@ -21,6 +15,18 @@ export async function takeLease(db: Database, id: string, lease: string): Promis
     .where('lease_wanted', '=', false)
     .execute()
   return null
+}
+
+/** Returns null if another request has the lease, which it keeps. */
+export async function takeFreeLease(db: Database, id: string, lease: string): Promise<UploadRecord | null> {
+  const row = await db
+    .updateTable('uploads')
+    .set({ lease_id: lease, lease_until: leaseEnd, lease_wanted: false })
+    .where('id', '=', id)
+    .where(isUnleased)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toUpload(row) : null
 }
 
 /**

@@ -5,7 +5,7 @@ import { noBlock, type UploadRecord } from './record.ts'
 
 export interface UploadLimits {
   uploads: number
-  /** Bytes in `upload_chunks`. */
+  /** Bytes in `upload_chunks` and in `upload_part_chunks`. */
   bytes: number
 }
 
@@ -24,10 +24,11 @@ export async function countUploads(
   db: Database,
   owner: Pick<UploadRecord, 'workspaceId' | 'userId'>,
 ): Promise<{ count: number; bytes: number }> {
+  const waiting = sql`(select sum(p.size) from upload_parts p where p.upload_id = uploads.id and p.content is not null)`
   const { count, bytes } = await db
     .selectFrom('uploads')
     .select(({ fn }) => fn.countAll<string>().as('count'))
-    .select(sql<string | null>`sum(received - appended)`.as('bytes'))
+    .select(sql<string | null>`sum(received - appended + coalesce(${waiting}, 0))`.as('bytes'))
     .where('workspace_id', '=', owner.workspaceId)
     .where('user_id', '=', owner.userId)
     .where('stored_path', 'is', null)

@@ -9,7 +9,10 @@ import { expiry, leaseEnd, toUpload, type UploadRecord } from './record.ts'
 const chunkBytes = 1024 * 1024
 
 export type Progress = Partial<
-  Pick<UploadRecord, 'size' | 'received' | 'appended' | 'sealedState' | 'finishing' | 'storedPath'>
+  Pick<
+    UploadRecord,
+    'size' | 'received' | 'appended' | 'appendedParts' | 'conflict' | 'sealedState' | 'finishing' | 'storedPath'
+  >
 > & {
   /** Bytes to add to `upload_chunks`. Chunks before `appended` are deleted. */
   chunk?: { position: number; bytes: Buffer; limits: UploadLimits }
@@ -32,6 +35,8 @@ export async function saveProgress(
         ...(values.size != null && { size: values.size }),
         ...(values.received !== undefined && { received: values.received }),
         ...(values.appended !== undefined && { appended: values.appended }),
+        ...(values.appendedParts !== undefined && { appended_parts: values.appendedParts }),
+        ...(values.conflict !== undefined && { conflict: values.conflict }),
         ...(values.sealedState !== undefined && { state: values.sealedState }),
         ...(values.finishing !== undefined && { finishing: values.finishing }),
         ...(values.storedPath != null && { stored_path: values.storedPath, reserves: false }),

@@ -20,6 +20,9 @@ export interface UploadRecord {
   appended: number
   block: number
   sealedState: Buffer | null
+  isMultipart: boolean
+  /** The number of the last part whose bytes are counted in `received`. */
+  appendedParts: number
   finishing: boolean
   storedPath: string | null
   createdAt: Date
@@ -73,6 +76,8 @@ export function toUpload(row: Selectable<Schema['uploads']>): UploadRecord {
     appended: Number(row.appended),
     block: Number(row.block),
     sealedState: row.state,
+    isMultipart: row.is_multipart,
+    appendedParts: row.appended_parts,
     finishing: row.finishing,
     storedPath: row.stored_path,
     createdAt: row.created_at,

@@ -13,7 +13,8 @@ import {
   type UploadTarget,
 } from './record.ts'
 
-export type NewUpload = UploadTarget & Pick<UploadRecord, 'conflict' | 'mimeType' | 'metadata' | 'size' | 'block'>
+export type NewUpload = UploadTarget &
+  Pick<UploadRecord, 'conflict' | 'mimeType' | 'metadata' | 'size' | 'block' | 'isMultipart'>
 
 /** Minutes without progress for which an upload reserves its path. */
 const reservationMinutes = 10
@@ -60,6 +61,7 @@ export async function insertUpload(
           metadata: values.metadata,
           size: values.size,
           block: values.block,
+          is_multipart: values.isMultipart,
           expires_at: expiry,
           lease_id: lease,
           lease_until: leaseEnd,
@@ -78,14 +80,15 @@ export async function insertUpload(
 export async function findUpload(
   db: Database,
   id: string,
-  credential: Pick<UploadRecord, 'credentialKind' | 'credentialId'>,
+  wanted: Pick<UploadRecord, 'credentialKind' | 'credentialId' | 'isMultipart'>,
 ): Promise<UploadRecord | null> {
   const row = await db
     .selectFrom('uploads')
     .selectAll()
     .where('id', '=', id)
-    .where('credential_kind', '=', credential.credentialKind)
-    .where('credential_id', '=', credential.credentialId)
+    .where('credential_kind', '=', wanted.credentialKind)
+    .where('credential_id', '=', wanted.credentialId)
+    .where('is_multipart', '=', wanted.isMultipart)
     .where('expires_at', '>', sql<Date>`now()`)
     .executeTakeFirst()
   return row ? toUpload(row) : null
@@ -103,6 +106,7 @@ export async function findFinishingEmpty(
     .where('credential_id', '=', created.credentialId)
     .where('provider_id', '=', created.providerId)
     .where('metadata', '=', created.metadata)
+    .where('is_multipart', '=', false)
     .where('size', '=', '0')
     .where('finishing', '=', true)
     .where('stored_path', 'is', null)

@@ -4,33 +4,22 @@ import type { Readable } from 'node:stream'
 import { authorize, needs } from '../../auth/needs.ts'
 import { root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
-import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
-import type { Database } from '../../db/client.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import { findFinishingEmpty, findUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
-import type { Storage } from '../../storage/index.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import type { Audit } from '../audit/index.ts'
-import {
-  type ConflictBehavior,
-  candidates,
-  isMissing,
-  nameTaken,
-  type Reservations,
-  statOrNull,
-} from '../files/conflict.ts'
+import { type ConflictBehavior, candidates, isMissing, nameTaken, statOrNull } from '../files/conflict.ts'
 import type { LocationInput } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
-import type { ActiveUpload } from './active-upload.ts'
 import { type Checksum, verifyChecksum } from './checksum.ts'
 import { finish } from './finish.ts'
-import { createLeases, type Lease } from './lease.ts'
+import type { Lease } from './lease.ts'
 import { ChecksumBuffer } from './memory-budget.ts'
 import { receive } from './receive.ts'
 import { abortAtBackEnd, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
-import { blockFor, maxFileBytes, maxHeldBytes } from './upload-limits.ts'
+import { blockFor } from './upload-limits.ts'
+import type { UploadServices } from './upload-services.ts'
 
 export type { UploadRecord } from '../../db/uploads/record.ts'
 
@@ -73,38 +62,11 @@ const finishTimeout = 10_000
 /** Milliseconds for a back end that is being disconnected. It may not respond at all. */
 const abandonTimeout = 10_000
 
-export function createResumableUploads(options: {
-  db: Database
-  secrets: Secrets
-  storage: Storage
-  reservations: Reservations
-  audit: Audit
-  /** Bytes. */
-  maxUploadBytes: number
-  onError: (error: unknown) => void
-}) {
-  const { db, secrets, storage, reservations, audit } = options
-  const leases = createLeases(db)
-  const context = { ...options, leases }
+export function createResumableUploads(context: UploadServices) {
+  const { db, storage, reservations, audit, leases, activate, maxBytesAt } = context
 
   const at = (viewer: Viewer | null, providerId: string, path: StoragePath): Promise<WriteLocation> =>
     storage.writeAt(grant(viewer, { scope: 'write', providerId, path }))
-
-  function maxBytesAt({ traits, resumable }: WriteLocation): number {
-    const here = resumable ? maxFileBytes(resumable) : maxHeldBytes
-    return Math.min(options.maxUploadBytes, traits.maxFileSize ?? Number.MAX_SAFE_INTEGER, here)
-  }
-
-  const activate = (viewer: Viewer, lease: Lease, location: WriteLocation): ActiveUpload => ({
-    db,
-    secrets,
-    reservations,
-    audit,
-    viewer,
-    lease,
-    location,
-    maxBytes: maxBytesAt(location),
-  })
 
   function openUpload(viewer: Viewer, lease: Lease, location: WriteLocation): OpenUpload {
     const upload = activate(viewer, lease, location)
@@ -159,6 +121,7 @@ export function createResumableUploads(options: {
         metadata: input.metadata,
         size,
         block: blockFor(location.resumable, size),
+        isMultipart: false,
       })
     let isReserved = false
     for (const candidate of conflict === 'RENAME' ? candidates(path, 'file') : [path]) {
@@ -224,7 +187,9 @@ export function createResumableUploads(options: {
       const present = requireViewer(viewer)
       const { kind, credentialId } = present
       const find = async () => {
-        const found = uploadId.test(id) ? await findUpload(db, id, { credentialKind: kind, credentialId }) : null
+        const found = uploadId.test(id)
+          ? await findUpload(db, id, { credentialKind: kind, credentialId, isMultipart: false })
+          : null
         if (!found) throw new AppError('NOT_FOUND', 'There is no such upload, or it has expired: begin a new one.')
         return found
       }
@@ -240,7 +205,7 @@ export function createResumableUploads(options: {
     },
 
     /** The maximum size of a file, before the limits of its provider. */
-    maxBytes: options.maxUploadBytes,
+    maxBytes: context.maxUploadBytes,
 
     /** Deletes uploads that nobody can continue. Several servers may run it at once. */
     sweep: () => sweep(context),

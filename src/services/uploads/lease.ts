@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
 import { deleteLongExpired } from '../../db/uploads/dead.ts'
-import { dropLease, renewLease, takeLease, wantLeases } from '../../db/uploads/leases.ts'
+import { dropLease, renewLease, takeFreeLease, takeLease, wantLeases } from '../../db/uploads/leases.ts'
 import { LimitExceeded } from '../../db/uploads/limits.ts'
 import { type Progress, saveProgress } from '../../db/uploads/progress.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
@@ -151,6 +151,13 @@ export function createLeases(db: Database) {
       return ids.length > 0
     },
 
+    /** Takes the lease unless another request has it. */
+    async takeFree(uploadId: string): Promise<Lease | null> {
+      const id = randomUUID()
+      const record = await takeFreeLease(db, uploadId, id)
+      return record && new Lease(db, id, record, running)
+    },
+
     /** Takes the lease of the upload that `query` selects. */
     async takeAny(query: (lease: string) => Promise<UploadRecord | null>): Promise<Lease | null> {
       const id = randomUUID()
@@ -160,12 +167,12 @@ export function createLeases(db: Database) {
   }
 }
 
-function locked(): AppError {
+export function locked(): AppError {
   return new AppError('UPLOAD_LOCKED', 'Another request continues this upload: send HEAD to get its offset.')
 }
 
 /** @throws TOO_MANY_UPLOADS */
-async function withinLimits<T>(work: Promise<T>): Promise<T> {
+export async function withinLimits<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (cause) {

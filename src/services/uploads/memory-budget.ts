@@ -45,3 +45,25 @@ export class ChecksumBuffer implements Disposable {
     waiting -= this.#bytes
   }
 }
+
+/** Bytes of all parts in memory that wait for their turn or are being appended. */
+const partBytes = 128 * mib
+let inParts = 0
+
+/** The memory of one part. */
+export class PartBuffer {
+  #bytes = 0
+
+  /** Returns false if all parts together would need too much memory. */
+  take(bytes: number): boolean {
+    if (inParts + bytes > partBytes) return false
+    this.#bytes += bytes
+    inParts += bytes
+    return true
+  }
+
+  release(): void {
+    inParts -= this.#bytes
+    this.#bytes = 0
+  }
+}

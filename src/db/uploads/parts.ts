@@ -1,0 +1,158 @@
+/** The parts of an upload that come in any order, and the bytes of those that wait for their turn. */
+import { type Selectable, sql } from 'kysely'
+import type { Database } from '../client.ts'
+import { lockMember } from '../members.ts'
+import type { Schema } from '../schema.ts'
+import { countUploads, LimitExceeded, type UploadLimits } from './limits.ts'
+import { expiry, toUpload, type UploadRecord } from './record.ts'
+
+export interface UploadPart {
+  number: number
+  /** Bytes. */
+  size: number
+  md5: Buffer
+  /** Names the waiting bytes; null once they are, or are being, appended. */
+  content: string | null
+  storedAt: Date
+}
+
+function toPart(row: Selectable<Schema['upload_parts']>): UploadPart {
+  const { number, size, md5, content, stored_at: storedAt } = row
+  return { number, size: Number(size), md5, content, storedAt }
+}
+
+/** Lists parts in the order of their numbers. */
+export async function listParts(
+  db: Database,
+  uploadId: string,
+  { after = 0, limit = 10_000 }: { after?: number; limit?: number } = {},
+): Promise<UploadPart[]> {
+  const rows = await db
+    .selectFrom('upload_parts')
+    .selectAll()
+    .where('upload_id', '=', uploadId)
+    .where('number', '>', after)
+    .orderBy('number')
+    .limit(limit)
+    .execute()
+  return rows.map(toPart)
+}
+
+export async function findPart(db: Database, uploadId: string, number: number): Promise<UploadPart | null> {
+  const [part] = await listParts(db, uploadId, { after: number - 1, limit: 1 })
+  return part?.number === number ? part : null
+}
+
+/** Returns the sum of the sizes of the parts up to `number`. */
+export async function bytesUpTo(db: Database, uploadId: string, number: number): Promise<number> {
+  const { bytes } = await db
+    .selectFrom('upload_parts')
+    .select(sql<string | null>`sum(size)`.as('bytes'))
+    .where('upload_id', '=', uploadId)
+    .where('number', '<=', number)
+    .executeTakeFirstOrThrow()
+  return Number(bytes ?? 0)
+}
+
+/** Adds bytes to the waiting content of a part. */
+export async function insertPartChunk(
+  db: Database,
+  chunk: { uploadId: string; content: string; position: number; bytes: Buffer },
+): Promise<void> {
+  const { uploadId: upload_id, content, position, bytes } = chunk
+  await db.insertInto('upload_part_chunks').values({ upload_id, content, position, bytes }).execute()
+}
+
+/** Yields the bytes of a part from `position` on, row by row. */
+export async function* readPartChunks(
+  db: Database,
+  { uploadId, content }: { uploadId: string; content: string },
+  position: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  let next = position
+  for (;;) {
+    const row = await db
+      .selectFrom('upload_part_chunks')
+      .select(['position', 'bytes'])
+      .where('upload_id', '=', uploadId)
+      .where('content', '=', content)
+      .where(sql<string>`position + octet_length(bytes)`, '>', String(next))
+      .orderBy('position')
+      .limit(1)
+      .executeTakeFirst()
+    if (!row) return
+    const start = Number(row.position)
+    yield row.bytes.subarray(next - start)
+    next = start + row.bytes.length
+  }
+}
+
+/** Deletes the waiting bytes of a part. */
+export async function deletePartChunks(db: Database, uploadId: string, content: string): Promise<void> {
+  await db.deleteFrom('upload_part_chunks').where('upload_id', '=', uploadId).where('content', '=', content).execute()
+}
+
+/**
+ * Stores a part, or returns the part that has its number already. The upload then expires later.
+ * @throws LimitExceeded if the waiting parts of the member have too many bytes
+ */
+export async function insertPart(
+  db: Database,
+  upload: Pick<UploadRecord, 'id' | 'workspaceId' | 'userId'>,
+  part: Omit<UploadPart, 'storedAt'>,
+  limits: UploadLimits,
+): Promise<UploadPart | null> {
+  return await db.transaction().execute(async tx => {
+    const { number, size, md5, content } = part
+    const inserted = await tx
+      .insertInto('upload_parts')
+      .values({ upload_id: upload.id, number, size, md5, content })
+      .onConflict(conflict => conflict.doNothing())
+      .returning('number')
+      .executeTakeFirst()
+    if (!inserted) return await findPart(tx, upload.id, number)
+    await tx.updateTable('uploads').set({ expires_at: expiry }).where('id', '=', upload.id).execute()
+    if (content !== null) {
+      await lockMember(tx, upload)
+      const { bytes } = await countUploads(tx, upload)
+      if (bytes > limits.bytes) throw new LimitExceeded('bytes')
+    }
+    return null
+  })
+}
+
+/** Deletes a part that waits, with its bytes. */
+export async function deletePart(db: Database, uploadId: string, { number, content }: UploadPart): Promise<void> {
+  if (content !== null) await deletePartChunks(db, uploadId, content)
+  await db.deleteFrom('upload_parts').where('upload_id', '=', uploadId).where('number', '=', number).execute()
+}
+
+/** Deletes the bytes of a part that are appended now. */
+export async function forgetContent(db: Database, uploadId: string, { number, content }: UploadPart): Promise<void> {
+  if (content === null) return
+  await db
+    .updateTable('upload_parts')
+    .set({ content: null })
+    .where('upload_id', '=', uploadId)
+    .where('number', '=', number)
+    .execute()
+  await deletePartChunks(db, uploadId, content)
+}
+
+/** Lists the unfinished uploads in parts of a credential to a provider. Their number is limited. */
+export async function listMultipartUploads(
+  db: Database,
+  owner: Pick<UploadRecord, 'providerId' | 'credentialKind' | 'credentialId'>,
+): Promise<UploadRecord[]> {
+  const rows = await db
+    .selectFrom('uploads')
+    .selectAll()
+    .where('provider_id', '=', owner.providerId)
+    .where('credential_kind', '=', owner.credentialKind)
+    .where('credential_id', '=', owner.credentialId)
+    .where('is_multipart', '=', true)
+    .where('stored_path', 'is', null)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .execute()
+  return rows.map(toUpload)
+}

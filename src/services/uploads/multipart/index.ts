@@ -1,0 +1,281 @@
+/** Uploads in parts that come in any order and at once. Their state is in the database, so any server can continue them. */
+import { randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { authorize, needs } from '../../../auth/needs.ts'
+import { isWithin, root, type StoragePath } from '../../../auth/path.ts'
+import { type Grant, grantBasePath } from '../../../auth/policy.ts'
+import { requireViewer, type Viewer } from '../../../auth/viewer.ts'
+import {
+  deletePart,
+  findPart,
+  insertPart,
+  listMultipartUploads,
+  listParts,
+  type UploadPart,
+} from '../../../db/uploads/parts.ts'
+import type { UploadRecord } from '../../../db/uploads/record.ts'
+import { findUpload } from '../../../db/uploads/uploads.ts'
+import { AppError } from '../../../errors.ts'
+import { exactBody } from '../../../storage/exact-body.ts'
+import { checkedBody, type Digests } from '../../files/checked-body.ts'
+import type { ConflictBehavior } from '../../files/conflict.ts'
+import { entryAt, type FileEntry, type LocationInput } from '../../files/entry.ts'
+import { requireFits, tooLarge } from '../../files/upload.ts'
+import { verifyCondition, type WriteCondition } from '../../files/write-condition.ts'
+import type { ActiveUpload } from '../active-upload.ts'
+import { finish } from '../finish.ts'
+import { locked, withinLimits } from '../lease.ts'
+import { abortAtBackEnd, isUnfinished, unfinishedFacts } from '../sweep.ts'
+import { blockFor, memberLimits } from '../upload-limits.ts'
+import type { UploadServices } from '../upload-services.ts'
+import { appendPart, appendWaiting, missingPart } from './append-part.ts'
+import { ReceivedPart } from './received-part.ts'
+
+export type { UploadPart } from '../../../db/uploads/parts.ts'
+
+export const maxParts = 10_000
+/** Bytes: 5 GiB. */
+const maxPartBytes = 5 * 2 ** 30
+
+/** One upload of one credential. */
+export interface UploadName extends LocationInput {
+  uploadId: string
+}
+
+export interface NewPart {
+  body: Readable
+  /** Bytes, if the client declared a size. */
+  size: number | undefined
+  digests: Digests
+}
+
+export type MultipartUploads = ReturnType<typeof createMultipartUploads>
+
+export function createMultipartUploads(services: UploadServices) {
+  const { db, storage, audit, leases, activate } = services
+
+  /** Finds an upload of this credential to this path. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND */
+  async function find(viewer: Viewer | null, { uploadId, ...at }: UploadName) {
+    const [granted] = authorize(viewer, needs.create, at)
+    const { kind: credentialKind, credentialId } = granted.viewer
+    const record = await findUpload(db, uploadId, { credentialKind, credentialId, isMultipart: true })
+    if (!record || record.providerId !== at.providerId || record.path !== granted.path) throw missing()
+    return { granted, record }
+  }
+
+  /** Takes the lease over from any other request. */
+  async function open(granted: Grant<'write'>, { id }: UploadRecord, signal: AbortSignal): Promise<ActiveUpload> {
+    const { kind: credentialKind, credentialId } = granted.viewer
+    const stillThere = async () => {
+      if (!(await findUpload(db, id, { credentialKind, credentialId, isMultipart: true }))) throw missing()
+    }
+    const location = await storage.writeAt(granted)
+    return activate(granted.viewer, await leases.take(id, stillThere, signal), location)
+  }
+
+  /**
+   * Appends a part if it is its turn, otherwise stores it.
+   * @param upload null if another request has the lease
+   * @throws PART_MISSING for a part that was appended with other bytes, UPLOAD_LOCKED, TOO_MANY_UPLOADS
+   */
+  async function store(
+    upload: ActiveUpload | null,
+    record: UploadRecord,
+    part: Pick<UploadPart, 'number' | 'size' | 'md5'>,
+    received: ReceivedPart,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { number } = part
+    const appended = (upload?.lease.record ?? record).appendedParts
+    const earlier = await findPart(db, record.id, number)
+    const isSame = earlier !== null && isSameContent(earlier, part)
+    if (isSame && (earlier.content !== null || number <= appended)) return
+    if (earlier && !isSame && earlier.content === null) throw alreadyAppended(number)
+    // Nobody appends the earlier bytes meanwhile, because this request has the lease.
+    if (earlier && !upload) throw locked()
+    if (earlier) await deletePart(db, record.id, earlier)
+    const { gathered } = received
+    const content = upload && gathered && number === appended + 1 ? null : await received.store()
+    const other = await withinLimits(insertPart(db, record, { ...part, content }, memberLimits))
+    if (other && !isSameContent(other, part)) throw locked()
+    if (!other && content !== null) received.keep()
+    if (upload && gathered && content === null) await appendPart(upload, { ...part, content }, gathered, signal)
+  }
+
+  /** Stores a part, and returns the MD5 of its bytes in hex. @throws as `find`, TOO_LARGE, DIGEST_MISMATCH, PART_MISSING */
+  async function put(
+    viewer: Viewer | null,
+    name: UploadName,
+    number: number,
+    { body, size, digests }: NewPart,
+    requestSignal: AbortSignal,
+  ): Promise<string> {
+    const { granted, record } = await find(viewer, name)
+    if (record.storedPath !== null) throw missing()
+    requireFits(size, maxPartBytes)
+    return storage.activeGrants.run([granted], requestSignal, async signal => {
+      await using received = new ReceivedPart(db, record.id)
+      const checked = checkedBody({ body, size, digests }, { maxBytes: maxPartBytes, tooLarge, algorithm: 'md5' })
+      await received.read(checked.body, signal)
+      const md5 = Buffer.from(checked.hashes().get('md5') ?? '', 'hex')
+      await using lease = await leases.takeFree(record.id)
+      const upload = lease && activate(granted.viewer, lease, await storage.writeAt(granted))
+      await store(upload, record, { number, size: received.size, md5 }, received, signal)
+      if (upload) await appendWaiting(upload, signal)
+      return md5.toString('hex')
+    })
+  }
+
+  return {
+    /**
+     * Begins an upload and returns its id.
+     * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ROOT_IS_FIXED, TOO_MANY_UPLOADS
+     */
+    async create(viewer: Viewer | null, input: LocationInput & { mimeType: string | null }): Promise<string> {
+      const [granted] = authorize(viewer, needs.create, input)
+      const { kind, credentialId, member } = granted.viewer
+      if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
+      const location = await storage.writeAt(granted)
+      await using lease = await leases.insert({
+        id: randomBytes(24).toString('base64url'),
+        workspaceId: member.workspaceId,
+        userId: member.userId,
+        credentialKind: kind,
+        credentialId,
+        providerId: input.providerId,
+        path: granted.path,
+        conflict: 'REPLACE',
+        mimeType: input.mimeType,
+        metadata: '',
+        size: null,
+        block: blockFor(location.resumable, null),
+        isMultipart: true,
+      })
+      if (!lease) throw new AppError('INTERNAL')
+      return lease.record.id
+    },
+
+    put,
+
+    /** Stores a range of an existing file as a part. @throws as `put`; as `Files.download` for the source */
+    async copy(
+      viewer: Viewer | null,
+      name: UploadName,
+      number: number,
+      source: LocationInput & { range: { offset: number; length: number } | null },
+      signal: AbortSignal,
+    ): Promise<string> {
+      const [granted] = authorize(viewer, needs.read, source)
+      await find(viewer, name)
+      const { range } = source
+      const { body, entry } = await (await storage.readAt(granted)).read(signal, range ? { range } : {})
+      try {
+        const size = range?.length ?? entry.size ?? undefined
+        const part = { body: exactBody(body, size ?? null, () => undefined), size, digests: {} }
+        return await put(viewer, name, number, part, signal)
+      } finally {
+        body.destroy()
+      }
+    },
+
+    /** @throws as `find` */
+    async parts(
+      viewer: Viewer | null,
+      name: UploadName,
+      page: { after: number; limit: number },
+    ): Promise<{ parts: UploadPart[]; hasMore: boolean }> {
+      const { record } = await find(viewer, name)
+      if (record.storedPath !== null) throw missing()
+      const found = await listParts(db, record.id, { after: page.after, limit: page.limit + 1 })
+      return { parts: found.slice(0, page.limit), hasMore: found.length > page.limit }
+    },
+
+    /** Lists the unfinished uploads of this credential below its base path. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    async list(viewer: Viewer | null, providerId: string): Promise<UploadRecord[]> {
+      const { path: base } = grantBasePath(viewer, providerId)
+      const { kind: credentialKind, credentialId } = requireViewer(viewer)
+      const found = await listMultipartUploads(db, { providerId, credentialKind, credentialId })
+      return found.filter(({ path }) => isWithin(path as StoragePath, base))
+    },
+
+    /**
+     * Makes the file visible: the parts in the order of their numbers. May be repeated after a lost response.
+     * @param parts each number with the MD5 that `put` returned
+     * @throws as `find`, PART_MISSING, PRECONDITION_FAILED, ALREADY_EXISTS, as `Files.upload`
+     */
+    async complete(
+      viewer: Viewer | null,
+      name: UploadName,
+      parts: readonly { number: number; md5: string }[],
+      conditions: { conflict: ConflictBehavior; condition?: WriteCondition | undefined },
+      requestSignal: AbortSignal,
+    ): Promise<FileEntry> {
+      const { granted, record } = await find(viewer, name)
+      return storage.activeGrants.run([granted], requestSignal, async signal => {
+        const upload = await open(granted, record, signal)
+        await using lease = upload.lease
+        const { location } = upload
+        if (lease.record.storedPath === null) {
+          await verifyCondition(location, conditions.condition, signal)?.()
+          await appendAll(upload, parts, signal)
+          const { received } = lease.record
+          requireFits(received, upload.maxBytes)
+          await lease.save({ size: received, conflict: conditions.conflict })
+          await finish(upload, [], signal)
+        }
+        return entryAt(location, await location.stat(signal))
+      })
+    },
+
+    /** Cancels an upload and frees its bytes. @throws as `find` */
+    async abort(viewer: Viewer | null, name: UploadName, signal: AbortSignal): Promise<void> {
+      const { granted, record } = await find(viewer, name)
+      const upload = await open(granted, record, signal)
+      await using lease = upload.lease
+      if (lease.record.storedPath !== null) throw missing()
+      await abortAtBackEnd(services, lease.record)
+      await lease.delete()
+      if (isUnfinished(lease.record)) audit.noteUnfinished(granted.viewer, 'UPLOAD', unfinishedFacts(lease.record))
+    },
+  }
+
+  /** Appends the parts that are not appended yet, and drops those that the client leaves out. @throws PART_MISSING */
+  async function appendAll(
+    upload: ActiveUpload,
+    wanted: readonly { number: number; md5: string }[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { lease } = upload
+    const stored = new Map((await listParts(db, lease.record.id)).map(part => [part.number, part]))
+    for (const { number, md5 } of wanted) {
+      const part = stored.get(number)
+      const isAppended = number <= lease.record.appendedParts
+      if (part?.md5.toString('hex') !== md5 || (!isAppended && part.content === null)) throw missingPart(number)
+    }
+    const numbers = new Set(wanted.map(({ number }) => number))
+    for (const part of stored.values()) {
+      if (numbers.has(part.number)) continue
+      if (part.number <= lease.record.appendedParts) throw alreadyAppended(part.number)
+      await deletePart(db, lease.record.id, part)
+    }
+    for (const { number } of wanted) {
+      const part = stored.get(number)
+      if (part && number > lease.record.appendedParts) await appendPart(upload, part, null, signal)
+    }
+  }
+}
+
+function isSameContent(a: Pick<UploadPart, 'size' | 'md5'>, b: Pick<UploadPart, 'size' | 'md5'>): boolean {
+  return a.size === b.size && a.md5.equals(b.md5)
+}
+
+function missing(): AppError {
+  return new AppError('NOT_FOUND', 'There is no such upload, or it has ended: begin a new one.')
+}
+
+function alreadyAppended(number: number): AppError {
+  return new AppError(
+    'PART_MISSING',
+    `Part ${number} is already part of the file with other bytes: abort the upload, and begin a new one.`,
+  )
+}
