@@ -3,11 +3,12 @@ import { isNotModified } from '../http/content/download-conditions.ts'
 import type { LocationInput } from '../services/files/index.ts'
 import type { ObjectName } from './copy-source.ts'
 import { S3Error } from './failure.ts'
+import { makeFolder } from './folders.ts'
 import { explainBucket } from './no-such-bucket.ts'
 import type { ObjectCall } from './operation.ts'
 import { sendXml } from './send.ts'
-import { listedTag, tagOf } from './tags.ts'
-import { element, result } from './xml.ts'
+import { emptyTag, listedTag, tagOf } from './tags.ts'
+import { element, result, type Xml } from './xml.ts'
 
 const conditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const
 
@@ -15,21 +16,31 @@ const conditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodi
 export async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): Promise<unknown> {
   const { services, request, reply, providerId, path: toPath, isFolder, signal } = call
   const source = { providerId: await services.providers.idOf(request.viewer, bucket), ...object }
-  if (isFolder || source.isFolder) throw new S3Error('NotImplemented', 'Folders cannot be copied: create the new one.')
+  if (isFolder !== source.isFolder) {
+    throw new S3Error('InvalidRequest', 'A folder, whose key ends in "/", can be copied only to such a key.')
+  }
+  if (isFolder) return copyFolder(call, source)
   const isSame = source.providerId === providerId && source.path === toPath
   await requireConditions(call, source).catch(error => Promise.reject(explainBucket(error, source.providerId)))
   const from = { providerId: source.providerId, path: source.path }
   const input = { ...from, toProviderId: providerId, toPath, conflict: 'REPLACE' as const, only: 'file' as const }
-  const copied = await services.files
+  const copy = await services.files
     .copy(request.viewer, input, signal)
     .catch(error => Promise.reject(explain(explainBucket(error, source.providerId), isSame)))
-  return sendXml(
-    reply,
-    result('CopyObjectResult', [
-      element('LastModified', (copied.modifiedAt ?? new Date()).toISOString()),
-      element('ETag', `"${listedTag(copied)}"`),
-    ]),
-  )
+  return sendXml(reply, copied(copy.modifiedAt ?? new Date(), listedTag(copy)))
+}
+
+function copied(modifiedAt: Date, tag: string): Xml {
+  return result('CopyObjectResult', [element('LastModified', modifiedAt.toISOString()), element('ETag', `"${tag}"`)])
+}
+
+/** Creates the folder without the objects in it, which have keys of their own. */
+async function copyFolder(call: ObjectCall, source: LocationInput): Promise<unknown> {
+  const { services, request, reply, signal } = call
+  const { kind } = await services.files.stat(request.viewer, source, signal)
+  if (kind !== 'directory') throw new S3Error('NoSuchKey', 'There is no object with the key of the source.')
+  await makeFolder(call)
+  return sendXml(reply, copied(new Date(), emptyTag))
 }
 
 /** Evaluates the conditions on the source. @throws PRECONDITION_FAILED, as `Files.stat` */

@@ -1,14 +1,14 @@
-import { AppError } from '../errors.ts'
 import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { parseMimeType } from '../http/content/body-headers.ts'
 import { asPrecondition, parseUploadConditions } from '../http/content/upload-conditions.ts'
 import { formatTag } from '../http/content/validators.ts'
-import type { FileEntry, UploadInput } from '../services/files/index.ts'
+import type { UploadInput } from '../services/files/index.ts'
 import { objectBody } from './body.ts'
 import { copyObject } from './copy-object.ts'
 import { parseCopySource } from './copy-source.ts'
 import { S3Error } from './failure.ts'
+import { makeFolder } from './folders.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
 import { emptyTag, listedTag, tagOf } from './tags.ts'
@@ -51,14 +51,4 @@ export function parseConditions(
   if (!parsed.isConditional) return { conflict: 'REPLACE', isConditional: false }
   // Clients know the etags in the form of S3.
   return condition ? { ...parsed, condition: etag => condition(etag ? tagOf(etag) : etag) } : parsed
-}
-
-/** Creates a folder, unless it exists. */
-async function makeFolder({ services, request, providerId, path, signal }: ObjectCall): Promise<void> {
-  const at = { providerId, path }
-  await services.files.createFolder(request.viewer, at, signal).catch(async error => {
-    const isTaken = error instanceof AppError && error.reason === 'ALREADY_EXISTS'
-    const existing: FileEntry | null = isTaken ? await services.files.stat(request.viewer, at, signal) : null
-    if (existing?.kind !== 'directory') throw error
-  })
 }

@@ -1,0 +1,114 @@
+/** Programs that people already have: rclone, restic and s3cmd. The SDK of AWS is in the other tests. */
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { requirePrograms } from '../servers/programs.ts'
+import { createS3World } from './world.ts'
+
+const run = promisify(execFile)
+const mib = 1024 * 1024
+
+t.setTimeout(180_000)
+
+t.test('programs that speak S3', async t => {
+  await requirePrograms({
+    who: 'The tests of S3 clients',
+    programs: ['rclone', 'restic', 's3cmd'],
+    packages: ['rclone', 'restic', 's3cmd'],
+    instead: 'put rclone, restic and s3cmd on PATH',
+  })
+  const world = await createS3World(t, { settings: { s3Domain: 'localhost' } })
+  const { app, root } = world
+  const { accessKeyId, secretAccessKey } = (await world.createKey()).s3
+  const home = await mkdtemp(join(tmpdir(), 'stowage-clients-'))
+  t.teardown(() => rm(home, { recursive: true, force: true }))
+  const { port } = new URL(app.url)
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: home,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    RESTIC_PASSWORD: 'only for this test',
+    RESTIC_CACHE_DIR: join(home, 'cache'),
+    RCLONE_CONFIG: join(home, 'rclone.conf'),
+  }
+  const call = async (program: string, ...args: string[]) => {
+    const { stdout } = await run(program, args, { env, cwd: home, maxBuffer: 16 * mib })
+    return stdout
+  }
+  const files: Record<string, Buffer> = {
+    'plain.txt': Buffer.from('plain'),
+    empty: Buffer.alloc(0),
+    'a b/ü (1)+&.txt': Buffer.from('names'),
+    'deep/er/still/deeper.bin': randomBytes(200_000),
+    // Larger than the parts of the programs.
+    'large.bin': randomBytes(18 * mib),
+  }
+  for (const [name, bytes] of Object.entries(files)) {
+    await mkdir(dirname(join(home, 'in', name)), { recursive: true })
+    await writeFile(join(home, 'in', name), bytes)
+  }
+  const same = async (folder: string) => {
+    for (const [name, bytes] of Object.entries(files)) {
+      if (!(await readFile(join(folder, name))).equals(bytes)) return name
+    }
+    return 'all'
+  }
+
+  await t.test('rclone copies, checks, syncs and deletes', async t => {
+    await writeFile(
+      env.RCLONE_CONFIG,
+      `[s]\ntype = s3\nprovider = Other\naccess_key_id = ${accessKeyId}\nsecret_access_key = ${secretAccessKey}\nendpoint = ${app.url}/s3\nregion = us-east-1\nno_check_bucket = true\nupload_cutoff = 5M\nchunk_size = 5M\n`,
+    )
+    t.match(await call('rclone', 'lsd', 's:'), 'files')
+    await call('rclone', 'copy', 'in', 's:files/rclone')
+    t.equal(await same(join(root, 'rclone')), 'all')
+    await call('rclone', 'check', '--download', 'in', 's:files/rclone')
+    await call('rclone', 'copy', 's:files/rclone', 'out/rclone')
+    t.equal(await same(join(home, 'out/rclone')), 'all')
+    await rm(join(home, 'in/empty'))
+    await call('rclone', 'sync', 'in', 's:files/rclone')
+    t.notOk((await readdir(join(root, 'rclone'))).includes('empty'))
+    await writeFile(join(home, 'in/empty'), '')
+    await call('rclone', 'delete', 's:files/rclone')
+    t.equal(await call('rclone', 'lsf', '--files-only', '-R', 's:files/rclone'), '')
+  })
+
+  await t.test('restic backs up, checks, restores and prunes', async t => {
+    const repository = ['-r', `s3:http://localhost:${port}/files/restic`, '-o', 's3.bucket-lookup=path']
+    await call('restic', ...repository, 'init')
+    await call('restic', ...repository, 'backup', 'in')
+    await call('restic', ...repository, 'check', '--read-data')
+    await call('restic', ...repository, 'restore', 'latest', '--target', 'out/restic')
+    t.equal(await same(join(home, 'out/restic', 'in')), 'all')
+    await call('restic', ...repository, 'backup', 'in/plain.txt')
+    await call('restic', ...repository, 'forget', '--keep-last', '1', '--group-by', '', '--prune')
+    await call('restic', ...repository, 'check')
+  })
+
+  await t.test('s3cmd puts, lists, gets and deletes', async t => {
+    const options = [
+      `--access_key=${accessKeyId}`,
+      `--secret_key=${secretAccessKey}`,
+      `--host=localhost:${port}`,
+      `--host-bucket=localhost:${port}`,
+      '--no-ssl',
+      '--multipart-chunk-size-mb=5',
+    ]
+    await call('s3cmd', ...options, 'put', '--recursive', 'in/', 's3://files/s3cmd/')
+    t.equal(await same(join(root, 's3cmd')), 'all')
+    t.match(
+      await call('s3cmd', ...options, 'ls', '--recursive', 's3://files/s3cmd/'),
+      's3://files/s3cmd/a b/ü (1)+&.txt',
+    )
+    await mkdir(join(home, 'out/s3cmd'))
+    await call('s3cmd', ...options, 'get', '--recursive', 's3://files/s3cmd/', 'out/s3cmd/')
+    t.equal(await same(join(home, 'out/s3cmd')), 'all')
+    await call('s3cmd', ...options, 'del', '--recursive', '--force', 's3://files/s3cmd/')
+    t.notOk((await readdir(join(root, 's3cmd'))).includes('plain.txt'))
+  })
+})
