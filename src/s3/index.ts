@@ -55,18 +55,20 @@ export async function registerS3(
     reply.header('x-amz-request-id', request.id)
     return run(services, request, reply)
   }
-  const urls = [s3Path, `${s3Path}/*`]
+  const below = `${s3Path}/*`
   await app.register(async scope => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
     const config = { authenticate, audit: 'UPLOAD', streamsBody: true, continuesLater: true } as const
-    for (const url of urls) scope.route({ method: 'PUT', url, config, handler })
+    scope.route({ method: 'PUT', url: below, config, handler })
   })
   await app.register(async scope => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-    const options = { config: { authenticate }, bodyLimit: maxXmlBytes, handler }
-    for (const url of urls) scope.route({ method: ['GET', 'HEAD', 'POST', 'DELETE'], url, ...options })
+    const options = { config: { authenticate }, handler }
+    scope.route({ method: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'], url: s3Path, ...options })
+    scope.route({ method: ['GET', 'HEAD', 'DELETE'], url: below, ...options })
+    scope.route({ method: 'POST', url: below, bodyLimit: maxXmlBytes, ...options })
   })
 }
 

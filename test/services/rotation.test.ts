@@ -196,7 +196,8 @@ t.test('every binary column is listed as encrypted or not', async t => {
     .execute()
   const names = columns.map(({ table_name, column_name }: Record<string, string>) => `${table_name}.${column_name}`)
   const hashes = ['api_keys.key_hash', 'idempotent_uploads.key_hash', 'idempotent_uploads.fingerprint', 'locks.key']
-  const others = [...hashes, 'invites.token_hash', 'oauth_states.state_hash', 'rate_limits.key', 'upload_chunks.bytes']
+  const contents = ['upload_chunks.bytes', 'upload_part_chunks.bytes', 'upload_parts.md5']
+  const others = [...hashes, ...contents, 'invites.token_hash', 'oauth_states.state_hash', 'rate_limits.key']
   t.same(names.sort(), [...others, ...sealedColumns].sort(), 'list an encrypted column in db/sealed.ts')
 })
 
