@@ -1,5 +1,5 @@
 /** The composition root: the only file that imports every layer. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AdapterDefinition } from '../adapters/contract.ts'
 import { builtInAdapters } from '../adapters/index.ts'
@@ -13,6 +13,7 @@ import { originOf } from './http/authentication.ts'
 import { requestSignal } from './http/connection/client-abort.ts'
 import { asTransfer, closeGracefully } from './http/connection/graceful-close.ts'
 import { sendEvents } from './http/event-stream.ts'
+import { s3EndpointOf } from './http/s3-domain.ts'
 import { createServer } from './http/server.ts'
 import { describeDetails } from './log/logger.ts'
 import { Redaction } from './log/redaction.ts'
@@ -119,6 +120,7 @@ export async function buildApp(options: {
     jobs: () => countUnended(db),
   })
   await registerFrontEnds(server, { services, settings })
+  const baseUrlOf = (request: FastifyRequest) => settings.publicUrl ?? `${request.protocol}://${request.host}`
   await registerGraphql(server, {
     services,
     basePath: settings.basePath,
@@ -129,7 +131,8 @@ export async function buildApp(options: {
       track: work => asTransfer(server, work),
       observe: traces?.observeOperation ?? ((_operation, execute) => execute()),
       sendEvents: (request, reply, events) => sendEvents(reply, events, requestSignal(request), options.heartbeat),
-      baseUrlOf: request => settings.publicUrl ?? `${request.protocol}://${request.host}`,
+      baseUrlOf,
+      s3EndpointOf: request => s3EndpointOf(baseUrlOf(request), settings.s3Domain),
     },
   })
   return {

@@ -25,6 +25,8 @@ export interface RequestFacts {
   ): Promise<void>
   /** Returns the URL at which clients reach the server, without a trailing `/`. */
   baseUrlOf(request: FastifyRequest): string
+  /** Returns the URL at which clients reach the S3 endpoint. */
+  s3EndpointOf(request: FastifyRequest): string
 }
 
 /** The state that the resolvers of one request share. */
@@ -65,6 +67,10 @@ export class GraphqlContext {
 
   get baseUrl(): string {
     return this.#facts.baseUrlOf(this.#request)
+  }
+
+  get s3Endpoint(): string {
+    return this.#facts.s3EndpointOf(this.#request)
   }
 
   /** Returns the provider; looks it up once per request. @throws as `services.providers.get` */

@@ -1,3 +1,11 @@
+/** Returns the URL of the S3 endpoint for clients that reach the server at `baseUrl`. */
+export function s3EndpointOf(baseUrl: string, domain: string | null): string {
+  if (domain === null) return `${baseUrl}/s3`
+  const url = new URL(baseUrl)
+  url.hostname = domain
+  return url.origin
+}
+
 /**
  * Returns the URL of a request to the S3 domain, or to the host name of a bucket below it, in path style; null for any other
  * host.

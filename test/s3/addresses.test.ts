@@ -35,6 +35,7 @@ t.test('addresses and credentials of S3', async t => {
     const httpAgent = toLoopback()
     t.teardown(() => httpAgent.destroy())
     const endpoint = `http://s3.stowage.test:${port}`
+    t.match(keys, { endpoint })
     for (const forcePathStyle of [true, false]) {
       const client = world.client(keys, { endpoint, forcePathStyle, requestHandler: { httpAgent } })
       const { Buckets } = await client.send(new ListBucketsCommand())

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3'
 import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
@@ -116,6 +117,21 @@ t.test('a key is created, works with curl, and stops working when it is revoked'
   t.same(JSON.parse(stdout), { data: { providers: [{ id: providerId, name: 'Team disk' }] } }, 'the example works')
   t.equal((await app.download(key, providerId, '/backups/2026/a.txt')).status, 200)
   t.equal((await app.download(key, providerId, '/private/b.txt')).status, 403)
+
+  await page.getByText('Use it with programs that speak S3').press('Enter')
+  await isAccessible(t, page, 'the credentials for S3')
+  const secretAccessKey = (await page.getByTestId('new-s3-secret').textContent()) ?? ''
+  const commands = await page.getByTestId('s3-commands').textContent()
+  const [, accessKeyId = ''] = /AWS_ACCESS_KEY_ID=(\w+)/.exec(commands ?? '') ?? []
+  const [, endpoint = ''] = /--endpoint-url (\S+)/.exec(commands ?? '') ?? []
+  const credentials = { accessKeyId, secretAccessKey }
+  const s3 = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials })
+  t.teardown(() => s3.destroy())
+  t.match(await s3.send(new ListBucketsCommand()), { Buckets: [{ Name: 'team-disk' }] })
+  await page.getByRole('radio', { name: 'AWS CLI' }).press('ArrowRight')
+  await page.getByText(`secret_access_key=${secretAccessKey}`).waitFor()
+  await page.getByRole('radio', { name: 'rclone' }).press('ArrowRight')
+  await page.getByText('STOWAGE_S3_DOMAIN').waitFor()
 
   await page.getByRole('button', { name: 'Done' }).click()
   t.equal((await page.content()).includes(key), false, 'it is shown once')

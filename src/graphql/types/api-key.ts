@@ -90,7 +90,7 @@ const S3CredentialsRef = builder.objectRef<S3Credentials>('S3Credentials').imple
     endpoint: t.string({
       authScopes: { credential: true },
       description: 'The URL of the S3 endpoint, for path-style requests.',
-      resolve: (_credentials, _args, context) => `${context.baseUrl}/s3`,
+      resolve: (_credentials, _args, context) => context.s3Endpoint,
     }),
     region: t.string({
       description: 'The region to configure. The server accepts any.',

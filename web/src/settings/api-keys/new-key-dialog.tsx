@@ -12,12 +12,13 @@ import { FormDialog } from '../../ui/form-dialog.tsx'
 import { AccessEditor } from '../access/access-editor.tsx'
 import { fullAccess, isNothingChosen, type Scope, scopeChoices, toAccessInput } from '../access/draft.ts'
 import { ExpiryField, useExpiry } from '../access/expiry.tsx'
-import { CreateKeyMutation } from './operations.ts'
+import { CreateKeyMutation, type NewApiKey } from './operations.ts'
+import { S3Access } from './s3-access.tsx'
 
 /** Creates a key and shows it once. */
 export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
-  const [newKey, setNewKey] = useState<string | null>(null)
-  if (newKey !== null) return <NewKey value={newKey} onClose={onClose} />
+  const [newKey, setNewKey] = useState<NewApiKey | null>(null)
+  if (newKey !== null) return <NewKey created={newKey} onClose={onClose} />
   return (
     <KeyForm
       onCreated={key => {
@@ -29,7 +30,7 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
   )
 }
 
-function KeyForm({ onCreated, onClose }: { onCreated: (key: string) => void; onClose: () => void }) {
+function KeyForm({ onCreated, onClose }: { onCreated: (key: NewApiKey) => void; onClose: () => void }) {
   const ownScopes = useSession().viewer.scopes
   const [name, setName] = useState('')
   const [scope, setScope] = useState<Scope>('read')
@@ -41,7 +42,7 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: string) => void; onC
       const input = { name, scopes: [scope], providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
       return ask(CreateKeyMutation, { input })
     },
-    onSuccess: ({ createApiKey }) => onCreated(createApiKey.key),
+    onSuccess: ({ createApiKey }) => onCreated(createApiKey),
   })
   return (
     <FormDialog title="New key" size="large" action="Create key" submit={create} onClose={onClose}>
@@ -72,7 +73,8 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: string) => void; onC
 }
 
 /** Only its button closes this dialog, because the key cannot be shown again. */
-function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
+function NewKey({ created, onClose }: { created: NewApiKey; onClose: () => void }) {
+  const { key: value, s3 } = created
   const example = [
     `curl ${location.origin}${urlOf('/graphql')} \\`,
     `  -H 'Authorization: Bearer ${value}' \\`,
@@ -85,13 +87,16 @@ function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
       <code className="secret" data-testid="new-api-key">
         {value}
       </code>
-      <div className="dialog-actions">
+      <div className="actions">
         <CopyButton text={value} label="Copy key" />
       </div>
       <h3>Try it</h3>
       <code className="secret">{example}</code>
-      <div className="dialog-actions">
+      <div className="actions">
         <CopyButton text={example} label="Copy example" />
+      </div>
+      <S3Access credentials={s3} />
+      <div className="dialog-actions">
         <Button variant="primary" onPress={onClose}>
           Done
         </Button>

@@ -17,9 +17,11 @@ export type ApiKey = ResultOf<typeof ApiKeysQuery>['apiKeys']['nodes'][number]
 
 export const CreateKeyMutation = graphql(`
   mutation CreateApiKey($input: CreateApiKeyInput!) {
-    createApiKey(input: $input) { key apiKey { id name } }
+    createApiKey(input: $input) { key apiKey { id name } s3 { accessKeyId secretAccessKey endpoint region } }
   }
 `)
+
+export type NewApiKey = ResultOf<typeof CreateKeyMutation>['createApiKey']
 
 export const RevokeKeyMutation = graphql(`
   mutation RevokeApiKey($id: ID!) {
