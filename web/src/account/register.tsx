@@ -4,6 +4,8 @@ import { Link, useNavigate, useSearchParams } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { installation, register } from '../api/session.ts'
 import { useClearCache } from '../api/use-session.ts'
+import { texts } from '../texts/account.tsx'
+import { common } from '../texts/common.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -33,28 +35,24 @@ export function Register() {
   })
   if (error && !data) {
     return (
-      <Welcome title="Create an account">
+      <Welcome title={texts.createAccountTitle}>
         <ErrorBox error={error} retry={refetch} />
       </Welcome>
     )
   }
   if (!data) {
     return (
-      <Welcome title="Create an account">
-        <Loading label="Loading" />
+      <Welcome title={texts.createAccountTitle}>
+        <Loading label={common.loading} />
       </Welcome>
     )
   }
   const isClosed = data.hasOwner && data.registration !== 'OPEN' && !invite
   return (
-    <Welcome title={data.hasOwner ? 'Create an account' : 'Create the owner account'}>
-      {!data.hasOwner && <p>This workspace has no accounts yet. The first account owns it and can invite others.</p>}
+    <Welcome title={data.hasOwner ? texts.createAccountTitle : texts.createOwnerTitle}>
+      {!data.hasOwner && <p>{texts.ownerHelp}</p>}
       {isClosed ? (
-        <p>
-          {data.registration === 'INVITE'
-            ? 'New members can join only with an invite. Ask an administrator for one.'
-            : 'This workspace does not accept new members.'}
-        </p>
+        <p>{data.registration === 'INVITE' ? texts.inviteOnly : texts.closed}</p>
       ) : (
         <Form
           onSubmit={event => {
@@ -62,37 +60,39 @@ export function Register() {
             submit.mutate(new FormData(event.currentTarget))
           }}
         >
-          <TextField label="Email" name="email" type="email" autoComplete="username" isRequired autoFocus />
-          <TextField label="Name (optional)" name="name" autoComplete="name" description="Shown to other members." />
+          <TextField label={texts.email} name="email" type="email" autoComplete="username" isRequired autoFocus />
+          <TextField label={texts.nameOptional} name="name" autoComplete="name" description={texts.nameHelp} />
           <TextField
-            label="Password"
+            label={texts.password}
             name="password"
             type="password"
             autoComplete="new-password"
             minLength={12}
             maxLength={256}
             isRequired
-            description="At least 12 characters. A sentence works well."
+            description={texts.passwordHelp}
           />
           {data.needsSetupCode && (
             <TextField
-              label="Setup code"
+              label={texts.setupCode}
               name="setupCode"
               type="password"
               autoComplete="off"
               isRequired
-              description="The value of STOWAGE_SETUP_CODE on the server."
+              description={texts.setupCodeHelp}
             />
           )}
           {submit.error && <ErrorBox error={submit.error} />}
           <Button type="submit" variant="primary" isPending={submit.isPending}>
-            Create account
+            {texts.createAccount}
           </Button>
         </Form>
       )}
       {data.hasOwner && (
         <p className="aside">
-          Already have an account? <Link to="/sign-in">Sign in</Link>
+          {texts.hasAccount(text => (
+            <Link to="/sign-in">{text}</Link>
+          ))}
         </p>
       )}
     </Welcome>

@@ -4,6 +4,8 @@ import { Link, Navigate, useNavigate, useSearchParams } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { installation, signIn } from '../api/session.ts'
 import { useClearCache } from '../api/use-session.ts'
+import { texts } from '../texts/account.tsx'
+import { common } from '../texts/common.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -25,30 +27,32 @@ export function SignIn() {
   // The form waits for the response, because a redirect to the registration would discard what was typed.
   if (isPending) {
     return (
-      <Welcome title="Sign in">
-        <Loading label="Loading" />
+      <Welcome title={texts.signInTitle}>
+        <Loading label={common.loading} />
       </Welcome>
     )
   }
   if (data && !data.hasOwner) return <Navigate to="/register" replace />
   return (
-    <Welcome title="Sign in">
+    <Welcome title={texts.signInTitle}>
       <Form
         onSubmit={event => {
           event.preventDefault()
           submit.mutate(new FormData(event.currentTarget))
         }}
       >
-        <TextField label="Email" name="email" type="email" autoComplete="username" isRequired autoFocus />
-        <TextField label="Password" name="password" type="password" autoComplete="current-password" isRequired />
+        <TextField label={texts.email} name="email" type="email" autoComplete="username" isRequired autoFocus />
+        <TextField label={texts.password} name="password" type="password" autoComplete="current-password" isRequired />
         {submit.error && <ErrorBox error={submit.error} />}
         <Button type="submit" variant="primary" isPending={submit.isPending}>
-          Sign in
+          {common.signIn}
         </Button>
       </Form>
       {data?.registration === 'OPEN' && (
         <p className="aside">
-          No account yet? <Link to="/register">Create one</Link>
+          {texts.noAccount(text => (
+            <Link to="/register">{text}</Link>
+          ))}
         </p>
       )}
     </Welcome>

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { common } from '../texts/common.ts'
 import { Logo } from '../ui/logo.tsx'
 import { PageTitle } from '../ui/page-title.tsx'
 
@@ -9,7 +10,7 @@ export function Welcome({ title, children }: { title: string; children: ReactNod
       <div className="welcome-card">
         <div className="welcome-brand">
           <Logo />
-          <span>Stowage</span>
+          <span>{common.product}</span>
         </div>
         <PageTitle>{title}</PageTitle>
         <h1>{title}</h1>

@@ -1,3 +1,5 @@
+import { common } from '../texts/common.ts'
+
 /** Absolute paths within a provider. */
 
 export interface StorageLocation {
@@ -23,7 +25,7 @@ export function isWithin(path: string, folder: string): boolean {
 
 /** Returns why a name is not allowed, or null. The server checks names completely. */
 export function validateName(name: string): string | null {
-  return name.includes('/') ? 'A name cannot contain “/”.' : null
+  return name.includes('/') ? common.noSlash : null
 }
 
 /** Returns the folders from below `top` down to `path`, both as names and as paths. */

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { StowageError } from '../api/client.ts'
+import { texts } from '../texts/shell.tsx'
 
 /** Milliseconds between two attempts while the server cannot be reached. */
 const retryInterval = 5000
@@ -45,8 +46,6 @@ export function ConnectionBanner() {
 
 function describe(error: unknown): string | null {
   if (!isServerAway(error)) return null
-  if (!navigator.onLine) return 'You are offline. Trying again…'
-  return error.status === 0
-    ? 'The server cannot be reached. Trying again…'
-    : `Server unavailable (${error.status}). Trying again…`
+  if (!navigator.onLine) return texts.offline
+  return error.status === 0 ? texts.unreachable : texts.unavailable(error.status)
 }

@@ -1,5 +1,6 @@
 import { isRouteErrorResponse, useRouteError } from 'react-router'
 import { urlOf } from '../api/base-path.ts'
+import { texts } from '../texts/shell.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 
 /** Shown for unexpected errors, and when a page's script cannot be loaded. */
@@ -8,7 +9,7 @@ export function ErrorPage() {
   if (isRouteErrorResponse(error) && error.status === 404) return <NotFound />
   return (
     <main className="narrow-page">
-      <h1>This page could not be shown</h1>
+      <h1>{texts.pageFailed}</h1>
       <ErrorBox error={error} retry={() => location.reload()} />
     </main>
   )
@@ -17,9 +18,11 @@ export function ErrorPage() {
 export function NotFound() {
   return (
     <main className="page">
-      <h1>Page not found</h1>
+      <h1>{texts.notFound}</h1>
       <p>
-        Check the address, or go to your <a href={urlOf('/files')}>files</a>.
+        {texts.notFoundHelp(text => (
+          <a href={urlOf('/files')}>{text}</a>
+        ))}
       </p>
     </main>
   )

@@ -6,6 +6,8 @@ import { SessionContext, useClearCache, useSessionQuery } from '../api/use-sessi
 import { UploadDock } from '../files/upload/dock.tsx'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/shell.tsx'
 import { Button } from '../ui/button.tsx'
 import '../ui/dock.css'
 import { ErrorBox } from '../ui/error-box.tsx'
@@ -21,7 +23,7 @@ export function Shell() {
   const clearCache = useClearCache()
   const navigate = useNavigate()
   const [isConfirming, setConfirming] = useState(false)
-  if (isPending) return <Loading label="Loading" />
+  if (isPending) return <Loading label={common.loading} />
   // A failed check keeps the last known session, so that uploads continue and dialogs keep what was typed.
   if (error && session === undefined) {
     return (
@@ -42,23 +44,23 @@ export function Shell() {
   return (
     <SessionContext value={session}>
       <a className="skip-link" href="#content">
-        Skip to content
+        {texts.skip}
       </a>
       <header className="top-bar">
-        <NavLink to="/files" className="brand" aria-label={`${session.workspace.name}: home`}>
+        <NavLink to="/files" className="brand" aria-label={texts.home(session.workspace.name)}>
           <Logo />
           <span className="brand-name">{session.workspace.name}</span>
         </NavLink>
-        <nav aria-label="Main">
-          <NavLink to="/files">Files</NavLink>
-          <NavLink to="/settings">Settings</NavLink>
+        <nav aria-label={texts.mainNavigation}>
+          <NavLink to="/files">{texts.files}</NavLink>
+          <NavLink to="/settings">{texts.settings}</NavLink>
         </nav>
         <div className="top-bar-end">
           <span className="who" title={session.viewer.user.email}>
             {session.viewer.user.name ?? session.viewer.user.email}
           </span>
           <Button variant="quiet" onPress={() => (hasActiveUploads() ? setConfirming(true) : leave())}>
-            Sign out
+            {common.signOut}
           </Button>
         </div>
       </header>
@@ -71,11 +73,13 @@ export function Shell() {
       </div>
       {isConfirming && (
         <Suspense>
-          <Confirm title="Sign out now?" action="Sign out" onConfirm={leave} onClose={() => setConfirming(false)}>
-            <p>
-              Some uploads are not complete, and signing out stops them. To continue a large upload later, choose its
-              file again.
-            </p>
+          <Confirm
+            title={texts.signOutTitle}
+            action={common.signOut}
+            onConfirm={leave}
+            onClose={() => setConfirming(false)}
+          >
+            <p>{texts.signOutHelp}</p>
           </Confirm>
         </Suspense>
       )}

@@ -1,3 +1,4 @@
+import { texts } from '../texts/files.tsx'
 import type { IconName } from '../ui/icons.tsx'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
@@ -18,16 +19,21 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
   if (!first) return []
   const single = selected.length === 1 ? first : null
   const actions: EntryAction[] = []
-  if (single?.__typename === 'Folder') actions.push({ id: 'open', label: 'Open', run: () => on.open(single) })
-  if (single && previewKind(single)) actions.push({ id: 'preview', label: 'Preview', run: () => on.open(single) })
+  if (single?.__typename === 'Folder') actions.push({ id: 'open', label: texts.open, run: () => on.open(single) })
+  if (single && previewKind(single)) actions.push({ id: 'preview', label: texts.preview, run: () => on.open(single) })
   const asZip = selected.every(entry => entry.__typename === 'Folder')
-  actions.push({ id: 'download', label: asZip ? 'Download as ZIP' : 'Download', icon: 'download', run: on.download })
+  actions.push({
+    id: 'download',
+    label: asZip ? texts.downloadZip : texts.download,
+    icon: 'download',
+    run: on.download,
+  })
   if (!canWrite) return actions
-  if (single) actions.push({ id: 'rename', label: 'Rename', icon: 'pencil', run: on.rename })
+  if (single) actions.push({ id: 'rename', label: texts.rename, icon: 'pencil', run: on.rename })
   actions.push(
-    { id: 'move', label: 'Move to…', icon: 'move', run: on.move },
-    { id: 'copy', label: 'Copy to…', icon: 'copy', run: on.copy },
-    { id: 'delete', label: 'Delete', icon: 'trash', isDanger: true, run: on.delete },
+    { id: 'move', label: texts.move, icon: 'move', run: on.move },
+    { id: 'copy', label: texts.copy, icon: 'copy', run: on.copy },
+    { id: 'delete', label: texts.delete, icon: 'trash', isDanger: true, run: on.delete },
   )
   return actions
 }

@@ -1,10 +1,11 @@
 import { Label, ProgressBar } from 'react-aria-components'
+import { texts } from '../texts/files.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import type { Failure } from './batch.ts'
 
 export function BatchProgress({ label, done, total }: { label: string; done: number; total: number }) {
   return (
-    <ProgressBar value={done} maxValue={total} valueLabel={`${done} of ${total}`} className="progress">
+    <ProgressBar value={done} maxValue={total} valueLabel={texts.progress(done, total)} className="progress">
       {({ percentage, valueText }) => (
         <>
           <Label>
@@ -31,7 +32,7 @@ export function BatchFailures({ failures }: { failures: readonly Failure[] }) {
           <ErrorBox error={error} />
         </div>
       ))}
-      {failures.length > maxShown && <p>and {failures.length - maxShown} more</p>}
+      {failures.length > maxShown && <p>{texts.andMore(failures.length - maxShown)}</p>}
     </div>
   )
 }

@@ -1,5 +1,6 @@
 import { Link } from 'react-router'
 import { ancestors } from '../api/paths.ts'
+import { texts } from '../texts/files.tsx'
 import { PageTitle } from '../ui/page-title.tsx'
 import { folderHref } from './addresses.ts'
 import type { dropTarget } from './dragging.ts'
@@ -19,10 +20,10 @@ export function Breadcrumb({
   const { id, name, root } = provider
   const trail = [{ name, path: root.path }, ...ancestors(path, root.path)]
   return (
-    <nav aria-label="Path" className="breadcrumb">
+    <nav aria-label={texts.path} className="breadcrumb">
       <ol>
         <li>
-          <Link to="/files">Files</Link>
+          <Link to="/files">{texts.files}</Link>
         </li>
         {trail.map((step, index) => (
           <li key={step.path}>

@@ -1,9 +1,11 @@
 import { useState } from 'react'
 import { childPath, type StorageLocation } from '../api/paths.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/files.tsx'
+import { formatBytes } from '../texts/format.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { formatBytes, formatCount } from '../ui/format.ts'
 import { notify } from '../ui/toasts.tsx'
 import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
@@ -44,18 +46,17 @@ export function DeleteDialog({
     setFailures([])
     const { done, failures } = await batch.run(remaining)
     onDeleted(done)
-    if (done[0]) notify(`“${done[0].name}” was deleted`)
+    if (done[0]) notify(texts.deleted(done[0].name))
     if (failures.length === 0) return onClose()
     onFailed()
     setFailures(failures)
     setRemaining(failures.map(({ entry }) => entry))
   }
-  const [first] = remaining
   const folders = remaining.filter(entry => entry.__typename === 'Folder').length
   const bytes = remaining.reduce((sum, entry) => sum + (entry.__typename === 'File' ? (entry.size ?? 0) : 0), 0)
   return (
     <Dialog
-      title={remaining.length === 1 ? `Delete “${first?.name}”?` : `Delete ${formatCount(remaining.length, 'item')}?`}
+      title={texts.deleteTitle(remaining.map(({ name }) => name))}
       onClose={onClose}
       isBusy={isRunning}
       role="alertdialog"
@@ -68,26 +69,23 @@ export function DeleteDialog({
               {__typename === 'Folder' && '/'}
             </li>
           ))}
-          {remaining.length > maxShown && <li>{formatCount(remaining.length - maxShown, 'more', 'more')}</li>}
+          {remaining.length > maxShown && <li>{texts.more(remaining.length - maxShown)}</li>}
         </ul>
       )}
       <p>
-        {folders > 0 &&
-          (folders === 1
-            ? 'Everything in the folder is deleted, too. '
-            : 'Everything in the folders is deleted, too. ')}
-        {bytes > 0 && `The files take up ${formatBytes(bytes)}. `}
-        This cannot be undone.
+        {folders > 0 && `${texts.foldersToo(folders)} `}
+        {bytes > 0 && `${texts.filesTake(formatBytes(bytes))} `}
+        {common.undoNot}
       </p>
-      {batch.isRunning && <BatchProgress label="Deleted" done={batch.doneCount} total={batch.total} />}
+      {batch.isRunning && <BatchProgress label={texts.deletedCount} done={batch.doneCount} total={batch.total} />}
       {failures.length > 0 && <BatchFailures failures={failures} />}
       {start.error && <ErrorBox error={start.error} />}
       <div className="dialog-actions">
         <Button onPress={batch.isRunning ? batch.stop : onClose} autoFocus>
-          {batch.isRunning ? 'Stop' : 'Cancel'}
+          {batch.isRunning ? common.stop : common.cancel}
         </Button>
         <Button variant="danger" onPress={deleteAll} isPending={isRunning}>
-          {failures.length > 0 || start.error ? 'Try again' : 'Delete'}
+          {failures.length > 0 || start.error ? common.tryAgain : common.delete}
         </Button>
       </div>
     </Dialog>

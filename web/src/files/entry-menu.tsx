@@ -1,5 +1,6 @@
 import { useRef } from 'react'
 import { Menu, MenuItem, Popover } from 'react-aria-components'
+import { texts } from '../texts/files.tsx'
 import type { EntryAction } from './actions.ts'
 
 /** A context menu with the actions for the selected entries, at the position of the pointer. */
@@ -19,14 +20,14 @@ export function EntryMenu({
       <Popover
         triggerRef={anchor}
         isOpen
-        aria-label="Actions"
+        aria-label={texts.actions}
         placement="bottom start"
         onOpenChange={isOpen => {
           if (!isOpen) onClose()
         }}
         className="popover"
       >
-        <Menu className="menu-list" aria-label="Actions" autoFocus="first" onClose={onClose}>
+        <Menu className="menu-list" aria-label={texts.actions} autoFocus="first" onClose={onClose}>
           {actions.map(({ id, label, isDanger, run }) => (
             <MenuItem key={id} id={id} className={isDanger ? 'menu-item danger' : 'menu-item'} onAction={run}>
               {label}

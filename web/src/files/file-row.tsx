@@ -1,6 +1,7 @@
 import { type DragEvent, type MouseEvent, memo, type PointerEvent as ReactPointerEvent, useRef } from 'react'
 import { urlOf } from '../api/base-path.ts'
-import { formatBytes, formatMinute, formatRecent } from '../ui/format.ts'
+import { texts } from '../texts/files.tsx'
+import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { dropTarget } from './dragging.ts'
 import { useLongPress } from './long-press.ts'
@@ -96,7 +97,7 @@ export const FileRow = memo(function FileRow(props: Props) {
           <input
             type="checkbox"
             tabIndex={-1}
-            aria-label="Select"
+            aria-label={texts.select}
             checked={isSelected}
             onChange={({ nativeEvent }) =>
               onPick(index, nativeEvent instanceof PointerEvent && nativeEvent.shiftKey ? 'extend' : 'toggle')
@@ -110,7 +111,7 @@ export const FileRow = memo(function FileRow(props: Props) {
         <a href={urlOf(href)} tabIndex={-1} draggable={false} onClick={open} onPointerEnter={showWholeName}>
           {entry.name}
         </a>
-        {isFolder && <span className="visually-hidden">, folder</span>}
+        {isFolder && <span className="visually-hidden">, {texts.folder}</span>}
       </div>
       {/* biome-ignore lint/a11y: as above */}
       <div role="gridcell" className="cell-size">
@@ -130,7 +131,7 @@ export const FileRow = memo(function FileRow(props: Props) {
           type="button"
           tabIndex={-1}
           className="icon-button"
-          aria-label="Actions"
+          aria-label={texts.actions}
           onDoubleClick={event => event.stopPropagation()}
           onClick={event => {
             event.stopPropagation()

@@ -8,6 +8,7 @@ import {
   useLayoutEffect,
   useRef,
 } from 'react'
+import { texts } from '../texts/files.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { FileRow, type RowDragging } from './file-row.tsx'
 import { useFocusReturn } from './focus-return.ts'
@@ -202,7 +203,7 @@ export function FileTable({
             <label>
               <input
                 type="checkbox"
-                aria-label="Select all"
+                aria-label={texts.selectAll}
                 checked={entries.length > 0 && selectedCount === entries.length}
                 ref={box => {
                   if (box) box.indeterminate = selectedCount > 0 && selectedCount < entries.length
@@ -228,7 +229,7 @@ export function FileTable({
           ))}
           {/* biome-ignore lint/a11y/useSemanticElements: as above */}
           <div role="columnheader" className="cell-more" tabIndex={-1}>
-            <span className="visually-hidden">Actions</span>
+            <span className="visually-hidden">{texts.actions}</span>
           </div>
         </div>
       </div>

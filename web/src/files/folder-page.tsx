@@ -1,6 +1,7 @@
 import { Link, Navigate, useLocation, useParams } from 'react-router'
 import { urlOf } from '../api/base-path.ts'
 import { isWithin, nameOfPath } from '../api/paths.ts'
+import { texts } from '../texts/files.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page-title.tsx'
@@ -20,19 +21,20 @@ export function FolderPage() {
   if (error && !providers) {
     return (
       <main className="page">
-        <h1>Files</h1>
+        <h1>{texts.files}</h1>
         <ErrorBox error={error} retry={refetch} />
       </main>
     )
   }
-  if (!providers) return <Loading label="Loading your storages" />
+  if (!providers) return <Loading label={texts.loadingStorages} />
   if (!provider) {
     return (
       <main className="page">
-        <h1>Storage not found</h1>
+        <h1>{texts.storageNotFound}</h1>
         <p>
-          It was disconnected, or you do not have access to it. Go to your <a href={urlOf('/files')}>files</a>, or ask
-          an administrator.
+          {texts.storageNotFoundHelp(text => (
+            <a href={urlOf('/files')}>{text}</a>
+          ))}
         </p>
       </main>
     )
@@ -49,11 +51,8 @@ function Refused({ provider: { id, name, root }, path }: { provider: Provider; p
   return (
     <main className="page">
       <PageTitle>{nameOfPath(path)}</PageTitle>
-      <h1>No access to this folder</h1>
-      <p>
-        In {name}, you only have access to <Link to={folderHref(id, root.path)}>{root.path}</Link>. Ask an administrator
-        for more.
-      </p>
+      <h1>{texts.refused}</h1>
+      <p>{texts.refusedHelp(name, <Link to={folderHref(id, root.path)}>{root.path}</Link>)}</p>
     </main>
   )
 }

@@ -6,8 +6,10 @@ import { loadPart } from '../api/load-part.ts'
 import { childPath, nameOfPath, parentPath, type StorageLocation, validateName } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/use-session.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/files.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { formatCount } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { NameDialog } from '../ui/name-dialog.tsx'
 import { notifyError } from '../ui/toasts.tsx'
@@ -178,23 +180,22 @@ export function Folder({
         {error && <ErrorBox error={error} retry={refetch} />}
         {isMissing && (
           <p>
-            It may have been moved, renamed or deleted.{' '}
-            <Link to={folderHref(providerId, provider.root.path)}>Go to {provider.name}</Link>
+            {texts.missing} <Link to={folderHref(providerId, provider.root.path)}>{texts.goTo(provider.name)}</Link>
           </p>
         )}
         {previewName !== null && !previewed && isComplete && (
           <p className="notice" role="status">
-            “{previewName}” was not found. It may have been moved, renamed or deleted.
+            {texts.missingFile(previewName)}
           </p>
         )}
-        {isPending && !error && <Loading label="Loading the folder" />}
+        {isPending && !error && <Loading label={texts.loadingFolder} />}
         {!isPending && shown.length === 0 && isComplete && !error && (
           <Empty isFiltered={filter !== '' && entries.length > 0} canWrite={canWrite} onUp={up} />
         )}
         {shown.length > 0 && (
           <FileTable
             isCovered={openDialog !== null || menu !== null || previewed !== undefined}
-            label={`Files in ${path === '/' ? provider.name : path}`}
+            label={texts.filesIn(path === '/' ? provider.name : path)}
             entries={shown}
             hrefOf={hrefOf}
             selection={selection}
@@ -213,17 +214,17 @@ export function Folder({
           />
         )}
         <p className="folder-status" role="status">
-          {isPending || (error && !isComplete) ? '' : formatCount(entries.length, 'item')}
-          {!isComplete && isFetching && !isPending && ' so far, loading more…'}
-          {filter !== '' && ` · ${formatCount(shown.length, 'match', 'matches')}`}
-          {selectedEntries.length > 0 && ` · ${formatCount(selectedEntries.length, 'selected', 'selected')}`}
+          {isPending || (error && !isComplete) ? '' : texts.items(entries.length)}
+          {!isComplete && isFetching && !isPending && ` ${texts.loadingMore}`}
+          {filter !== '' && ` · ${texts.matches(shown.length)}`}
+          {selectedEntries.length > 0 && ` · ${texts.selected(selectedEntries.length)}`}
         </p>
       </main>
       {menu && <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />}
       {openDialog === 'new-folder' && (
         <NameDialog
-          title="New folder"
-          action="Create"
+          title={texts.newFolder}
+          action={common.create}
           validate={validateName}
           onSubmit={async name => {
             await createFolder({ ...folder, path: childPath(path, name) })
@@ -237,9 +238,9 @@ export function Folder({
       )}
       {openDialog === 'rename' && first && (
         <NameDialog
-          title={`Rename “${first.name}”`}
-          label="New name"
-          action="Rename"
+          title={common.renameTitle(first.name)}
+          label={texts.newName}
+          action={common.rename}
           validate={validateName}
           initial={first.name}
           onSubmit={async name => {
@@ -317,11 +318,13 @@ function Empty({ isFiltered, canWrite, onUp }: { isFiltered: boolean; canWrite: 
   return (
     <div className="empty">
       {isFiltered ? (
-        <p>No names in this folder match the filter.</p>
-      ) : canWrite ? (
-        <p>This folder is empty. Drop files or folders here, or choose Upload.</p>
+        <p>{texts.noMatches}</p>
       ) : (
-        <p>This folder is empty.</p>
+        <>
+          <Icon name="folder" />
+          <p className="empty-title">{texts.empty}</p>
+          {canWrite && <p>{texts.emptyInvitation}</p>}
+        </>
       )}
     </div>
   )

@@ -1,5 +1,6 @@
 import { Link } from 'react-router'
 import { usePermissions } from '../api/use-session.ts'
+import { texts } from '../texts/files.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { folderHref } from './addresses.ts'
@@ -15,17 +16,17 @@ export function FilesHome() {
   const { isAdmin, canConnect } = usePermissions()
   return (
     <main className="page">
-      <PageTitle>Files</PageTitle>
+      <PageTitle>{texts.files}</PageTitle>
       <div className="page-head">
-        <h1>Files</h1>
+        <h1>{texts.files}</h1>
         {canConnect && data && data.length > 0 && (
           <Link className="button" to="/connect">
-            Connect a storage
+            {texts.addStorage}
           </Link>
         )}
       </div>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!data && !error && <Loading label="Loading your storages" />}
+      {!data && !error && <Loading label={texts.loadingStorages} />}
       {data?.length === 0 && <NoStorage canConnect={canConnect} />}
       {data && data.length > 0 && (
         <ul className="provider-list">
@@ -63,7 +64,7 @@ function StorageCard({ provider, isAdmin }: { provider: Provider; isAdmin: boole
         {status !== 'CONNECTED' && (
           <p className="provider-trouble">
             {statusHelp(provider)}{' '}
-            {isAdmin ? <Link to="/settings/storages">Manage storages</Link> : 'Ask an administrator.'}
+            {isAdmin ? <Link to="/settings/storages">{texts.manageStorages}</Link> : texts.askAdministrator}
           </p>
         )}
       </div>
@@ -76,16 +77,13 @@ function NoStorage({ canConnect }: { canConnect: boolean }) {
     <div className="empty">
       {canConnect ? (
         <>
-          <p>No storage is connected yet. Connect a folder on this server, an S3 bucket or a Google Drive.</p>
+          <p>{texts.noStorage}</p>
           <Link className="button primary" to="/connect">
-            Connect your first storage
+            {texts.addFirstStorage}
           </Link>
         </>
       ) : (
-        <p>
-          You do not have access to any files yet. Ask an owner or administrator of this workspace to give you a role
-          and access to a storage.
-        </p>
+        <p>{texts.noAccess}</p>
       )}
     </div>
   )

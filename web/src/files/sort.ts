@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
+import { texts } from '../texts/files.tsx'
 import type { Entry } from './operations.ts'
 
 export type SortColumn = 'name' | 'size' | 'modified'
@@ -30,7 +31,11 @@ function compareBy({ column, descending }: SortOrder): Compare {
   }
 }
 
-export const columnTitles: Readonly<Record<SortColumn, string>> = { name: 'Name', size: 'Size', modified: 'Modified' }
+export const columnTitles: Readonly<Record<SortColumn, string>> = {
+  name: texts.name,
+  size: texts.size,
+  modified: texts.modified,
+}
 
 const storageKey = 'stowage.sort'
 const byNameAscending: SortOrder = { column: 'name', descending: false }

@@ -1,6 +1,6 @@
 import { useRef } from 'react'
+import { texts } from '../texts/files.tsx'
 import { Button } from '../ui/button.tsx'
-import { formatCount } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { EntryAction } from './actions.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
@@ -25,11 +25,11 @@ export function Toolbar(props: {
   const { onFilter, onOrder, onFiles, onNewFolder, onRefresh, onClear } = props
   if (selectedCount > 0) {
     return (
-      <div className="toolbar selection" role="toolbar" aria-label="Selection">
-        <button type="button" className="icon-button" aria-label="Clear the selection" onClick={onClear}>
+      <div className="toolbar selection" role="toolbar" aria-label={texts.selection}>
+        <button type="button" className="icon-button" aria-label={texts.clearSelection} onClick={onClear}>
           <Icon name="cross" />
         </button>
-        <strong>{formatCount(selectedCount, 'selected', 'selected')}</strong>
+        <strong>{texts.selected(selectedCount)}</strong>
         <div className="selection-actions">
           {actions
             .filter(({ id }) => id !== 'open' && id !== 'preview')
@@ -44,24 +44,24 @@ export function Toolbar(props: {
     )
   }
   return (
-    <div className="toolbar" role="toolbar" aria-label="Folder">
+    <div className="toolbar" role="toolbar" aria-label={texts.folderTools}>
       {canWrite && <UploadButtons onFiles={onFiles} />}
       {canWrite && (
         <Button onPress={onNewFolder}>
           <Icon name="plus" />
-          New folder
+          {texts.newFolder}
         </Button>
       )}
       <input
         type="search"
         className="filter"
-        aria-label="Filter by name"
-        placeholder="Filter by name"
+        aria-label={texts.filter}
+        placeholder={texts.filter}
         value={filter}
         onChange={event => onFilter(event.target.value)}
       />
       <SortChoice order={order} onOrder={onOrder} />
-      <Button variant="quiet" className={isLoading ? 'refreshing' : ''} aria-label="Refresh" onPress={onRefresh}>
+      <Button variant="quiet" className={isLoading ? 'refreshing' : ''} aria-label={texts.refresh} onPress={onRefresh}>
         <Icon name="refresh" />
       </Button>
     </div>
@@ -77,7 +77,7 @@ function SortChoice({ order, onOrder }: { order: SortOrder; onOrder: (order: Sor
   return (
     <select
       className="sort-choice"
-      aria-label="Sort by"
+      aria-label={texts.sortBy}
       value={at}
       onChange={({ target }) => {
         const picked = orders[Number(target.value)]
@@ -105,25 +105,25 @@ function UploadButtons({ onFiles }: { onFiles: (files: FileSelection) => void })
     <>
       <Button variant="primary" onPress={() => files.current?.click()}>
         <Icon name="upload" />
-        Upload
+        {texts.upload}
       </Button>
       <Button className="upload-folder" onPress={() => folder.current?.click()}>
         <Icon name="folder" />
-        Upload folder
+        {texts.uploadFolder}
       </Button>
       <input
         ref={files}
         type="file"
         multiple
         hidden
-        aria-label="Files to upload"
+        aria-label={texts.filesToUpload}
         onChange={event => take(event.currentTarget)}
       />
       <input
         ref={folder}
         type="file"
         hidden
-        aria-label="Folder to upload"
+        aria-label={texts.folderToUpload}
         {...{ webkitdirectory: '' }}
         onChange={event => take(event.currentTarget)}
       />

@@ -3,11 +3,12 @@ import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import { StowageError } from '../api/client.ts'
 import { childPath, isWithin, nameOfPath, type StorageLocation, validateName } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/files.tsx'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { FolderPicker } from '../ui/folder-picker.tsx'
-import { formatCount } from '../ui/format.ts'
 import { NameDialog } from '../ui/name-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { notify } from '../ui/toasts.tsx'
@@ -22,10 +23,10 @@ const maxDirect = 20
 const isTaken = ({ error }: Failure) => error instanceof StowageError && error.reason === 'ALREADY_EXISTS'
 
 const policies: { value: JobConflict; title: string }[] = [
-  { value: 'RENAME', title: 'Keep both' },
-  { value: 'SKIP', title: 'Skip' },
-  { value: 'REPLACE', title: 'Replace' },
-  { value: 'NEWER', title: 'Replace older files' },
+  { value: 'RENAME', title: texts.keepBoth },
+  { value: 'SKIP', title: texts.skip },
+  { value: 'REPLACE', title: texts.replace },
+  { value: 'NEWER', title: texts.replaceOlder },
 ]
 
 /**
@@ -51,7 +52,6 @@ export function TransferDialog({
   onClose: () => void
 }) {
   const client = useQueryClient()
-  const [verb, pastVerb] = kind === 'move' ? ['Move', 'moved'] : ['Copy', 'copied']
   const [destination, setDestination] = useState<StorageLocation | null>(target ?? folder)
   const [remaining, setRemaining] = useState(entries)
   const [failures, setFailures] = useState<readonly Failure[]>([])
@@ -70,7 +70,7 @@ export function TransferDialog({
     setFailures([])
     const { done, failures } = await batch.run(remaining)
     onDone(destination)
-    if (done.length > 0) notify(`${formatCount(done.length, 'item')} ${pastVerb}`)
+    if (done.length > 0) notify(kind === 'move' ? texts.movedItems(done.length) : texts.copiedItems(done.length))
     if (failures.length === 0) return onClose()
     setFailures(failures)
     setRemaining(failures.map(({ entry }) => entry))
@@ -100,22 +100,24 @@ export function TransferDialog({
       isWithin(destination.path, childPath(folder.path, name)),
   )
   const obstacle = !destination
-    ? 'Choose a storage.'
+    ? texts.chooseStorage
     : intoItself
-      ? `“${intoItself.name}” cannot be ${pastVerb} into itself.`
+      ? texts.intoItself(kind, intoItself.name)
       : isHere && kind === 'move'
-        ? `${remaining.length === 1 ? 'It is' : 'They are'} already in this folder. Choose another one.`
+        ? texts.alreadyHere(remaining.length)
         : null
-  const subject = remaining.length === 1 ? `“${remaining[0]?.name}”` : formatCount(remaining.length, 'item')
-  const targetName = target && (target.path === '/' ? 'the top folder' : `“${nameOfPath(target.path)}”`)
+  const names = remaining.map(({ name }) => name)
+  const targetName = target && (target.path === '/' ? texts.topFolder : common.quoted(nameOfPath(target.path)))
+  const [verb, here] = kind === 'move' ? [texts.moveVerb, texts.moveHere] : [texts.copyVerb, texts.copyHere]
+  const label = target ? verb : here
   const allTaken = failures.length > 0 && failures.every(isTaken)
   // Files that were dropped need a dialog only if something fails.
   if (isImmediate && failures.length === 0) return null
   if (isNaming && destination) {
     return (
       <NameDialog
-        title="New folder"
-        action="Create"
+        title={texts.newFolder}
+        action={common.create}
         validate={validateName}
         onSubmit={async name => {
           const created = { ...destination, path: childPath(destination.path, name) }
@@ -128,38 +130,38 @@ export function TransferDialog({
     )
   }
   return (
-    <Dialog title={`${verb} ${subject} to${targetName ? ` ${targetName}` : ''}`} onClose={onClose} isBusy={isRunning}>
+    <Dialog title={texts.transferTitle(kind, names, targetName)} onClose={onClose} isBusy={isRunning}>
       {!target && !isRunning && failures.length === 0 && (
         <FolderPicker providers={providers} value={destination} onChange={setDestination} />
       )}
       {batch.isRunning && (
-        <BatchProgress label={kind === 'move' ? 'Moved' : 'Copied'} done={batch.doneCount} total={batch.total} />
+        <BatchProgress
+          label={kind === 'move' ? texts.moved : texts.copied}
+          done={batch.doneCount}
+          total={batch.total}
+        />
       )}
-      {allTaken && (
-        <p>
-          {remaining.length === 1
-            ? 'The folder already contains this name. Replace it, or keep both?'
-            : 'The folder already contains these names. Replace them, or keep both?'}
-        </p>
-      )}
+      {allTaken && <p>{texts.alreadyExist(remaining.length)}</p>}
       {failures.length > 0 && <BatchFailures failures={failures} />}
       {start.error && <ErrorBox error={start.error} />}
       {isJob && !obstacle && !isHere && (
-        <Select label="If a name is taken" options={policies} value={policy} onChange={setPolicy} />
+        <Select label={texts.ifExists} options={policies} value={policy} onChange={setPolicy} />
       )}
       {obstacle && failures.length === 0 && <p className="aside-text">{obstacle}</p>}
       <div className="dialog-actions">
         {!target && destination && !isRunning && failures.length === 0 && (
           <Button variant="quiet" className="at-start" onPress={() => setNaming(true)}>
-            New folder
+            {texts.newFolder}
           </Button>
         )}
-        <Button onPress={batch.isRunning ? batch.stop : onClose}>{batch.isRunning ? 'Stop' : 'Cancel'}</Button>
+        <Button onPress={batch.isRunning ? batch.stop : onClose}>
+          {batch.isRunning ? common.stop : common.cancel}
+        </Button>
         {allTaken ? (
           <>
-            <Button onPress={() => void transferAll('RENAME')}>Keep both</Button>
+            <Button onPress={() => void transferAll('RENAME')}>{texts.keepBoth}</Button>
             <Button variant="danger" onPress={() => void transferAll('REPLACE')}>
-              Replace
+              {texts.replace}
             </Button>
           </>
         ) : (
@@ -169,7 +171,7 @@ export function TransferDialog({
             isPending={isRunning}
             isDisabled={obstacle !== null}
           >
-            {failures.length > 0 ? 'Try again' : target ? verb : `${verb} here`}
+            {failures.length > 0 ? common.tryAgain : label}
           </Button>
         )}
       </div>

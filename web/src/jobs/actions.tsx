@@ -3,6 +3,8 @@ import { lazy, Suspense, useState } from 'react'
 import { loadPart } from '../api/load-part.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/use-session.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/jobs.ts'
 import { notifyError } from '../ui/toasts.tsx'
 import { actionsOf } from './describe.ts'
 import { control, type Job, type JobAction } from './operations.ts'
@@ -10,8 +12,6 @@ import { control, type Job, type JobAction } from './operations.ts'
 const FailuresDialog = lazy(async () => ({
   default: (await loadPart(import('./failures-dialog.tsx'))).FailuresDialog,
 }))
-
-const labels: Record<JobAction, string> = { pause: 'Pause', resume: 'Resume', cancel: 'Cancel', retry: 'Retry' }
 
 /** The actions for a job as links in a row. */
 export function JobActions({ job, title }: { job: Job; title: string }) {
@@ -29,14 +29,14 @@ export function JobActions({ job, title }: { job: Job; title: string }) {
       ]),
   })
   const link = (label: string, run: () => void) => (
-    <button type="button" key={label} className="link-button" aria-label={`${label}: ${title}`} onClick={run}>
+    <button type="button" key={label} className="link-button" aria-label={common.actionOn(label, title)} onClick={run}>
       {label}
     </button>
   )
   return (
     <span className="job-actions">
-      {job.progress.failed > 0 && link('Failures', () => setListing(true))}
-      {canWrite && actionsOf(job).map(action => link(labels[action], () => act.isPending || act.mutate(action)))}
+      {job.progress.failed > 0 && link(texts.failures, () => setListing(true))}
+      {canWrite && actionsOf(job).map(action => link(texts.actions[action], () => act.isPending || act.mutate(action)))}
       {isListing && (
         <Suspense>
           <FailuresDialog job={job} title={title} onClose={() => setListing(false)} />

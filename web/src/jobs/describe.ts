@@ -1,18 +1,12 @@
 /** Describes jobs in words. */
+
 import { nameOfPath } from '../api/paths.ts'
-import { formatBytes, formatCount, formatDuration, formatNumber } from '../ui/format.ts'
+import { common } from '../texts/common.ts'
+import { formatBytes } from '../texts/format.ts'
+import { texts } from '../texts/jobs.ts'
 import type { Job, JobAction, JobStateName } from './operations.ts'
 
-const verbs = { COPY: 'Copy', MOVE: 'Move', DELETE: 'Delete', SYNC: 'Sync' } as const
-
-export const stateTitles: Record<JobStateName, string> = {
-  QUEUED: 'Waiting',
-  RUNNING: 'Running',
-  PAUSED: 'Paused',
-  SUCCEEDED: 'Done',
-  FAILED: 'Failed',
-  CANCELED: 'Canceled',
-}
+export const stateTitles: Record<JobStateName, string> = texts.states
 
 export function isUnfinished({ state }: Job): boolean {
   return state === 'QUEUED' || state === 'RUNNING' || state === 'PAUSED'
@@ -24,10 +18,10 @@ export function titleOf(
   storages: ReadonlyMap<string, string>,
 ): string {
   const nameOf = ({ providerId, path }: { providerId: string; path: string }) =>
-    `“${path === '/' ? (storages.get(providerId) ?? 'a storage') : nameOfPath(path)}”`
+    common.quoted(path === '/' ? (storages.get(providerId) ?? texts.aStorage) : nameOfPath(path))
   const [first] = sources
-  const subject = first && sources.length === 1 ? nameOf(first) : formatCount(sources.length, 'item')
-  return `${dryRun ? 'Preview: ' : ''}${verbs[kind]} ${subject}${target ? ` to ${nameOf(target)}` : ''}`
+  const subject = first && sources.length === 1 ? nameOf(first) : texts.items(sources.length)
+  return texts.title(texts.kinds[kind], subject, target ? nameOf(target) : null, dryRun)
 }
 
 /** Returns the progress in percent; null if the total is unknown. */
@@ -44,25 +38,20 @@ export function percentOf({ state, kind, progress }: Job): number | null {
 export function statusOf(job: Job): string {
   const { state, kind, progress, error } = job
   const { files, bytes, skipped, deleted, failed, totalFiles, totalBytes, bytesPerSecond } = progress
-  const done = kind === 'DELETE' ? formatCount(deleted, 'item') : formatCount(files, 'file')
+  const done = kind === 'DELETE' ? texts.items(deleted) : texts.files(files)
   const parts: string[] = [stateTitles[state]]
   if (state === 'RUNNING' || state === 'PAUSED') {
-    parts.push(
-      totalFiles === null || kind === 'DELETE'
-        ? done
-        : `${formatNumber(files + skipped)} of ${formatCount(totalFiles, 'file')}`,
-    )
+    parts.push(totalFiles === null || kind === 'DELETE' ? done : texts.filesOf(files + skipped, totalFiles))
     if (state === 'RUNNING' && bytesPerSecond > 0) {
-      parts.push(`${formatBytes(Math.round(bytesPerSecond))}/s`)
-      if (totalBytes !== null && totalBytes > bytes)
-        parts.push(`${formatDuration((totalBytes - bytes) / bytesPerSecond)} left`)
+      parts.push(texts.perSecond(bytesPerSecond))
+      if (totalBytes !== null && totalBytes > bytes) parts.push(texts.left((totalBytes - bytes) / bytesPerSecond))
     }
   } else if (state !== 'QUEUED') {
     parts.push(done)
     if (bytes > 0) parts.push(formatBytes(bytes))
-    if (skipped > 0) parts.push(`${formatNumber(skipped)} skipped`)
+    if (skipped > 0) parts.push(texts.skipped(skipped))
   }
-  if (failed > 0) parts.push(`${formatNumber(failed)} failed`)
+  if (failed > 0) parts.push(texts.failed(failed))
   if (error) parts.push(error.message)
   return parts.join(' · ')
 }

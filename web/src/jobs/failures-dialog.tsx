@@ -1,7 +1,9 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { ErrorBox } from '../ui/error-box.tsx'
+import { Details, ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { type Job, listFailures } from './operations.ts'
 
@@ -15,29 +17,28 @@ export function FailuresDialog({ job, title, onClose }: { job: Job; title: strin
   })
   const failures = data?.pages.flatMap(({ nodes }) => nodes) ?? []
   return (
-    <Dialog title={`Failures: ${title}`} onClose={onClose} size="large">
+    <Dialog title={texts.failuresOf(title)} onClose={onClose} size="large">
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!data && !error && <Loading label="Loading the failures" />}
+      {!data && !error && <Loading label={texts.loadingFailures} />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
-      <ul className="failure-list" tabIndex={0} aria-label="Failures">
+      <ul className="failure-list" tabIndex={0} aria-label={texts.failures}>
         {failures.map(({ path, reason, message }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: one path can fail twice, and the list only grows
           <li key={index}>
             <strong>{path}</strong>
-            <p>
-              {message} <span className="error-details">{reason}</span>
-            </p>
+            <p>{message}</p>
+            <Details>{reason}</Details>
           </li>
         ))}
       </ul>
       <div className="dialog-actions">
         {hasNextPage && (
           <Button className="at-start" onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-            Show more
+            {common.showMore}
           </Button>
         )}
         <Button onPress={onClose} autoFocus>
-          Close
+          {common.close}
         </Button>
       </div>
     </Dialog>

@@ -2,6 +2,8 @@ import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/use-session.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
@@ -20,7 +22,7 @@ import { useJobs } from './use-jobs.ts'
 type Filter = JobStateName | 'ALL'
 
 const filters: { value: Filter; title: string }[] = [
-  { value: 'ALL', title: 'All' },
+  { value: 'ALL', title: texts.all },
   ...Object.entries(stateTitles).map(([value, title]) => ({ value: value as JobStateName, title })),
 ]
 
@@ -46,20 +48,20 @@ export function JobsPage() {
   const jobs = data?.pages.flatMap(({ nodes }) => nodes.map(job => newest.get(job.id) ?? job)) ?? []
   return (
     <>
-      <PageTitle>Jobs</PageTitle>
+      <PageTitle>{texts.jobs}</PageTitle>
       <div className="page-head">
-        <h1>Jobs</h1>
-        <Select label="State" options={filters} value={filter} onChange={setFilter} />
+        <h1>{texts.jobs}</h1>
+        <Select label={common.status} options={filters} value={filter} onChange={setFilter} />
       </div>
-      <p className="help">
-        Copies, moves and deletions of whole folders. They continue when you close this page, and stay here for 30 days
-        after their end.
-      </p>
+      <p className="help">{texts.jobsHelp}</p>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label="Loading the jobs" />}
-      {data && jobs.length === 0 && <p>There are no jobs.</p>}
+      {!error && !data && <Loading label={texts.loadingJobs} />}
+      {data && jobs.length === 0 && <p>{texts.noJobs}</p>}
       {jobs.length > 0 && (
-        <RowTable label="Jobs" columns={['Job', 'Progress', ...(isAdmin ? ['Created by'] : []), 'Created']}>
+        <RowTable
+          label={texts.jobs}
+          columns={[texts.job, texts.progress, ...(isAdmin ? [texts.createdBy] : []), common.created]}
+        >
           {jobs.map(job => (
             <HistoryRow key={job.id} job={job} title={titleOf(job, storages)} isAdmin={isAdmin} />
           ))}
@@ -67,7 +69,7 @@ export function JobsPage() {
       )}
       {hasNextPage && (
         <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          Show more
+          {common.showMore}
         </Button>
       )}
     </>
@@ -81,14 +83,14 @@ function HistoryRow({ job, title, isAdmin }: { job: Job; title: string; isAdmin:
       <td>
         <div className="main-cell">{title}</div>
       </td>
-      <td data-label="Progress">
+      <td data-label={texts.progress}>
         {isUnfinished(job) && <JobProgressBar job={job} label={title} />}
         <span className={state === 'FAILED' ? 'job-error' : 'help'}>{statusOf(job)}</span>
       </td>
       {isAdmin && (
-        <td data-label="Created by">{createdBy ? (createdBy.name ?? createdBy.email) : 'A former member'}</td>
+        <td data-label={texts.createdBy}>{createdBy ? (createdBy.name ?? createdBy.email) : texts.formerMember}</td>
       )}
-      <td data-label="Created">
+      <td data-label={common.created}>
         <Time at={createdAt} as="distance" />
       </td>
       <td className="actions-cell">

@@ -3,8 +3,9 @@ import { useEffect, useRef, useState } from 'react'
 import { Link } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { useStartedJobs } from '../api/started-jobs.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'
-import { formatCount } from '../ui/format.ts'
 import { PanelHead } from '../ui/panel-head.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { JobActions } from './actions.tsx'
@@ -29,24 +30,24 @@ export function JobPanel({ userId }: { userId: string }) {
   if (shown.length === 0) return null
   const ended = shown.filter(job => !isUnfinished(job))
   return (
-    <section className="dock-panel" aria-label="Jobs">
-      <PanelHead title={headline(shown)} what="jobs" isCollapsed={isCollapsed} onCollapse={setCollapsed} />
+    <section className="dock-panel" aria-label={texts.jobs}>
+      <PanelHead title={headline(shown)} isCollapsed={isCollapsed} onCollapse={setCollapsed} />
       {!isCollapsed && (
         <>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
-          <ul className="job-list" tabIndex={0} aria-label="Jobs">
+          <ul className="job-list" tabIndex={0} aria-label={texts.jobs}>
             {shown.map(job => (
               <Row key={job.id} job={job} title={titleOf(job, storages)} />
             ))}
           </ul>
           <div className="dock-actions">
-            <Link to="/settings/jobs">All jobs</Link>
+            <Link to="/settings/jobs">{texts.allJobs}</Link>
             {ended.length > 0 && (
               <Button
                 variant="quiet"
                 onPress={() => setDismissed(new Set([...dismissed, ...ended.map(({ id }) => id)]))}
               >
-                {ended.length === shown.length ? 'Close' : 'Clear completed'}
+                {ended.length === shown.length ? common.close : texts.clearCompleted}
               </Button>
             )}
           </div>
@@ -79,10 +80,10 @@ function headline(jobs: readonly Job[]): string {
   const running = jobs.filter(({ state }) => state === 'RUNNING' || state === 'QUEUED').length
   const failed = jobs.filter(({ state }) => state === 'FAILED').length
   const paused = jobs.filter(({ state }) => state === 'PAUSED').length
-  if (running > 0) return formatCount(running, 'job is running', 'jobs are running')
-  if (failed > 0) return formatCount(failed, 'job has failed', 'jobs have failed')
-  if (paused > 0) return formatCount(paused, 'job is paused', 'jobs are paused')
-  return formatCount(jobs.length, 'job has ended', 'jobs have ended')
+  if (running > 0) return texts.jobsRunning(running)
+  if (failed > 0) return texts.jobsFailed(failed)
+  if (paused > 0) return texts.jobsPaused(paused)
+  return texts.jobsEnded(jobs.length)
 }
 
 /** Announces the end of each job, and reloads the folders that it may have changed. */
@@ -94,7 +95,7 @@ function useEnds(jobs: readonly Job[], storages: ReadonlyMap<string, string>): v
       const before = known.current.get(job.id)
       known.current.set(job.id, job.state)
       if (isUnfinished(job) || before === job.state) continue
-      notify(`${stateTitles[job.state]}: ${titleOf(job, storages)}`)
+      notify(texts.ended(stateTitles[job.state], titleOf(job, storages)))
       for (const { providerId } of [...job.sources, ...(job.target ? [job.target] : [])]) {
         void client.invalidateQueries({ queryKey: ['listing', providerId] })
         void client.invalidateQueries({ queryKey: ['subfolders', providerId] })

@@ -1,5 +1,6 @@
 import { NavLink, Outlet } from 'react-router'
 import { usePermissions } from '../api/use-session.ts'
+import { texts } from '../texts/settings.tsx'
 import '../ui/parts.css'
 import './settings.css'
 
@@ -7,21 +8,21 @@ export function SettingsLayout() {
   const { canRead, isAdmin } = usePermissions()
   return (
     <div className="settings">
-      <nav className="side-nav" aria-label="Settings">
-        <NavLink to="/settings/profile">Profile</NavLink>
-        <NavLink to="/settings/api-keys">API keys</NavLink>
+      <nav className="side-nav" aria-label={texts.settings}>
+        <NavLink to="/settings/profile">{texts.profile}</NavLink>
+        <NavLink to="/settings/api-keys">{texts.apiKeys}</NavLink>
         {canRead && (
           <>
-            <NavLink to="/settings/jobs">Jobs</NavLink>
-            <NavLink to="/settings/schedules">Schedules</NavLink>
+            <NavLink to="/settings/jobs">{texts.jobs}</NavLink>
+            <NavLink to="/settings/schedules">{texts.schedules}</NavLink>
           </>
         )}
         {isAdmin && (
           <>
-            <NavLink to="/settings/storages">Storages</NavLink>
-            <NavLink to="/settings/members">Members</NavLink>
-            <NavLink to="/settings/webhooks">Webhooks</NavLink>
-            <NavLink to="/settings/workspace">Workspace</NavLink>
+            <NavLink to="/settings/storages">{texts.storages}</NavLink>
+            <NavLink to="/settings/members">{texts.members}</NavLink>
+            <NavLink to="/settings/webhooks">{texts.webhooks}</NavLink>
+            <NavLink to="/settings/workspace">{texts.workspace}</NavLink>
           </>
         )}
       </nav>

@@ -5,6 +5,8 @@ import { graphql } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { useSession } from '../api/use-session.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/settings.tsx'
 import { AdminOnly } from '../ui/admin-only.tsx'
 import { Button } from '../ui/button.tsx'
 import { type Choice, Choices } from '../ui/choices.tsx'
@@ -20,24 +22,15 @@ const UpdateWorkspaceMutation = graphql(`
 
 type Registration = 'OPEN' | 'INVITE' | 'CLOSED'
 
-const registrations: readonly Choice<Registration>[] = [
-  {
-    value: 'OPEN',
-    title: 'Anyone',
-    help: 'Anyone who can open this address can create an account. It has no access until an administrator gives it a role.',
-  },
-  {
-    value: 'INVITE',
-    title: 'With an invite',
-    help: 'Only people with an invite link, which you create under Members.',
-  },
-  { value: 'CLOSED', title: 'No one', help: 'Existing invites do not work either.' },
-]
+const registrations: readonly Choice<Registration>[] = (['OPEN', 'INVITE', 'CLOSED'] as const).map(value => ({
+  value,
+  ...texts.registrations[value],
+}))
 
 export function WorkspacePage() {
   return (
-    <AdminOnly title="Workspace">
-      <h1>Workspace</h1>
+    <AdminOnly title={texts.workspace}>
+      <h1>{texts.workspace}</h1>
       <WorkspaceForm />
     </AdminOnly>
   )
@@ -54,7 +47,7 @@ function WorkspaceForm() {
       await client.invalidateQueries({ queryKey: queryKeys.session })
       await client.invalidateQueries({ queryKey: queryKeys.installation })
     },
-    onSuccess: () => notify('Saved'),
+    onSuccess: () => notify(common.saved),
   })
   return (
     <Form
@@ -65,19 +58,19 @@ function WorkspaceForm() {
       }}
     >
       <TextField
-        label="Name"
-        description="Shown at the top of every page."
+        label={common.name}
+        description={texts.nameHelp}
         value={name}
         onChange={setName}
         isRequired
         maxLength={200}
         autoComplete="off"
       />
-      <Choices label="Who can register" choices={registrations} value={registration} onChange={setRegistration} />
+      <Choices label={texts.whoRegisters} choices={registrations} value={registration} onChange={setRegistration} />
       {save.error && <ErrorBox error={save.error} />}
       <div className="row-of">
         <Button type="submit" variant="primary" isPending={save.isPending}>
-          Save
+          {common.save}
         </Button>
       </div>
     </Form>

@@ -1,5 +1,7 @@
 import { useId } from 'react'
 import { Button, Disclosure, DisclosurePanel, Heading } from 'react-aria-components'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/storages.tsx'
 import { Switch } from '../ui/checkbox.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
@@ -32,7 +34,7 @@ export function ConfigFields(props: {
           <Heading level={2}>
             <Button slot="trigger" className="advanced-trigger" aria-describedby={summaryId}>
               <span className="advanced-mark" aria-hidden="true" />
-              Advanced
+              {texts.advanced}
             </Button>
           </Heading>
           <p id={summaryId} className="help advanced-summary">
@@ -82,15 +84,28 @@ function Field({
   return (
     <TextField
       name={field.name}
-      label={field.isRequired || field.isAdvanced ? field.title : `${field.title} (optional)`}
-      description={isKept ? `${field.help ?? ''} Leave this empty to keep the stored value.`.trim() : field.help}
+      label={field.isRequired || field.isAdvanced ? field.title : common.optional(field.title)}
+      description={isKept ? `${field.help ?? ''} ${texts.keepSecret}`.trim() : field.help}
       value={String(value)}
       onChange={set}
       isRequired={isInputRequired}
+      validate={text => problemOf(field, text)}
       autoComplete="off"
       type={field.isSecret ? 'password' : 'text'}
       {...(field.kind === 'number' && { inputMode: 'decimal' as const })}
       {...(typeof field.defaultValue === 'string' && field.defaultValue && { placeholder: field.defaultValue })}
     />
   )
+}
+
+/** What some patterns require, in plain words. */
+const knownStarts: Readonly<Record<string, { start: RegExp; words: string }>> = {
+  '^https?://': { start: /^https?:\/\//, words: texts.startWithHttp },
+  '^/': { start: /^\//, words: texts.startWithSlash },
+}
+
+/** Returns what is wrong with a text, if that can be said in plain words. The server checks everything. */
+function problemOf({ pattern }: ConfigField, text: string): string | null {
+  const known = pattern === null ? undefined : knownStarts[pattern]
+  return known && text !== '' && !known.start.test(text) ? known.words : null
 }

@@ -12,6 +12,8 @@ export interface ConfigField {
   isSecret: boolean
   /** Whether the stored secrets stay valid when this field changes. */
   keepsSecrets: boolean
+  /** A regular expression that a text has to match; null if there is none. */
+  pattern: string | null
   /** The value that the server fills in for an empty field. */
   defaultValue: unknown
   choices: readonly string[]
@@ -47,6 +49,7 @@ function readField(name: string, property: Record<string, unknown>, isRequired: 
     isRequired,
     isSecret: property.writeOnly === true,
     keepsSecrets: property.keepsSecrets === true,
+    pattern: typeof property.pattern === 'string' ? property.pattern : null,
     defaultValue: property.default,
     choices,
     isAdvanced: false,

@@ -3,6 +3,8 @@ import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { urlOf } from '../api/base-path.ts'
 import { ask } from '../api/request.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/storages.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
@@ -38,8 +40,8 @@ export function ConnectForm({
       }}
     >
       <TextField
-        label="Name"
-        description="Shown to everyone who can use the storage."
+        label={common.name}
+        description={texts.nameHelp}
         value={name}
         onChange={setName}
         isRequired
@@ -51,10 +53,10 @@ export function ConnectForm({
       {connect.error && <ErrorBox error={connect.error} />}
       <div className="row-of">
         <Button type="submit" variant="primary" isPending={connect.isPending}>
-          {connect.isPending ? 'Testing…' : 'Connect'}
+          {connect.isPending ? texts.testing : texts.connect}
         </Button>
         <span className="help" role="status">
-          {connect.isPending && 'Testing the storage. Nothing is saved until it works.'}
+          {connect.isPending && texts.testingHelp}
         </span>
       </div>
     </Form>
@@ -65,7 +67,7 @@ function RedirectAddress() {
   const address = location.origin + urlOf('/webhook/callback')
   return (
     <div className="notice">
-      <p>If you use an OAuth client, first add this address to its authorized redirect URIs:</p>
+      <p>{texts.redirectHelp}</p>
       <div className="row-of">
         <code className="address">{address}</code>
         <CopyButton text={address} />

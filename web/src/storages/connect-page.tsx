@@ -4,6 +4,8 @@ import { Link, useNavigate } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { usePermissions } from '../api/use-session.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/storages.tsx'
 import { Choices } from '../ui/choices.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
@@ -17,15 +19,15 @@ export function ConnectPage() {
   const { canConnect } = usePermissions()
   return (
     <main className="narrow-page connect">
-      <PageTitle>Connect a storage</PageTitle>
+      <PageTitle>{texts.addStorage}</PageTitle>
       {canConnect ? (
         <Connecting />
       ) : (
         <>
-          <h1>Connect a storage</h1>
-          <p>Only administrators with access to the whole workspace can connect a storage. Ask one of them.</p>
+          <h1>{texts.addStorage}</h1>
+          <p>{texts.notAllowed}</p>
           <p>
-            <Link to="/files">Go to your files</Link>
+            <Link to="/files">{texts.toFiles}</Link>
           </p>
         </>
       )}
@@ -48,12 +50,12 @@ function Connecting() {
     null,
   )
   if (error && !data) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label="Loading the storage types" />
+  if (!data) return <Loading label={texts.loadingTypes} />
 
   const types = data.providerTypes
   const type = types.find(({ type }) => type === chosenType) ?? types[0]
   const finish = async ({ id, name }: ConnectedProvider) => {
-    notify(`“${name}” is connected`)
+    notify(texts.isConnected(name))
     await client.invalidateQueries({ queryKey: queryKeys.providers })
     await navigate(`/files/${id}`)
   }
@@ -61,7 +63,7 @@ function Connecting() {
     const { provider } = awaitingConsent
     return (
       <>
-        <h1>Give consent for “{provider.name}”</h1>
+        <h1>{texts.authorizeTitle(provider.name)}</h1>
         <Consent
           providerId={provider.id}
           vendor={awaitingConsent.type.title}
@@ -74,21 +76,18 @@ function Connecting() {
   const isFirst = data.providers.length === 0
   return (
     <>
-      <h1>{isFirst ? 'Connect your first storage' : 'Connect a storage'}</h1>
-      <p className="help">
-        Your files stay where they are. Stowage shows them and stores your uploads beside them. You can connect more
-        storages at any time.
-      </p>
+      <h1>{isFirst ? texts.addFirstStorage : texts.addStorage}</h1>
+      <p className="help">{texts.addHelp}</p>
       {!type ? (
-        <ErrorBox error="This server has no storage types. Check the setting STOWAGE_ADAPTERS." />
+        <ErrorBox error={texts.noTypes} />
       ) : (
         <>
           <Choices
-            label="Where are your files?"
+            label={texts.whereFiles}
             choices={types.map(({ type, title, builtIn }) => ({
               value: type,
               title,
-              help: typeHelp[type] ?? (builtIn ? undefined : 'Provided by an adapter that was added to this server.'),
+              help: texts.typeHelp[type] ?? (builtIn ? undefined : texts.addedAdapter),
             }))}
             value={type.type}
             onChange={setChosenType}
@@ -104,15 +103,8 @@ function Connecting() {
         </>
       )}
       <p className="aside">
-        <Link to="/files">{isFirst ? 'Skip for now' : 'Back to your files'}</Link>
+        <Link to="/files">{isFirst ? common.skipForNow : texts.backToFiles}</Link>
       </p>
     </>
   )
-}
-
-const typeHelp: Record<string, string> = {
-  local: 'A folder on the server that Stowage runs on.',
-  s3: 'A bucket in Amazon S3 or in any S3-compatible service.',
-  'google-drive': 'My Drive, a shared drive, or a folder in either.',
-  memory: 'The memory of the server, for trying things out. Files are lost when the server stops.',
 }

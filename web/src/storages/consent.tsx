@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useState } from 'react'
 import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
+import { texts } from '../texts/storages.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
@@ -48,14 +49,10 @@ export function Consent({
   }, [isConnected])
   return (
     <div className="stack">
-      <p>
-        A new tab shows who requests access to which files, and then {vendor} asks for your consent. This page continues
-        by itself once you agree. The link expires after ten minutes. To connect the files of someone else, send them
-        the link.
-      </p>
+      <p>{texts.authorizeHelp(vendor)}</p>
       {url === null ? (
         <Button variant="primary" onPress={() => start.mutate()} isPending={start.isPending}>
-          Start
+          {texts.start}
         </Button>
       ) : (
         <div className="row-of">
@@ -66,22 +63,19 @@ export function Consent({
             rel="noopener noreferrer"
             onClick={() => setOpened(true)}
           >
-            Continue to {vendor}
+            {texts.continueTo(vendor)}
           </a>
-          <CopyButton text={url} label="Copy link" />
+          <CopyButton text={url} label={texts.copyLink} />
         </div>
       )}
       {isOpened && (
         <div className="notice" role="status">
           <p>
-            <span className="spinner inline" aria-hidden="true" /> Waiting for consent…
+            <span className="spinner inline" aria-hidden="true" /> {texts.waiting}
           </p>
-          <p className="help">
-            If no tab opened, or you closed it, open the link again or copy it into a new tab. If the tab says that the
-            request expired or was refused, start again.
-          </p>
+          <p className="help">{texts.waitingHelp}</p>
           <Button onPress={() => start.mutate()} isPending={start.isPending}>
-            Start again
+            {texts.startAgain}
           </Button>
         </div>
       )}

@@ -1,6 +1,8 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../api/request.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/storages.tsx'
 import { Checkbox } from '../ui/checkbox.tsx'
 import { TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form-dialog.tsx'
@@ -51,19 +53,19 @@ export function EditDialog({
   const optionalSecrets = fields.filter(({ isSecret, isRequired }) => isSecret && !isRequired)
   return (
     <FormDialog
-      title={`Edit “${provider.name}”`}
-      action="Save"
-      pendingAction="Testing…"
+      title={common.editTitle(provider.name)}
+      action={common.save}
+      pendingAction={texts.testing}
       submit={save}
       problems={problems}
       onClose={onClose}
     >
-      <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
+      <TextField label={common.name} value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
       <SlugField stored={provider.slug} value={slug} onChange={setSlug} />
       {changedTitles.length > 0 && (hasSecrets || provider.type.needsAuthorization) && (
         <p className="notice" role="status">
-          {hasSecrets && `Enter the secrets again, because you changed: ${changedTitles.join(', ')}. `}
-          {provider.type.needsAuthorization && 'If the storage uses consent, give it again afterwards.'}
+          {hasSecrets && `${texts.secretsAgain(changedTitles)} `}
+          {provider.type.needsAuthorization && texts.consentAgain}
         </p>
       )}
       <ConfigFields
@@ -79,7 +81,7 @@ export function EditDialog({
           isSelected={cleared.includes(name)}
           onChange={isCleared => setCleared(isCleared ? [...cleared, name] : cleared.filter(other => other !== name))}
         >
-          Delete the stored value of “{title}”
+          {texts.deleteSecret(title)}
         </Checkbox>
       ))}
       <JobLimitFields limits={limits} />

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '../texts/storages.tsx'
 import { TextField } from '../ui/field.tsx'
 import type { ManagedProvider } from './operations.ts'
 
@@ -22,32 +23,30 @@ export function useJobLimits(stored: StoredLimits) {
 export function JobLimitFields({ limits }: { limits: ReturnType<typeof useJobLimits> }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
-    <div role="group" aria-label="Limits of jobs" className="job-limits">
-      <h3>Limits of jobs</h3>
-      <p className="help">They hold for all jobs and servers together. Running jobs follow a change within seconds.</p>
+    <div role="group" aria-label={texts.jobLimits} className="job-limits">
+      <h3>{texts.jobLimits}</h3>
+      <p className="help">{texts.jobLimitsHelp}</p>
       <TextField
-        label="Files at once"
+        label={texts.filesAtOnce}
         value={limits.files}
         onChange={limits.setFiles}
         isRequired
         inputMode="numeric"
         autoComplete="off"
         validate={text =>
-          isWholeNumber(text) && Number(text) >= 1 && Number(text) <= maxFiles
-            ? null
-            : `Enter a number from 1 to ${maxFiles}.`
+          isWholeNumber(text) && Number(text) >= 1 && Number(text) <= maxFiles ? null : texts.wrongFiles(maxFiles)
         }
       />
       <TextField
-        label="Speed in MB per second (optional)"
-        description="What passes through the server. Without a number, there is no limit."
+        label={texts.speed}
+        description={texts.speedHelp}
         value={limits.rate}
         onChange={limits.setRate}
         inputMode="decimal"
         autoComplete="off"
         validate={text => {
           const bytes = bytesOf(text)
-          return bytes === null || bytes >= minRate ? null : 'Enter a number from 0.07, or nothing.'
+          return bytes === null || bytes >= minRate ? null : texts.wrongSpeed
         }}
       />
     </div>

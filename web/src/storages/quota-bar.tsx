@@ -2,7 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { Label, Meter } from 'react-aria-components'
 import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
-import { formatBytes } from '../ui/format.ts'
+import { formatBytes } from '../texts/format.ts'
+import { texts } from '../texts/storages.tsx'
+import { errorMessage } from '../ui/error-box.tsx'
 import { QuotaQuery } from './operations.ts'
 
 /** Percent. */
@@ -15,18 +17,19 @@ export function QuotaBar({ providerId, isDisk }: { providerId: string; isDisk: b
     queryFn: ({ signal }) => ask(QuotaQuery, { id: providerId }, { signal }),
     staleTime: 60_000,
   })
-  if (error) return <p className="help">The used space could not be read: {error.message}</p>
+  if (error) return <p className="help">{texts.usageFailed(errorMessage(error))}</p>
   const quota = data?.provider.quota
   if (!data) return null
-  if (quota?.used == null) return <p className="help">This storage does not report how much space is used.</p>
+  if (quota?.used == null) return <p className="help">{texts.noUsage}</p>
   const used = formatBytes(quota.used)
-  if (quota.total == null || quota.total === 0) return <p className="help">{used} used</p>
+  if (quota.total == null || quota.total === 0) return <p className="help">{texts.used(used)}</p>
   const percent = Math.min(100, (quota.used / quota.total) * 100)
   // A disk also holds files outside of the folder.
-  const text = `${isDisk ? 'Whole disk: ' : ''}${used} of ${formatBytes(quota.total)} used`
+  const total = formatBytes(quota.total)
+  const text = isDisk ? texts.usedOfDisk(used, total) : texts.usedOf(used, total)
   return (
     <Meter value={percent} valueLabel={text} className="quota">
-      <Label className="visually-hidden">Used space</Label>
+      <Label className="visually-hidden">{texts.usedSpace}</Label>
       <div className="quota-track">
         <div className={`quota-fill ${percent >= nearlyFull ? 'nearly-full' : ''}`} style={{ width: `${percent}%` }} />
       </div>

@@ -1,3 +1,4 @@
+import { texts } from '../texts/storages.tsx'
 import { TextField } from '../ui/field.tsx'
 
 const pattern = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
@@ -15,20 +16,18 @@ export function SlugField({
   return (
     <>
       <TextField
-        label="Name in addresses"
-        description="WebDAV clients use it in the address, S3 clients as the bucket."
+        label={texts.slug}
+        description={texts.slugHelp}
         value={value}
         onChange={onChange}
         isRequired
         maxLength={63}
         autoComplete="off"
-        validate={text =>
-          pattern.test(text) ? null : 'Use 3 to 63 lowercase letters without accents, digits, and hyphens between them.'
-        }
+        validate={text => (pattern.test(text) ? null : texts.wrongSlug)}
       />
       {value !== stored && (
         <p className="notice" role="status">
-          WebDAV and S3 clients that use “{stored}” will stop working. Change the address in each of them.
+          {texts.slugChanges(stored)}
         </p>
       )}
     </>

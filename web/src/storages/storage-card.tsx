@@ -2,6 +2,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/storages.tsx'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
@@ -26,7 +28,7 @@ export function StorageCard({
   const test = useMutation({
     mutationFn: () => ask(TestMutation, { id }),
     onSuccess: ({ testProvider }) => {
-      if (testProvider.status === 'CONNECTED') notify(`“${name}” works`)
+      if (testProvider.status === 'CONNECTED') notify(texts.works(name))
     },
     onSettled: () => client.invalidateQueries({ queryKey: queryKeys.providers }),
   })
@@ -38,9 +40,7 @@ export function StorageCard({
           <Link to={`/files/${id}`}>{name}</Link>
         </h2>
         <span className={`badge ${badge}`}>{title}</span>
-        <span className="help">
-          {type.title}, connected <Time at={createdAt} as="distance" />
-        </span>
+        <span className="help">{texts.connectedAgo(type.title, <Time at={createdAt} as="distance" />)}</span>
       </div>
       {help && <p>{help}</p>}
       {status === 'CONNECTED' && <QuotaBar providerId={id} isDisk={type.type === 'local'} />}
@@ -52,13 +52,13 @@ export function StorageCard({
           </Button>
         )}
         <Button onPress={() => test.mutate()} isPending={test.isPending} aria-describedby={nameId}>
-          {test.isPending ? 'Testing…' : 'Test'}
+          {test.isPending ? texts.testing : texts.test}
         </Button>
         <Button onPress={() => onAction('edit')} aria-describedby={nameId}>
-          Edit
+          {common.edit}
         </Button>
         <Button variant="danger" onPress={() => onAction('disconnect')} aria-describedby={nameId}>
-          Disconnect
+          {texts.disconnect}
         </Button>
       </div>
     </section>

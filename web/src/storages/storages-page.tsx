@@ -4,6 +4,8 @@ import { Link } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { usePermissions } from '../api/use-session.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/storages.tsx'
 import { AdminOnly } from '../ui/admin-only.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/confirm.tsx'
@@ -18,7 +20,7 @@ import { type StorageAction, StorageCard } from './storage-card.tsx'
 
 export function StoragesPage() {
   return (
-    <AdminOnly title="Storages">
+    <AdminOnly title={texts.storages}>
       <Storages />
     </AdminOnly>
   )
@@ -34,20 +36,20 @@ function Storages() {
   return (
     <>
       <div className="page-head">
-        <h1>Storages</h1>
+        <h1>{texts.storages}</h1>
         {canConnect && (
           <Link className="button primary" to="/connect">
-            Connect a storage
+            {texts.addStorage}
           </Link>
         )}
       </div>
-      <p className="help">The storages that hold the files of this workspace.</p>
+      <p className="help">{texts.storagesHelp}</p>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label="Loading the storages" />}
+      {!error && !data && <Loading label={texts.loadingStorages} />}
       {data?.providers.length === 0 && (
         <div className="empty">
-          <p>No storage is connected yet.</p>
-          <p>Connect one to give the workspace its first files.</p>
+          <p>{texts.noStorage}</p>
+          <p>{texts.noStorageHelp}</p>
         </div>
       )}
       {data?.providers.map(provider => (
@@ -73,29 +75,26 @@ function ActionDialog({
   if (action === 'disconnect') {
     return (
       <Confirm
-        title={`Disconnect “${provider.name}”?`}
-        action="Disconnect"
+        title={texts.disconnectTitle(provider.name)}
+        action={texts.disconnect}
         onConfirm={async () => {
           await ask(DisconnectMutation, { id: provider.id })
           await reload()
         }}
         onClose={onClose}
       >
-        <p>
-          The files are not affected: they stay where they are stored. Nobody can access them through Stowage any more,
-          and the stored credentials and consent are deleted.
-        </p>
-        <p>Keys and members that are limited to this storage lose access to it, even if you connect it again.</p>
+        <p>{texts.disconnectHelp}</p>
+        <p>{texts.disconnectAccess}</p>
       </Confirm>
     )
   }
   const finish = async () => {
-    notify(`“${provider.name}” is connected`)
+    notify(texts.isConnected(provider.name))
     onClose()
     await reload()
   }
   return (
-    <Dialog title={`Give consent for “${provider.name}”`} onClose={onClose}>
+    <Dialog title={texts.authorizeTitle(provider.name)} onClose={onClose}>
       <Consent
         providerId={provider.id}
         vendor={provider.type.title}
@@ -103,7 +102,7 @@ function ActionDialog({
         onConnected={() => void finish()}
       />
       <div className="dialog-actions">
-        <Button onPress={onClose}>Close</Button>
+        <Button onPress={onClose}>{common.close}</Button>
       </div>
     </Dialog>
   )

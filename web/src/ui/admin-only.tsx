@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { usePermissions } from '../api/use-session.ts'
+import { texts } from '../texts/ui.ts'
 import { PageTitle } from './page-title.tsx'
 
 /** Protects a page that only administrators have a link to but others can open by its address. */
@@ -13,7 +14,7 @@ export function AdminOnly({ title, children }: { title: string; children: ReactN
       ) : (
         <>
           <h1>{title}</h1>
-          <p>Only administrators can see this page.</p>
+          <p>{texts.adminOnly}</p>
         </>
       )}
     </>

@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { common } from '../texts/common.ts'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { ErrorBox } from './error-box.tsx'
@@ -26,7 +27,7 @@ export function Confirm({
       {confirm.error && <ErrorBox error={confirm.error} />}
       <div className="dialog-actions">
         <Button onPress={onClose} isDisabled={confirm.isPending} autoFocus>
-          Cancel
+          {common.cancel}
         </Button>
         <Button variant="danger" onPress={() => confirm.mutate()} isPending={confirm.isPending}>
           {action}

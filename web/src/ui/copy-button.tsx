@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'react'
+import { texts } from '../texts/ui.ts'
 import { Button } from './button.tsx'
 
 /** Copies a text and confirms it for three seconds. */
-export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+export function CopyButton({ text, label = texts.copy }: { text: string; label?: string }) {
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null)
   useEffect(() => {
     if (outcome === null) return
@@ -12,13 +13,13 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   const copy = async () => setOutcome((await toClipboard(text)) ? 'copied' : 'failed')
   return (
     <>
-      <Button onPress={copy}>{outcome === 'copied' ? 'Copied' : label}</Button>
+      <Button onPress={copy}>{outcome === 'copied' ? texts.copied : label}</Button>
       <span className="visually-hidden" role="status">
-        {outcome === 'copied' && 'Copied to the clipboard'}
+        {outcome === 'copied' && texts.copiedStatus}
       </span>
       {outcome === 'failed' && (
         <span className="field-error" role="alert">
-          The browser did not allow copying. Select the text and copy it yourself.
+          {texts.copyRefused}
         </span>
       )}
     </>

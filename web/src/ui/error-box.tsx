@@ -1,27 +1,46 @@
+import type { ReactNode } from 'react'
 import { basePath, urlOf } from '../api/base-path.ts'
 import { StowageError } from '../api/client.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/ui.ts'
 import { Button } from './button.tsx'
 
 /** Returns the reason and the request id; null if the server was not reached. */
 export function errorDetails(error: unknown): string | null {
   if (!(error instanceof StowageError) || error.reason === 'NETWORK') return null
-  return error.requestId ? `${error.reason} · request ${error.requestId}` : error.reason
+  return error.requestId ? texts.request(error.reason, error.requestId) : error.reason
+}
+
+export function errorMessage(error: unknown): string {
+  if (!(error instanceof StowageError)) return error instanceof Error ? error.message : String(error)
+  if (error.reason === 'NETWORK') return texts.unreachable
+  // A proxy in front of the server responded.
+  return error.code === 'HTTP' ? texts.serverUnavailable(error.status) : error.message
+}
+
+/** Hides what only an administrator needs. */
+export function Details({ children }: { children: ReactNode }) {
+  return (
+    <details className="error-details">
+      <summary>{texts.details}</summary>
+      {children}
+    </details>
+  )
 }
 
 /** Shows an error, with the details that an administrator needs to find it in the log. */
 export function ErrorBox({ error, retry }: { error: unknown; retry?: (() => unknown) | undefined }) {
   const details = errorDetails(error)
-  const message = error instanceof Error ? error.message : String(error)
   return (
     <div className="error-box" role="alert">
-      <p>{message}</p>
-      {details && <p className="error-details">{details}</p>}
+      <p>{errorMessage(error)}</p>
+      {details && <Details>{details}</Details>}
       {error instanceof StowageError && error.reason === 'SESSION_ENDED' ? (
         <a className="button" href={signInUrl()}>
-          Sign in
+          {common.signIn}
         </a>
       ) : (
-        retry && <Button onPress={() => void retry()}>Try again</Button>
+        retry && <Button onPress={() => void retry()}>{common.tryAgain}</Button>
       )}
     </div>
   )

@@ -12,7 +12,7 @@ export function TextField({
     <AriaTextField {...props} className="field">
       <Label>{label}</Label>
       <Input {...(placeholder !== undefined && { placeholder })} />
-      <FieldNote description={description} minLength={props.minLength} />
+      <FieldNote description={description} minLength={props.minLength} type={props.type} />
     </AriaTextField>
   )
 }

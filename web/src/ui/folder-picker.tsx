@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ancestors, childPath, type StorageLocation } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
+import { texts } from '../texts/ui.ts'
 import { Button } from './button.tsx'
 import { ErrorBox } from './error-box.tsx'
 import './folder-picker.css'
@@ -34,11 +35,11 @@ export function FolderPicker({
   const provider = providers.find(({ id }) => id === value?.providerId)
   return (
     <div className="folder-picker">
-      <nav aria-label="Chosen folder" className="breadcrumb">
+      <nav aria-label={texts.chosenFolder} className="breadcrumb">
         <ol>
           {providers.length > 1 && (
             <li>
-              <Step label="Storages" isCurrent={!provider} onPress={() => onChange(null)} />
+              <Step label={texts.storages} isCurrent={!provider} onPress={() => onChange(null)} />
             </li>
           )}
           {provider &&
@@ -59,7 +60,7 @@ export function FolderPicker({
       {provider && value ? (
         <Subfolders key={`${value.providerId}${value.path}`} folder={value} onOpen={onChange} />
       ) : (
-        <ul className="picker-list" aria-label="Storages">
+        <ul className="picker-list" aria-label={texts.storages}>
           {providers.map(({ id, name, root }) => (
             <li key={id}>
               <button type="button" onClick={() => onChange({ providerId: id, path: root.path })}>
@@ -91,20 +92,20 @@ function Subfolders({ folder, onOpen }: { folder: StorageLocation; onOpen: (fold
     queryFn: async ({ signal }) => (await listSubfolders(folder, signal)).sort(collator.compare),
   })
   if (error && !data) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label="Loading the folders" />
+  if (!data) return <Loading label={texts.loadingFolders} />
   const matches = filter === '' ? data : data.filter(name => name.toLowerCase().includes(filter.toLowerCase()))
   return (
     <>
       {data.length > filterThreshold && (
         <input
           type="search"
-          aria-label="Filter by name"
-          placeholder="Filter by name"
+          aria-label={texts.filter}
+          placeholder={texts.filter}
           value={filter}
           onChange={event => setFilter(event.target.value)}
         />
       )}
-      <ul className="picker-list" aria-label="Folders">
+      <ul className="picker-list" aria-label={texts.folders}>
         {matches.slice(0, maxShown).map(name => (
           <li key={name}>
             <button type="button" onClick={() => onOpen({ ...folder, path: childPath(folder.path, name) })}>
@@ -113,14 +114,8 @@ function Subfolders({ folder, onOpen }: { folder: StorageLocation; onOpen: (fold
             </button>
           </li>
         ))}
-        {matches.length === 0 && (
-          <li className="aside-text">
-            {filter === '' ? 'This folder has no subfolders.' : 'No folders match the filter.'}
-          </li>
-        )}
-        {matches.length > maxShown && (
-          <li className="aside-text">and {matches.length - maxShown} more. Filter by name to find them.</li>
-        )}
+        {matches.length === 0 && <li className="aside-text">{filter === '' ? texts.noSubfolders : texts.noMatches}</li>}
+        {matches.length > maxShown && <li className="aside-text">{texts.moreFolders(matches.length - maxShown)}</li>}
       </ul>
     </>
   )

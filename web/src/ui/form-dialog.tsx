@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { Form } from 'react-aria-components'
+import { common } from '../texts/common.ts'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { ErrorBox } from './error-box.tsx'
@@ -43,7 +44,7 @@ export function FormDialog({
         {submit.error && <ErrorBox error={submit.error} />}
         <div className="dialog-actions">
           <Button onPress={onClose} isDisabled={submit.isPending}>
-            Cancel
+            {common.cancel}
           </Button>
           <Button type="submit" variant="primary" isPending={submit.isPending} isDisabled={!isValid}>
             {submit.isPending ? pendingAction : action}

@@ -1,12 +1,13 @@
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
+import { common } from '../texts/common.ts'
 import { TextField } from './field.tsx'
 import { FormDialog } from './form-dialog.tsx'
 
 /** Asks for a name. The dialog stays open until `onSubmit` succeeds, and shows its error. */
 export function NameDialog({
   title,
-  label = 'Name',
+  label = common.name,
   action,
   initial = '',
   maxLength,

@@ -1,4 +1,6 @@
+import { common } from '../texts/common.ts'
+
 /** The title of the browser tab, which screen readers announce first. */
 export function PageTitle({ children }: { children: string }) {
-  return <title>{`${children} · Stowage`}</title>
+  return <title>{common.pageTitle(children)}</title>
 }

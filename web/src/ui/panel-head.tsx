@@ -1,14 +1,9 @@
+import { texts } from '../texts/ui.ts'
 import { Icon } from './icons.tsx'
 
 /** The headline of a panel in the corner of the page, with a button that hides the list below it. */
-export function PanelHead(props: {
-  title: string
-  /** A plural noun, such as "jobs". */
-  what: string
-  isCollapsed: boolean
-  onCollapse: (isCollapsed: boolean) => void
-}) {
-  const { title, what, isCollapsed, onCollapse } = props
+export function PanelHead(props: { title: string; isCollapsed: boolean; onCollapse: (isCollapsed: boolean) => void }) {
+  const { title, isCollapsed, onCollapse } = props
   return (
     <div className="dock-head">
       <h2>{title}</h2>
@@ -16,7 +11,7 @@ export function PanelHead(props: {
         type="button"
         className="icon-button"
         aria-expanded={!isCollapsed}
-        aria-label={isCollapsed ? `Show the ${what}` : `Hide the ${what}`}
+        aria-label={isCollapsed ? texts.expand : texts.collapse}
         onClick={() => onCollapse(!isCollapsed)}
       >
         <Icon name={isCollapsed ? 'up' : 'down'} />

@@ -1,22 +1,24 @@
+import { texts } from '../texts/ui.ts'
+
 /** The labels and explanations of each status of a provider. */
 export const providerStatuses = {
-  CONNECTED: { title: 'Connected', badge: 'good', help: null, consentLabel: null },
+  CONNECTED: { title: texts.connected, badge: 'good', help: null, consentLabel: null },
   NEEDS_AUTHORIZATION: {
-    title: 'Needs consent',
+    title: texts.needsAuthorization,
     badge: 'warn',
-    help: 'Someone has to give consent before this storage can be used.',
-    consentLabel: 'Give consent',
+    help: texts.needsAuthorizationHelp,
+    consentLabel: texts.authorize,
   },
   NEEDS_RECONNECT: {
-    title: 'Needs to be reconnected',
+    title: texts.authorizationExpired,
     badge: 'bad',
-    help: 'The consent has expired or was withdrawn.',
-    consentLabel: 'Reconnect',
+    help: texts.authorizationExpiredHelp,
+    consentLabel: texts.reconnect,
   },
   UNAVAILABLE: {
-    title: 'Unavailable',
+    title: texts.unavailable,
     badge: 'bad',
-    help: 'This storage did not work when it was last used.',
+    help: texts.unavailableHelp,
     consentLabel: null,
   },
 } as const

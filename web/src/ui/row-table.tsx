@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { common } from '../texts/common.ts'
 
 /** A table whose rows end with a cell of actions; on narrow screens each row is a card. */
 export function RowTable({
@@ -21,7 +22,7 @@ export function RowTable({
             </th>
           ))}
           <th scope="col">
-            <span className="visually-hidden">Actions</span>
+            <span className="visually-hidden">{common.actions}</span>
           </th>
         </tr>
       </thead>

@@ -1,4 +1,4 @@
-import { formatDay, formatDistance, formatMinute } from './format.ts'
+import { formatDay, formatDistance, formatMinute } from '../texts/format.ts'
 
 /** Shows a date or its distance from now; a tooltip shows the exact time. */
 export function Time({ at, as = 'day' }: { at: string; as?: 'day' | 'distance' }) {

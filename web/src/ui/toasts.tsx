@@ -6,7 +6,8 @@ import {
   UNSTABLE_ToastQueue as ToastQueue,
   UNSTABLE_ToastRegion as ToastRegion,
 } from 'react-aria-components'
-import { errorDetails } from './error-box.tsx'
+import { texts } from '../texts/ui.ts'
+import { Details, errorDetails, errorMessage } from './error-box.tsx'
 
 interface Message {
   text: string
@@ -23,23 +24,23 @@ export function notify(text: string): void {
 
 /** Shows an error that belongs to no control on the page. It stays until it is dismissed. */
 export function notifyError(error: unknown): void {
-  queue.add({ text: error instanceof Error ? error.message : String(error), details: errorDetails(error) })
+  queue.add({ text: errorMessage(error), details: errorDetails(error) })
 }
 
 export function Toasts() {
   return (
-    <ToastRegion queue={queue} className="toasts" aria-label="Notifications">
+    <ToastRegion queue={queue} className="toasts" aria-label={texts.notifications}>
       {({ toast }) => (
         <Toast toast={toast} className="toast">
           <ToastContent>
             <Text slot="title">{toast.content.text}</Text>
             {toast.content.details && (
-              <Text slot="description" className="error-details">
-                {toast.content.details}
+              <Text slot="description">
+                <Details>{toast.content.details}</Details>
               </Text>
             )}
           </ToastContent>
-          <Button slot="close" aria-label="Dismiss" className="button quiet">
+          <Button slot="close" aria-label={texts.dismiss} className="button quiet">
             ×
           </Button>
         </Toast>

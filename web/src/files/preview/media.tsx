@@ -1,9 +1,10 @@
 import { useState } from 'react'
+import { texts } from '../../texts/files.tsx'
 
 /** Plays media with the browser. Seeking sends range requests to the server. */
 export function Media({ kind, link, name }: { kind: 'image' | 'video' | 'audio'; link: string; name: string }) {
   const [hasFailed, setFailed] = useState(false)
-  if (hasFailed) return <p className="preview-note">This browser cannot show the file. Download it instead.</p>
+  if (hasFailed) return <p className="preview-note">{texts.mediaFailed}</p>
   const fail = () => setFailed(true)
   if (kind === 'image') return <img src={link} alt={name} onError={fail} />
   if (kind === 'audio') {

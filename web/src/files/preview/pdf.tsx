@@ -2,8 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { stowage } from '../../api/client.ts'
 import type { StorageLocation } from '../../api/paths.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/files.tsx'
+import { formatBytes } from '../../texts/format.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { formatBytes } from '../../ui/format.ts'
 import { Loading } from '../../ui/loading.tsx'
 
 /** Bytes. The file is loaded into memory, because the server forbids frames of its own responses. */
@@ -31,13 +33,10 @@ export function PdfView({ file, name, size }: { file: StorageLocation; name: str
     return () => URL.revokeObjectURL(objectUrl)
   }, [data])
   if (!navigator.pdfViewerEnabled) {
-    return <p className="preview-note">This browser cannot show PDF files in a page. Download the file instead.</p>
+    return <p className="preview-note">{texts.pdfUnsupported}</p>
   }
-  if (isTooLarge)
-    return (
-      <p className="preview-note">PDF files over {formatBytes(maxSize)} have no preview. Download the file instead.</p>
-    )
+  if (isTooLarge) return <p className="preview-note">{texts.pdfTooLarge(formatBytes(maxSize))}</p>
   if (error) return <ErrorBox error={error} retry={refetch} />
-  if (!url) return <Loading label="Loading" />
+  if (!url) return <Loading label={common.loading} />
   return <iframe src={url} title={name} />
 }

@@ -2,9 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useMemo } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { childPath, type StorageLocation } from '../../api/paths.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/files.tsx'
+import { formatBytes } from '../../texts/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { formatBytes } from '../../ui/format.ts'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { type Entry, fileLink } from '../operations.ts'
@@ -76,7 +78,7 @@ export function Preview({
               </span>
               <Button
                 variant="quiet"
-                aria-label="Previous file"
+                aria-label={texts.previousFile}
                 isDisabled={!previous}
                 onPress={() => previous && onShow(previous.name)}
               >
@@ -84,23 +86,23 @@ export function Preview({
               </Button>
               <Button
                 variant="quiet"
-                aria-label="Next file"
+                aria-label={texts.nextFile}
                 isDisabled={!next}
                 onPress={() => next && onShow(next.name)}
               >
                 <Icon name="right" />
               </Button>
-              <Button variant="quiet" aria-label="Download" onPress={() => onDownload(entry)}>
+              <Button variant="quiet" aria-label={texts.download} onPress={() => onDownload(entry)}>
                 <Icon name="download" />
               </Button>
-              <Button variant="quiet" aria-label="Close" autoFocus onPress={onClose}>
+              <Button variant="quiet" aria-label={common.close} autoFocus onPress={onClose}>
                 <Icon name="cross" />
               </Button>
             </div>
             <div className="preview-body">
               {error && <ErrorBox error={error} retry={refetch} />}
               {kind === null && <NoPreview onDownload={() => onDownload(entry)} />}
-              {kind && !link && !error && <Loading label="Loading" />}
+              {kind && !link && !error && <Loading label={common.loading} />}
               {kind && link && <View key={link} file={{ providerId, path }} kind={kind} entry={entry} link={link} />}
             </div>
           </div>
@@ -128,10 +130,10 @@ function NoPreview({ onDownload }: { onDownload: () => void }) {
   return (
     <div className="no-preview">
       <Icon name="file" />
-      <p>No preview for this type of file</p>
+      <p>{texts.noPreview}</p>
       <Button variant="primary" onPress={onDownload}>
         <Icon name="download" />
-        Download
+        {texts.download}
       </Button>
     </div>
   )

@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { StowageError, stowage } from '../../api/client.ts'
 import type { StorageLocation } from '../../api/paths.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/files.tsx'
+import { formatBytes } from '../../texts/format.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { formatBytes } from '../../ui/format.ts'
 import { Loading } from '../../ui/loading.tsx'
 
 /** Bytes. */
@@ -48,15 +50,11 @@ export function TextView({ file }: { file: StorageLocation }) {
     gcTime: 0,
   })
   if (error) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label="Loading" />
+  if (!data) return <Loading label={common.loading} />
   return (
     <div className="preview-text">
-      {!data.isAll && (
-        <p className="notice">Only the first {formatBytes(maxShown)} are shown. Download the file for the rest.</p>
-      )}
-      {data.isGuess && (
-        <p className="notice">This file is not UTF-8. It is shown as Western European (Windows-1252).</p>
-      )}
+      {!data.isAll && <p className="notice">{texts.onlyFirst(formatBytes(maxShown))}</p>}
+      {data.isGuess && <p className="notice">{texts.notUtf8}</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls */}
       <pre tabIndex={0}>{data.text}</pre>
     </div>

@@ -1,4 +1,5 @@
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
+import { texts } from '../../texts/files.tsx'
 import { notify } from '../../ui/toasts.tsx'
 import { type FileSelection, filesOfDrop } from './dropped-files.ts'
 
@@ -41,15 +42,13 @@ export function DropArea({
         event.preventDefault()
         depth.current = 0
         setOver(false)
-        filesOfDrop(event.dataTransfer).then(onFiles, () =>
-          notify('The dropped files could not be read. Use the Upload button instead.'),
-        )
+        filesOfDrop(event.dataTransfer).then(onFiles, () => notify(texts.dropFailed))
       }}
     >
       {children}
       {isOver && (
         <div className="drop-sign" aria-hidden="true">
-          Drop to upload into {folderName}
+          {texts.dropInto(folderName)}
         </div>
       )}
     </div>

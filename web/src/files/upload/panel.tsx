@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { texts } from '../../texts/uploads.ts'
 import { Button } from '../../ui/button.tsx'
-import { formatBytes, formatCount, formatDuration } from '../../ui/format.ts'
 import { PanelHead } from '../../ui/panel-head.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { useIsPhone } from '../../ui/use-is-phone.ts'
@@ -63,8 +63,8 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
   const totals = queue.totals()
   if (totals.count === 0) return null
   return (
-    <section className="dock-panel" aria-label="Uploads">
-      <PanelHead title={headline(totals)} what="uploads" isCollapsed={isCollapsed} onCollapse={setCollapsed} />
+    <section className="dock-panel" aria-label={texts.uploads}>
+      <PanelHead title={headline(totals)} isCollapsed={isCollapsed} onCollapse={setCollapsed} />
       <Progress totals={totals} />
       {!isCollapsed && (
         <>
@@ -79,25 +79,25 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
 
 function headline({ count, done, states }: Totals): string {
   const decisions = states.failed + states.conflict
-  if (states.uploading + states.waiting + states.retrying > 0) return `Uploading ${done + 1} of ${count}`
-  if (decisions > 0) return `${formatCount(decisions, 'upload needs', 'uploads need')} attention`
-  if (states.paused > 0) return `${formatCount(states.paused, 'upload')} paused`
-  if (states.interrupted > 0) return `${formatCount(states.interrupted, 'upload was', 'uploads were')} interrupted`
-  return `${formatCount(done, 'upload')} complete`
+  if (states.uploading + states.waiting + states.retrying > 0) return texts.uploading(done + 1, count)
+  if (decisions > 0) return texts.needAttention(decisions)
+  if (states.paused > 0) return texts.paused(states.paused)
+  if (states.interrupted > 0) return texts.interrupted(states.interrupted)
+  return texts.complete(done)
 }
 
 function Progress({ totals: { sent, size, speed, states } }: { totals: Totals }) {
   const percent = size === 0 ? (states.interrupted > 0 ? 0 : 100) : Math.floor((sent * 100) / size)
-  const parts = [`${formatBytes(sent)} of ${formatBytes(size)}`]
-  if (states.retrying > 0) parts.push('waiting to retry')
-  else if (speed > 0) parts.push(`${formatBytes(Math.round(speed))}/s`, `${formatDuration((size - sent) / speed)} left`)
+  const parts = [texts.bytesOf(sent, size)]
+  if (states.retrying > 0) parts.push(texts.waitingToRetry)
+  else if (speed > 0) parts.push(texts.perSecond(speed), texts.left((size - sent) / speed))
   if (size === 0) return null
   return (
     <div className="upload-progress">
       <div
         className="progress-track"
         role="progressbar"
-        aria-label="All uploads"
+        aria-label={texts.allUploads}
         aria-valuemin={0}
         aria-valuemax={100}
         aria-valuenow={percent}
@@ -111,14 +111,14 @@ function Progress({ totals: { sent, size, speed, states } }: { totals: Totals })
 
 /** One question for all names that are taken. */
 function Conflicts({ queue, count }: { queue: UploadQueue; count: number }) {
-  const title = `${formatCount(count, 'file')} already exist`
+  const title = texts.alreadyExist(count)
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
     <div role="group" aria-label={title} className="upload-conflicts">
       <p>{title}</p>
-      <Button onPress={() => queue.resolveAll('SKIP')}>Skip all</Button>
-      <Button onPress={() => queue.resolveAll('REPLACE')}>Replace all</Button>
-      <Button onPress={() => queue.resolveAll('RENAME')}>Keep both</Button>
+      <Button onPress={() => queue.resolveAll('SKIP')}>{texts.skipAll}</Button>
+      <Button onPress={() => queue.resolveAll('REPLACE')}>{texts.replaceAll}</Button>
+      <Button onPress={() => queue.resolveAll('RENAME')}>{texts.keepBoth}</Button>
     </div>
   )
 }
@@ -144,7 +144,7 @@ function Rows({ queue }: { queue: UploadQueue }) {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls
       tabIndex={0}
       role="list"
-      aria-label="Files"
+      aria-label={texts.files}
     >
       <div style={{ height: virtualizer.getTotalSize() }} role="presentation">
         {virtualizer.getVirtualItems().map(({ index, start }) => {
@@ -169,22 +169,22 @@ function PanelActions({ queue, totals: { states, count } }: { queue: UploadQueue
     <div className="dock-actions">
       {states.uploading + states.waiting + states.retrying > 0 && (
         <Button variant="quiet" onPress={() => queue.pause(queue.uploads)}>
-          Pause all
+          {texts.pauseAll}
         </Button>
       )}
       {states.paused + states.failed > 0 && (
         <Button variant="quiet" onPress={() => queue.resume(queue.uploads)}>
-          {states.paused > 0 ? 'Resume all' : 'Retry all'}
+          {states.paused > 0 ? texts.resumeAll : texts.retryAll}
         </Button>
       )}
       {states.done < count && (
         <Button variant="quiet" onPress={() => queue.cancelAll()}>
-          Cancel all
+          {texts.cancelAll}
         </Button>
       )}
       {states.done > 0 && (
         <Button variant="quiet" onPress={() => queue.clearDone()}>
-          {states.done === count ? 'Close' : 'Clear completed'}
+          {states.done === count ? texts.close : texts.clearCompleted}
         </Button>
       )}
     </div>

@@ -1,8 +1,9 @@
 import { useRef, useState } from 'react'
 import { StowageError } from '../../api/client.ts'
 import { nameOfPath, parentPath } from '../../api/paths.ts'
-import { errorDetails } from '../../ui/error-box.tsx'
-import { formatBytes } from '../../ui/format.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/uploads.ts'
+import { errorDetails, errorMessage } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import type { QueuedUpload, Resolution, UploadQueue } from './queue.ts'
 
@@ -23,7 +24,7 @@ export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue:
           <button
             type="button"
             className="icon-button"
-            aria-label={`Cancel ${name}`}
+            aria-label={texts.cancel(name)}
             onClick={() => queue.cancel([upload])}
           >
             <Icon name="cross" />
@@ -52,45 +53,43 @@ function UploadStatus({ upload, percent }: { upload: QueuedUpload; percent: numb
   const { state, error, sent, size } = upload
   switch (state) {
     case 'waiting':
-      return <span>Waiting</span>
+      return <span>{texts.waiting}</span>
     case 'uploading':
       return (
         <span>
-          {percent}% · {formatBytes(sent)} of {formatBytes(size)}
+          {texts.percent(percent)} · {texts.bytesOf(sent, size)}
         </span>
       )
     case 'retrying':
       return <span>{retryReason(error)}</span>
     case 'paused':
-      return <span>Paused at {percent}%</span>
+      return <span>{texts.pausedAt(percent)}</span>
     case 'conflict':
-      return <span className="upload-error">Already exists</span>
+      return <span className="upload-error">{texts.alreadyExists}</span>
     case 'failed':
       return (
-        <span className="upload-error long">
-          {error instanceof Error && error.message} {errorDetails(error)}
+        <span className="upload-error long" title={errorDetails(error) ?? undefined}>
+          {errorMessage(error)}
         </span>
       )
     case 'interrupted':
-      return <span>Interrupted. Choose the file again.</span>
+      return <span>{texts.interruptedFile}</span>
     case 'done':
-      return <span>Done · {formatBytes(size)}</span>
+      return <span>{texts.doneFile(size)}</span>
   }
 }
 
 function retryReason(error: unknown): string {
   const reason = error instanceof StowageError && error.reason
-  if (reason === 'NETWORK') return 'Waiting for the network'
+  if (reason === 'NETWORK') return texts.waitingForNetwork
   // Browsers repeat a request after a broken connection. The server rejects it while it still has the first one.
-  return reason === 'OFFSET_MISMATCH' || reason === 'REQUEST_UNDER_WAY'
-    ? 'The connection was lost. Continuing…'
-    : 'The server is busy. Retrying…'
+  return reason === 'OFFSET_MISMATCH' || reason === 'REQUEST_UNDER_WAY' ? texts.continuing : texts.busy
 }
 
 function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
   const name = nameOfPath(upload.path)
   const action = (label: string, act: () => void) => (
-    <button type="button" className="link-button" aria-label={`${label}: ${name}`} onClick={act} key={label}>
+    <button type="button" className="link-button" aria-label={common.actionOn(label, name)} onClick={act} key={label}>
       {label}
     </button>
   )
@@ -98,11 +97,11 @@ function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQ
     case 'waiting':
     case 'uploading':
     case 'retrying':
-      return action('Pause', () => queue.pause([upload]))
+      return action(texts.pause, () => queue.pause([upload]))
     case 'paused':
-      return action('Resume', () => queue.resume([upload]))
+      return action(texts.resume, () => queue.resume([upload]))
     case 'failed':
-      return action('Retry', () => queue.resume([upload]))
+      return action(common.retry, () => queue.resume([upload]))
     case 'conflict':
       return (
         <span className="upload-choices">
@@ -117,9 +116,9 @@ function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQ
 }
 
 const resolutions: readonly (readonly [Resolution, string])[] = [
-  ['REPLACE', 'Replace'],
-  ['RENAME', 'Keep both'],
-  ['SKIP', 'Skip'],
+  ['REPLACE', texts.replace],
+  ['RENAME', texts.keepBoth],
+  ['SKIP', texts.skip],
 ]
 
 function FileChooser({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
@@ -127,15 +126,15 @@ function FileChooser({ upload, queue }: { upload: QueuedUpload; queue: UploadQue
   const [isDifferent, setDifferent] = useState(false)
   return (
     <span>
-      {isDifferent && <span className="upload-error">This is a different file. </span>}
+      {isDifferent && <span className="upload-error">{texts.differentFile} </span>}
       <button type="button" className="link-button" onClick={() => input.current?.click()}>
-        Choose file
+        {texts.chooseFile}
       </button>
       <input
         ref={input}
         type="file"
         hidden
-        aria-label={`File for ${nameOfPath(upload.path)}`}
+        aria-label={texts.fileFor(nameOfPath(upload.path))}
         onChange={event => {
           const file = event.target.files?.[0]
           if (file) setDifferent(!queue.attachFile(upload, file))

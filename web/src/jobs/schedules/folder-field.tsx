@@ -1,5 +1,7 @@
 import { type ReactNode, useId, useState } from 'react'
 import type { StorageLocation } from '../../api/paths.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
@@ -27,9 +29,9 @@ export function FolderField({
         {label}
       </span>
       <div className="folder-field">
-        <span id={valueId}>{value ? describeFolder(value, providers) : 'No folder is chosen.'}</span>
-        <Button onPress={() => setChoosing(true)} aria-label={`Choose: ${label}`} aria-describedby={valueId}>
-          Choose…
+        <span id={valueId}>{value ? describeFolder(value, providers) : texts.noFolder}</span>
+        <Button onPress={() => setChoosing(true)} aria-label={texts.chooseFor(label)} aria-describedby={valueId}>
+          {texts.choose}
         </Button>
       </div>
       {help && <span className="help">{help}</span>}
@@ -65,7 +67,7 @@ function ChooseFolder({
     <Dialog title={title} onClose={onClose}>
       <FolderPicker providers={providers} value={folder} onChange={setFolder} />
       <div className="dialog-actions">
-        <Button onPress={onClose}>Cancel</Button>
+        <Button onPress={onClose}>{common.cancel}</Button>
         <Button
           variant="primary"
           isDisabled={!folder}
@@ -74,7 +76,7 @@ function ChooseFolder({
             onClose()
           }}
         >
-          Use this folder
+          {texts.useFolder}
         </Button>
       </div>
     </Dialog>
@@ -83,5 +85,5 @@ function ChooseFolder({
 
 /** Describes a folder: "Disk: /photos". */
 function describeFolder({ providerId, path }: StorageLocation, providers: readonly PickableProvider[]): string {
-  return `${providers.find(({ id }) => id === providerId)?.name ?? 'A storage'}: ${path}`
+  return texts.inStorage(providers.find(({ id }) => id === providerId)?.name ?? null, path)
 }

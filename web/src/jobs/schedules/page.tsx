@@ -3,6 +3,8 @@ import { useState } from 'react'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { usePermissions } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
@@ -48,29 +50,26 @@ export function SchedulesPage() {
   const schedules = data?.pages.flatMap(({ nodes }) => nodes) ?? []
   return (
     <>
-      <PageTitle>Schedules</PageTitle>
+      <PageTitle>{texts.schedules}</PageTitle>
       <div className="page-head">
-        <h1>Schedules</h1>
+        <h1>{texts.schedules}</h1>
         {canWrite && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
-            New schedule
+            {texts.newSchedule}
           </Button>
         )}
       </div>
-      <p className="help">
-        A schedule keeps a copy of a folder up to date, in the same storage or in another one. It writes only files that
-        differ.
-      </p>
+      <p className="help">{texts.schedulesHelp}</p>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label="Loading the schedules" />}
+      {!error && !data && <Loading label={texts.loadingSchedules} />}
       {data && schedules.length === 0 && (
         <div className="empty">
-          <p>No schedules yet.</p>
-          {canWrite && <p>Create one with “New schedule”, such as a nightly copy of a folder.</p>}
+          <p>{texts.noSchedules}</p>
+          {canWrite && <p>{texts.noSchedulesHelp}</p>}
         </div>
       )}
       {schedules.length > 0 && (
-        <RowTable label="Schedules" columns={['Schedule', 'Times', 'Last run', 'Next run']}>
+        <RowTable label={texts.schedules} columns={[texts.schedule, texts.times, texts.lastRun, texts.nextRun]}>
           {schedules.map(schedule => (
             <ScheduleRow
               key={schedule.id}
@@ -83,7 +82,7 @@ export function SchedulesPage() {
       )}
       {hasNextPage && (
         <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          Show more
+          {common.showMore}
         </Button>
       )}
       {open?.kind === 'new' && <NewScheduleDialog onSaved={reload} onClose={close} />}
@@ -97,15 +96,15 @@ export function SchedulesPage() {
       )}
       {open?.kind === 'delete' && (
         <Confirm
-          title={`Delete “${open.schedule.name}”?`}
-          action="Delete"
+          title={common.deleteTitle(open.schedule.name)}
+          action={common.delete}
           onConfirm={async () => {
             await ask(DeleteScheduleMutation, { id: open.schedule.id })
             await reload()
           }}
           onClose={close}
         >
-          <p>The copy stays, but is not updated any more. A job that is running continues.</p>
+          <p>{texts.deleteScheduleHelp}</p>
         </Confirm>
       )}
     </>

@@ -3,6 +3,8 @@ import { useState } from 'react'
 import { nameOfPath, type StorageLocation } from '../../api/paths.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/jobs.ts'
 import { Checkbox } from '../../ui/checkbox.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -26,7 +28,7 @@ export function NewScheduleDialog({ onSaved, onClose }: { onSaved: () => Promise
   const [timeZone, setTimeZone] = useState(ownTimeZone)
   const create = useMutation({
     mutationFn: async () => {
-      if (!source || !target) throw new Error('Choose the folder to sync and the folder for its copy.')
+      if (!source || !target) throw new Error(texts.chooseFolders)
       const job = { kind: 'SYNC' as const, sources: [source], target, deleteExtra }
       await ask(CreateScheduleMutation, { input: { name, cron: cronOf(times), timeZone, job } })
       await onSaved()
@@ -34,11 +36,11 @@ export function NewScheduleDialog({ onSaved, onClose }: { onSaved: () => Promise
     onSuccess: onClose,
   })
   return (
-    <FormDialog title="New schedule" size="large" action="Create schedule" submit={create} onClose={onClose}>
+    <FormDialog title={texts.newSchedule} size="large" action={texts.createSchedule} submit={create} onClose={onClose}>
       {error && <ErrorBox error={error} />}
       <TextField
-        label="Name"
-        description="What the schedule is for, such as “nightly mirror”."
+        label={common.name}
+        description={texts.scheduleNameHelp}
         value={name}
         onChange={setName}
         isRequired
@@ -46,17 +48,17 @@ export function NewScheduleDialog({ onSaved, onClose }: { onSaved: () => Promise
         autoFocus
         autoComplete="off"
       />
-      <FolderField label="Folder to sync" providers={providers} value={source} onChange={setSource} />
+      <FolderField label={texts.source} providers={providers} value={source} onChange={setSource} />
       <FolderField
-        label="Folder for the copy"
-        help={source && target && `The copy is “${copyPath(source, target)}”.`}
+        label={texts.target}
+        help={source && target && texts.copyPath(copyPath(source, target))}
         providers={providers}
         value={target}
         onChange={setTarget}
       />
       <Checkbox isSelected={deleteExtra} onChange={setDeleteExtra}>
-        Delete files from the copy that are not in the folder
-        <span className="help block">Otherwise the copy keeps files that you have deleted or renamed.</span>
+        {texts.deleteExtra}
+        <span className="help block">{texts.deleteExtraHelp}</span>
       </Checkbox>
       <TimesFields times={times} onTimes={setTimes} timeZone={timeZone} onTimeZone={setTimeZone} />
     </FormDialog>
@@ -87,9 +89,15 @@ export function EditScheduleDialog({
     onSuccess: onClose,
   })
   return (
-    <FormDialog title={`Edit “${schedule.name}”`} size="large" action="Save" submit={save} onClose={onClose}>
-      <p className="help">{title}. To sync other folders, create another schedule.</p>
-      <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
+    <FormDialog
+      title={common.editTitle(schedule.name)}
+      size="large"
+      action={common.save}
+      submit={save}
+      onClose={onClose}
+    >
+      <p className="help">{texts.otherFolders(title)}</p>
+      <TextField label={common.name} value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
       <TimesFields times={times} onTimes={setTimes} timeZone={timeZone} onTimeZone={setTimeZone} />
     </FormDialog>
   )

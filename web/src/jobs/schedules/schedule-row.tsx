@@ -1,4 +1,6 @@
 import { usePermissions } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
 import { Time } from '../../ui/time.tsx'
 import { JobActions } from '../actions.tsx'
@@ -31,31 +33,31 @@ export function ScheduleRow({
         </div>
         <div className="help">
           {title}
-          {job.deleteExtra && ', deletes extra files'}
+          {job.deleteExtra && texts.deletesExtra}
         </div>
       </td>
-      <td data-label="Times">
+      <td data-label={texts.times}>
         {describeTimes(cron)}
         {timeZone !== ownTimeZone && <div className="help">{timeZone}</div>}
       </td>
-      <td data-label="Last run">
+      <td data-label={texts.lastRun}>
         <LastRun schedule={schedule} title={title} />
       </td>
-      <td data-label="Next run">
-        {nextRunAt ? <Time at={nextRunAt} as="distance" /> : <span className="badge warn">Disabled</span>}
+      <td data-label={texts.nextRun}>
+        {nextRunAt ? <Time at={nextRunAt} as="distance" /> : <span className="badge warn">{texts.disabled}</span>}
         {error && <div className="job-error">{error.message}</div>}
       </td>
       <td className="actions-cell">
         {canWrite && (
           <div className="actions">
             <Button onPress={() => onAction('enable')} aria-describedby={nameId}>
-              {enabled ? 'Disable' : 'Enable'}
+              {enabled ? texts.disable : texts.enable}
             </Button>
             <Button onPress={() => onAction('edit')} aria-describedby={nameId}>
-              Edit
+              {common.edit}
             </Button>
             <Button variant="danger" onPress={() => onAction('delete')} aria-describedby={nameId}>
-              Delete
+              {common.delete}
             </Button>
           </div>
         )}
@@ -77,11 +79,11 @@ function LastRun({ schedule: { lastJob, lastSkippedAt }, title }: { schedule: Li
           </div>
         </>
       ) : (
-        'Never'
+        common.never
       )}
       {isSkipped && (
         <div className="help">
-          Skipped <Time at={lastSkippedAt} as="distance" />
+          {texts.skippedRun} <Time at={lastSkippedAt} as="distance" />
         </div>
       )}
     </>

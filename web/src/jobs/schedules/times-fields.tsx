@@ -1,14 +1,15 @@
+import { texts } from '../../texts/jobs.ts'
 import { TextField } from '../../ui/field.tsx'
 import { Select } from '../../ui/select.tsx'
 import { cronOf, type Frequency, type RunTimes, weekdayNames } from './times.ts'
 import './schedules.css'
 
 const frequencies: { value: Frequency; title: string }[] = [
-  { value: 'hour', title: 'Every hour' },
-  { value: 'day', title: 'Every day' },
-  { value: 'week', title: 'Every week' },
-  { value: 'month', title: 'Every month' },
-  { value: 'custom', title: 'Cron pattern' },
+  { value: 'hour', title: texts.frequencies.hour },
+  { value: 'day', title: texts.frequencies.day },
+  { value: 'week', title: texts.frequencies.week },
+  { value: 'month', title: texts.frequencies.month },
+  { value: 'custom', title: texts.frequencies.custom },
 ]
 
 const days = Array.from({ length: 31 }, (_, index) => ({ value: `${index + 1}`, title: `${index + 1}` }))
@@ -33,30 +34,41 @@ export function TimesFields({
     <>
       <div className="run-times">
         <Select
-          label="How often"
+          label={texts.howOften}
           options={frequencies}
           value={frequency}
           onChange={picked => change({ frequency: picked, cron: cronOf(times) })}
         />
         {frequency === 'week' && (
-          <Select label="Day" options={weekdays} value={weekday} onChange={picked => change({ weekday: picked })} />
+          <Select
+            label={texts.day}
+            options={weekdays}
+            value={weekday}
+            onChange={picked => change({ weekday: picked })}
+          />
         )}
         {frequency === 'month' && (
           <Select
-            label="Day of the month"
+            label={texts.dayOfMonth}
             options={days}
             value={day}
             onChange={picked => change({ day: picked })}
-            {...(Number(day) > 28 && { description: 'Months without this day are left out.' })}
+            {...(Number(day) > 28 && { description: texts.shortMonths })}
           />
         )}
         {frequency !== 'custom' && frequency !== 'hour' && (
-          <TextField label="Time" type="time" value={time} onChange={picked => change({ time: picked })} isRequired />
+          <TextField
+            label={texts.time}
+            type="time"
+            value={time}
+            onChange={picked => change({ time: picked })}
+            isRequired
+          />
         )}
         {frequency === 'custom' && (
           <TextField
-            label="Pattern"
-            description="Minute, hour, day of the month, month and day of the week."
+            label={texts.pattern}
+            description={texts.patternHelp}
             value={cron}
             onChange={picked => change({ cron: picked })}
             isRequired
@@ -67,8 +79,8 @@ export function TimesFields({
         )}
       </div>
       <TextField
-        label="Time zone"
-        description="Such as Europe/Berlin or UTC."
+        label={texts.timeZone}
+        description={texts.timeZoneHelp}
         value={timeZone}
         onChange={onTimeZone}
         isRequired

@@ -1,3 +1,5 @@
+import { texts } from '../../texts/jobs.ts'
+
 /** The times of a schedule: cron patterns, and the choices of the dialog that stand for them. */
 
 export type Frequency = 'hour' | 'day' | 'week' | 'month' | 'custom'
@@ -44,11 +46,11 @@ export function cronOf({ frequency, time, weekday, day, cron }: RunTimes): strin
 export function describeTimes(pattern: string): string {
   const { frequency, time, weekday, day, cron } = timesOf(pattern)
   const at = formatClock(time)
-  if (frequency === 'hour') return time === '00:00' ? 'Every hour' : `Every hour, ${Number(time.slice(3))} min past`
-  if (frequency === 'day') return `Every day at ${at}`
-  if (frequency === 'week') return `Every ${weekdayNames[Number(weekday)]} at ${at}`
-  if (frequency === 'month') return `On day ${day} of each month at ${at}`
-  return `Cron: ${cron}`
+  if (frequency === 'hour') return texts.everyHour(Number(time.slice(3)))
+  if (frequency === 'day') return texts.everyDay(at)
+  if (frequency === 'week') return texts.everyWeek(weekdayNames[Number(weekday)] ?? '', at)
+  if (frequency === 'month') return texts.everyMonth(day, at)
+  return texts.cron(cron)
 }
 
 const weekdayFormat = new Intl.DateTimeFormat(undefined, { weekday: 'long', timeZone: 'UTC' })

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox } from '../../ui/checkbox.tsx'
 import { Choices } from '../../ui/choices.tsx'
@@ -33,15 +34,15 @@ export function AccessEditor({
   return (
     <>
       <Choices
-        label="Storages"
+        label={texts.storages}
         value={access.all ? 'all' : 'chosen'}
         onChange={picked => onChange({ ...access, all: picked === 'all' })}
         choices={[
-          { value: 'all', title: 'All storages', help: allHelp },
+          { value: 'all', title: texts.allStorages, help: allHelp },
           {
             value: 'chosen',
-            title: 'Only selected storages',
-            help: 'Each with all its files, or with one folder and everything in it.',
+            title: texts.selectedStorages,
+            help: texts.selectedStoragesHelp,
           },
         ]}
       />
@@ -57,8 +58,8 @@ function ProviderList({ access, onChange }: { access: AccessDraft; onChange: (ac
   })
   const [browsing, setBrowsing] = useState<PickableProvider | null>(null)
   if (error && !data) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label="Loading the storages" />
-  if (data.providers.length === 0) return <p className="notice">No storage is connected yet.</p>
+  if (!data) return <Loading label={texts.loadingStorages} />
+  if (data.providers.length === 0) return <p className="notice">{texts.noStorage}</p>
 
   const ownBasePaths = new Map(
     data.viewer.providerAccess.restrictions.map(({ provider, basePath }) => [provider.id, basePath]),
@@ -69,7 +70,7 @@ function ProviderList({ access, onChange }: { access: AccessDraft; onChange: (ac
   }
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
-    <div role="group" aria-label="Selected storages" className="access-list">
+    <div role="group" aria-label={texts.selected} className="access-list">
       {data.providers.map(provider => {
         const { id, name } = provider
         const basePath = access.chosen[id]
@@ -83,9 +84,9 @@ function ProviderList({ access, onChange }: { access: AccessDraft; onChange: (ac
             </Checkbox>
             {basePath !== undefined && (
               <div className="access-path">
-                <TextField label={`Folder in ${name}`} value={basePath} onChange={path => set(id, path)} isRequired />
-                <Button onPress={() => setBrowsing(provider)} aria-label={`Browse ${name}`}>
-                  Browse…
+                <TextField label={texts.folderIn(name)} value={basePath} onChange={path => set(id, path)} isRequired />
+                <Button onPress={() => setBrowsing(provider)} aria-label={texts.browseStorage(name)}>
+                  {texts.browse}
                 </Button>
               </div>
             )}

@@ -1,11 +1,13 @@
+import { texts } from '../../texts/settings.tsx'
+
 /** Lists which providers may be used. */
 export function AccessSummary({
   access,
 }: {
   access: { all: boolean; restrictions: readonly { basePath: string; provider: { id: string; name: string } }[] }
 }) {
-  if (access.all) return <>All storages</>
-  if (access.restrictions.length === 0) return <>No connected storage</>
+  if (access.all) return texts.allStorages
+  if (access.restrictions.length === 0) return texts.noConnectedStorage
   return (
     <ul>
       {access.restrictions.map(({ provider, basePath }) => (

@@ -1,3 +1,4 @@
+import { texts } from '../../texts/settings.tsx'
 import type { Choice } from '../../ui/choices.tsx'
 
 /** The state of a form that edits which providers may be used. */
@@ -26,34 +27,17 @@ export const isNothingChosen = ({ all, chosen }: AccessDraft) => !all && Object.
 
 export type Scope = 'read' | 'write' | 'admin'
 
-export const scopeChoices: readonly Choice<Scope>[] = [
-  { value: 'read', title: 'Read', help: 'Browse and download files, and list storages. Changes nothing.' },
-  { value: 'write', title: 'Write', help: 'Also upload, move, copy, rename and delete files, and create folders.' },
-  { value: 'admin', title: 'Admin', help: 'Also manage storages, members and the workspace.' },
-]
+export const scopeChoices: readonly Choice<Scope>[] = (['read', 'write', 'admin'] as const).map(value => ({
+  value,
+  ...texts.scopes[value],
+}))
 
 export type Role = 'OWNER' | 'ADMIN' | 'EDITOR' | 'VIEWER' | 'NONE'
-
-export const roleTitles: Readonly<Record<Role, string>> = {
-  OWNER: 'Owner',
-  ADMIN: 'Admin',
-  EDITOR: 'Editor',
-  VIEWER: 'Viewer',
-  NONE: 'No access',
-}
-
-const roleHelp: Readonly<Record<Role, string>> = {
-  NONE: 'Can sign in, but sees only their own profile.',
-  VIEWER: 'Browses and downloads files.',
-  EDITOR: 'Also uploads, changes and deletes files.',
-  ADMIN: 'Also manages storages, members and the workspace.',
-  OWNER: 'Also manages other owners.',
-}
 
 /** Returns the roles that a member may give. Only owners may give the role of an owner. */
 export function roleChoices(ownRole: Role): readonly Choice<Role>[] {
   const roles: readonly Role[] = ['NONE', 'VIEWER', 'EDITOR', 'ADMIN', 'OWNER']
   return roles
     .filter(role => role !== 'OWNER' || ownRole === 'OWNER')
-    .map(role => ({ value: role, title: roleTitles[role], help: roleHelp[role] }))
+    .map(role => ({ value: role, title: texts.roles[role], help: texts.roleHelp[role] }))
 }

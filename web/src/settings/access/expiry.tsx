@@ -1,18 +1,16 @@
 import { useState } from 'react'
+import { common } from '../../texts/common.ts'
+import { formatDay } from '../../texts/format.ts'
+import { texts } from '../../texts/settings.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { formatDay } from '../../ui/format.ts'
 import { Select } from '../../ui/select.tsx'
 
-const presets = [
-  { value: '7', title: '7 days' },
-  { value: '30', title: '30 days' },
-  { value: '90', title: '90 days' },
-  { value: '365', title: '1 year' },
-  { value: 'custom', title: 'Custom date…' },
-  { value: 'never', title: 'Never' },
-] as const
+type Preset = keyof typeof texts.expiries
 
-type Preset = (typeof presets)[number]['value']
+const presets = (['7', '30', '90', '365', 'custom', 'never'] as const).map(value => ({
+  value,
+  title: texts.expiries[value],
+}))
 
 /** Milliseconds. */
 const day = 24 * 60 * 60 * 1000
@@ -40,7 +38,7 @@ export function ExpiryField({ expiry, allowNever }: { expiry: ReturnType<typeof 
   return (
     <>
       <Select
-        label="Expires"
+        label={common.expires}
         options={presets.filter(({ value }) => allowNever || value !== 'never')}
         value={preset}
         onChange={expiry.setPreset}
@@ -48,14 +46,12 @@ export function ExpiryField({ expiry, allowNever }: { expiry: ReturnType<typeof 
       />
       {preset === 'custom' && (
         <TextField
-          label="Last day"
+          label={texts.lastDay}
           type="date"
           value={date}
           onChange={expiry.setDate}
           isRequired
-          validate={value =>
-            value && new Date(`${value}T23:59:59`) <= new Date() ? 'Choose a date in the future.' : null
-          }
+          validate={value => (value && new Date(`${value}T23:59:59`) <= new Date() ? texts.futureDate : null)}
         />
       )}
     </>
@@ -63,9 +59,9 @@ export function ExpiryField({ expiry, allowNever }: { expiry: ReturnType<typeof 
 }
 
 function describe(preset: Preset): string {
-  if (preset === 'custom') return 'At the end of that day.'
-  if (preset === 'never') return 'It stays valid until it is revoked. An expiry date is safer.'
-  return `On ${formatDay(inDays(Number(preset)).toISOString())}.`
+  if (preset === 'custom') return texts.endOfDay
+  if (preset === 'never') return texts.neverHelp
+  return texts.onDay(formatDay(inDays(Number(preset)).toISOString()))
 }
 
 function inDays(days: number): Date {

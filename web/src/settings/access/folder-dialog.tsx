@@ -1,4 +1,6 @@
 import { useState } from 'react'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
@@ -15,14 +17,14 @@ export function FolderDialog({
 }) {
   const [path, setPath] = useState(provider.root.path)
   return (
-    <Dialog title={`Choose a folder in ${provider.name}`} onClose={onClose}>
+    <Dialog title={texts.chooseFolderIn(provider.name)} onClose={onClose}>
       <FolderPicker
         providers={[provider]}
         value={{ providerId: provider.id, path }}
         onChange={folder => setPath(folder?.path ?? provider.root.path)}
       />
       <div className="dialog-actions">
-        <Button onPress={onClose}>Cancel</Button>
+        <Button onPress={onClose}>{common.cancel}</Button>
         <Button
           variant="primary"
           onPress={() => {
@@ -30,7 +32,7 @@ export function FolderDialog({
             onClose()
           }}
         >
-          Use this folder
+          {texts.useFolder}
         </Button>
       </div>
     </Dialog>

@@ -1,5 +1,7 @@
+import { common } from '../../texts/common.ts'
+import { formatMinute } from '../../texts/format.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
-import { formatMinute } from '../../ui/format.ts'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary } from '../access/access-summary.tsx'
@@ -12,9 +14,12 @@ interface KeyActions {
 }
 
 export function KeyTable({ keys, ...actions }: KeyActions & { keys: readonly ApiKey[] }) {
-  if (keys.length === 0) return <p className="empty">No keys match this filter.</p>
+  if (keys.length === 0) return <p className="empty">{texts.noMatches}</p>
   return (
-    <RowTable label="API keys" columns={['Name', 'Access', 'State', 'Last used', 'Expires']}>
+    <RowTable
+      label={texts.apiKeys}
+      columns={[common.name, common.permission, common.access, common.created, texts.lastUsed, common.status]}
+    >
       {keys.map(key => (
         <Row key={key.id} apiKey={key} {...actions} />
       ))}
@@ -22,14 +27,10 @@ export function KeyTable({ keys, ...actions }: KeyActions & { keys: readonly Api
   )
 }
 
-const states = {
-  active: { title: 'Active', badge: 'good' },
-  expired: { title: 'Expired', badge: 'warn' },
-  revoked: { title: 'Revoked', badge: 'bad' },
-} as const
+const badges = { active: 'good', expired: 'warn', revoked: 'bad' } as const
 
 function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
-  const { id, name, displayPrefix, state, lastUsedAt, expiresAt, revokedAt, providerAccess } = apiKey
+  const { id, name, displayPrefix, state, createdAt, lastUsedAt, expiresAt, revokedAt, providerAccess } = apiKey
   const nameId = `key-${id}`
   // Each scope includes the ones before it, so it is enough to show the last one.
   const highestScope = scopeChoices.findLast(({ value }) => apiKey.scopes.includes(value))
@@ -41,27 +42,30 @@ function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
         </div>
         <code>{displayPrefix}…</code>
       </td>
-      <td data-label="Access">
-        {highestScope?.title}
-        <div className="help">
-          <AccessSummary access={providerAccess} />
-        </div>
+      <td data-label={common.permission}>{highestScope?.title}</td>
+      <td data-label={common.access}>
+        <AccessSummary access={providerAccess} />
       </td>
-      <td>
-        <span className={`badge ${states[state].badge}`} {...(revokedAt && { title: formatMinute(revokedAt) })}>
-          {states[state].title}
+      <td data-label={common.created}>
+        <Time at={createdAt} />
+      </td>
+      <td data-label={texts.lastUsed}>{lastUsedAt ? <Time at={lastUsedAt} as="distance" /> : common.never}</td>
+      <td data-label={common.status}>
+        <span className={`badge ${badges[state]}`} {...(revokedAt && { title: formatMinute(revokedAt) })}>
+          {texts.keyStates[state]}
         </span>
+        {state !== 'revoked' && (
+          <div className="help">{expiresAt ? texts.keyExpires(<Time at={expiresAt} />) : texts.keyNeverExpires}</div>
+        )}
       </td>
-      <td data-label="Last used">{lastUsedAt ? <Time at={lastUsedAt} as="distance" /> : 'Never'}</td>
-      <td data-label="Expires">{expiresAt ? <Time at={expiresAt} /> : 'Never'}</td>
       <td className="actions-cell">
         <div className="actions">
           <Button onPress={() => onRename(apiKey)} aria-describedby={nameId}>
-            Rename
+            {common.rename}
           </Button>
           {state === 'active' && (
             <Button variant="danger" onPress={() => onRevoke(apiKey)} aria-describedby={nameId}>
-              Revoke
+              {common.revoke}
             </Button>
           )}
         </div>

@@ -3,6 +3,8 @@ import { useState } from 'react'
 import { urlOf } from '../../api/base-path.ts'
 import { ask } from '../../api/request.ts'
 import { useSession } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -38,17 +40,17 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: NewApiKey) => void; 
   const expiry = useExpiry('90')
   const create = useMutation({
     mutationFn: () => {
-      if (isNothingChosen(access)) throw new Error('Select at least one storage, or choose all storages.')
+      if (isNothingChosen(access)) throw new Error(texts.selectStorageOrAll)
       const input = { name, scopes: [scope], providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
       return ask(CreateKeyMutation, { input })
     },
     onSuccess: ({ createApiKey }) => onCreated(createApiKey),
   })
   return (
-    <FormDialog title="New key" size="large" action="Create key" submit={create} onClose={onClose}>
+    <FormDialog title={texts.newKey} size="large" action={texts.createKey} submit={create} onClose={onClose}>
       <TextField
-        label="Name"
-        description="What the key is for, such as “nightly backup”."
+        label={common.name}
+        description={texts.keyNameHelp}
         value={name}
         onChange={setName}
         isRequired
@@ -57,16 +59,12 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: NewApiKey) => void; 
         autoComplete="off"
       />
       <Choices
-        label="Permissions"
+        label={texts.permissions}
         choices={scopeChoices.filter(({ value }) => ownScopes.includes(value))}
         value={scope}
         onChange={setScope}
       />
-      <AccessEditor
-        access={access}
-        onChange={setAccess}
-        allHelp="Every storage that you can access, including those connected later."
-      />
+      <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfOwn} />
       <ExpiryField expiry={expiry} allowNever />
     </FormDialog>
   )
@@ -82,23 +80,23 @@ function NewKey({ created, onClose }: { created: NewApiKey; onClose: () => void 
     `  -d '{"query": "{ providers { id name } }"}'`,
   ].join('\n')
   return (
-    <Dialog title="Copy the key now" onClose={onClose} isBusy size="large">
-      <p>It is shown only once. Store it where your script reads it, and nowhere else.</p>
+    <Dialog title={texts.copyKeyNow} onClose={onClose} isBusy size="large">
+      <p>{texts.keyOnce}</p>
       <code className="secret" data-testid="new-api-key">
         {value}
       </code>
       <div className="actions">
-        <CopyButton text={value} label="Copy key" />
+        <CopyButton text={value} label={texts.copyKey} />
       </div>
-      <h3>Try it</h3>
+      <h3>{texts.tryIt}</h3>
       <code className="secret">{example}</code>
       <div className="actions">
-        <CopyButton text={example} label="Copy example" />
+        <CopyButton text={example} label={texts.copyExample} />
       </div>
       <S3Access credentials={s3} />
       <div className="dialog-actions">
         <Button variant="primary" onPress={onClose}>
-          Done
+          {common.done}
         </Button>
       </div>
     </Dialog>

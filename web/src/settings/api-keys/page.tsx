@@ -4,6 +4,8 @@ import { useSearchParams } from 'react-router'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { usePermissions, useSession } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -39,31 +41,23 @@ export function ApiKeysPage() {
   const owner = keys?.[0]?.owner
   return (
     <>
-      <PageTitle>API keys</PageTitle>
+      <PageTitle>{texts.apiKeys}</PageTitle>
       <div className="page-head">
-        <h1>API keys{ofUser !== null && owner ? ` of ${owner.name ?? owner.email}` : ''}</h1>
+        <h1>{ofUser !== null && owner ? texts.apiKeysOf(owner.name ?? owner.email) : texts.apiKeys}</h1>
         {ofUser === null && canRead && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
-            New key
+            {texts.newKey}
           </Button>
         )}
       </div>
-      <p className="help">
-        API keys let scripts and other programs use Stowage. A key can never do more than its owner, and it stops
-        working as soon as it is revoked.
-      </p>
+      <p className="help">{texts.apiKeysHelp}</p>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label="Loading the keys" />}
+      {!error && !data && <Loading label={texts.loadingKeys} />}
       {keys?.length === 0 && (
         <div className="empty">
-          <p>No keys yet.</p>
-          {ofUser === null && canRead && <p>Create one with “New key”. You can limit it to one folder.</p>}
-          {ofUser === null && !canRead && (
-            <p>
-              You do not have access to any files, so a key could do nothing. An owner or administrator of{' '}
-              {workspace.name} can give you access under Settings &gt; Members.
-            </p>
-          )}
+          <p>{texts.noKeys}</p>
+          {ofUser === null && canRead && <p>{texts.noKeysHelp}</p>}
+          {ofUser === null && !canRead && <p>{texts.noKeysWithoutAccess(workspace.name)}</p>}
         </div>
       )}
       {keys && keys.length > 0 && (
@@ -78,14 +72,14 @@ export function ApiKeysPage() {
       )}
       {hasNextPage && (
         <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          Show more
+          {common.showMore}
         </Button>
       )}
       {open?.kind === 'new' && <NewKeyDialog onCreated={() => void reload()} onClose={close} />}
       {open?.kind === 'rename' && (
         <NameDialog
-          title={`Rename “${open.key.name}”`}
-          action="Rename"
+          title={common.renameTitle(open.key.name)}
+          action={common.rename}
           initial={open.key.name}
           maxLength={200}
           onSubmit={async name => {
@@ -97,17 +91,15 @@ export function ApiKeysPage() {
       )}
       {open?.kind === 'revoke' && (
         <Confirm
-          title={`Revoke “${open.key.name}”?`}
-          action="Revoke"
+          title={common.revokeTitle(open.key.name)}
+          action={common.revoke}
           onConfirm={async () => {
             await ask(RevokeKeyMutation, { id: open.key.id })
             await reload()
           }}
           onClose={close}
         >
-          <p>
-            Programs that use <code>{open.key.displayPrefix}…</code> lose access immediately. This cannot be undone.
-          </p>
+          <p>{texts.revokeKeyHelp(<code>{open.key.displayPrefix}…</code>)}</p>
         </Confirm>
       )}
     </>
@@ -127,20 +119,15 @@ function Filter({
   onChange: (shown: StateFilter) => void
 }) {
   const count = (state: StateFilter) => keys.filter(key => state === 'all' || key.state === state).length
-  const states: [StateFilter, string][] = [
-    ['all', 'All'],
-    ['active', 'Active'],
-    ['expired', 'Expired'],
-    ['revoked', 'Revoked'],
-  ]
+  const states = Object.entries(texts.keyStates) as [StateFilter, string][]
   return (
     <div className="filters">
       <Choices
-        label="Filter by state"
+        label={texts.filterByStatus}
         layout="row"
         value={shown}
         onChange={onChange}
-        choices={states.map(([value, title]) => ({ value, title: `${title} (${count(value)}${hasMore ? '+' : ''})` }))}
+        choices={states.map(([value, title]) => ({ value, title: texts.withCount(title, count(value), hasMore) }))}
       />
     </div>
   )

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { s3Texts as texts } from '../../texts/s3.ts'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import type { NewApiKey } from './operations.ts'
@@ -19,39 +20,35 @@ export function S3Access({ credentials }: { credentials: Credentials }) {
   const commands = commandsFor(program, credentials)
   return (
     <details>
-      <summary>Use it with programs that speak S3</summary>
-      <p className="help">Each storage is a bucket. Its name is the one in the address of the storage.</p>
+      <summary>{texts.use}</summary>
+      <p className="help">{texts.buckets}</p>
       <dl className="facts">
-        <dt>Endpoint</dt>
+        <dt>{texts.endpoint}</dt>
         <dd>
           <code>{credentials.endpoint}</code>
         </dd>
-        <dt>Region</dt>
+        <dt>{texts.region}</dt>
         <dd>
           <code>{credentials.region}</code>
         </dd>
-        <dt>Access key ID</dt>
+        <dt>{texts.accessKeyId}</dt>
         <dd>
           <code>{credentials.accessKeyId}</code>
         </dd>
-        <dt>Secret access key</dt>
+        <dt>{texts.secretAccessKey}</dt>
         <dd>
           <code className="secret" data-testid="new-s3-secret">
             {credentials.secretAccessKey}
           </code>
         </dd>
       </dl>
-      <Choices label="Program" layout="row" choices={programs} value={program} onChange={setProgram} />
+      <Choices label={texts.program} layout="row" choices={programs} value={program} onChange={setProgram} />
       <code className="secret" data-testid="s3-commands">
         {commands}
       </code>
-      {program === 'restic' && hasPath(credentials.endpoint) && (
-        <p className="help">
-          restic needs an endpoint without a path: ask the operator of the server to set STOWAGE_S3_DOMAIN.
-        </p>
-      )}
+      {program === 'restic' && hasPath(credentials.endpoint) && <p className="help">{texts.resticNeedsDomain}</p>}
       <div className="actions">
-        <CopyButton text={commands} label="Copy commands" />
+        <CopyButton text={commands} label={texts.copyCommands} />
       </div>
     </details>
   )

@@ -2,6 +2,8 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../api/request.ts'
 import { useSession } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { FormDialog } from '../../ui/form-dialog.tsx'
 import { AccessEditor } from '../access/access-editor.tsx'
@@ -22,7 +24,7 @@ export function EditMemberDialog({
   const [access, setAccess] = useState(() => draftOf(member.providerAccess))
   const save = useMutation({
     mutationFn: async () => {
-      if (isNothingChosen(access)) throw new Error('Select at least one storage, or choose the role “No access”.')
+      if (isNothingChosen(access)) throw new Error(texts.selectStorageOrNone)
       await ask(UpdateMemberMutation, { input: { userId: member.id, role, providerAccess: toAccessInput(access) } })
       await onSaved()
     },
@@ -30,21 +32,15 @@ export function EditMemberDialog({
   })
   return (
     <FormDialog
-      title={`Edit access for ${member.name ?? member.email}`}
+      title={texts.editAccess(member.name ?? member.email)}
       size="large"
-      action="Save"
+      action={common.save}
       submit={save}
       onClose={onClose}
     >
-      <Choices label="Role" choices={roleChoices(ownRole)} value={role} onChange={setRole} />
-      {role !== 'NONE' && (
-        <AccessEditor
-          access={access}
-          onChange={setAccess}
-          allHelp="Every storage in the workspace, including those connected later."
-        />
-      )}
-      <p className="help">Changes apply to the member’s API keys immediately, too.</p>
+      <Choices label={texts.role} choices={roleChoices(ownRole)} value={role} onChange={setRole} />
+      {role !== 'NONE' && <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfWorkspace} />}
+      <p className="help">{texts.editAccessHelp}</p>
     </FormDialog>
   )
 }

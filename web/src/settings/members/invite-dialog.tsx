@@ -3,6 +3,8 @@ import { useState } from 'react'
 import { urlOf } from '../../api/base-path.ts'
 import { ask } from '../../api/request.ts'
 import { usePermissions, useSession } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -23,7 +25,7 @@ export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; on
   const expiry = useExpiry('7')
   const invite = useMutation({
     mutationFn: () => {
-      if (isNothingChosen(access)) throw new Error('Select at least one storage.')
+      if (isNothingChosen(access)) throw new Error(texts.selectStorage)
       const input = { role, providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
       return ask(CreateInviteMutation, { input })
     },
@@ -31,18 +33,14 @@ export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; on
   })
   if (invite.data) return <InviteLink {...invite.data.createInvite} onClose={onClose} />
   return (
-    <FormDialog title="Invite a member" size="large" action="Create invite" submit={invite} onClose={onClose}>
+    <FormDialog title={texts.inviteMember} size="large" action={texts.createInvite} submit={invite} onClose={onClose}>
       <Choices
-        label="Role"
+        label={texts.role}
         choices={roleChoices(ownRole).filter(({ value }) => value !== 'NONE')}
         value={role}
         onChange={setRole}
       />
-      <AccessEditor
-        access={access}
-        onChange={setAccess}
-        allHelp="Every storage in the workspace, including those connected later."
-      />
+      <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfWorkspace} />
       <ExpiryField expiry={expiry} allowNever={false} />
     </FormDialog>
   )
@@ -51,17 +49,15 @@ export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; on
 function InviteLink({ invite, expiresAt, onClose }: { invite: string; expiresAt: string; onClose: () => void }) {
   const link = location.origin + urlOf(`/register?invite=${encodeURIComponent(invite)}`)
   return (
-    <Dialog title="Send this link" onClose={onClose} isBusy>
-      <p>
-        One person can register with it until <Time at={expiresAt} />. It is shown only once.
-      </p>
+    <Dialog title={texts.sendLink} onClose={onClose} isBusy>
+      <p>{texts.inviteLinkHelp(<Time at={expiresAt} />)}</p>
       <code className="secret" data-testid="invite-link">
         {link}
       </code>
       <div className="dialog-actions">
-        <CopyButton text={link} label="Copy link" />
+        <CopyButton text={link} label={texts.copyLink} />
         <Button variant="primary" onPress={onClose}>
-          Done
+          {common.done}
         </Button>
       </div>
     </Dialog>

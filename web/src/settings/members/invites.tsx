@@ -2,6 +2,8 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
@@ -9,7 +11,6 @@ import { Loading } from '../../ui/loading.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary } from '../access/access-summary.tsx'
-import { roleTitles } from '../access/draft.ts'
 import { type Invite, InvitesQuery, RevokeInviteMutation } from './operations.ts'
 
 /** Lists the invites that can still be used. */
@@ -22,15 +23,15 @@ export function Invites() {
   const [revoking, setRevoking] = useState<Invite | null>(null)
   return (
     <>
-      <h2>Open invites</h2>
+      <h2>{texts.openInvites}</h2>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label="Loading the invites" />}
-      {data?.invites.length === 0 && <p className="help">There are no open invites.</p>}
+      {!error && !data && <Loading label={texts.loadingInvites} />}
+      {data?.invites.length === 0 && <p className="help">{texts.noInvites}</p>}
       {data && data.invites.length > 0 && <InviteTable invites={data.invites} onRevoke={setRevoking} />}
       {revoking && (
         <Confirm
-          title="Revoke this invite?"
-          action="Revoke"
+          title={texts.revokeInviteTitle}
+          action={common.revoke}
           onConfirm={async () => {
             try {
               await ask(RevokeInviteMutation, { id: revoking.id })
@@ -44,10 +45,7 @@ export function Invites() {
           }}
           onClose={() => setRevoking(null)}
         >
-          <p>
-            Its link will no longer let anyone join as {roleTitles[revoking.role]}. This cannot be undone, but you can
-            create another invite.
-          </p>
+          <p>{texts.revokeInviteHelp(texts.roles[revoking.role])}</p>
         </Confirm>
       )}
     </>
@@ -56,7 +54,7 @@ export function Invites() {
 
 function InviteTable({ invites, onRevoke }: { invites: readonly Invite[]; onRevoke: (invite: Invite) => void }) {
   return (
-    <RowTable label="Open invites" columns={['Role', 'Access', 'Created', 'Expires']}>
+    <RowTable label={texts.openInvites} columns={[texts.role, common.access, common.created, common.expires]}>
       {invites.map(invite => (
         <Row key={invite.id} invite={invite} onRevoke={onRevoke} />
       ))}
@@ -70,22 +68,22 @@ function Row({ invite, onRevoke }: { invite: Invite; onRevoke: (invite: Invite) 
   return (
     <tr>
       <td id={roleId}>
-        <span className="badge">{roleTitles[role]}</span>
+        <span className="badge">{texts.roles[role]}</span>
       </td>
-      <td data-label="Access">{role === 'NONE' ? 'None' : <AccessSummary access={providerAccess} />}</td>
-      <td data-label="Created" id={createdId}>
+      <td data-label={common.access}>{role === 'NONE' ? common.none : <AccessSummary access={providerAccess} />}</td>
+      <td data-label={common.created} id={createdId}>
         <Time at={createdAt} as="distance" />
         <div className="help">
-          by {createdBy ? (createdBy.name ?? createdBy.email) : 'a former member, so it no longer works'}
+          {createdBy ? texts.createdBy(createdBy.name ?? createdBy.email) : texts.createdByFormer}
         </div>
       </td>
-      <td data-label="Expires">
+      <td data-label={common.expires}>
         <Time at={expiresAt} as="distance" />
       </td>
       <td className="actions-cell">
         <div className="actions">
           <Button variant="danger" onPress={() => onRevoke(invite)} aria-describedby={`${roleId} ${createdId}`}>
-            Revoke
+            {common.revoke}
           </Button>
         </div>
       </td>

@@ -1,10 +1,11 @@
 import { Link } from 'react-router'
 import { useSession } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary } from '../access/access-summary.tsx'
-import { roleTitles } from '../access/draft.ts'
 import type { Member } from './operations.ts'
 
 interface MemberActions {
@@ -14,7 +15,7 @@ interface MemberActions {
 
 export function MemberTable({ members, ...actions }: MemberActions & { members: readonly Member[] }) {
   return (
-    <RowTable label="Members" columns={['Member', 'Role', 'Access', 'Joined']}>
+    <RowTable label={texts.members} columns={[texts.member, texts.role, common.access, texts.joined]}>
       {members.map(member => (
         <Row key={member.id} member={member} {...actions} />
       ))}
@@ -33,29 +34,26 @@ function Row({ member, onEdit, onRemove }: MemberActions & { member: Member }) {
     <tr>
       <td id={nameId}>
         {name && <div className="main-cell">{name}</div>}
-        <div className={name ? 'help' : 'main-cell'}>
-          {email}
-          {isSelf && ' (you)'}
-        </div>
+        <div className={name ? 'help' : 'main-cell'}>{isSelf ? texts.you(email) : email}</div>
       </td>
       <td>
-        <span className={`badge ${role === 'NONE' ? 'warn' : ''}`}>{roleTitles[role]}</span>
+        <span className={`badge ${role === 'NONE' ? 'warn' : ''}`}>{texts.roles[role]}</span>
       </td>
-      <td data-label="Access">{role === 'NONE' ? 'None' : <AccessSummary access={providerAccess} />}</td>
-      <td data-label="Joined">
+      <td data-label={common.access}>{role === 'NONE' ? common.none : <AccessSummary access={providerAccess} />}</td>
+      <td data-label={texts.joined}>
         <Time at={createdAt} />
       </td>
       <td className="actions-cell">
         {mayChange && (
           <div className="actions">
             <Link className="button" to={`/settings/api-keys?user=${id}`} aria-describedby={nameId}>
-              Keys
+              {texts.keys}
             </Link>
             <Button onPress={() => onEdit(member)} aria-describedby={nameId}>
-              Edit
+              {common.edit}
             </Button>
             <Button variant="danger" onPress={() => onRemove(member)} aria-describedby={nameId}>
-              Remove
+              {common.remove}
             </Button>
           </div>
         )}

@@ -3,6 +3,8 @@ import { useState } from 'react'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { useSession } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { AdminOnly } from '../../ui/admin-only.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -18,7 +20,7 @@ type MemberDialog = { kind: 'invite' } | { kind: 'edit' | 'remove'; member: Memb
 
 export function MembersPage() {
   return (
-    <AdminOnly title="Members">
+    <AdminOnly title={texts.members}>
       <Members />
     </AdminOnly>
   )
@@ -40,16 +42,16 @@ function Members() {
   return (
     <>
       <div className="page-head">
-        <h1>Members</h1>
+        <h1>{texts.members}</h1>
         {registration !== 'CLOSED' && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'invite' })}>
-            Invite
+            {texts.invite}
           </Button>
         )}
       </div>
-      <p className="help">{about[registration]}</p>
+      <p className="help">{texts.registrationHelp[registration]}</p>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label="Loading the members" />}
+      {!error && !data && <Loading label={texts.loadingMembers} />}
       {data && (
         <MemberTable
           members={data.pages.flatMap(({ users }) => users.nodes)}
@@ -59,7 +61,7 @@ function Members() {
       )}
       {hasNextPage && (
         <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          Show more
+          {common.showMore}
         </Button>
       )}
       <Invites />
@@ -67,26 +69,17 @@ function Members() {
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
       {open?.kind === 'remove' && (
         <Confirm
-          title={`Remove ${open.member.name ?? open.member.email}?`}
-          action="Remove"
+          title={texts.removeTitle(open.member.name ?? open.member.email)}
+          action={common.remove}
           onConfirm={async () => {
             await ask(RemoveMemberMutation, { userId: open.member.id })
             await Promise.all([reload(), reloadInvites()])
           }}
           onClose={close}
         >
-          <p>
-            The account {open.member.email}, its sessions and its API keys are removed immediately. Files are not
-            affected.
-          </p>
+          <p>{texts.removeHelp(open.member.email)}</p>
         </Confirm>
       )}
     </>
   )
 }
-
-const about = {
-  OPEN: 'Anyone can register, but has no access until an administrator grants it. An invite grants access at once.',
-  INVITE: 'New members need an invite.',
-  CLOSED: 'The workspace does not accept new members. You can change this under Workspace.',
-} as const

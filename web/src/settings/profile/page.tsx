@@ -1,6 +1,7 @@
 import { useSession } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { PageTitle } from '../../ui/page-title.tsx'
-import { roleTitles } from '../access/draft.ts'
 import { PasswordForm } from './password-form.tsx'
 import { Sessions } from './sessions.tsx'
 
@@ -8,28 +9,25 @@ export function Profile() {
   const { user, scopes, providerAccess } = useSession().viewer
   return (
     <>
-      <PageTitle>Profile</PageTitle>
-      <h1>Profile</h1>
+      <PageTitle>{texts.profile}</PageTitle>
+      <h1>{texts.profile}</h1>
       <dl className="facts">
-        <dt>Name</dt>
-        <dd>{user.name ?? 'Not set'}</dd>
-        <dt>Email</dt>
+        <dt>{common.name}</dt>
+        <dd>{user.name ?? texts.notSet}</dd>
+        <dt>{texts.email}</dt>
         <dd>{user.email}</dd>
-        <dt>Role</dt>
+        <dt>{texts.role}</dt>
         <dd>
-          {roleTitles[user.role]}
-          {scopes.length > 0 && !providerAccess.all && ', on some storages'}
+          {scopes.length > 0 && !providerAccess.all
+            ? texts.someStorages(texts.roles[user.role])
+            : texts.roles[user.role]}
         </dd>
       </dl>
-      {user.role === 'NONE' && (
-        <p className="notice">You do not have access to any files yet. Ask an administrator to give you a role.</p>
-      )}
-      <h2>Password</h2>
+      {user.role === 'NONE' && <p className="notice">{texts.noRole}</p>}
+      <h2>{texts.password}</h2>
       <PasswordForm email={user.email} />
-      <h2>Sessions</h2>
-      <p className="help">
-        Each place where you are signed in. If you do not recognize a session, end it and change your password.
-      </p>
+      <h2>{texts.sessions}</h2>
+      <p className="help">{texts.sessionsHelp}</p>
       <Sessions />
     </>
   )

@@ -4,6 +4,7 @@ import { Form } from 'react-aria-components'
 import { graphql } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -25,7 +26,7 @@ export function PasswordForm({ email }: { email: string }) {
     onSuccess: () => {
       setCurrentPassword('')
       setNewPassword('')
-      notify('Your password was changed')
+      notify(texts.passwordChanged)
       return client.invalidateQueries({ queryKey: queryKeys.sessions })
     },
   })
@@ -40,7 +41,7 @@ export function PasswordForm({ email }: { email: string }) {
       {/* This field tells password managers whose password changes. */}
       <input type="email" autoComplete="username" value={email} readOnly hidden />
       <TextField
-        label="Current password"
+        label={texts.currentPassword}
         type="password"
         autoComplete="current-password"
         value={currentPassword}
@@ -48,7 +49,7 @@ export function PasswordForm({ email }: { email: string }) {
         isRequired
       />
       <TextField
-        label="New password"
+        label={texts.newPassword}
         type="password"
         autoComplete="new-password"
         value={newPassword}
@@ -56,12 +57,12 @@ export function PasswordForm({ email }: { email: string }) {
         minLength={12}
         maxLength={256}
         isRequired
-        description="At least 12 characters. Your other sessions end. Your API keys keep working."
+        description={texts.newPasswordHelp}
       />
       {change.error && <ErrorBox error={change.error} />}
       <div className="row-of">
         <Button type="submit" variant="primary" isPending={change.isPending}>
-          Change password
+          {texts.changePassword}
         </Button>
       </div>
     </Form>

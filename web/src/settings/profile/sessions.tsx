@@ -3,10 +3,12 @@ import { useState } from 'react'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { common } from '../../texts/common.ts'
+import { formatMinute } from '../../texts/format.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { formatMinute } from '../../ui/format.ts'
 import { Loading } from '../../ui/loading.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -35,9 +37,9 @@ export function Sessions() {
   return (
     <>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label="Loading the sessions" />}
+      {!error && !data && <Loading label={texts.loadingSessions} />}
       {data && (
-        <RowTable label="Sessions" columns={['Signed in', 'Expires']}>
+        <RowTable label={texts.sessions} columns={[texts.signedIn, common.expires]}>
           {data.sessions.map(session => (
             <Row key={session.id} session={session} onEnd={() => setEnding(session)} />
           ))}
@@ -45,18 +47,15 @@ export function Sessions() {
       )}
       {ending && (
         <Confirm
-          title="End this session?"
-          action="End session"
+          title={texts.endSessionTitle}
+          action={texts.endSession}
           onConfirm={async () => {
             await ask(RevokeSessionMutation, { id: ending.id })
             await client.invalidateQueries({ queryKey: queryKeys.sessions })
           }}
           onClose={() => setEnding(null)}
         >
-          <p>
-            The browser that signed in on {formatMinute(ending.createdAt)} has to sign in again. API keys are not
-            affected.
-          </p>
+          <p>{texts.endSessionHelp(formatMinute(ending.createdAt))}</p>
         </Confirm>
       )}
     </>
@@ -71,16 +70,16 @@ function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
       <td className="main-cell">
         <span id={timeId}>{formatMinute(createdAt)}</span>
       </td>
-      <td data-label="Expires">
+      <td data-label={common.expires}>
         <Time at={expiresAt} as="distance" />
       </td>
       <td className="actions-cell">
         <div className="actions">
           {current ? (
-            <span className="badge good">This browser</span>
+            <span className="badge good">{texts.thisBrowser}</span>
           ) : (
             <Button variant="danger" onPress={onEnd} aria-describedby={timeId}>
-              End session
+              {texts.endSession}
             </Button>
           )}
         </div>

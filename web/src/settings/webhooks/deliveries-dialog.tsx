@@ -1,6 +1,8 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
@@ -34,26 +36,26 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
   const deliveries = data?.pages.flatMap(({ webhook: { deliveries } }) => deliveries.nodes)
   const hasFailed = deliveries?.some(({ state }) => state === 'FAILED')
   return (
-    <Dialog title={`Deliveries of “${webhook.name}”`} onClose={onClose} size="large">
+    <Dialog title={texts.deliveriesOf(webhook.name)} onClose={onClose} size="large">
       <div className="actions">
         <Button onPress={() => test.mutate()} isPending={test.isPending} isDisabled={!webhook.enabled}>
-          Send a test
+          {texts.sendTest}
         </Button>
         {hasFailed && (
           <Button onPress={() => replay.mutate(null)} isPending={replay.isPending} isDisabled={!webhook.enabled}>
-            Send all failed again
+            {texts.sendFailedAgain}
           </Button>
         )}
       </div>
-      {!webhook.enabled && <p className="notice">The webhook is disabled, so nothing is sent.</p>}
+      {!webhook.enabled && <p className="notice">{texts.nothingSent}</p>}
       {[error, test.error, replay.error].map(
         each => each && <ErrorBox key={each.message} error={each} retry={each === error ? refetch : undefined} />,
       )}
-      {!error && !deliveries && <Loading label="Loading the deliveries" />}
-      {deliveries?.length === 0 && <p className="empty">Nothing was sent yet.</p>}
+      {!error && !deliveries && <Loading label={texts.loadingDeliveries} />}
+      {deliveries?.length === 0 && <p className="empty">{texts.noDeliveries}</p>}
       {deliveries && deliveries.length > 0 && (
         <div className="row-cards">
-          <RowTable label="Deliveries" columns={['Event', 'Time', 'Result']}>
+          <RowTable label={texts.deliveries} columns={[texts.event, texts.time, texts.result]}>
             {deliveries.map(delivery => (
               <Row
                 key={delivery.id}
@@ -67,23 +69,19 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
       )}
       {hasNextPage && (
         <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          Show more
+          {common.showMore}
         </Button>
       )}
       <div className="dialog-actions">
         <Button variant="primary" onPress={onClose}>
-          Close
+          {common.close}
         </Button>
       </div>
     </Dialog>
   )
 }
 
-const states = {
-  PENDING: { title: 'Waiting', badge: 'warn' },
-  DELIVERED: { title: 'Delivered', badge: 'good' },
-  FAILED: { title: 'Failed', badge: 'bad' },
-} as const
+const badges = { PENDING: 'warn', DELIVERED: 'good', FAILED: 'bad' } as const
 
 function Row({ delivery, isEnabled, onReplay }: { delivery: Delivery; isEnabled: boolean; onReplay: () => void }) {
   const { id, type, state, attempts, error, nextAttemptAt, occurredAt } = delivery
@@ -93,23 +91,21 @@ function Row({ delivery, isEnabled, onReplay }: { delivery: Delivery; isEnabled:
       <td>
         <code id={typeId}>{type}</code>
       </td>
-      <td data-label="Time">
+      <td data-label={texts.time}>
         <Time at={occurredAt} as="distance" />
       </td>
-      <td data-label="Result">
-        <span className={`badge ${states[state].badge}`}>{states[state].title}</span>
+      <td data-label={texts.result}>
+        <span className={`badge ${badges[state]}`}>{texts.deliveryStates[state]}</span>
         {error && <div className="help">{error}</div>}
         {state === 'PENDING' && attempts > 0 && nextAttemptAt && (
-          <div className="help">
-            Attempt {attempts + 1}: <Time at={nextAttemptAt} as="distance" />
-          </div>
+          <div className="help">{texts.attempt(attempts + 1, <Time at={nextAttemptAt} as="distance" />)}</div>
         )}
       </td>
       <td className="actions-cell">
         {state !== 'PENDING' && (
           <div className="actions">
             <Button onPress={onReplay} isDisabled={!isEnabled} aria-describedby={typeId}>
-              Send again
+              {texts.sendAgain}
             </Button>
           </div>
         )}

@@ -1,23 +1,8 @@
+import { texts } from '../../texts/settings.tsx'
 import { Checkbox } from '../../ui/checkbox.tsx'
 import type { EventName } from './operations.ts'
 
-export const eventTitles: Record<EventName, string> = {
-  FILE_UPLOADED: 'File uploaded',
-  FOLDER_CREATED: 'Folder created',
-  ENTRY_RENAMED: 'Item renamed',
-  ENTRY_MOVED: 'Item moved',
-  ENTRY_COPIED: 'Item copied',
-  ENTRY_DELETED: 'Item deleted',
-  JOB_ENDED: 'Job ended',
-  PROVIDER_CONNECTED: 'Storage connected',
-  PROVIDER_UPDATED: 'Storage changed',
-  PROVIDER_DISCONNECTED: 'Storage disconnected',
-  MEMBER_JOINED: 'Member joined',
-  MEMBER_UPDATED: 'Member changed',
-  MEMBER_REMOVED: 'Member removed',
-  API_KEY_CREATED: 'API key created',
-  API_KEY_REVOKED: 'API key revoked',
-}
+export const eventTitles: Record<EventName, string> = texts.eventTitles
 const names = Object.keys(eventTitles) as EventName[]
 
 export function EventChoices({
@@ -29,7 +14,7 @@ export function EventChoices({
 }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
-    <div role="group" aria-label="Events" className="event-list">
+    <div role="group" aria-label={texts.events} className="event-list">
       {names.map(name => (
         <Checkbox
           key={name}

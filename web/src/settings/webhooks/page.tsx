@@ -2,6 +2,8 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { AdminOnly } from '../../ui/admin-only.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -20,7 +22,7 @@ type OpenDialog =
 
 export function WebhooksPage() {
   return (
-    <AdminOnly title="Webhooks">
+    <AdminOnly title={texts.webhooks}>
       <Webhooks />
     </AdminOnly>
   )
@@ -43,18 +45,15 @@ function Webhooks() {
   return (
     <>
       <div className="page-head">
-        <h1>Webhooks</h1>
+        <h1>{texts.webhooks}</h1>
         <Button variant="primary" onPress={() => setOpen({ kind: 'new' })} isDisabled={!data}>
-          New webhook
+          {texts.newWebhook}
         </Button>
       </div>
-      <p className="help">
-        A webhook tells another server what happens here, with a signed message for each event. Messages that fail are
-        sent again for about three days.
-      </p>
+      <p className="help">{texts.webhooksHelp}</p>
       {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label="Loading the webhooks" />}
-      {data?.webhooks.length === 0 && <p className="empty">No webhooks yet.</p>}
+      {!error && !data && <Loading label={texts.loadingWebhooks} />}
+      {data?.webhooks.length === 0 && <p className="empty">{texts.noWebhooks}</p>}
       {data && data.webhooks.length > 0 && (
         <WebhookTable
           webhooks={data.webhooks}
@@ -74,27 +73,27 @@ function Webhooks() {
       {open?.kind === 'deliveries' && <DeliveriesDialog webhook={open.webhook} onClose={close} />}
       {open?.kind === 'rotate' && (
         <Confirm
-          title={`Create a new secret for “${open.webhook.name}”?`}
-          action="Create secret"
+          title={texts.newSecretTitle(open.webhook.name)}
+          action={texts.createSecret}
           onConfirm={async () =>
             saved((await ask(RotateSecretMutation, { id: open.webhook.id })).rotateWebhookSecret.secret)
           }
           onClose={() => setOpen(now => (now?.kind === 'secret' ? now : null))}
         >
-          <p>For another day, messages are signed with both secrets, so the receiver can change in between.</p>
+          <p>{texts.newSecretHelp}</p>
         </Confirm>
       )}
       {open?.kind === 'delete' && (
         <Confirm
-          title={`Delete “${open.webhook.name}”?`}
-          action="Delete"
+          title={common.deleteTitle(open.webhook.name)}
+          action={common.delete}
           onConfirm={async () => {
             await ask(DeleteWebhookMutation, { id: open.webhook.id })
             await reload()
           }}
           onClose={close}
         >
-          <p>Messages that wait to be sent are deleted, too. This cannot be undone.</p>
+          <p>{texts.deleteWebhookHelp}</p>
         </Confirm>
       )}
     </>

@@ -1,3 +1,5 @@
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -5,16 +7,13 @@ import { Dialog } from '../../ui/dialog.tsx'
 /** Shows a signing secret. Only its button closes this dialog, because the secret cannot be shown again. */
 export function SecretDialog({ secret, onClose }: { secret: string; onClose: () => void }) {
   return (
-    <Dialog title="Copy the secret now" onClose={onClose} isBusy size="large">
-      <p>
-        The receiver verifies the signature of each message with it. It is shown only once. Libraries of “Standard
-        Webhooks” take it as it is.
-      </p>
+    <Dialog title={texts.copySecretNow} onClose={onClose} isBusy size="large">
+      <p>{texts.secretHelp}</p>
       <code className="secret">{secret}</code>
       <div className="dialog-actions">
-        <CopyButton text={secret} label="Copy secret" />
+        <CopyButton text={secret} label={texts.copySecret} />
         <Button variant="primary" onPress={onClose}>
-          Done
+          {common.done}
         </Button>
       </div>
     </Dialog>

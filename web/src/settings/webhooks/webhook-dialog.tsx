@@ -2,6 +2,8 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { StorageLocation } from '../../api/paths.ts'
 import { ask } from '../../api/request.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Switch } from '../../ui/checkbox.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -41,12 +43,12 @@ export function WebhookDialog({
   const [location, setLocation] = useState<StorageLocation | null>(null)
   const submit = useMutation({
     mutationFn: async () => {
-      if (events.length === 0) throw new Error('Choose at least one event.')
+      if (events.length === 0) throw new Error(texts.chooseEvent)
       if (webhook) {
         await ask(UpdateWebhookMutation, { input: { id: webhook.id, name, url, events, enabled: isEnabled } })
         return null
       }
-      if (isLimited && !location) throw new Error('Choose a folder, or “Everywhere”.')
+      if (isLimited && !location) throw new Error(texts.chooseFolder)
       const input = { name, url, events, location: isLimited ? location : null }
       return (await ask(CreateWebhookMutation, { input })).createWebhook.secret
     },
@@ -54,39 +56,47 @@ export function WebhookDialog({
   })
   return (
     <FormDialog
-      title={webhook ? `Edit “${webhook.name}”` : 'New webhook'}
+      title={webhook ? common.editTitle(webhook.name) : texts.newWebhook}
       size="large"
-      action={webhook ? 'Save' : 'Create webhook'}
+      action={webhook ? common.save : texts.createWebhook}
       submit={submit}
       onClose={onClose}
     >
-      <TextField label="Name" value={name} onChange={setName} isRequired maxLength={200} autoFocus autoComplete="off" />
       <TextField
-        label="URL"
+        label={common.name}
+        value={name}
+        onChange={setName}
+        isRequired
+        maxLength={200}
+        autoFocus
+        autoComplete="off"
+      />
+      <TextField
+        label={texts.url}
         type="url"
-        description="The address that gets a POST request for each event."
+        description={texts.urlHelp}
         value={url}
         onChange={setUrl}
         isRequired
         maxLength={2000}
         autoComplete="off"
       />
-      <h3>Events</h3>
+      <h3>{texts.events}</h3>
       <EventChoices events={events} onChange={setEvents} />
       {webhook && (
         <Switch isSelected={isEnabled} onChange={setIsEnabled}>
-          Enabled
+          {texts.enabled}
         </Switch>
       )}
       {!webhook && (
         <>
           <Choices
-            label="Location"
+            label={texts.location}
             value={isLimited ? 'folder' : 'all'}
             onChange={picked => setIsLimited(picked === 'folder')}
             choices={[
-              { value: 'all', title: 'Everywhere', help: 'All storages, and events of members and API keys.' },
-              { value: 'folder', title: 'One folder', help: 'Only what happens in this folder and below it.' },
+              { value: 'all', title: texts.everywhere, help: texts.everywhereHelp },
+              { value: 'folder', title: texts.oneFolder, help: texts.oneFolderHelp },
             ]}
           />
           {isLimited && <FolderPicker providers={providers} value={location} onChange={setLocation} />}

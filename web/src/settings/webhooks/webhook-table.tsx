@@ -1,3 +1,5 @@
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { eventTitles } from './event-choices.tsx'
@@ -16,7 +18,7 @@ export function WebhookTable({
   onAction: (action: WebhookAction, webhook: Webhook) => void
 }) {
   return (
-    <RowTable label="Webhooks" columns={['Name', 'Events', 'State']}>
+    <RowTable label={texts.webhooks} columns={[common.name, texts.events, common.status]}>
       {webhooks.map(webhook => (
         <Row key={webhook.id} webhook={webhook} storages={storages} onAction={onAction} />
       ))}
@@ -36,9 +38,9 @@ function Row({
   const { id, name, url, events, location, enabled, error } = webhook
   const nameId = `webhook-${id}`
   const actions: [WebhookAction, string][] = [
-    ['deliveries', 'Deliveries'],
-    ['edit', 'Edit'],
-    ['rotate', 'New secret'],
+    ['deliveries', texts.deliveries],
+    ['edit', common.edit],
+    ['rotate', texts.newSecret],
   ]
   return (
     <tr className={enabled ? '' : 'inactive'}>
@@ -48,16 +50,14 @@ function Row({
         </div>
         <div className="help">{url}</div>
       </td>
-      <td data-label="Events">
+      <td data-label={texts.events}>
         {events.map(event => eventTitles[event]).join(', ')}
         {location && (
-          <div className="help">
-            in {storages.get(location.providerId) ?? 'a storage that was disconnected'}: {location.path}
-          </div>
+          <div className="help">{texts.inFolder(storages.get(location.providerId) ?? null, location.path)}</div>
         )}
       </td>
-      <td data-label="State">
-        <span className={`badge ${enabled ? 'good' : 'warn'}`}>{enabled ? 'Enabled' : 'Disabled'}</span>
+      <td data-label={common.status}>
+        <span className={`badge ${enabled ? 'good' : 'warn'}`}>{enabled ? texts.enabled : texts.disabled}</span>
         {error && <div className="help">{error}</div>}
       </td>
       <td className="actions-cell">
@@ -68,7 +68,7 @@ function Row({
             </Button>
           ))}
           <Button variant="danger" onPress={() => onAction('delete', webhook)} aria-describedby={nameId}>
-            Delete
+            {common.delete}
           </Button>
         </div>
       </td>

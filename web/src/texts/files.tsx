@@ -1,0 +1,127 @@
+import type { ReactNode } from 'react'
+import { formatCount, formatNumber } from './format.ts'
+
+/** The pages of files. */
+export const texts = {
+  // The list of storages
+  files: 'Files',
+  addStorage: 'Add storage',
+  loadingStorages: 'Loading your storages',
+  manageStorages: 'Manage storages',
+  askAdministrator: 'Ask an administrator.',
+  noStorage: 'No storage yet. Add a folder on this server, an S3 bucket or a Google Drive.',
+  addFirstStorage: 'Add your first storage',
+  noAccess:
+    'You do not have access to any files yet. Ask an owner or administrator of this workspace to give you a role and access to a storage.',
+
+  // A folder
+  storageNotFound: 'Storage not found',
+  storageNotFoundHelp: (link: (text: string) => ReactNode) => (
+    <>It was disconnected, or you do not have access to it. Go to your {link('files')}, or ask an administrator.</>
+  ),
+  refused: 'No access to this folder',
+  refusedHelp: (storage: string, link: ReactNode) => (
+    <>
+      In {storage}, you only have access to {link}. Ask an administrator for more.
+    </>
+  ),
+  missing: 'It may have been moved, renamed or deleted.',
+  goTo: (storage: string) => `Go to ${storage}`,
+  missingFile: (name: string) => `“${name}” was not found. It may have been moved, renamed or deleted.`,
+  loadingFolder: 'Loading the folder',
+  noMatches: 'No matches',
+  empty: 'This folder is empty',
+  emptyInvitation: 'Drop files or folders here, or choose Upload.',
+  filesIn: (folder: string) => `Files in ${folder}`,
+  path: 'Path',
+  items: (count: number) => formatCount(count, 'item'),
+  loadingMore: 'so far, loading more…',
+  matches: (count: number) => formatCount(count, 'match', 'matches'),
+  selected: (count: number) => formatCount(count, 'selected', 'selected'),
+  dropInto: (folder: string) => `Drop to upload into ${folder}`,
+  dropFailed: 'The dropped files could not be read. Use the Upload button instead.',
+
+  // The table
+  name: 'Name',
+  size: 'Size',
+  modified: 'Modified',
+  selectAll: 'Select all',
+  select: 'Select',
+  actions: 'Actions',
+  folder: 'folder',
+
+  // The toolbar
+  selection: 'Selection',
+  folderTools: 'Folder',
+  clearSelection: 'Clear the selection',
+  newFolder: 'New folder',
+  filter: 'Filter by name',
+  sortBy: 'Sort by',
+  refresh: 'Refresh',
+  upload: 'Upload',
+  uploadFolder: 'Upload folder',
+  filesToUpload: 'Files to upload',
+  folderToUpload: 'Folder to upload',
+
+  // Actions
+  open: 'Open',
+  preview: 'Preview',
+  download: 'Download',
+  downloadZip: 'Download as ZIP',
+  rename: 'Rename',
+  newName: 'New name',
+  move: 'Move to…',
+  copy: 'Copy to…',
+  delete: 'Delete',
+
+  // Deleting
+  deleteTitle: (names: readonly string[]) =>
+    names.length === 1 ? `Delete “${names[0]}”?` : `Delete ${formatCount(names.length, 'item')}?`,
+  more: (count: number) => formatCount(count, 'more', 'more'),
+  foldersToo: (count: number) =>
+    count === 1 ? 'Everything in the folder is deleted, too.' : 'Everything in the folders is deleted, too.',
+  filesTake: (size: string) => `The files take up ${size}.`,
+  deleted: (name: string) => `“${name}” was deleted`,
+  deletedCount: 'Deleted',
+  andMore: (count: number) => `and ${formatNumber(count)} more`,
+  progress: (done: number, total: number) => `${formatNumber(done)} of ${formatNumber(total)}`,
+
+  // Moving and copying
+  moveVerb: 'Move',
+  copyVerb: 'Copy',
+  moveHere: 'Move here',
+  copyHere: 'Copy here',
+  moved: 'Moved',
+  copied: 'Copied',
+  movedItems: (count: number) => `${formatCount(count, 'item')} moved`,
+  copiedItems: (count: number) => `${formatCount(count, 'item')} copied`,
+  transferTitle: (kind: 'move' | 'copy', names: readonly string[], target: string | null) => {
+    const verb = kind === 'move' ? 'Move' : 'Copy'
+    const subject = names.length === 1 ? `“${names[0]}”` : formatCount(names.length, 'item')
+    return `${verb} ${subject} to${target === null ? '' : ` ${target}`}`
+  },
+  topFolder: 'the top folder',
+  chooseStorage: 'Choose a storage.',
+  intoItself: (kind: 'move' | 'copy', name: string) =>
+    `“${name}” cannot be ${kind === 'move' ? 'moved' : 'copied'} into itself.`,
+  alreadyHere: (count: number) => `${count === 1 ? 'It is' : 'They are'} already in this folder. Choose another one.`,
+  alreadyExist: (count: number) =>
+    count === 1
+      ? 'Already exists in the folder. Replace it, or keep both?'
+      : 'These names already exist in the folder. Replace them, or keep both?',
+  ifExists: 'If a name already exists',
+  keepBoth: 'Keep both',
+  skip: 'Skip',
+  replace: 'Replace',
+  replaceOlder: 'Replace older files',
+
+  // Previews
+  previousFile: 'Previous file',
+  nextFile: 'Next file',
+  noPreview: 'No preview for this type of file',
+  mediaFailed: 'This browser cannot show the file. Download it instead.',
+  pdfUnsupported: 'This browser cannot show PDF files in a page. Download the file instead.',
+  pdfTooLarge: (size: string) => `PDF files over ${size} have no preview. Download the file instead.`,
+  onlyFirst: (size: string) => `Only the first ${size} are shown. Download the file for the rest.`,
+  notUtf8: 'This file is not UTF-8. It is shown as Western European (Windows-1252).',
+}

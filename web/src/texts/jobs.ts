@@ -1,0 +1,107 @@
+import { formatBytes, formatCount, formatDuration, formatNumber } from './format.ts'
+
+/** The jobs and their schedules. */
+export const texts = {
+  jobs: 'Jobs',
+  jobsHelp:
+    'Copies, moves and deletions of whole folders. They continue when you close this page, and stay here for 30 days after their end.',
+  loadingJobs: 'Loading the jobs',
+  noJobs: 'There are no jobs.',
+  all: 'All',
+  job: 'Job',
+  progress: 'Progress',
+  createdBy: 'Created by',
+  formerMember: 'A former member',
+  allJobs: 'All jobs',
+  clearCompleted: 'Clear completed',
+
+  // What a job does
+  kinds: { COPY: 'Copy', MOVE: 'Move', DELETE: 'Delete', SYNC: 'Sync' },
+  aStorage: 'a storage',
+  items: (count: number) => formatCount(count, 'item'),
+  title: (verb: string, subject: string, target: string | null, isPreview: boolean) =>
+    `${isPreview ? 'Preview: ' : ''}${verb} ${subject}${target === null ? '' : ` to ${target}`}`,
+
+  // How far it is
+  states: {
+    QUEUED: 'Waiting',
+    RUNNING: 'Running',
+    PAUSED: 'Paused',
+    SUCCEEDED: 'Done',
+    FAILED: 'Failed',
+    CANCELED: 'Canceled',
+  },
+  ended: (state: string, title: string) => `${state}: ${title}`,
+  files: (count: number) => formatCount(count, 'file'),
+  filesOf: (done: number, total: number) => `${formatNumber(done)} of ${formatCount(total, 'file')}`,
+  perSecond: (bytes: number) => `${formatBytes(Math.round(bytes))}/s`,
+  left: (seconds: number) => `${formatDuration(seconds)} left`,
+  skipped: (count: number) => `${formatNumber(count)} skipped`,
+  failed: (count: number) => `${formatNumber(count)} failed`,
+  jobsRunning: (count: number) => formatCount(count, 'job is running', 'jobs are running'),
+  jobsFailed: (count: number) => formatCount(count, 'job has failed', 'jobs have failed'),
+  jobsPaused: (count: number) => formatCount(count, 'job is paused', 'jobs are paused'),
+  jobsEnded: (count: number) => formatCount(count, 'job has ended', 'jobs have ended'),
+
+  // Actions
+  actions: { pause: 'Pause', resume: 'Resume', cancel: 'Cancel', retry: 'Retry' },
+  failures: 'Failures',
+  failuresOf: (title: string) => `Failures: ${title}`,
+  loadingFailures: 'Loading the failures',
+
+  // Schedules
+  schedules: 'Schedules',
+  schedulesHelp:
+    'A schedule keeps a copy of a folder up to date, in the same storage or in another one. It writes only files that differ.',
+  newSchedule: 'New schedule',
+  loadingSchedules: 'Loading the schedules',
+  noSchedules: 'No schedules yet.',
+  noSchedulesHelp: 'Create one with “New schedule”, such as a nightly copy of a folder.',
+  schedule: 'Schedule',
+  times: 'Times',
+  lastRun: 'Last run',
+  nextRun: 'Next run',
+  deleteScheduleHelp: 'The copy stays, but is not updated any more. A job that is running continues.',
+  deletesExtra: ', deletes extra files',
+  disabled: 'Disabled',
+  enable: 'Enable',
+  disable: 'Disable',
+  skippedRun: 'Skipped',
+  createSchedule: 'Create schedule',
+  scheduleNameHelp: 'What the schedule is for, such as “nightly mirror”.',
+  chooseFolders: 'Choose the folder to sync and the folder for its copy.',
+  source: 'Folder to sync',
+  target: 'Folder for the copy',
+  copyPath: (path: string) => `The copy is “${path}”.`,
+  deleteExtra: 'Delete files from the copy that are not in the folder',
+  deleteExtraHelp: 'Otherwise the copy keeps files that you have deleted or renamed.',
+  otherFolders: (title: string) => `${title}. To sync other folders, create another schedule.`,
+  noFolder: 'No folder is chosen.',
+  choose: 'Choose…',
+  chooseFor: (label: string) => `Choose: ${label}`,
+  useFolder: 'Use this folder',
+  inStorage: (storage: string | null, path: string) => `${storage ?? 'A storage'}: ${path}`,
+
+  // The times of a schedule
+  howOften: 'How often',
+  frequencies: {
+    hour: 'Every hour',
+    day: 'Every day',
+    week: 'Every week',
+    month: 'Every month',
+    custom: 'Cron pattern',
+  },
+  day: 'Day',
+  dayOfMonth: 'Day of the month',
+  shortMonths: 'Months without this day are left out.',
+  time: 'Time',
+  pattern: 'Pattern',
+  patternHelp: 'Minute, hour, day of the month, month and day of the week.',
+  timeZone: 'Time zone',
+  timeZoneHelp: 'Such as Europe/Berlin or UTC.',
+  everyHour: (minute: number) => (minute === 0 ? 'Every hour' : `Every hour, ${minute} min past`),
+  everyDay: (time: string) => `Every day at ${time}`,
+  everyWeek: (weekday: string, time: string) => `Every ${weekday} at ${time}`,
+  everyMonth: (day: string, time: string) => `On day ${day} of each month at ${time}`,
+  cron: (pattern: string) => `Cron: ${pattern}`,
+} as const

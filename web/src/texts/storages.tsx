@@ -1,0 +1,86 @@
+import type { ReactNode } from 'react'
+
+/** The pages of storages. */
+export const texts = {
+  storages: 'Storages',
+  storagesHelp: 'The storages that hold the files of this workspace.',
+  addStorage: 'Add storage',
+  loadingStorages: 'Loading the storages',
+  noStorage: 'No storage yet.',
+  noStorageHelp: 'Add one to give the workspace its first files.',
+  works: (name: string) => `“${name}” works`,
+  connectedAgo: (type: string, time: ReactNode) => (
+    <>
+      {type}, connected {time}
+    </>
+  ),
+  test: 'Test',
+  testing: 'Testing…',
+  disconnect: 'Disconnect',
+  disconnectTitle: (name: string) => `Disconnect “${name}”?`,
+  disconnectHelp:
+    'The files are not affected: they stay where they are stored. Nobody can access them through Stowage any more, and the stored credentials and consent are deleted.',
+  disconnectAccess: 'Keys and members that are limited to this storage lose access to it, even if you add it again.',
+  usageFailed: (message: string) => `The used space could not be read: ${message}`,
+  noUsage: 'This storage does not report how much space is used.',
+  usedSpace: 'Used space',
+  used: (used: string) => `${used} used`,
+  usedOf: (used: string, total: string) => `${used} of ${total} used`,
+  usedOfDisk: (used: string, total: string) => `Whole disk: ${used} of ${total} used`,
+
+  // Adding a storage
+  addFirstStorage: 'Add your first storage',
+  notAllowed: 'Only administrators with access to the whole workspace can add a storage. Ask one of them.',
+  toFiles: 'Go to your files',
+  backToFiles: 'Back to your files',
+  loadingTypes: 'Loading the types of storages',
+  isConnected: (name: string) => `“${name}” is connected`,
+  addHelp:
+    'Your files stay where they are. Stowage shows them and stores your uploads beside them. You can add more storages at any time.',
+  noTypes: 'This server has no types of storages. Check the setting STOWAGE_ADAPTERS.',
+  whereFiles: 'Where are your files?',
+  addedAdapter: 'Provided by an adapter that was added to this server.',
+  typeHelp: {
+    local: 'A folder on the server that Stowage runs on.',
+    s3: 'A bucket in Amazon S3 or in any S3-compatible service.',
+    'google-drive': 'My Drive, a shared drive, or a folder in either.',
+    memory: 'The memory of the server, for trying things out. Files are lost when the server stops.',
+  } as Readonly<Record<string, string>>,
+  nameHelp: 'Shown to everyone who can use the storage.',
+  connect: 'Connect',
+  testingHelp: 'Testing the storage. Nothing is saved until it works.',
+  redirectHelp: 'If you use an OAuth client, first add this address to its authorized redirect URIs:',
+  advanced: 'Advanced',
+  startWithHttp: 'Start with http:// or https://',
+  startWithSlash: 'Start with /',
+
+  // Authorization
+  authorizeTitle: (name: string) => `Authorize access to “${name}”`,
+  authorizeHelp: (vendor: string) =>
+    `A new tab shows who requests access to which files, and then ${vendor} asks for your consent. This page continues by itself once you agree. The link expires after ten minutes. To connect the files of someone else, send them the link.`,
+  start: 'Start',
+  continueTo: (vendor: string) => `Continue to ${vendor}`,
+  copyLink: 'Copy link',
+  waiting: 'Waiting for consent…',
+  waitingHelp:
+    'If no tab opened, or you closed it, open the link again or copy it into a new tab. If the tab says that the request expired or was refused, start again.',
+  startAgain: 'Start again',
+
+  // Editing
+  secretsAgain: (fields: readonly string[]) => `Enter the secrets again, because you changed: ${fields.join(', ')}.`,
+  consentAgain: 'If the storage uses consent, give it again afterwards.',
+  keepSecret: 'Leave blank to keep the current value.',
+  deleteSecret: (field: string) => `Delete the stored value of “${field}”`,
+  slug: 'Name in addresses',
+  slugHelp: 'WebDAV clients use it in the address, S3 clients as the bucket.',
+  wrongSlug: 'Use 3 to 63 lowercase letters without accents, digits, and hyphens between them.',
+  slugChanges: (slug: string) =>
+    `WebDAV and S3 clients that use “${slug}” will stop working. Change the address in each of them.`,
+  jobLimits: 'Limits of jobs',
+  jobLimitsHelp: 'They hold for all jobs and servers together. Running jobs follow a change within seconds.',
+  filesAtOnce: 'Files at once',
+  wrongFiles: (max: number) => `Enter a number from 1 to ${max}.`,
+  speed: 'Speed in MB per second (optional)',
+  speedHelp: 'What passes through the server. Without a number, there is no limit.',
+  wrongSpeed: 'Enter a number from 0.07, or nothing.',
+}
