@@ -99,7 +99,7 @@ if (files) {
     await page.getByRole('status').getByText('Server unavailable (502)').waitFor()
     await isGood(t, page)
     await page.unroute('**/graphql')
-    await page.getByText('Server unavailable').waitFor({ state: 'detached' })
+    await page.getByText('Server unavailable (502). Trying again').waitFor({ state: 'detached' })
     await row(page, 'inside.txt').waitFor()
   })
 

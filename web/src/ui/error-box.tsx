@@ -23,7 +23,7 @@ export function Details({ children }: { children: ReactNode }) {
   return (
     <details className="error-details">
       <summary>{texts.details}</summary>
-      {children}
+      <p>{children}</p>
     </details>
   )
 }
