@@ -18,7 +18,7 @@ export function KeyTable({ keys, ...actions }: KeyActions & { keys: readonly Api
   return (
     <RowTable
       label={texts.apiKeys}
-      columns={[common.name, common.permission, common.access, common.created, texts.lastUsed, common.status]}
+      columns={[common.name, common.permission, common.access, common.created, common.status]}
     >
       {keys.map(key => (
         <Row key={key.id} apiKey={key} {...actions} />
@@ -48,8 +48,10 @@ function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
       </td>
       <td data-label={common.created}>
         <Time at={createdAt} />
+        <div className="help">
+          {lastUsedAt ? texts.keyUsed(<Time at={lastUsedAt} as="distance" />) : texts.keyNeverUsed}
+        </div>
       </td>
-      <td data-label={texts.lastUsed}>{lastUsedAt ? <Time at={lastUsedAt} as="distance" /> : common.never}</td>
       <td data-label={common.status}>
         <span className={`badge ${badges[state]}`} {...(revokedAt && { title: formatMinute(revokedAt) })}>
           {texts.keyStates[state]}
