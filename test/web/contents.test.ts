@@ -44,6 +44,7 @@ if (files) {
       'sound.wav': wav(60),
       'paper.pdf': pdf,
       'latin-1.txt': Buffer.from('caf\xe9 na\xefve', 'latin1'),
+      'people.csv': 'name;quote\n"Ann; of York";"she said ""no""\non two lines"\nBob;\n',
       'wide.txt': Buffer.from('\ufeffÅngström', 'utf16le'),
       'long.log': `${'line\n'.repeat(200_000)}the end`,
     }
@@ -75,6 +76,16 @@ if (files) {
     await page.goto(`${address}?file=latin-1.txt`)
     await page.locator('pre').getByText('café naïve', { exact: true }).waitFor()
     await page.getByText('This file is not UTF-8').waitFor()
+    await isGood(t, page)
+    await page.goto(`${address}?file=people.csv`)
+    const rows = page.getByRole('region', { name: 'people.csv' }).getByRole('row')
+    await rows.first().waitFor()
+    const cells = await rows.evaluateAll(all => all.map(row => [...row.children].map(cell => cell.textContent)))
+    t.same(cells, [
+      ['name', 'quote'],
+      ['Ann; of York', 'she said "no"\non two lines'],
+      ['Bob', ''],
+    ])
     await isGood(t, page)
     await page.goto(`${address}?file=wide.txt`)
     await page.locator('pre').getByText('Ångström', { exact: true }).waitFor()

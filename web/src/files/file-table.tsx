@@ -30,6 +30,7 @@ interface TableKeys {
   onUp: () => void
   onRename: () => void
   onDelete: () => void
+  onHelp: () => void
 }
 
 /**
@@ -121,6 +122,7 @@ export function FileTable({
     else if (key === 'F2') keys.onRename()
     else if (key === 'Delete') keys.onDelete()
     else if ((key === 'F10' && shiftKey) || key === 'ContextMenu') openMenuAtFocus()
+    else if (key === '?') keys.onHelp()
     else if (key.length === 1) jumpTo(key)
     else return
     event.preventDefault()

@@ -34,9 +34,10 @@ import { uploadFiles } from './upload/waiting-uploads.ts'
 const TransferDialog = lazy(async () => ({
   default: (await loadPart(import('./transfer-dialog.tsx'))).TransferDialog,
 }))
+const KeyboardHelp = lazy(async () => ({ default: (await loadPart(import('./keyboard-help.tsx'))).KeyboardHelp }))
 const Preview = lazy(async () => ({ default: (await loadPart(import('./preview/preview.tsx'))).Preview }))
 
-type DialogKind = 'new-folder' | 'rename' | 'move' | 'copy' | 'delete'
+type DialogKind = 'new-folder' | 'rename' | 'move' | 'copy' | 'delete' | 'keyboard'
 
 /** Set on navigation from another folder. */
 interface Arrival {
@@ -210,6 +211,7 @@ export function Folder({
               onUp: up,
               onRename: () => openIfAllowed('rename'),
               onDelete: () => openIfAllowed('delete'),
+              onHelp: () => setOpenDialog('keyboard'),
             }}
           />
         )}
@@ -287,6 +289,11 @@ export function Folder({
           onFailed={() => void refresh(folder)}
           onClose={closeDialog}
         />
+      )}
+      {openDialog === 'keyboard' && (
+        <Suspense>
+          <KeyboardHelp onClose={closeDialog} />
+        </Suspense>
       )}
       {previewed && (
         <Suspense fallback={null}>

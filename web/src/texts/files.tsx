@@ -115,6 +115,23 @@ export const texts = {
   replace: 'Replace',
   replaceOlder: 'Replace older files',
 
+  // The keyboard
+  keyboardHelp: 'Keyboard',
+  keys: [
+    ['↑ ↓ Home End', 'Move the focus'],
+    ['Shift + ↑ ↓', 'Select a range'],
+    ['Space', 'Select or deselect'],
+    ['Ctrl + A', 'Select all'],
+    ['Escape', 'Clear the selection'],
+    ['Enter', 'Open'],
+    ['Backspace', 'Go to the folder above'],
+    ['A to Z', 'Go to the next name that starts with the letters'],
+    ['F2', 'Rename'],
+    ['Delete', 'Delete'],
+    ['Shift + F10', 'Open the menu'],
+    ['?', 'Show this help'],
+  ] as readonly (readonly [keys: string, meaning: string])[],
+
   // Previews
   previousFile: 'Previous file',
   nextFile: 'Next file',
@@ -123,5 +140,6 @@ export const texts = {
   pdfUnsupported: 'This browser cannot show PDF files in a page. Download the file instead.',
   pdfTooLarge: (size: string) => `PDF files over ${size} have no preview. Download the file instead.`,
   onlyFirst: (size: string) => `Only the first ${size} are shown. Download the file for the rest.`,
+  firstRows: (count: string) => `Only the first ${count} rows are shown. Download the file for the rest.`,
   notUtf8: 'This file is not UTF-8. It is shown as Western European (Windows-1252).',
 }

@@ -1,9 +1,9 @@
 import type { Entry } from '../operations.ts'
 
-export type PreviewKind = 'image' | 'video' | 'audio' | 'pdf' | 'text'
+export type PreviewKind = 'image' | 'video' | 'audio' | 'pdf' | 'table' | 'text'
 
 const textExtension =
-  /\.(?:txt|md|markdown|log|csv|tsv|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|svg|css|scss|[cm]?[jt]sx?|py|rb|go|rs|java|kt|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|graphql|proto|tex|diff|patch|lock|gitignore)$/i
+  /\.(?:txt|md|markdown|log|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|svg|css|scss|[cm]?[jt]sx?|py|rb|go|rs|java|kt|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|graphql|proto|tex|diff|patch|lock|gitignore)$/i
 const textType =
   /^(?:text\/|application\/(?:json|xml|yaml|toml|javascript|sql|graphql|x-sh|x-yaml|[\w.-]+\+(?:json|xml))\b)/
 const textFileName = /^(?:readme|licen[cs]e|makefile|dockerfile|changelog)$/i
@@ -16,6 +16,7 @@ export function previewKind(entry: Entry): PreviewKind | null {
   if (type.startsWith('video/') && !/\.ts$/i.test(entry.name)) return 'video'
   if (type.startsWith('audio/')) return 'audio'
   if (type.startsWith('application/pdf')) return 'pdf'
+  if (/\.(?:csv|tsv)$/i.test(entry.name) || /^text\/(?:csv|tab-separated-values)\b/.test(type)) return 'table'
   return textType.test(type) ||
     type === 'image/svg+xml' ||
     textExtension.test(entry.name) ||

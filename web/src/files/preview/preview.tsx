@@ -14,6 +14,7 @@ import { type PreviewKind, previewKind } from './kinds.ts'
 import { Media } from './media.tsx'
 import { PdfView } from './pdf.tsx'
 import './preview.css'
+import { TableView } from './table.tsx'
 import { TextView } from './text.tsx'
 
 /** Seconds. It is long enough to pause a film and continue later. */
@@ -122,6 +123,7 @@ interface ViewProps {
 function View({ file, kind, entry, link }: ViewProps) {
   const size = entry.__typename === 'File' ? entry.size : null
   if (kind === 'text') return <TextView file={file} />
+  if (kind === 'table') return <TableView file={file} name={entry.name} />
   if (kind === 'pdf') return <PdfView file={file} name={entry.name} size={size} />
   return <Media kind={kind} link={link} name={entry.name} />
 }

@@ -1,0 +1,51 @@
+import { useMemo } from 'react'
+import type { StorageLocation } from '../../api/paths.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/files.tsx'
+import { formatNumber } from '../../texts/format.ts'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import { useBeginning } from './beginning.ts'
+import { parseTable } from './parse-table.ts'
+
+const maxRows = 1000
+
+/** Shows the beginning of comma-separated values as a table, with the first row as its head. */
+export function TableView({ file, name }: { file: StorageLocation; name: string }) {
+  const { data, error, refetch } = useBeginning(file)
+  const rows = useMemo(() => (data ? parseTable(data.text, maxRows + 1) : []), [data])
+  if (error) return <ErrorBox error={error} retry={refetch} />
+  if (!data) return <Loading label={common.loading} />
+  const [head = [], ...body] = rows
+  return (
+    <div className="preview-text">
+      {(!data.isAll || rows.length > maxRows) && <p className="notice">{texts.firstRows(formatNumber(body.length))}</p>}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the table scrolls */}
+      <section className="preview-table" tabIndex={0} aria-label={name}>
+        <table className="table">
+          <thead>
+            <tr>
+              {head.map((cell, column) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: columns have no names of their own
+                <th key={column} scope="col">
+                  {cell}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {body.map((cells, row) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: rows never move
+              <tr key={row}>
+                {cells.map((cell, column) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: as above
+                  <td key={column}>{cell}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </div>
+  )
+}
