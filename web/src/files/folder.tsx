@@ -19,7 +19,6 @@ import { Breadcrumb } from './breadcrumb.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { downloadEntries } from './download.ts'
 import { type DroppedEntries, dropTarget, endDrag, startDrag } from './dragging.ts'
-import { EntryMenu } from './entry-menu.tsx'
 import { FileTable } from './file-table.tsx'
 import { entryKey, updateListing, useListing, useRefreshFolder } from './listing.ts'
 import { createFolder, type Entry, type Provider, rename } from './operations.ts'
@@ -34,6 +33,7 @@ import { uploadFiles } from './upload/waiting-uploads.ts'
 const TransferDialog = lazy(async () => ({
   default: (await loadPart(import('./transfer-dialog.tsx'))).TransferDialog,
 }))
+const EntryMenu = lazy(async () => ({ default: (await loadPart(import('./entry-menu.tsx'))).EntryMenu }))
 const KeyboardHelp = lazy(async () => ({ default: (await loadPart(import('./keyboard-help.tsx'))).KeyboardHelp }))
 const Preview = lazy(async () => ({ default: (await loadPart(import('./preview/preview.tsx'))).Preview }))
 
@@ -222,7 +222,11 @@ export function Folder({
           {selectedEntries.length > 0 && ` · ${texts.selected(selectedEntries.length)}`}
         </p>
       </main>
-      {menu && <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />}
+      {menu && (
+        <Suspense>
+          <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />
+        </Suspense>
+      )}
       {openDialog === 'new-folder' && (
         <NameDialog
           title={texts.newFolder}
