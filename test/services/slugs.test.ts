@@ -2,8 +2,8 @@
 import { sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import t from 'tap'
-import type { Viewer } from '../../src/auth/viewer.ts'
 import { connect } from '../../src/db/client.ts'
+import { noProvider } from '../../src/services/providers/index.ts'
 import { freeSlug, isSlug, slugOf } from '../../src/services/providers/slug.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { startApp } from '../support/app.ts'
@@ -72,28 +72,16 @@ t.test('slugs are unique, and only administrators change them', async t => {
   const { key: writer } = await app.createKey(token, { name: 'writer', scopes: ['write'] })
   t.equal(reasonOf(await update({ slug: 'mine' }, writer)), 'SCOPE_REQUIRED')
 
-  await t.test('a viewer finds the providers that they can access', async t => {
-    const { services } = app.app
-    const { key } = await app.createKey(token, {
-      name: 'restricted',
-      scopes: ['read'],
-      providerAccess: { restrictions: [{ providerId: id, basePath: '/a' }] },
-    })
-    const reasonFor = (by: Viewer | null, slug: string) =>
-      services.providers.bySlug(by, slug).then(
-        () => 'found',
-        error => error.reason,
-      )
-    const origin = { address: '127.0.0.1', requestId: '' }
-    const viewer = await services.credentials.authenticate(key, origin)
-    t.equal(await services.providers.bySlug(viewer, 'cold'), id)
-    for (const slug of ['team-disk', 'archive', 'nothing', '', 'a/b', 'x\0y']) {
-      t.equal(await reasonFor(viewer, slug), 'PROVIDER_NOT_ALLOWED', JSON.stringify(slug))
+  await t.test('the slug leads to the id, and rights are decided by the service that gets it', async t => {
+    const { credentials, providers, files } = app.app.services
+    const viewer = await credentials.authenticate(token, { address: '127.0.0.1', requestId: '' })
+    t.equal(await providers.idOf(viewer, 'cold'), id)
+    for (const slug of ['nothing', '', 'a/b', 'x\0y', 'Cold']) {
+      t.equal(await providers.idOf(viewer, slug), noProvider, JSON.stringify(slug))
     }
-    t.equal(await reasonFor(null, 'cold'), 'CREDENTIAL_REQUIRED')
-    const owner = await services.credentials.authenticate(token, origin)
-    t.equal(await services.providers.bySlug(owner, 'cold'), id)
-    t.equal(await reasonFor(owner, 'nothing'), 'NOT_FOUND')
+    await t.rejects(providers.idOf(null, 'cold'), { message: /Send "Authorization/ })
+    const { signal } = new AbortController()
+    await t.rejects(files.stat(viewer, { providerId: noProvider, path: '/' }, signal), { message: /no such provider/ })
   })
 })
 

@@ -114,20 +114,6 @@ export function createProviders(options: {
     },
 
     /**
-     * Returns the id of the provider with this slug. If the viewer may access some providers only, the error is the same for
-     * another one and for none.
-     * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND
-     */
-    async bySlug(viewer: Viewer | null, slug: string): Promise<string> {
-      const { access, member } = requireScope(viewer, 'read')
-      const id = isSlug(slug) ? await idOfSlug(`${member.workspaceId}/${slug}`) : null
-      if (id !== null && basePathIn(access, id) !== null) return id
-      throw access.all
-        ? new AppError('NOT_FOUND', 'There is no provider with this name in its address.')
-        : new AppError('PROVIDER_NOT_ALLOWED')
-    },
-
-    /**
      * Returns the id of the provider with this slug, or an id that no provider has. Pass it to a service, which authorizes
      * access before it looks anything up. @throws CREDENTIAL_REQUIRED
      */
