@@ -12,9 +12,16 @@ const uploadSweepInterval = 60 * 60 * 1000
  * @returns a function that ends the work
  */
 export function startBackgroundWork(services: Services, isRotating: boolean, log: Logger): () => Promise<void> {
-  const { accounts, authorization, audit, jobs, uploads, webhooks } = services
+  const { accounts, authorization, audit, jobs, uploads, webdavLocks, webhooks } = services
   const sweep = (signal: AbortSignal) =>
-    Promise.all([accounts.sweep(), authorization.sweep(), jobs.sweep(), webhooks.sweep(), audit.sweep(signal)])
+    Promise.all([
+      accounts.sweep(),
+      authorization.sweep(),
+      jobs.sweep(),
+      webhooks.sweep(),
+      webdavLocks.sweep(),
+      audit.sweep(signal),
+    ])
   const stops = [
     sweepEvery(sweepInterval, sweep, log),
     sweepEvery(uploadSweepInterval, () => uploads.sweep(), log),

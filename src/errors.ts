@@ -29,6 +29,7 @@ export const reasons = {
   TOO_MANY_JOBS: reason('FORBIDDEN', 403, 'The user has too many jobs that have not ended.'),
   TOO_MANY_SCHEDULES: reason('FORBIDDEN', 403, 'The user has too many schedules.'),
   TOO_MANY_WEBHOOKS: reason('FORBIDDEN', 403, 'The workspace has too many webhooks.'),
+  TOO_MANY_LOCKS: reason('FORBIDDEN', 403, 'The member has too many WebDAV locks.'),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
   TOO_MANY_ARCHIVES: reason(
     'FORBIDDEN',
@@ -98,6 +99,7 @@ export const reasons = {
   UNSUPPORTED_MEDIA_TYPE: reason('BAD_USER_INPUT', 415, 'The URL does not accept this Content-Type.'),
   RANGE_NOT_SATISFIABLE: reason('BAD_USER_INPUT', 416, 'No requested range lies inside the file.'),
   UPLOAD_LOCKED: reason('BAD_USER_INPUT', 423, 'Another request is using this upload.', true),
+  LOCKED: reason('BAD_USER_INPUT', 423, 'A WebDAV client has locked the entry, or a folder around it.'),
   CHECKSUM_MISMATCH: reason('BAD_USER_INPUT', 460, 'The bytes do not match their Upload-Checksum.', true),
   DIGEST_MISMATCH: reason('BAD_USER_INPUT', 422, 'The bytes do not match the digest that was sent with them.', true),
   IDEMPOTENCY_KEY_REUSED: reason(

@@ -342,6 +342,29 @@ users: users_email_key_length CHECK ((octet_length(email_key) <= 1024)) NOT VALI
 users: users_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX users_email_key_key ON public.users USING btree (email_key)
 CREATE UNIQUE INDEX users_pkey ON public.users USING btree (id)
+webdav_locks.token uuid not null
+webdav_locks.provider_id uuid not null
+webdav_locks.path text not null
+webdav_locks.workspace_id uuid not null
+webdav_locks.user_id uuid not null
+webdav_locks.is_exclusive boolean not null
+webdav_locks.is_deep boolean not null
+webdav_locks.owner text not null
+webdav_locks.expires_at timestamp with time zone not null
+webdav_locks: webdav_locks_pkey PRIMARY KEY (token)
+webdav_locks: webdav_locks_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+webdav_locks: webdav_locks_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX webdav_locks_expiry ON public.webdav_locks USING btree (expires_at)
+CREATE INDEX webdav_locks_member ON public.webdav_locks USING btree (workspace_id, user_id)
+CREATE INDEX webdav_locks_path ON public.webdav_locks USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE UNIQUE INDEX webdav_locks_pkey ON public.webdav_locks USING btree (token)
+webdav_properties.provider_id uuid not null
+webdav_properties.path text not null
+webdav_properties.name text not null
+webdav_properties.xml text not null
+webdav_properties: webdav_properties_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+CREATE INDEX webdav_properties_path ON public.webdav_properties USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE UNIQUE INDEX webdav_properties_name ON public.webdav_properties USING btree (provider_id, md5(path), md5(name))
 webhook_deliveries.webhook_id uuid not null
 webhook_deliveries.id uuid not null
 webhook_deliveries.action text not null

@@ -5,7 +5,7 @@
  */
 import { AppError } from '../errors.ts'
 import { basePathIn, containsAccess, type ProviderAccess } from './access.ts'
-import { formatPath, isWithin, type StoragePath } from './path.ts'
+import { childOf, formatPath, isWithin, root, type StoragePath } from './path.ts'
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
 import { type Member, memberPermissions, type Permissions, requireViewer, type Viewer } from './viewer.ts'
 
@@ -52,6 +52,18 @@ export function grantBasePath(viewer: Viewer | null, providerId: string): Grant<
   const base = basePathIn(present.access, providerId)
   if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
   return grant(present, { scope: 'read', providerId, path: base })
+}
+
+/**
+ * Returns the folder that leads from a path above the viewer's base path down to it, or null for any other path. Whoever has
+ * the credential knows its base path, so the names on the way reveal nothing.
+ * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
+ */
+export function wayDown(viewer: Viewer | null, providerId: string, path: StoragePath): StoragePath | null {
+  const base = grantBasePath(viewer, providerId).path
+  if (base === path || !isWithin(base, path)) return null
+  const [name = ''] = base.slice(path === root ? 0 : path.length + 1).split('/', 1)
+  return childOf(path, name)
 }
 
 /** Requires access to all providers, including future ones. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */

@@ -39,6 +39,7 @@ export const auditActions = [
   'DOWNLOAD',
   'DIRECT_DOWNLOAD',
   'DIRECT_UPLOAD',
+  'PROPERTIES_UPDATE',
   'READ',
   'JOB_CREATE',
   'JOB_PAUSE',
@@ -83,6 +84,8 @@ export interface Schema {
   schedules: ScheduleTable
   webhooks: WebhookTable
   webhook_deliveries: WebhookDeliveryTable
+  webdav_locks: WebdavLockTable
+  webdav_properties: WebdavPropertyTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -527,4 +530,29 @@ interface WebhookDeliveryTable {
   /** Why the latest attempt failed. */
   error: ColumnType<string | null, never, string | null>
   ended_at: ColumnType<Date | null, never, Date | null>
+}
+
+interface WebdavLockTable {
+  token: string
+  provider_id: string
+  /** Ends with "/": see `db/webdav/paths.ts`. */
+  path: string
+  workspace_id: string
+  user_id: string
+  is_exclusive: boolean
+  /** Whether everything below the path is locked as well. */
+  is_deep: boolean
+  /** XML. */
+  owner: string
+  expires_at: ColumnType<Date, Date, Date>
+}
+
+interface WebdavPropertyTable {
+  provider_id: string
+  /** Ends with "/": see `db/webdav/paths.ts`. */
+  path: string
+  /** `{namespace}name` */
+  name: string
+  /** The element with this name. */
+  xml: string
 }

@@ -31,6 +31,10 @@ import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
 import { createMultipartUploads } from './uploads/multipart/index.ts'
 import { createUploadServices } from './uploads/upload-services.ts'
+import { createEntryData } from './webdav/entry-data.ts'
+import { followJob } from './webdav/job-data.ts'
+import { createWebdavLocks } from './webdav/locks.ts'
+import { createWebdavProperties } from './webdav/properties.ts'
 import { createWebhooks } from './webhooks/index.ts'
 import { startWebhookSender } from './webhooks/sender.ts'
 
@@ -65,7 +69,9 @@ export function createServices(options: {
   const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   const uploads = createResumableUploads(sharedUploads)
   const recordEnd = createJobAudit({ db, audit })
+  const entryData = createEntryData({ db, onError })
   const onEnd = async (job: JobRecord, state: JobState) => {
+    await followJob(entryData, job, state)
     waits.check()
     await recordEnd(job, state)
   }
@@ -106,6 +112,7 @@ export function createServices(options: {
       audit,
       reservations,
       folderJobs,
+      entryData,
       maxUploadBytes,
       directSeconds: options.directSeconds,
     }),
@@ -114,6 +121,8 @@ export function createServices(options: {
     jobs,
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),
+    webdavLocks: createWebdavLocks({ db }),
+    webdavProperties: createWebdavProperties({ db, storage, audit }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),

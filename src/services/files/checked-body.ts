@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts'
 /** The digests that a body must have. Nothing is stored if one differs. */
 export interface Digests {
   md5?: Buffer
+  sha1?: Buffer
   sha256?: Buffer
   sha512?: Buffer
 }

@@ -1,6 +1,6 @@
 import { authorize, needs } from '../../auth/needs.ts'
-import { formatPath, nameOf, root } from '../../auth/path.ts'
-import { type Grant, grantBasePath } from '../../auth/policy.ts'
+import { formatPath, nameOf, parsePath, root, type StoragePath } from '../../auth/path.ts'
+import { type Grant, grantBasePath, requireScope, wayDown } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -9,6 +9,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
+import type { EntryData } from '../webdav/entry-data.ts'
 import { type ArchiveItem, Archives } from './archive.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type DirectFile, directDownload, directUpload, type UploadTicket } from './direct-links.ts'
@@ -16,7 +17,7 @@ import { openLink, sealLink } from './download-links.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import type { FolderJobs, RunOnFolder } from './folder-work.ts'
 import { type KeyPage, type KeyQuery, listKeys } from './keys/index.ts'
-import { cursorCodec, type EntryPage, listPage } from './list.ts'
+import { cursorCodec, type EntryPage, entryPages, listPage } from './list.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './opened.ts'
 import { type FoundEntries, type SearchInput, search } from './search.ts'
 import * as transfer from './transfer.ts'
@@ -63,12 +64,13 @@ export function createFiles(options: {
   audit: Audit
   reservations: Reservations
   folderJobs: FolderJobs
+  entryData: EntryData
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
 }) {
-  const { storage, secrets, credentials, audit, reservations, folderJobs } = options
+  const { storage, secrets, credentials, audit, reservations, folderJobs, entryData } = options
   const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
 
   const archives = new Archives()
@@ -139,7 +141,7 @@ export function createFiles(options: {
       details: { conflict },
     }
     return audit.recorded(viewer, action, facts, async recording => {
-      const entry = await work({ storage, run: runFor(viewer, recording) })
+      const entry = await work({ storage, run: runFor(viewer, recording), entryData })
       recording.add({ to: { providerId: toProviderId, path: formatPath(entry.path) }, bytes: entry.size })
       return entry
     })
@@ -155,9 +157,18 @@ export function createFiles(options: {
 
     /** Returns the viewer's topmost folder in a provider, without asking the back end whether it exists. */
     top(viewer: Viewer | null, providerId: string): FileEntry {
-      const { path } = grantBasePath(viewer, providerId)
-      const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
-      return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing }
+      return unknownFolder(providerId, grantBasePath(viewer, providerId).path)
+    },
+
+    /**
+     * Returns a folder above the viewer's base path and the folder in it that leads there, without asking the back end; null for
+     * any other path. @throws INVALID_PATH, CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
+     */
+    wayDown(viewer: Viewer | null, { providerId, path }: LocationInput): [FileEntry, FileEntry] | null {
+      requireScope(viewer, 'read')
+      const parsed = parsePath(path)
+      const next = wayDown(viewer, providerId, parsed)
+      return next === null ? null : [unknownFolder(providerId, parsed), unknownFolder(providerId, next)]
     },
 
     /** Returns one page, in the back end's order. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT, INVALID_CURSOR */
@@ -176,6 +187,25 @@ export function createFiles(options: {
     /** Returns one page of the files below the viewer's base path as keys, in the order of their bytes. @throws as `listKeys` */
     listKeys: (viewer: Viewer | null, query: KeyQuery, signal: AbortSignal): Promise<KeyPage> =>
       listKeys(storage, viewer, query, signal),
+
+    /**
+     * Passes a file, or a folder with everything directly in it, to `use`, and ends it when the viewer may no longer read it.
+     * @param pages the entries of the folder, page by page; none of a file
+     * @throws as `stat`
+     */
+    async withChildren<T>(
+      viewer: Viewer | null,
+      input: LocationInput,
+      requestSignal: AbortSignal,
+      use: (entry: FileEntry, pages: AsyncIterable<FileEntry[]>, signal: AbortSignal) => Promise<T>,
+    ): Promise<T> {
+      const [granted] = authorize(viewer, needs.read, input)
+      const location = await storage.readAt(granted)
+      return storage.activeGrants.run([granted], requestSignal, async signal => {
+        const entry = entryAt(location, await location.stat(signal))
+        return use(entry, entry.kind === 'file' ? noPages() : entryPages(location, signal), signal)
+      })
+    },
 
     /** Finds entries by name below a folder, within limits. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT */
     search: (viewer: Viewer | null, input: SearchInput, signal: AbortSignal): Promise<FoundEntries> =>
@@ -214,7 +244,10 @@ export function createFiles(options: {
           const work = { kind: 'DELETE' as const, source: location, target: null }
           const run = runFor(viewer, recording)
           await storage.activeGrants.run([location.grant], signal, running => run(work, running))
-        } else await location.delete(signal, entry).catch(error => explainNotEmpty(error))
+        } else {
+          await location.delete(signal, entry).catch(error => explainNotEmpty(error))
+          await entryData.deleted(granted)
+        }
         return formatPath(granted.path)
       })
     },
@@ -301,6 +334,14 @@ export function createFiles(options: {
 export function siblingOf(path: string, name: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1) + name
 }
+
+/** A folder about which nothing but its path is known. */
+function unknownFolder(providerId: string, path: StoragePath): FileEntry {
+  const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
+  return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing }
+}
+
+async function* noPages(): AsyncGenerator<FileEntry[], void, undefined> {}
 
 function explainNotEmpty(error: unknown): never {
   if (error instanceof AppError && error.reason === 'NOT_EMPTY') {

@@ -1,9 +1,10 @@
 import type { Secrets } from '../../auth/secrets.ts'
 import { AppError } from '../../errors.ts'
-import type { ReadLocation } from '../../storage/read-location.ts'
+import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import { fault } from '../../storage/validate-entry.ts'
 import { entryIn, type FileEntry } from './entry.ts'
 import { compareNames } from './name-order.ts'
+import { CursorCheck } from './tree.ts'
 
 export interface EntryPage {
   items: { entry: FileEntry; cursor: string }[]
@@ -74,6 +75,21 @@ export async function listPage(
     if (entries.length === skipped) emptyPages++
   }
   throw fault('nothing but empty pages')
+}
+
+/** Yields the pages of a folder. */
+export async function* entryPages(
+  folder: ReadLocation,
+  signal: AbortSignal,
+): AsyncGenerator<FileEntry[], void, undefined> {
+  const cursors = new CursorCheck()
+  let cursor: string | null = null
+  do {
+    const page: Awaited<ReturnType<ReadLocation['list']>> = await folder.list(signal, { cursor, limit: maxPageSize })
+    yield page.entries.map(entry => entryIn(folder, entry))
+    cursor = page.cursor
+    cursors.check(cursor)
+  } while (cursor !== null)
 }
 
 /**

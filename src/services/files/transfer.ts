@@ -8,11 +8,13 @@ import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
+import type { EntryData } from '../webdav/entry-data.ts'
 import { type ConflictBehavior, resolveConflict, statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
 import { copyFile, requireOutside } from './copying.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { type RunOnFolder, transferFolder } from './folder-work.ts'
 import { copyAndDelete, isSameObject } from './moving.ts'
+import { clearForTree } from './replaced-tree.ts'
 
 export interface RenameInput extends LocationInput {
   name: string
@@ -25,6 +27,10 @@ export interface TransferInput extends LocationInput {
   /** The new path of the entry, including its name. */
   toPath: string
   conflict: ConflictBehavior
+  /** Copies a folder without its content. */
+  isShallow?: boolean | undefined
+  /** With REPLACE, deletes everything in an existing folder first, and replaces a file by a folder. */
+  replacesTree?: boolean | undefined
 }
 
 export interface CopyInput extends TransferInput {
@@ -36,6 +42,7 @@ export interface CopyInput extends TransferInput {
 export interface TransferContext {
   storage: Storage
   run: RunOnFolder
+  entryData: EntryData
 }
 
 export async function rename(
@@ -46,7 +53,7 @@ export async function rename(
 ): Promise<FileEntry> {
   const granted = authorize(viewer, needs.rename, input)
   requireNotRoot(granted[0].path, 'renamed')
-  return moveEntry(context, viewer, granted, input.conflict, signal)
+  return moveEntry(context, viewer, granted, input, signal)
 }
 
 export async function move(
@@ -57,11 +64,11 @@ export async function move(
 ): Promise<FileEntry> {
   const granted = authorize(viewer, needs.move, input)
   requireNoRoot(granted, 'moved')
-  return moveEntry(context, viewer, granted, input.conflict, signal)
+  return moveEntry(context, viewer, granted, input, signal)
 }
 
 export async function copy(
-  { storage, run }: TransferContext,
+  { storage, run, entryData }: TransferContext,
   viewer: Viewer | null,
   input: CopyInput,
   requestSignal: AbortSignal,
@@ -74,6 +81,7 @@ export async function copy(
     const entry = await source.stat(signal)
     requireKind(entry, input.only)
     await refuseInto(source, entry, await at(to.path), signal)
+    if (input.replacesTree) await clearForTree({ source, entry, destination: await at(to.path) }, run, signal)
     return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
       const destination = await at(path)
       const existing = await statOrNull(destination, signal)
@@ -81,8 +89,11 @@ export async function copy(
       if (existing && !overwrite) return taken
       if (entry.kind === 'file') {
         const copied = await copyFile(source, entry, destination, { overwrite, signal })
-        return copied === taken ? taken : entryAt(destination, copied.copy)
+        if (copied === taken) return taken
+        await entryData.copied(source, destination)
+        return entryAt(destination, copied.copy)
       }
+      if (input.isShallow) return makeFolder(destination, existing, signal)
       const copied = await transferFolder('COPY', source, { folder: destination, existing }, { run, signal })
       return copied === taken ? taken : entryAt(destination, copied)
     })
@@ -90,10 +101,10 @@ export async function copy(
 }
 
 async function moveEntry(
-  { storage, run }: TransferContext,
+  { storage, run, entryData }: TransferContext,
   viewer: Viewer | null,
   granted: GrantsOf<typeof needs.move>,
-  conflict: ConflictBehavior,
+  { conflict, replacesTree = false }: Pick<TransferInput, 'conflict' | 'replacesTree'>,
   requestSignal: AbortSignal,
 ): Promise<FileEntry> {
   const [from, to] = granted
@@ -103,14 +114,28 @@ async function moveEntry(
     const first = await at(to.path)
     if (isSame(source, first)) return entryAt(source, entry)
     await refuseInto(source, entry, first, signal)
+    if (replacesTree) await clearForTree({ source, entry, destination: first }, run, signal)
     return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
       const destination = await at(path)
       const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite, seen: entry }))
       if (moved === taken) return taken
       const there = moved ?? (await moveInSteps(source, entry, { destination, overwrite }, { run, signal }))
-      return there === taken ? taken : entryAt(destination, there)
+      if (there === taken) return taken
+      // The end of a job has moved the data of a folder.
+      if (moved || entry.kind === 'file') await entryData.moved(source, destination)
+      return entryAt(destination, there)
     })
   })
+}
+
+async function makeFolder(
+  folder: WriteLocation,
+  existing: CheckedEntry | null,
+  signal: AbortSignal,
+): Promise<FileEntry | Taken> {
+  if (existing) return taken
+  if ((await unlessTaken(() => folder.mkdir(signal, { exclusive: true }))) === taken) return taken
+  return entryAt(folder, await folder.stat(signal))
 }
 
 /** Moves an entry that no back end can move in one step. */

@@ -1,0 +1,173 @@
+/** Locks of WebDAV clients: RFC 4918, section 6. Expired ones count as missing. */
+import { type Selectable, sql } from 'kysely'
+import { ancestorsOf, type StoragePath } from '../../auth/path.ts'
+import { batched } from '../batched.ts'
+import type { Database } from '../client.ts'
+import { lockMember } from '../members.ts'
+import type { Schema } from '../schema.ts'
+import { isAtAny, isWithinPath, restoredPath, storedPath } from './paths.ts'
+
+export interface WebdavLock {
+  /** A UUID. */
+  token: string
+  providerId: string
+  path: StoragePath
+  userId: string
+  isExclusive: boolean
+  /** Whether everything below the path is locked as well. */
+  isDeep: boolean
+  /** XML about the owner, as the client sent it. */
+  owner: string
+  expiresAt: Date
+}
+
+export interface NewWebdavLock extends Omit<WebdavLock, 'expiresAt'> {
+  workspaceId: string
+  /** Seconds. */
+  timeout: number
+}
+
+const isActive = sql<boolean>`expires_at > now()`
+
+/**
+ * Returns a function that finds the locks at a path, and those at the folders around it whether they are deep or not. Lookups of
+ * one turn of the event loop share a query.
+ */
+export function batchedLocks(db: Database): (providerId: string, path: StoragePath) => Promise<WebdavLock[]> {
+  const find = batched(async (keys: readonly string[]) => {
+    const wanted = keys.map(key => {
+      const providerId = key.slice(0, key.indexOf('/'))
+      const path = key.slice(providerId.length + 1) as StoragePath
+      return { key, providerId, paths: new Set([path, ...ancestorsOf(path)].map(storedPath)) }
+    })
+    const paths = [...new Set(wanted.flatMap(each => [...each.paths]))]
+    const rows = await db
+      .selectFrom('webdav_locks')
+      .selectAll()
+      .where('provider_id', 'in', [...new Set(wanted.map(({ providerId }) => providerId))])
+      .where(isAtAny(paths))
+      .where(isActive)
+      .execute()
+    return new Map(
+      wanted.map(each => [
+        each.key,
+        rows.filter(row => row.provider_id === each.providerId && each.paths.has(row.path)).map(toLock),
+      ]),
+    )
+  })
+  return async (providerId, path) => (await find(`${providerId}/${path}`)) ?? []
+}
+
+/** Returns the locks at a path and below it, at most `limit`. */
+export async function listLocksWithin(
+  db: Database,
+  providerId: string,
+  path: StoragePath,
+  limit: number,
+): Promise<WebdavLock[]> {
+  const rows = await db
+    .selectFrom('webdav_locks')
+    .selectAll()
+    .where('provider_id', '=', providerId)
+    .where(isWithinPath(storedPath(path)))
+    .where(isActive)
+    .limit(limit)
+    .execute()
+  return rows.map(toLock)
+}
+
+/**
+ * Stores a lock. Transactions that lock in one provider run one after the other, so that two of them cannot miss each other.
+ * @returns the lock; the locks that conflict; or null if the member already has `max` locks
+ */
+export function insertLock(
+  db: Database,
+  lock: NewWebdavLock,
+  max: number,
+): Promise<{ lock: WebdavLock } | { conflicts: WebdavLock[] } | null> {
+  return db.transaction().execute(async trx => {
+    await sql`select id from providers where id = ${lock.providerId} for no key update`.execute(trx)
+    await lockMember(trx, lock)
+    // Otherwise, locks that expire at once could fill the table.
+    await trx
+      .deleteFrom('webdav_locks')
+      .where('workspace_id', '=', lock.workspaceId)
+      .where('user_id', '=', lock.userId)
+      .where('expires_at', '<=', sql<Date>`now()`)
+      .execute()
+    const around = await batchedLocks(trx)(lock.providerId, lock.path)
+    const covering = around.filter(({ isDeep, path }) => isDeep || path === lock.path)
+    const below = lock.isDeep ? await listLocksWithin(trx, lock.providerId, lock.path, max) : []
+    const conflicts = [...covering, ...below].filter(other => other.isExclusive || lock.isExclusive)
+    if (conflicts.length > 0) return { conflicts }
+    const { count } = await trx
+      .selectFrom('webdav_locks')
+      .select(({ fn }) => fn.countAll<string>().as('count'))
+      .where('workspace_id', '=', lock.workspaceId)
+      .where('user_id', '=', lock.userId)
+      .executeTakeFirstOrThrow()
+    if (Number(count) >= max) return null
+    const row = await trx
+      .insertInto('webdav_locks')
+      .values({
+        token: lock.token,
+        provider_id: lock.providerId,
+        path: storedPath(lock.path),
+        workspace_id: lock.workspaceId,
+        user_id: lock.userId,
+        is_exclusive: lock.isExclusive,
+        is_deep: lock.isDeep,
+        owner: lock.owner,
+        expires_at: endAfter(lock.timeout),
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    return { lock: toLock(row) }
+  })
+}
+
+/** Returns null if the lock has ended. @param timeout seconds */
+export async function refreshLock(db: Database, token: string, timeout: number): Promise<WebdavLock | null> {
+  const row = await db
+    .updateTable('webdav_locks')
+    .set({ expires_at: endAfter(timeout) })
+    .where('token', '=', token)
+    .where(isActive)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toLock(row) : null
+}
+
+export async function deleteLock(db: Database, token: string): Promise<void> {
+  await db.deleteFrom('webdav_locks').where('token', '=', token).execute()
+}
+
+/** Deletes the locks at a path and below it. */
+export async function deleteLocksWithin(db: Database, providerId: string, path: StoragePath): Promise<void> {
+  await db
+    .deleteFrom('webdav_locks')
+    .where('provider_id', '=', providerId)
+    .where(isWithinPath(storedPath(path)))
+    .execute()
+}
+
+export async function deleteExpiredLocks(db: Database): Promise<void> {
+  await db.deleteFrom('webdav_locks').where('expires_at', '<=', sql<Date>`now()`).execute()
+}
+
+function endAfter(seconds: number) {
+  return sql<Date>`now() + make_interval(secs => ${seconds})`
+}
+
+function toLock(row: Selectable<Schema['webdav_locks']>): WebdavLock {
+  return {
+    token: row.token,
+    providerId: row.provider_id,
+    path: restoredPath(row.path),
+    userId: row.user_id,
+    isExclusive: row.is_exclusive,
+    isDeep: row.is_deep,
+    owner: row.owner,
+    expiresAt: row.expires_at,
+  }
+}

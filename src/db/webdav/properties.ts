@@ -1,0 +1,103 @@
+/** Dead properties: XML that WebDAV clients attach to entries (RFC 4918, section 4). */
+import { sql } from 'kysely'
+import type { StoragePath } from '../../auth/path.ts'
+import type { Change, Database } from '../client.ts'
+import { isAtAny, isWithinPath, restoredPath, storedPath } from './paths.ts'
+
+/** A property name as `{namespace}name`, with the element that has this name. */
+export interface DeadProperty {
+  name: string
+  xml: string
+}
+
+/** Returns the properties of entries, by their paths. */
+export async function listProperties(
+  db: Database,
+  providerId: string,
+  paths: readonly StoragePath[],
+): Promise<Map<StoragePath, DeadProperty[]>> {
+  const rows = await db
+    .selectFrom('webdav_properties')
+    .select(['path', 'name', 'xml'])
+    .where('provider_id', '=', providerId)
+    .where(isAtAny(paths.map(storedPath)))
+    .orderBy('name')
+    .execute()
+  const groups = Map.groupBy(rows, ({ path }) => restoredPath(path))
+  return new Map([...groups].map(([path, group]) => [path, group.map(({ name, xml }) => ({ name, xml }))]))
+}
+
+/** Returns whether anything at the path or below it has properties. */
+export async function hasPropertiesWithin(db: Database, providerId: string, path: StoragePath): Promise<boolean> {
+  const row = await db
+    .selectFrom('webdav_properties')
+    .select('provider_id')
+    .where('provider_id', '=', providerId)
+    .where(isWithinPath(storedPath(path)))
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Sets properties of an entry. Returns false if the entry has more than `max` afterwards; undo the change then. */
+export async function setProperties(
+  db: Change,
+  { providerId, path }: { providerId: string; path: StoragePath },
+  properties: readonly DeadProperty[],
+  max: number,
+): Promise<boolean> {
+  if (properties.length === 0) return true
+  const [names, xmls] = [properties.map(({ name }) => name), properties.map(({ xml }) => xml)]
+  await sql`
+    insert into webdav_properties (provider_id, path, name, xml)
+    select ${providerId}, ${storedPath(path)}, given.name, given.xml
+    from unnest(${names}::text[], ${xmls}::text[]) as given (name, xml)
+    order by given.name
+    on conflict (provider_id, md5(path), md5(name)) do update set name = excluded.name, xml = excluded.xml`.execute(db)
+  const { count } = await db
+    .selectFrom('webdav_properties')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('provider_id', '=', providerId)
+    .where(isAtAny([storedPath(path)]))
+    .executeTakeFirstOrThrow()
+  return Number(count) <= max
+}
+
+export async function removeProperties(
+  db: Change,
+  { providerId, path }: { providerId: string; path: StoragePath },
+  names: readonly string[],
+): Promise<void> {
+  if (names.length === 0) return
+  await db
+    .deleteFrom('webdav_properties')
+    .where('provider_id', '=', providerId)
+    .where(isAtAny([storedPath(path)]))
+    .where('name', 'in', names)
+    .execute()
+}
+
+interface Place {
+  providerId: string
+  path: StoragePath
+}
+
+/** Deletes the properties at a path and below it. */
+export async function deletePropertiesWithin(db: Database, { providerId, path }: Place): Promise<void> {
+  await db
+    .deleteFrom('webdav_properties')
+    .where('provider_id', '=', providerId)
+    .where(isWithinPath(storedPath(path)))
+    .execute()
+}
+
+/** Copies the properties at a path and below it. Those that the target has are replaced. */
+export async function copyProperties(db: Database, from: Place, to: Place): Promise<void> {
+  const [source, target] = [storedPath(from.path), storedPath(to.path)]
+  await sql`
+    insert into webdav_properties (provider_id, path, name, xml)
+    select ${to.providerId}, ${target} || substr(path, length(${source}) + 1), name, xml
+    from webdav_properties
+    where provider_id = ${from.providerId} and ${isWithinPath(source)}
+    on conflict (provider_id, md5(path), md5(name)) do update set name = excluded.name, xml = excluded.xml`.execute(db)
+}
