@@ -6,6 +6,7 @@ import { registerS3 } from './s3/index.ts'
 import type { Services } from './services/index.ts'
 import type { Settings } from './settings.ts'
 import { registerTus } from './tus/index.ts'
+import { registerWebdav } from './webdav/index.ts'
 
 /** Adds the routes of every HTTP front end except GraphQL, which needs more of the server: see `registerGraphql`. */
 export async function registerFrontEnds(
@@ -17,6 +18,8 @@ export async function registerFrontEnds(
 ): Promise<void> {
   await registerRest(app, { services, sendfile: settings.sendfile })
   await registerTus(app, { services, basePath: settings.basePath })
+  const { sendfile, basePath, publicUrl } = settings
+  await registerWebdav(app, { services, sendfile, basePath, publicUrl })
   await registerMcp(app, services, settings)
   await registerS3(app, services, settings)
   await registerConsole(app, settings.basePath)

@@ -22,6 +22,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/console': ['src/http', ...shared],
   'src/mcp': ['src/http', ...shared],
   'src/s3': ['src/http', ...shared],
+  'src/webdav': ['src/http', ...shared],
   'src/http': shared,
   'src/services': ['src/storage', 'src/auth', 'src/db', 'src/errors.ts', 'src/timeout.ts'],
   'src/storage': ['src/auth', 'src/db', 'src/errors.ts', 'src/timeout.ts'],
@@ -102,7 +103,7 @@ const composers = [
 const contract = ['adapters/contract.ts', 'adapters/pool.ts']
 
 /** Front ends see rows through the services, so they import only types of `db`. */
-const typesOnly = ['src/http', 'src/graphql', 'src/rest', 'src/tus', 'src/console', 'src/mcp'].map(
+const typesOnly = ['src/http', 'src/graphql', 'src/rest', 'src/tus', 'src/console', 'src/mcp', 'src/webdav'].map(
   layer => [layer, 'src/db'] as const,
 )
 

@@ -10,10 +10,15 @@ declare module 'fastify' {
     /** The action that the audit log records if the route refuses a request. Default: READ. */
     audit?: AuditAction
   }
+  interface FastifyRequest {
+    /** The locations that the request names, if they are not in its query. */
+    named: AuditFacts | null
+  }
 }
 
 /** Handles errors. If a route refuses a request before it calls a service, the refusal is recorded in the audit log. */
 export function handleErrors(app: FastifyInstance, { audit }: Services): void {
+  app.decorateRequest('named', null)
   app.setErrorHandler((thrown, request, reply) => {
     if (thrown instanceof AppError && thrown.code === 'FORBIDDEN') {
       const action = request.routeOptions.config?.audit ?? 'READ'
@@ -28,7 +33,8 @@ export function handleErrors(app: FastifyInstance, { audit }: Services): void {
   })
 }
 
-function locationIn({ raw }: FastifyRequest): AuditFacts {
+function locationIn({ raw, named }: FastifyRequest): AuditFacts {
+  if (named) return named
   const query = new URLSearchParams(raw.url?.split('?', 2)[1] ?? '')
   const providerId = query.get('providerId')
   return providerId === null ? {} : { location: { providerId, path: query.get('path') ?? undefined } }

@@ -19,6 +19,7 @@ import { anyName, anyPath, names, rawPaths } from './corpus.ts'
 import {
   type Answer,
   type Attack,
+  dav,
   download,
   follow,
   form,
@@ -68,6 +69,7 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   }
   // Paths are parsed before any back end sees them, so most back ends try a part of them.
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 0) await tryTools(on, path, n)
+  if (on.backEnd.type === 'memory' || isThorough || n % 3 === 1) await tryDav(on, path, n)
   await download(on, path)
   await download(on, path, '&disposition=inline', 'HEAD')
   await upload(on, path, 'uploaded')
@@ -128,10 +130,51 @@ async function tryTools(on: Attack, path: string, n: number): Promise<void> {
   await tool(on, 'delete', { ...at, confirm: path })
 }
 
+const lockInfo =
+  '<lockinfo xmlns="DAV:"><lockscope><shared/></lockscope><locktype><write/></locktype><owner>x</owner></lockinfo>'
+const property = '<propertyupdate xmlns="DAV:"><set><prop><x xmlns="urn:x">1</x></prop></set></propertyupdate>'
+
+/** Uses a path in every method of WebDAV, in its URL, its Destination and its If header. */
+async function tryDav(on: Attack, path: string, n: number): Promise<void> {
+  const isPlain = [base, '/', `${base}/seed.txt`, `${base}/deep`, `${base}/deep/seed.txt`].includes(path)
+  for (const depth of ['0', '1']) {
+    const { text } = await dav(on, 'PROPFIND', path, { headers: { depth } })
+    for (const [, href = ''] of text.matchAll(/<D:href>([^<]*)<\/D:href>/g)) {
+      const inside = decodeURIComponent(href).slice(`/dav/${on.providerId}`.length)
+      // Above the base path, only the way down to it is shown.
+      if (!`${inside}/`.startsWith(`${base}/`) && !`${base}/`.startsWith(inside))
+        on.wrong.push(`PROPFIND names ${href}`)
+    }
+  }
+  await dav(on, 'GET', path)
+  await dav(on, 'PROPPATCH', path, { body: property })
+  await dav(on, 'LOCK', path, { body: lockInfo, headers: { depth: '0', timeout: 'Second-1' } })
+  await dav(on, 'UNLOCK', path, {
+    headers: { 'lock-token': `<opaquelocktoken:${path.slice(0, 20).toWellFormed()}>` },
+  }).catch(
+    // Node refuses to send such a header.
+    () => {},
+  )
+  const source = `${base}/source-of-dav-${n}`
+  await on.backEnd.make(on.backEnd.spelled(source), 'source')
+  await dav(on, 'COPY', source, { destination: path, headers: { overwrite: 'F' } })
+  await dav(on, 'COPY', path, { destination: `${base}/copied-by-dav-${n}` })
+  await dav(on, 'MKCOL', path)
+  if (isPlain || base.startsWith(path.replace(/\/$/, ''))) return
+  await dav(on, 'MOVE', source, { destination: path })
+  await dav(on, 'MOVE', path, { destination: `${base}/moved-by-dav-${n}` })
+  await dav(on, 'PUT', path, { body: 'stored' })
+  await dav(on, 'DELETE', path)
+}
+
 async function tryRawPath(on: Attack, raw: string): Promise<void> {
   const query = `?providerId=${on.providerId}&path=${raw.replace('%s', base)}`
   const headers = { 'content-type': 'application/octet-stream' }
   for (const method of ['GET', 'HEAD']) await tryCall(on, raw, { method, path: `/api/download/proxy${query}` })
+  const davPath = `/dav/${on.providerId}${raw.replace('%s', base)}`
+  for (const method of ['GET', 'PROPFIND', 'MKCOL'])
+    await tryCall(on, raw, { method, path: davPath, headers: { depth: '0' } })
+  await tryCall(on, raw, { method: 'PUT', path: davPath, body: 'raw' })
   await tryCall(on, raw, { method: 'POST', path: `/api/upload/proxy${query}`, headers, body: 'raw' })
   const bytes = Buffer.from(
     raw.replace('%s', base).replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
@@ -242,6 +285,13 @@ async function giveName(on: Attack, name: string, n: number): Promise<string[]> 
     if (resumable.status === 201) {
       same('resumable', `${at('tus')}/${name}`, decodeURIComponent(headerOf(resumable, 'upload-stored-path') ?? ''))
     }
+  }
+  // An address cannot tell a slash in a name from one between names.
+  if (name !== '' && !name.includes('/') && name.isWellFormed() && isTried(2)) {
+    for (const folder of [`${base}/named`, at('dav')]) await dav(on, 'MKCOL', folder)
+    const put = await dav(on, 'PUT', `${at('dav')}/${name}`, { body: 'dav' })
+    const reason = /<s:exception>(\w+)</.exec(put.text)?.[1]
+    note('dav', put, `${at('dav')}/${name}`, reason === undefined ? [] : [{ extensions: { reason } }])
   }
   if (isTried(2) || !name.isWellFormed()) {
     const plain = `${at('renamed')}/not yet ${n}`

@@ -92,7 +92,8 @@ export async function tryCall(on: Attack, what: string, call: Call): Promise<Ans
   if (answer.text !== '' && headerOf(answer, 'x-content-type-options') !== 'nosniff') fail('no nosniff header')
   const policy = headerOf(answer, 'content-security-policy')
   // S3 has no default of its own for the disposition, and XML for everything else.
-  const isHarmless = call.path.startsWith('/s3/') && /^(?:sandbox$|default-src 'none')/.test(policy ?? '')
+  // XML of WebDAV can contain elements of clients, which a browser must not run.
+  const isHarmless = /^\/(?:s3|dav)\//.test(call.path) && /^(?:sandbox$|default-src 'none')/.test(policy ?? '')
   const isShown = !isHarmless && !headerOf(answer, 'content-disposition')?.startsWith('attachment')
   if (isShown && /html|svg|xml|script/.test(type)) fail(`shown as ${type}`)
   return answer
@@ -153,6 +154,24 @@ export function tus(on: Attack, path: string, body: string): Promise<Answer> {
 export async function tool(on: Attack, name: string, args: object): Promise<ToolOutcome> {
   const answer = await tryCall(on, `${name} ${JSON.stringify(args).slice(0, 200)}`, toolCall(name, args))
   return toolOutcome(answer.status, answer.text)
+}
+
+/** Calls a method of WebDAV. @param more.destination a path in the same provider */
+export function dav(
+  on: Attack,
+  method: string,
+  path: string,
+  { destination, headers, body }: { destination?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  const addressOf = (at: string) =>
+    `/dav/${on.providerId}${at.startsWith('/') ? '' : '/'}${at.toWellFormed().split('/').map(encodeURIComponent).join('/')}`
+  const target = destination === undefined ? {} : { destination: addressOf(destination) }
+  return tryCall(on, `${method} ${JSON.stringify([path.slice(0, 100), destination?.slice(0, 100)])}`, {
+    method,
+    path: addressOf(path),
+    headers: { ...headers, ...target },
+    ...(body !== undefined && { body }),
+  })
 }
 
 /** Follows a link without a credential. */

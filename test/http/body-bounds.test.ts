@@ -13,7 +13,13 @@ const slack = 15_000
 
 /** Whether the route reads a file from its body. */
 const uploads = ['POST /api/upload/proxy', 'POST /api/upload/resumable', 'POST /api/upload/resumable/:id']
-const sending = ['PATCH /api/upload/resumable/:id', ...uploads].toSorted()
+const sending = ['PATCH /api/upload/resumable/:id', 'PUT /dav', 'PUT /dav/*', ...uploads].toSorted()
+/** Routes that read more than others from their bodies. */
+const larger = [
+  ...['LOCK', 'PROPFIND', 'PROPPATCH'].flatMap(method => [`${method} /dav`, `${method} /dav/*`]),
+  'POST /graphql',
+  'POST /mcp',
+].toSorted()
 
 t.test('only authorized uploads may send their body slowly', async t => {
   const app = await startApp(t, { bodyTimeout })
@@ -79,7 +85,7 @@ t.test('a client that sends its body too slowly gets an error', async t => {
   client.socket.destroy()
 })
 
-t.test('only uploads, GraphQL, MCP and S3 accept a large body', async t => {
+t.test('only uploads, GraphQL, MCP, WebDAV and S3 accept a large body', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const routes = parseRoutes(app.app.server.printRoutes())
@@ -100,5 +106,5 @@ t.test('only uploads, GraphQL, MCP and S3 accept a large body', async t => {
   }
   const lifted = [...limits].filter(([, length]) => length > 1024 * 1024).map(([route]) => route)
   t.same(lifted.toSorted(), [...sending, 'POST /s3/*', 'PUT /s3/*'].toSorted())
-  t.same([...limits.keys()].filter(route => !lifted.includes(route)).toSorted(), ['POST /graphql', 'POST /mcp'])
+  t.same([...limits.keys()].filter(route => !lifted.includes(route)).toSorted(), larger)
 })

@@ -31,8 +31,8 @@ t.test('every REST route is in the document, and every operation has a route', a
   const described = (await readCalls(app.url)).map(
     ({ method, path }) => `${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
   )
-  // GraphQL and MCP describe themselves, and Amazon describes S3.
-  const others = /^[A-Z]+ \/(?:graphql|graphiql|mcp|s3(?:\/\*)?)$/
+  // GraphQL and MCP describe themselves, standards describe WebDAV, and Amazon describes S3.
+  const others = /^[A-Z]+ \/(?:graphql|graphiql|mcp|(?:dav|s3)(?:\/\*)?)$/
   const console = /^(?:GET|HEAD) \/(?:icon\.svg|assets\/\*|(?:sign-in|register|connect|files|jobs|settings)?(?:\/\*)?)$/
   const live = parseRoutes(app.app.server.printRoutes()).filter(route => !others.test(route) && !console.test(route))
   t.ok(live.length > 15)

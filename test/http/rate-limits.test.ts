@@ -142,6 +142,13 @@ t.test('invalid credentials are limited by address', async t => {
   t.equal((await get(app, me, key)).status, 200, 'a recently used key is not a guess')
   t.equal((await get(app, me, token)).status, 200, 'a session token is verified by its signature')
   t.equal((await get(app, me, second, '192.0.2.2')).status, 200)
+  const basic = { authorization: `Basic ${Buffer.from('me:a guess').toString('base64')}` }
+  const headers = { ...basic, depth: '0', 'x-forwarded-for': '192.0.2.3' }
+  const guesses = await times(310, async () => {
+    const { status } = await fetch(`${app.url}/dav/`, { method: 'PROPFIND', headers })
+    return status
+  })
+  t.same([guesses.filter(status => status === 401).length, guesses.filter(status => status === 429).length], [300, 10])
   const other = await app.replica()
   const asked = await until(429, () => get(other, me, unknown(1)), 100)
   t.ok(asked < 50, `refused on another replica after ${asked} requests`)

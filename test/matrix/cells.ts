@@ -60,6 +60,7 @@ export function isDestructive({ row, verdict, areas, locations }: Cell): boolean
   const [from, to] = locations
   if (!verdict.may || !area || !from) return false
   if (row === 'Mutation.disconnectProvider') return area.kind !== 'missing'
+  if (row === 'DELETE /dav/*' || row === 'LOCK /dav/*') return area.kind === 'exact'
   // A shared folder stays if it would be moved into itself or onto an existing entry.
   const stays = targetArea?.kind === 'exact' || !to || (from.provider === to.provider && isBelow(to.path, from.path))
   return area.kind === 'exact' && rowOf(row).takes?.[1] === 'new' && !stays
@@ -237,6 +238,8 @@ export function canCarry(row: string, area: Area): boolean {
   if (!area.path.isWellFormed()) return isJson
   // A key has no first "/", and at most 1,024 bytes. With a "/" at its end it is a folder.
   if (row.includes(' /s3/*')) return /^\/.*[^/]$/s.test(area.path) && Buffer.byteLength(area.path) <= 1025
+  // A slash at the end of an address names the same folder.
+  if (row.includes(' /dav')) return area.path === '/' || (area.path.startsWith('/') && !area.path.endsWith('/'))
   if (row !== 'POST /api/upload/proxy as a form') return area.path !== '' || isJson
   const name = area.path.slice(area.path.lastIndexOf('/') + 1)
   const isPlain = name !== '' && !/["\\\p{Cc}]/u.test(name)

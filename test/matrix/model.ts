@@ -41,10 +41,10 @@ export interface Need {
   ignoresCookie?: true
   scope?: Scope
   /**
-   * The access that the operation needs: `paths` to each location, `reach` to any part of the provider, `whole` to all of
+   * The access that the operation needs: `paths` to each location, `way` to it or to something below it, `reach` to any part of the provider, `whole` to all of
    * it, `every` to all providers, including future ones.
    */
-  where?: 'paths' | 'reach' | 'whole' | 'every'
+  where?: 'paths' | 'way' | 'reach' | 'whole' | 'every'
 }
 
 export type Verdict = { may: true } | { may: false; code: string; reasons: readonly string[] }
@@ -67,10 +67,12 @@ export function judge(by: Credential, need: Need, locations: readonly Location[]
   }
   if (need.scope && !hasScope(by, need.scope)) return refuse('FORBIDDEN', 'SCOPE_REQUIRED')
   if (need.where === 'every' && !reachesAll(by)) return refuse('FORBIDDEN', 'PROVIDER_NOT_ALLOWED')
-  if (need.where === 'paths' && !locations.every(isSpelled)) return refuse('BAD_USER_INPUT', 'INVALID_PATH')
+  if ((need.where === 'paths' || need.where === 'way') && !locations.every(isSpelled))
+    return refuse('BAD_USER_INPUT', 'INVALID_PATH')
   for (const location of locations) {
     const base = baseIn(by, location.provider)
     if (base === null) return refuse('FORBIDDEN', 'PROVIDER_NOT_ALLOWED')
+    if (need.where === 'way' && isBelow(base, location.path)) continue
     if (need.where !== 'reach' && !isBelow(need.where === 'whole' ? '/' : location.path, base)) {
       return refuse('FORBIDDEN', 'OUTSIDE_BASE_PATH')
     }

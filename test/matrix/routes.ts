@@ -5,6 +5,7 @@ import { message, toolCall, toolOutcome } from '../support/mcp.ts'
 import type { Answer, Call } from './api.ts'
 import type { Location, Need } from './model.ts'
 import type { RouteRow, Target } from './row.ts'
+import { webdavRoutes } from './webdav-routes.ts'
 
 const anyone: Need = { who: 'anyone' }
 const signedIn: Need = { who: 'anybody signed in' }
@@ -202,6 +203,7 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
 export const routes: Readonly<Record<string, RouteRow>> = {
   ...mcpTools,
   ...s3Routes,
+  ...webdavRoutes,
   'POST /graphql': {
     needs: anyone,
     call: () => ({

@@ -127,7 +127,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     const root = join(app.folder, `canary-root-${next()}-`)
     await mkdir(root)
     const providerId = await app.connectProvider(token, 'local', { root }, name)
-    // Addresses of S3 are made of slugs, and rows know ids.
+    // Addresses of WebDAV and S3 are made of slugs, and rows know ids.
     const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { slug } }'
     await app.ask(update, { input: { id: providerId, slug: providerId } }, token)
     roots.set(providerId, root)

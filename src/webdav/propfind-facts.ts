@@ -1,0 +1,56 @@
+/** What a PROPFIND request loads once for all entries of its response. */
+import { formatPath, isWithin, root } from '../auth/path.ts'
+import type { FileEntry } from '../services/files/index.ts'
+import type { WebdavLock } from '../services/webdav/locks.ts'
+import type { PropertyReader } from '../services/webdav/properties.ts'
+import { type DavRequest, hrefOf } from './dav-request.ts'
+import { liveProperties, lockDiscovery, type PropertySource, quotaProperties } from './live-properties.ts'
+import type { WantedProperties } from './propfind-body.ts'
+
+interface PropfindFacts {
+  /** Null if no dead property can be wanted. */
+  properties: PropertyReader | null
+  sourceOf(entry: FileEntry): PropertySource
+}
+
+/** Loads only what is wanted. */
+export async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: WantedProperties): Promise<PropfindFacts> {
+  const { viewer, target, options } = dav
+  const { providers, webdavProperties } = options.services
+  const names = wanted.kind === 'some' ? wanted.names : wanted.kind === 'all' ? wanted.include : []
+  const wantsDead = wanted.kind !== 'some' || names.some(name => !liveProperties.has(name))
+  const wantsQuota = names.some(name => quotaProperties.includes(name))
+  const [record, locks, properties] = await Promise.all([
+    wantsQuota || entry.path === root ? providers.get(viewer, target.providerId) : null,
+    wanted.kind === 'all' || names.includes(lockDiscovery) ? findLocks(dav) : [],
+    wantsDead ? webdavProperties.reader(viewer, target) : null,
+  ])
+  const quota = wantsQuota && record ? await providers.quota(viewer, record, dav.signal) : null
+  const used = quota?.used ?? null
+  const space = { used, available: quota?.total == null || used === null ? null : Math.max(0, quota.total - used) }
+  return {
+    properties,
+    sourceOf: each => ({
+      entry: each,
+      displayName: each.path === root ? (record?.name ?? '') : each.name,
+      viewer,
+      locks: locks.length === 0 ? locks : locks.filter(lock => holdsFor(lock, each)),
+      hrefOf: lock => hrefOf(options, { slug: target.slug, path: formatPath(lock.path) }, false),
+      quota: each.kind === 'directory' ? space : null,
+    }),
+  }
+}
+
+/** Returns the locks that hold for the target or for something below it. */
+async function findLocks({ viewer, target, options }: DavRequest): Promise<WebdavLock[]> {
+  const { webdavLocks } = options.services
+  const [covering, within] = await Promise.all([
+    webdavLocks.covering(viewer, target),
+    webdavLocks.within(viewer, target),
+  ])
+  return [...new Map([...covering, ...within].map(lock => [lock.token, lock])).values()]
+}
+
+function holdsFor(lock: WebdavLock, { path }: FileEntry): boolean {
+  return lock.path === path || (lock.isDeep && isWithin(path, lock.path))
+}

@@ -1,0 +1,96 @@
+/** PROPFIND: RFC 4918, section 9.1. Folders are read and sent page by page. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { needs } from '../auth/needs.ts'
+import { formatPath } from '../auth/path.ts'
+import { requireScope } from '../auth/policy.ts'
+import { requestSignal } from '../http/connection/client-abort.ts'
+import type { FileEntry } from '../services/files/index.ts'
+import { parseAddress } from './address.ts'
+import {
+  authorizeRequest,
+  bodyOf,
+  type DavOptions,
+  type DavRequest,
+  hrefOf,
+  locateRequest,
+  pathnameOf,
+} from './dav-request.ts'
+import { entryResponder } from './entry-response.ts'
+import { davError } from './errors.ts'
+import { parseDepth } from './headers.ts'
+import { parsePropfind, type WantedProperties } from './propfind-body.ts'
+import { loadFacts } from './propfind-facts.ts'
+import { sendMultistatus } from './send-multistatus.ts'
+import { listStorages, type VirtualFolder, virtualSource } from './virtual-folders.ts'
+
+export async function propfind(request: FastifyRequest, reply: FastifyReply, options: DavOptions): Promise<void> {
+  const viewer = requireScope(request.viewer, 'read')
+  const depth = parseDepth(request.headers, ['0', '1', 'infinity'], 'infinity')
+  if (depth === 'infinity') {
+    throw davError(403, 'INVALID_INPUT', 'Send "Depth: 0" or "Depth: 1", and ask for each folder by itself.', {
+      precondition: '<D:propfind-finite-depth/>',
+    })
+  }
+  const wanted = parsePropfind(bodyOf(request))
+  const withMembers = depth === '1'
+  if (parseAddress(pathnameOf(request)).slug === null) {
+    return sendVirtual(request, reply, await listStorages(viewer, options), wanted, withMembers)
+  }
+  const dav = await locateRequest(request, reply, options, needs.read)
+  const { target } = dav
+  const way = options.services.files.wayDown(viewer, target)
+  if (way) {
+    const hrefAt = (path: string) => hrefOf(options, { slug: target.slug, path }, true)
+    const folders = way.map(entry => ({ ...entry, href: hrefAt(formatPath(entry.path)) }))
+    return sendVirtual(request, reply, folders, wanted, withMembers)
+  }
+  authorizeRequest(dav, needs.read)
+  return sendEntries(dav, wanted, withMembers)
+}
+
+/** @param folders the folder, then those in it */
+async function sendVirtual(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  folders: readonly VirtualFolder[],
+  wanted: WantedProperties,
+  withMembers: boolean,
+): Promise<void> {
+  const viewer = requireScope(request.viewer, 'read')
+  const respond = entryResponder(wanted)
+  const shown = withMembers ? folders : folders.slice(0, 1)
+  const xml = shown.map(folder => respond(folder.href, virtualSource(folder, viewer), [])).join('')
+  await sendMultistatus(request, reply, requestSignal(request), send => send(xml))
+}
+
+async function sendEntries(dav: DavRequest, wanted: WantedProperties, withMembers: boolean): Promise<void> {
+  const { viewer, target, options, reply, request } = dav
+  const respond = entryResponder(wanted)
+  await options.services.files.withChildren(viewer, target, dav.signal, async (entry, pages, signal) => {
+    const { properties, sourceOf } = await loadFacts(dav, entry, wanted)
+    const write = async (entries: readonly FileEntry[]): Promise<string> => {
+      const dead = await properties?.of(entries.map(({ path }) => path))
+      let xml = ''
+      for (const each of entries) {
+        const href = hrefOf(options, { slug: target.slug, path: formatPath(each.path) }, each.kind === 'directory')
+        xml += respond(href, sourceOf(each), dead?.get(each.path) ?? [])
+      }
+      return xml
+    }
+    const first = await write([entry])
+    const members = pages[Symbol.asyncIterator]()
+    // Until the headers are sent, a failure is still a proper error response.
+    let page = withMembers ? await members.next() : null
+    await sendMultistatus(request, reply, signal, async send => {
+      await send(first)
+      while (page && !page.done) {
+        // The back end reads the next page meanwhile.
+        const next = members.next()
+        next.catch(() => {})
+        await send(await write(page.value))
+        page = await next
+      }
+    })
+    await members.return?.()
+  })
+}
