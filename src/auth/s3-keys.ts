@@ -6,6 +6,9 @@ import { createHmac } from 'node:crypto'
 import { isId } from './id.ts'
 import type { Secrets } from './secrets.ts'
 
+/** The region in which all buckets are: the default of most clients. */
+export const s3Region = 'us-east-1'
+
 const prefix = 'STW'
 const accessKeyIdPattern = /^STW[0-9A-F]{32}$/
 /** Begins like an API key, so that the same pattern removes it from the log. */

@@ -2,8 +2,8 @@ import { type Selectable, type SqlBool, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { Member, ProviderVersion } from '../auth/viewer.ts'
-import { type Change, type Database, prepared } from './client.ts'
-import { type CredentialLookup, seenProviderColumns, toSeenProvider } from './credential-lookup.ts'
+import { type Change, type Database, executeWith, prepared } from './client.ts'
+import { type CredentialLookup, lookupParameters, seenProviderColumns, toSeenProvider } from './credential-lookup.ts'
 import { lockMember, memberColumns, toMember } from './members.ts'
 import type { Schema } from './schema.ts'
 
@@ -120,8 +120,7 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
       .compile(),
   )
   return async lookups => {
-    const parameters = [lookups.map(({ value }) => value), lookups.map(({ providerId }) => providerId)]
-    const { rows } = await db.executeQuery({ ...query, parameters } as typeof query)
+    const rows = await executeWith(db, query, lookupParameters(lookups))
     return rows.map(row => ({
       key: toApiKey(row),
       hash: row.key_hash,

@@ -73,6 +73,16 @@ export function connectionBeside(db: Database): pg.Client {
   })
 }
 
+/** Runs a compiled query with other parameters than those that it was compiled with. */
+export async function executeWith<Row>(
+  db: Database,
+  query: CompiledQuery<Row>,
+  parameters: readonly unknown[],
+): Promise<Row[]> {
+  const { rows } = await db.executeQuery({ ...query, parameters } as typeof query)
+  return rows
+}
+
 /** The names of prepared statements by their text. */
 const preparedNames = new Map<string, string>()
 

@@ -6,6 +6,11 @@ export interface CredentialLookup<Value> {
   providerId: string | null
 }
 
+/** The parameters of a query for credentials: their values, then the providers. */
+export function lookupParameters(lookups: readonly CredentialLookup<unknown>[]): [unknown[], (string | null)[]] {
+  return [lookups.map(({ value }) => value), lookups.map(({ providerId }) => providerId)]
+}
+
 /** The columns of the provider that a request names, joined to its credential. */
 export const seenProviderColumns = ['providers.id as seen_id', 'providers.version as seen_version'] as const
 

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { batched } from './batched.ts'
-import type { Change, Database } from './client.ts'
+import { type Change, type Database, executeWith } from './client.ts'
 import type { ProviderStatus, Schema } from './schema.ts'
 
 /** A connected storage provider as stored. */
@@ -77,7 +77,7 @@ export function batchedSlugs(db: Database): (key: string) => Promise<string | nu
   return batched(async (keys: readonly string[]) => {
     const parts = keys.map(key => key.split('/', 2))
     const parameters = [parts.map(([workspaceId]) => workspaceId), parts.map(([, slug]) => slug)]
-    const { rows } = await db.executeQuery({ ...query, parameters } as typeof query)
+    const rows = await executeWith(db, query, parameters)
     return new Map(rows.map(row => [`${row.workspace_id}/${row.slug}`, row.id]))
   })
 }

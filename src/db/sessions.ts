@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Member, ProviderVersion } from '../auth/viewer.ts'
-import { type Change, type Database, prepared } from './client.ts'
-import { type CredentialLookup, seenProviderColumns, toSeenProvider } from './credential-lookup.ts'
+import { type Change, type Database, executeWith, prepared } from './client.ts'
+import { type CredentialLookup, lookupParameters, seenProviderColumns, toSeenProvider } from './credential-lookup.ts'
 import { memberColumns, toMember } from './members.ts'
 
 export interface Session {
@@ -65,8 +65,7 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
       .compile(),
   )
   return async lookups => {
-    const parameters = [lookups.map(({ value }) => value), lookups.map(({ providerId }) => providerId)]
-    const { rows } = await db.executeQuery({ ...query, parameters } as typeof query)
+    const rows = await executeWith(db, query, lookupParameters(lookups))
     return rows.map(row => ({
       id: row.id,
       member: toMember(row),

@@ -1,6 +1,7 @@
 /** Errors in the forms of the front ends' protocols. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type AppError, publicError } from '../errors.ts'
+import { splitUrl } from './url.ts'
 
 /** An error as the body of a response. */
 export interface ErrorResponse {
@@ -29,7 +30,7 @@ export function formatErrorsBelow(app: FastifyInstance, path: string, format: Er
 
 /** Returns an error in the form that its URL requires. It may have occurred before a route was found. */
 export function formatError(error: AppError, request: FastifyRequest): ErrorResponse {
-  const path = request.url.split('?', 1)[0] ?? ''
+  const [path] = splitUrl(request.url)
   for (const [prefix, format] of request.server.errorFormats) {
     if (path === prefix || path.startsWith(`${prefix}/`)) return format(error, request)
   }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
+import { splitUrl } from './url.ts'
 
 /** Returns 404, or 405 if the route has other methods, before the body is read. Call this before you add any route. */
 export function refuseUnknownRoutes(app: FastifyInstance): void {
@@ -18,7 +19,7 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
       done()
       return
     }
-    const path = request.url.split('?', 1)[0] ?? ''
+    const [path] = splitUrl(request.url)
     const allowed = methods.get(path)
     if (allowed) {
       reply.header('Allow', [...allowed].join(', '))

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { splitUrl } from './url.ts'
 
 /**
  * Parses the query of a URL as `application/x-www-form-urlencoded`: percent-encoded UTF-8, with "+" for a space.
@@ -6,9 +7,7 @@ import { AppError } from '../errors.ts'
  */
 export function parseQuery<Name extends string>(url: string, names: readonly Name[]): { [N in Name]?: string } {
   const query: { [N in Name]?: string } = {}
-  const start = url.indexOf('?')
-  if (start < 0) return query
-  for (const pair of url.slice(start + 1).split('&')) {
+  for (const pair of splitUrl(url)[1].split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const [rawName, rawValue] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]

@@ -1,6 +1,9 @@
+/** The path of the S3 endpoint. Requests to the S3 domain are rewritten to it. */
+export const s3Path = '/s3'
+
 /** Returns the URL of the S3 endpoint for clients that reach the server at `baseUrl`. */
 export function s3EndpointOf(baseUrl: string, domain: string | null): string {
-  if (domain === null) return `${baseUrl}/s3`
+  if (domain === null) return `${baseUrl}${s3Path}`
   const url = new URL(baseUrl)
   url.hostname = domain
   return url.origin
@@ -15,6 +18,6 @@ export function s3EndpointOf(baseUrl: string, domain: string | null): string {
 export function inPathStyle(url: string, host: string | undefined, domain: string | null): string | null {
   if (domain === null || host === undefined) return null
   const name = host.toLowerCase().replace(/:\d{1,5}$/, '')
-  if (name === domain) return `/s3${url}`
-  return name.endsWith(`.${domain}`) ? `/s3/${encodeURIComponent(name.slice(0, -domain.length - 1))}${url}` : null
+  if (name === domain) return `${s3Path}${url}`
+  return name.endsWith(`.${domain}`) ? `${s3Path}/${encodeURIComponent(name.slice(0, -domain.length - 1))}${url}` : null
 }

@@ -2,12 +2,13 @@ import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { formatPath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
+import { streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { parseContentLength, parseMimeType, requirePlainBody } from '../http/content/body-headers.ts'
 import { parseDigests, requireNoDigest } from '../http/content/digests.ts'
-import { asPrecondition, parseUploadConditions, requireNoConditions } from '../http/content/upload-conditions.ts'
+import { parseUploadConditions, requireNoConditions, settleConditional } from '../http/content/upload-conditions.ts'
 import { formatTag } from '../http/content/validators.ts'
 import { parseQuery, requireParameter } from '../http/query.ts'
 import type { Files, LocationInput } from '../services/files/index.ts'
@@ -25,9 +26,8 @@ const parameterNames = Object.keys(uploadParameters) as (keyof typeof uploadPara
  * its own, because it removes the body parsers.
  */
 export async function uploadRoute(app: FastifyInstance, services: Services): Promise<void> {
-  app.removeAllContentTypeParsers()
+  streamBodies(app)
   await app.register(multipart, { preservePath: true, limits: formLimits })
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   const config = { continuesLater: true, streamsBody: true, audit: 'UPLOAD', operations: { POST: upload } } as const
   app.post('/api/upload/proxy', { config }, async (request, reply) => {
     requireScope(request.viewer, 'write')
@@ -75,7 +75,7 @@ async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQue
     },
     requestSignal(request),
   )
-  const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
+  const stored = await settleConditional(storing, isConditional)
   const parameters = new URLSearchParams({ providerId: stored.providerId, path: formatPath(stored.path) })
   return {
     headers: {

@@ -1,10 +1,9 @@
 /** What an S3 request names: nothing, a bucket, or an object in one; with its query. */
 import type { IncomingMessage } from 'node:http'
 import { decodeUri, parseSignedQuery } from '../auth/sigv4/message.ts'
+import { s3Path } from '../http/s3-domain.ts'
+import { splitUrl } from '../http/url.ts'
 import { S3Error } from './failure.ts'
-
-/** The path of the endpoint. Requests to the S3 domain are rewritten to it. */
-export const s3Path = '/s3'
 
 export interface S3Address {
   /** Null for the endpoint itself. */
@@ -20,7 +19,7 @@ const ignored = /^(?:x-amz-|x-id$)/i
 
 /** @throws SignatureError for a malformed URL; S3Error for a repeated parameter */
 export function parseAddress({ url = '' }: Pick<IncomingMessage, 'url'>): S3Address {
-  const [path = '', query = ''] = splitUrl(url)
+  const [path, query] = splitUrl(url)
   const [bucket = '', ...key] = path.slice(`${s3Path}/`.length).split('/')
   return { bucket: decodeUri(bucket) || null, key: decodeUri(key.join('/')), query: parametersOf(query) }
 }
@@ -33,10 +32,4 @@ function parametersOf(text: string): ReadonlyMap<string, string> {
     parameters.set(name, value)
   }
   return parameters
-}
-
-/** Returns the path and the query of a URL without its origin. */
-export function splitUrl(url: string): [path: string, query: string] {
-  const start = url.indexOf('?')
-  return start < 0 ? [url, ''] : [url.slice(0, start), url.slice(start + 1)]
 }

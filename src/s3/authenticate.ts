@@ -4,9 +4,9 @@ import { parseSignature } from '../auth/sigv4/signature.ts'
 import { type VerifiedSignature, verifySignature } from '../auth/sigv4/verify.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { originOf } from '../http/authentication.ts'
+import { splitUrl } from '../http/url.ts'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
-import { splitUrl } from './address.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

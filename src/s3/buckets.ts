@@ -1,9 +1,8 @@
 /** Operations on buckets, which are the providers that the viewer can access. */
+import { s3Region } from '../auth/s3-keys.ts'
 import type { BucketCall, S3Call, S3Operation } from './operation.ts'
 import { sendXml } from './send.ts'
 import { element, result } from './xml.ts'
-
-const region = 'us-east-1'
 
 export const listBuckets: S3Operation<S3Call> = {
   method: 'GET',
@@ -25,7 +24,7 @@ export const headBucket: S3Operation<BucketCall> = {
   method: 'HEAD',
   async run({ services, request, reply, providerId }) {
     await services.providers.get(request.viewer, providerId)
-    return reply.header('x-amz-bucket-region', region).send()
+    return reply.header('x-amz-bucket-region', s3Region).send()
   },
 }
 

@@ -1,11 +1,13 @@
 /** The S3 front end: providers as buckets, at `/s3` (https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireViewer } from '../auth/viewer.ts'
+import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
+import { s3Path } from '../http/s3-domain.ts'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
-import { parseAddress, s3Path } from './address.ts'
+import { parseAddress } from './address.ts'
 import { authenticateSigned } from './authenticate.ts'
 import { getBucketLocation, headBucket, listBuckets } from './buckets.ts'
 import { deleteObject, deleteObjects } from './delete-objects.ts'
@@ -57,14 +59,12 @@ export async function registerS3(
   }
   const below = `${s3Path}/*`
   await app.register(async scope => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    streamBodies(scope)
     const config = { authenticate, audit: 'UPLOAD', streamsBody: true, continuesLater: true } as const
     scope.route({ method: 'PUT', url: below, config, handler })
   })
   await app.register(async scope => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    bufferBodies(scope)
     const options = { config: { authenticate }, handler }
     scope.route({ method: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'], url: s3Path, ...options })
     scope.route({ method: ['GET', 'HEAD', 'DELETE'], url: below, ...options })

@@ -2,7 +2,7 @@
 import { continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { parseMimeType } from '../http/content/body-headers.ts'
-import { asPrecondition } from '../http/content/upload-conditions.ts'
+import { settleConditional } from '../http/content/upload-conditions.ts'
 import { formatTag } from '../http/content/validators.ts'
 import { elementsOf, textOf, type XmlElement } from '../http/xml/parse.ts'
 import { maxParts, type UploadName } from '../services/uploads/multipart/index.ts'
@@ -89,10 +89,7 @@ export const completeMultipartUpload: S3Operation<ObjectCall> = {
     const completing = services.multipart
       .complete(request.viewer, nameOf(call), parts, { conflict, condition }, signal)
       .catch(explainUpload)
-    const stored = await asTransfer(
-      request.server,
-      isConditional ? completing.catch(error => Promise.reject(asPrecondition(error))) : completing,
-    )
+    const stored = await asTransfer(request.server, settleConditional(completing, isConditional))
     return sendXml(
       reply,
       result('CompleteMultipartUploadResult', [

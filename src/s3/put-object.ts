@@ -1,7 +1,7 @@
 import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { parseMimeType } from '../http/content/body-headers.ts'
-import { asPrecondition, parseUploadConditions } from '../http/content/upload-conditions.ts'
+import { parseUploadConditions, settleConditional } from '../http/content/upload-conditions.ts'
 import { formatTag } from '../http/content/validators.ts'
 import type { UploadInput } from '../services/files/index.ts'
 import { objectBody } from './body.ts'
@@ -39,7 +39,7 @@ async function storeObject(call: ObjectCall): Promise<unknown> {
   const mimeType = parseMimeType(headers['content-type'])
   const input = { providerId, path, body, size, digests, mimeType, modifiedAt, isAwaiting: awaitsContinue(raw) }
   const storing = services.files.upload(viewer, { ...input, ...conditions }, signal)
-  const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
+  const stored = await settleConditional(storing, isConditional)
   return reply.headers({ ETag: formatTag(listedTag(stored)), ...checksum() }).send()
 }
 

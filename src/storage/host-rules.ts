@@ -2,6 +2,7 @@
 import { finished, Readable } from 'node:stream'
 import { StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
 import { Lane } from './lane.ts'
+import { providerMethods } from './validate-provider.ts'
 
 /** Milliseconds for which a transfer waits for others to end. */
 export const usualLaneTimeout = 30_000
@@ -66,21 +67,8 @@ function writesInTurn(provider: StorageProvider, lane: Lane): Partial<StoragePro
   }
 }
 
-const pathMethods = [
-  'stat',
-  'list',
-  'read',
-  'write',
-  'delete',
-  'mkdir',
-  'deleteTree',
-  'openFile',
-  'readSmall',
-  'copy',
-  'copySmall',
-  'move',
-  'presign',
-] as const
+/** The methods without a path. Each other one is checked. */
+const methodsWithoutPath: ReadonlySet<string> = new Set(['quota', 'close'])
 
 function withSingleLines(provider: StorageProvider): StorageProvider {
   const { resumable } = provider
@@ -96,7 +84,8 @@ function withSingleLines(provider: StorageProvider): StorageProvider {
       }
       return await call(...args)
     }
-  const methods = pathMethods.flatMap(name => {
+  const methods = providerMethods.flatMap(name => {
+    if (methodsWithoutPath.has(name)) return []
     const method = provider[name] as ((...args: unknown[]) => Promise<unknown>) | undefined
     return method ? [[name, checked(method.bind(provider))]] : []
   })

@@ -1,7 +1,7 @@
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { fault } from './validate-entry.ts'
 
-const methods = ['stat', 'list', 'read', 'write', 'delete', 'mkdir'] as const
+const requiredMethods = ['stat', 'list', 'read', 'write', 'delete', 'mkdir'] as const
 const optionalMethods = [
   'deleteTree',
   'openFile',
@@ -13,13 +13,15 @@ const optionalMethods = [
   'presign',
   'close',
 ] as const
+/** All methods of a provider except those of `resumable`. */
+export const providerMethods = [...requiredMethods, ...optionalMethods] as const
 const storedChecksums: ReadonlySet<unknown> = new Set(['md5', 'sha1', 'sha256'])
 const resumableMethods = ['begin', 'append', 'complete', 'abort'] as const
 
 /** Validates what an adapter's `open` returns, as far as possible without calling it. @throws BACK_END_FAULT */
 export function checkProvider(provider: StorageProvider): StorageProvider {
   if (typeof provider !== 'object' || provider === null) throw fault('no provider')
-  for (const name of methods) requireFunction(name, provider[name])
+  for (const name of requiredMethods) requireFunction(name, provider[name])
   for (const name of optionalMethods) if (provider[name] !== undefined) requireFunction(name, provider[name])
   const { traits, resumable } = provider
   if (typeof traits?.emptyDirectories !== 'boolean') {

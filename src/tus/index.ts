@@ -3,6 +3,7 @@ import { formatPath, type StoragePath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
 import { requireViewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
+import { streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
@@ -36,8 +37,7 @@ async function tusRoutes(
   app: FastifyInstance,
   { services: { uploads }, basePath }: { services: Services; basePath: string },
 ): Promise<void> {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  streamBodies(app)
   // Set in a hook so that error responses carry the header, too.
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('Tus-Resumable', version)

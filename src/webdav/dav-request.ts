@@ -5,6 +5,7 @@ import { requireScope } from '../auth/policy.ts'
 import { requireViewer, type Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
+import { splitUrl } from '../http/url.ts'
 import type { LocationInput } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
 import { noProvider } from '../services/providers/index.ts'
@@ -94,7 +95,7 @@ export function bodyOf({ body }: Pick<FastifyRequest, 'body'>): Buffer {
 }
 
 export function pathnameOf({ url }: Pick<FastifyRequest, 'url'>): string {
-  return url.split('?', 1)[0] ?? ''
+  return splitUrl(url)[0]
 }
 
 async function targetOf({ services }: DavOptions, viewer: Viewer, { slug, path }: DavAddress): Promise<DavTarget> {

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { needs } from '../auth/needs.ts'
 import type { AuditAction } from '../db/schema.ts'
+import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
 import { davPath } from './address.ts'
@@ -58,13 +59,11 @@ export async function registerWebdav(app: FastifyInstance, options: DavOptions):
   formatErrorsBelow(app, davPath, formatError)
   for (const method of newMethods) app.addHttpMethod(method, { hasBody: true })
   await app.register(async scope => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    bufferBodies(scope)
     addRoutes(scope, options, methods, {})
   })
   await app.register(async scope => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    streamBodies(scope)
     addRoutes(scope, options, uploads, { streamsBody: true, continuesLater: true })
   })
 }

@@ -2,7 +2,7 @@
 import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
 import { parseContentLength, parseMimeType, requirePlainBody } from '../http/content/body-headers.ts'
 import { parseDigests } from '../http/content/digests.ts'
-import { asPrecondition, parseUploadConditions } from '../http/content/upload-conditions.ts'
+import { parseUploadConditions, settleConditional } from '../http/content/upload-conditions.ts'
 import { formatTag, wholeSeconds } from '../http/content/validators.ts'
 import type { FileEntry } from '../services/files/index.ts'
 import type { DavRequest } from './dav-request.ts'
@@ -38,7 +38,7 @@ export async function put(dav: DavRequest): Promise<void> {
     },
     signal,
   )
-  const stored = await (isConditional ? storing.catch(error => Promise.reject(asPrecondition(error))) : storing)
+  const stored = await settleConditional(storing, isConditional)
   reply
     .status(existing ? 204 : 201)
     .headers({

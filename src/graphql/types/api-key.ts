@@ -1,3 +1,4 @@
+import { s3Region } from '../../auth/s3-keys.ts'
 import { requireViewer } from '../../auth/viewer.ts'
 import type { ApiKey } from '../../db/api-keys.ts'
 import {
@@ -13,9 +14,6 @@ import { ApiKeyRef, ProviderAccessRef, UserRef } from '../refs.ts'
 import { definePage, toPage } from './page.ts'
 import { ProviderAccessInput } from './provider-access.ts'
 import { ScopeEnum } from './scope.ts'
-
-/** The default of most clients. */
-const s3Region = 'us-east-1'
 
 const ApiKeyStateEnum = builder.enumType('ApiKeyState', {
   description:

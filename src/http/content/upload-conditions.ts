@@ -54,8 +54,11 @@ export function requireNoConditions(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Converts ALREADY_EXISTS to PRECONDITION_FAILED, for a client that sent a condition. */
-export function asPrecondition(error: unknown): unknown {
-  if (!(error instanceof AppError) || error.reason !== 'ALREADY_EXISTS') return error
-  return new AppError('PRECONDITION_FAILED', error.message, { cause: error })
+/** Settles as `storing` does. If the client sent a condition, ALREADY_EXISTS becomes PRECONDITION_FAILED. */
+export function settleConditional<T>(storing: Promise<T>, isConditional: boolean): Promise<T> {
+  if (!isConditional) return storing
+  return storing.catch(error => {
+    if (!(error instanceof AppError) || error.reason !== 'ALREADY_EXISTS') throw error
+    throw new AppError('PRECONDITION_FAILED', error.message, { cause: error })
+  })
 }
