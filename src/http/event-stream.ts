@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { cutResponse } from './connection/cut-response.ts'
 import { write } from './content/send-file.ts'
 
 /** https://html.spec.whatwg.org/multipage/server-sent-events.html */
@@ -43,8 +44,7 @@ export async function sendEvents(
     }
     response.end()
   } catch (error) {
-    response.destroy()
-    if (!signal.aborted) throw error
+    cutResponse(reply, error, signal)
   } finally {
     clearInterval(timer)
   }

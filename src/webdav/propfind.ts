@@ -60,11 +60,11 @@ async function sendVirtual(
   const respond = entryResponder(wanted)
   const shown = withMembers ? folders : folders.slice(0, 1)
   const xml = shown.map(folder => respond(folder.href, virtualSource(folder, viewer), [])).join('')
-  await sendMultistatus(request, reply, requestSignal(request), send => send(xml))
+  await sendMultistatus(reply, requestSignal(request), send => send(xml))
 }
 
 async function sendEntries(dav: DavRequest, wanted: WantedProperties, withMembers: boolean): Promise<void> {
-  const { viewer, target, options, reply, request } = dav
+  const { viewer, target, options, reply } = dav
   const respond = entryResponder(wanted)
   await options.services.files.withChildren(viewer, target, dav.signal, async (entry, pages, signal) => {
     const { properties, sourceOf } = await loadFacts(dav, entry, wanted)
@@ -81,7 +81,7 @@ async function sendEntries(dav: DavRequest, wanted: WantedProperties, withMember
     const members = pages[Symbol.asyncIterator]()
     // Until the headers are sent, a failure is still a proper error response.
     let page = withMembers ? await members.next() : null
-    await sendMultistatus(request, reply, signal, async send => {
+    await sendMultistatus(reply, signal, async send => {
       await send(first)
       while (page && !page.done) {
         // The back end reads the next page meanwhile.

@@ -1,5 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { cutDownload } from '../http/content/cut-download.ts'
+import type { FastifyReply } from 'fastify'
+import { cutResponse } from '../http/connection/cut-response.ts'
 import { write } from '../http/content/send-file.ts'
 import { xmlType } from './errors.ts'
 import { multistatusEnd, multistatusStart } from './multistatus.ts'
@@ -9,7 +9,6 @@ import { multistatusEnd, multistatusStart } from './multistatus.ts'
  * client does not take the part of a folder for all of it.
  */
 export async function sendMultistatus(
-  request: FastifyRequest,
   reply: FastifyReply,
   signal: AbortSignal,
   work: (send: (responses: string) => Promise<void>) => Promise<void>,
@@ -29,6 +28,6 @@ export async function sendMultistatus(
     await send(multistatusEnd)
     response.end()
   } catch (error) {
-    cutDownload(request, response, error, signal)
+    cutResponse(reply, error, signal)
   }
 }

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import type { Download } from '../../services/files/index.ts'
+import { cutResponse } from '../connection/cut-response.ts'
 import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
-import { cutDownload } from './cut-download.ts'
 import { digestHeaders } from './digests.ts'
 import { isNotModified, isRangeCurrent } from './download-conditions.ts'
 import type { Content } from './file-content.ts'
@@ -104,7 +104,7 @@ export async function sendResponse(
     if (isDownload) ended(bytesWritten(response))
   } catch (error) {
     if (isDownload) ended(bytesWritten(response), signal.aborted ? signal.reason : error)
-    cutDownload(request, response, error, signal)
+    cutResponse(reply, error, signal)
   } finally {
     await content?.close()
   }

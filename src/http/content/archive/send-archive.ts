@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatPath } from '../../../auth/path.ts'
 import { type ArchiveItem, contentDisposition, type Download, isLeftOut } from '../../../services/files/index.ts'
-import { cutDownload } from '../cut-download.ts'
+import { cutResponse } from '../../connection/cut-response.ts'
 import { isNotModified } from '../download-conditions.ts'
 import { openCurrent } from '../file-content.ts'
 import { type ByteSink, bytesWritten, write } from '../send-file.ts'
@@ -52,7 +52,7 @@ export async function sendArchive(
   } catch (error) {
     download.ended(bytesWritten(response), signal.aborted ? signal.reason : error)
     // The directory of a ZIP file is at its end, so an incomplete archive does not open.
-    cutDownload(request, response, error, signal)
+    cutResponse(reply, error, signal)
   } finally {
     await items.return()
     await zip.close()
