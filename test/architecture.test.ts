@@ -99,7 +99,7 @@ const composers = [
   'src/main.ts',
   'src/index.ts',
 ]
-/** What adapters and the server share. */
+/** The folders that adapters and the server share. */
 const contract = ['adapters/contract.ts', 'adapters/pool.ts']
 
 /** Front ends see rows through the services, so they import only types of `db`. */

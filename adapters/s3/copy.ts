@@ -13,7 +13,7 @@ import { type Destination, publish, storedEntry } from './publish.ts'
 /** The number of parts that the back end copies concurrently. */
 const atOnce = 8
 
-/** What a copy has to know about its source. A copy in parts also sets its headers. */
+/** The facts about the source that a copy needs. A copy in parts also sets its headers. */
 export type SourceHead = Omit<HeadObjectCommandOutput, '$metadata'>
 
 interface CopySource {

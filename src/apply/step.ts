@@ -2,9 +2,9 @@
 export interface Step {
   /** CREATE and CHANGE have `run`. DRIFT cannot be changed by `apply`, or is not declared. */
   kind: 'CREATE' | 'CHANGE' | 'DRIFT'
-  /** What it is about, without secrets: `storage "Team disk"`. */
+  /** The subject of the step, without secrets: `storage "Team disk"`. */
   subject: string
-  /** What differs: names of properties, and values that are no secrets. */
+  /** The differences: names of properties, and values that are no secrets. */
   details: string
   run?: () => Promise<unknown>
 }

@@ -22,7 +22,7 @@ export interface ProviderRecord {
   createdAt: Date
 }
 
-/** What all jobs together may do at a provider. */
+/** The limits of all jobs together at a provider. */
 export interface JobLimits {
   /** The number of files that they work on at once. */
   filesAtOnce: number
@@ -114,7 +114,7 @@ export function prepareProviders(db: Database): (ids: readonly string[]) => Prom
   }
 }
 
-/** What does not concern how a provider is opened. */
+/** The properties that do not affect how a provider is opened. */
 type ProviderDetails = Pick<ProviderRecord, 'name' | 'slug' | 'jobLimits'>
 
 /**

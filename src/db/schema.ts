@@ -374,7 +374,7 @@ interface JobTable extends CreatorColumns {
   dry_run: boolean
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
   is_atomic: Generated<boolean>
-  /** What an atomic COPY or MOVE does with its copies; null until everything is copied or something has failed. */
+  /** The decision of an atomic COPY or MOVE about its copies; null until everything is copied or something has failed. */
   outcome: ColumnType<JobOutcome | null, never, null>
   /** The request that the running server has to carry out next. */
   requested: ColumnType<'PAUSE' | 'CANCEL' | null, never, 'PAUSE' | 'CANCEL' | null>
@@ -410,7 +410,7 @@ export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED' | 
 
 export type JobOutcome = 'KEEP' | 'UNDO'
 
-/** What shows whether a file was changed or replaced. Times are in milliseconds since 1970. */
+/** The facts that show whether a file was changed or replaced. Times are in milliseconds since 1970. */
 export interface StoredVersion {
   size: number | null
   etag: string | null

@@ -1,8 +1,8 @@
-/** What one check found. */
+/** The result of one check. */
 export interface Finding {
   /** OK; WARNING: works, but may fail or be unsafe later; PROBLEM: does not work. */
   level: 'OK' | 'WARNING' | 'PROBLEM'
-  /** What was checked, such as "Database". */
+  /** The subject of the check, such as "Database". */
   subject: string
   /** A sentence with what was found and, for a warning or a problem, what to change. */
   text: string

@@ -38,7 +38,7 @@ interface ToolDefinition<N extends readonly Need[], Input extends z.ZodType<Inpu
   annotations: ToolAnnotations
   input: Input
   output: Output
-  /** What the tool needs at the locations in its arguments. */
+  /** The rights that the tool needs at the locations in its arguments. */
   needs: N
   /** The scope of a tool whose `needs` are empty. */
   scope?: Scope

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What the rest of the server tells when the metrics are read. */
+/** The values that the rest of the server supplies when the metrics are read. */
 export interface State {
   database: () => { total: number; idle: number; waiting: number }
   /** Events of the audit log that wait to be written. */

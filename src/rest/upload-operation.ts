@@ -10,7 +10,7 @@ import { storedEntrySchema } from './stored-entry.ts'
 
 export const uploadParameters = {
   ...locationParameters,
-  conflict: { description: 'What to do if the name is taken.', schema: conflictSchema },
+  conflict: { description: 'The behavior if the name is taken.', schema: conflictSchema },
 } satisfies RequestParameters
 
 const { providerId, path, conflict } = uploadParameters

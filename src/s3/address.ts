@@ -1,4 +1,4 @@
-/** What an S3 request names: nothing, a bucket, or an object in one; with its query. */
+/** The resource that an S3 request names (nothing, a bucket, or an object in one) and its query. */
 import type { IncomingMessage } from 'node:http'
 import { decodeUri, parseSignedQuery } from '../auth/sigv4/message.ts'
 import { s3Path } from '../http/s3-domain.ts'

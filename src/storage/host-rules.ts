@@ -1,4 +1,4 @@
-/** What the host does around the calls of adapters that ask for it with their traits. */
+/** The work that the host does around the calls of adapters that ask for it with their traits. */
 import { finished, Readable } from 'node:stream'
 import { StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
 import { Lane } from './lane.ts'

@@ -9,7 +9,7 @@ import type { WebdavLock } from '../services/webdav/locks.ts'
 import { activeLock, supportedLock } from './lock-xml.ts'
 import { davNamespace, ocNamespace, type PropertyName, propertyName } from './names.ts'
 
-/** What properties are computed from. */
+/** The facts from which properties are computed. */
 export interface PropertySource {
   entry: Pick<
     FileEntry,

@@ -1,4 +1,4 @@
-/** What a PROPFIND request loads once for all entries of its response. */
+/** The facts that a PROPFIND request loads once for all entries of its response. */
 import { formatPath, isWithin, root } from '../auth/path.ts'
 import type { FileEntry } from '../services/files/index.ts'
 import type { WebdavLock } from '../services/webdav/locks.ts'

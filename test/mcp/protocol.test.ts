@@ -1,4 +1,4 @@
-/** What the protocol and HTTP require of the endpoint, whichever tool is called. */
+/** The requirements of the protocol and of HTTP, whichever tool is called. */
 import t from 'tap'
 import { hangUp, send as sendRequest } from '../matrix/api.ts'
 import { startApp } from '../support/app.ts'

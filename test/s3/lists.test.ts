@@ -32,7 +32,7 @@ const keys = [
 
 const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** What S3 returns for a set of keys. */
+/** The response of S3 for a set of keys. */
 function expected(all: readonly string[], { Prefix = '', Delimiter = '', StartAfter = '' }): string[] {
   const found = new Set<string>()
   for (const key of all.toSorted(byBytes)) {

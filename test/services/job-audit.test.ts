@@ -1,4 +1,4 @@
-/** What the audit log says about the sources of jobs and schedules. */
+/** The audit log names the sources of jobs and schedules. */
 import t from 'tap'
 import { startJob, startWorld, type World } from './jobs-world.ts'
 

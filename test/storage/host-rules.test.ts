@@ -1,4 +1,4 @@
-/** What the host does around the calls of adapters that ask for it with their traits. */
+/** The work that the host does around the calls of adapters that ask for it with their traits. */
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'

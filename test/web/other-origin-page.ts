@@ -1,4 +1,4 @@
-/** What a browser application of another origin does with the API. `test/web/other-origins.test.ts` bundles and calls it. */
+/** The calls that a browser application of another origin makes. `test/web/other-origins.test.ts` bundles and calls it. */
 import { GraphQLClient } from 'graphql-request'
 import { Upload } from 'tus-js-client'
 import { Stowage } from '../../packages/client/src/index.ts'

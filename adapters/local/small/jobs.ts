@@ -15,7 +15,7 @@ export interface SmallRead {
   maxBytes: number
 }
 
-/** What a thread has to know to store a file. The main thread chooses the unique values. */
+/** The facts that a thread needs to store a file. The main thread chooses the unique values. */
 export interface SmallTarget {
   root: Root
   /** The system path of the folder, which exists. */

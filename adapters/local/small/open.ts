@@ -19,7 +19,7 @@ function close(fd: number): void {
   try {
     closeSync(fd)
   } catch {
-    // What was written is on the disk already, and the descriptor is free even after an error.
+    // The content is on the disk already, and the descriptor is free even after an error.
   }
 }
 

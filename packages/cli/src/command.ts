@@ -1,4 +1,4 @@
-/** What a command declares. The help, the completion and the documentation are generated from it. */
+/** The declaration of a command. The help, the completion and the documentation are generated from it. */
 import type { Context } from './context.ts'
 
 export interface Option {

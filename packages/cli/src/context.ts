@@ -2,7 +2,7 @@ import type { Environment } from './credentials.ts'
 import type { Output } from './output.ts'
 import type { Server } from './remote/server.ts'
 
-/** What every command works with. */
+/** The tools that every command gets. */
 export interface Context {
   environment: Environment
   /** Aborts when a signal interrupts the command. */

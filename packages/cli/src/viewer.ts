@@ -1,4 +1,4 @@
-/** What a credential may do. */
+/** The rights of a credential. */
 import type { schema } from '../../client/src/index.ts'
 import type { Server } from './remote/server.ts'
 

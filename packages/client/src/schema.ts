@@ -364,7 +364,7 @@ export interface EntryChange {
   __typename: 'EntryChange'
   /** The time of the change. */
   at: string
-  /** What happened. */
+  /** The kind of the change. */
   kind: EntryChangeKind
   /** The path of the entry. */
   path: string
@@ -372,7 +372,7 @@ export interface EntryChange {
   providerId: string
 }
 
-/** What happened to an entry. */
+/** A kind of change of an entry. */
 export type EntryChangeKind = 'REMOVED' | 'TREE_CHANGED' | 'WRITTEN'
 
 /** One page of files and folders in a folder. */
@@ -579,7 +579,7 @@ export interface JobFailureEdge {
 /** The kind of a job. */
 export type JobKind = 'COPY' | 'DELETE' | 'MOVE' | 'SYNC'
 
-/** What all jobs together may do at a provider. The jobs that run at the same time, on all servers, share it equally. */
+/** The limits of all jobs together at a provider. The jobs that run at the same time, on all servers, share it equally. */
 export interface JobLimits {
   __typename: 'JobLimits'
   /** The bytes per second that pass through the servers, or null if there is no limit. */
@@ -588,7 +588,7 @@ export interface JobLimits {
   filesAtOnce: number
 }
 
-/** What all jobs together may do at a provider. Running jobs follow a change within seconds. */
+/** The limits of all jobs together at a provider. Running jobs follow a change within seconds. */
 export interface JobLimitsInput {
   /** The bytes per second that pass through the servers, at least 65536. Null is no limit. Copies that a back end makes by itself do not count. */
   bytesPerSecond?: number | null
@@ -892,7 +892,7 @@ export interface StorageProvider {
   createdAt: string
   /** The permanent ID of the provider. */
   id: string
-  /** What jobs may do at the provider. */
+  /** The limits of jobs at the provider. */
   jobLimits: JobLimits
   /** The display name. */
   name: string

@@ -5,7 +5,7 @@ import { uploadInChunks } from './resumable.ts'
 import { type ShouldRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
 
-/** What happens if the name is taken: the upload fails, replaces the file, or gets a name such as `name (1).txt`. */
+/** The behavior if the name is taken: the upload fails, replaces the file, or gets a name such as `name (1).txt`. */
 export type Conflict = 'fail' | 'replace' | 'rename'
 
 /** Continues an upload in another call, also of another process. */

@@ -1,4 +1,4 @@
-/** What the subscribers of jobs read. */
+/** Queries for the subscribers of jobs. */
 import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../client.ts'
 import { type JobRecord, toJob } from './record.ts'

@@ -1,4 +1,4 @@
-/** What a job could not do. Failed entries stay in the database, so that a retry works on all of them. */
+/** The entries that a job could not process. Failed entries stay in the database, so that a retry works on all of them. */
 import { sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import type { Database } from '../client.ts'

@@ -1,4 +1,4 @@
-/** How atomic jobs end: they keep all of their copies or none. */
+/** The end of atomic jobs: they keep all of their copies or none. */
 import { sql } from 'kysely'
 import type { Database } from '../client.ts'
 import type { JobOutcome } from '../schema.ts'
@@ -44,7 +44,7 @@ export async function listNewFolders(db: Database, jobId: string): Promise<void>
       insert into job_entries (job_id, state, provider_id, path, target_path, depth, is_new_target)
         select job_id, 'LISTED', provider_id, path, target_path, depth, true from job_entries
         where job_id = ${jobId} and state = 'FOLDER' and is_new_target`.execute(tx)
-    // What failed stays, to be shown.
+    // Failures stay, to be shown.
     await sql`delete from job_entries where job_id = ${jobId} and state <> 'LISTED' and state <> 'COPIED'
       and reason is null`.execute(tx)
     await sql`update job_entries set is_new_target = false where job_id = ${jobId} and state = 'FOLDER'`.execute(tx)

@@ -21,7 +21,7 @@ export interface JobRecord extends Creator {
   dryRun: boolean
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
   isAtomic: boolean
-  /** What an atomic COPY or MOVE does with its copies; null until everything is copied or something has failed. */
+  /** The decision of an atomic COPY or MOVE about its copies; null until everything is copied or something has failed. */
   outcome: JobOutcome | null
   progress: JobProgress
   /** The reason why the whole job failed. */

@@ -41,7 +41,7 @@ export const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})
 export const isUnleased = sql<SqlBool>`(lease_id is null or lease_until < now())`
 export const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
 
-/** What every row names: who writes which file. */
+/** The columns that every row has: who writes which file. */
 export type UploadTarget = Pick<
   UploadRecord,
   'id' | 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId' | 'providerId' | 'path'

@@ -50,7 +50,7 @@ const ConnectProviderInput = builder.inputType('ConnectProviderInput', {
 })
 
 const JobLimitsInput = builder.inputType('JobLimitsInput', {
-  description: 'What all jobs together may do at a provider. Running jobs follow a change within seconds.',
+  description: 'The limits of all jobs together at a provider. Running jobs follow a change within seconds.',
   fields: t => ({
     filesAtOnce: t.int({
       defaultValue: defaultFilesAtOnce,

@@ -13,14 +13,14 @@ const kinds: Record<EntryChangeKind, { description: string }> = {
   },
 }
 const EntryChangeKindEnum = builder.enumType('EntryChangeKind', {
-  description: 'What happened to an entry.',
+  description: 'A kind of change of an entry.',
   values: kinds,
 })
 
 const EntryChangeType = builder.objectRef<EntryChange>('EntryChange').implement({
   description: 'A change of a file or folder.',
   fields: t => ({
-    kind: t.expose('kind', { type: EntryChangeKindEnum, description: 'What happened.' }),
+    kind: t.expose('kind', { type: EntryChangeKindEnum, description: 'The kind of the change.' }),
     providerId: t.exposeID('providerId', { description: 'The ID of the provider.' }),
     path: t.string({ description: 'The path of the entry.', resolve: ({ path }) => formatPath(path) }),
     at: t.expose('at', { type: 'DateTime', description: 'The time of the change.' }),

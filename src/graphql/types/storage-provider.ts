@@ -52,7 +52,7 @@ const QuotaType = builder.objectRef<Quota>('Quota').implement({
 
 const JobLimitsType = builder.objectRef<JobLimits>('JobLimits').implement({
   description:
-    'What all jobs together may do at a provider. The jobs that run at the same time, on all servers, share it equally.',
+    'The limits of all jobs together at a provider. The jobs that run at the same time, on all servers, share it equally.',
   fields: t => ({
     filesAtOnce: t.exposeInt('filesAtOnce', { description: 'The number of files that they work on at once.' }),
     bytesPerSecond: t.expose('bytesPerSecond', {
@@ -107,7 +107,7 @@ StorageProviderRef.implement({
       complexity: backEndCost,
       resolve: (record, _args, { services, viewer, signal }) => services.providers.quota(viewer, record, signal),
     }),
-    jobLimits: t.expose('jobLimits', { type: JobLimitsType, description: 'What jobs may do at the provider.' }),
+    jobLimits: t.expose('jobLimits', { type: JobLimitsType, description: 'The limits of jobs at the provider.' }),
     root: t.field({
       type: FolderRef,
       description: 'The top folder that this credential can access: its base path.',

@@ -12,12 +12,12 @@ import { parseRange, type Span } from './range.ts'
 import { bytesWritten, end, write } from './send-file.ts'
 import { formatTag, wholeSeconds } from './validators.ts'
 
-/** How a front end shows a file. */
+/** The presentation of a file by a front end. */
 export interface Presentation {
   /** The opaque tag in the front end's form. */
   etag: string | null
   contentType: string
-  /** The other headers of a response that has content. */
+  /** Further headers of responses with content. */
   headers: Readonly<Record<string, string>>
 }
 

@@ -6,7 +6,7 @@ import { type Presentation, prepareResponse, sendResponse, sendThroughProxy, spa
 import { openContent } from './file-content.ts'
 import { canProxySend, proxySendfileHeader } from './proxy-sendfile.ts'
 
-/** What a front end decides about a download. */
+/** The decisions of a front end about a download. */
 export interface Serving<D extends Download> {
   /** Opens the file or folder for the duration of a function. */
   withDownload<T>(use: UseDownload<T, D>): Promise<T>

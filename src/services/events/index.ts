@@ -1,4 +1,4 @@
-/** What clients can follow as it happens. */
+/** The changes that clients can follow as they happen. */
 import { authorize, needs } from '../../auth/needs.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Storage } from '../../storage/index.ts'

@@ -1,10 +1,10 @@
-/** What a copy has created, to undo it or to delete its source. */
+/** The entries that a copy has created, to undo it or to delete its source. */
 import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from './conflict.ts'
 
-/** What shows whether a file was changed or replaced. */
+/** The facts that show whether a file was changed or replaced. */
 export type FileVersion = Pick<CheckedEntry, 'size' | 'etag' | 'modifiedAt' | 'fileId'>
 
 /** A copied file. */

@@ -38,7 +38,7 @@ export interface CopyInput extends TransferInput {
   only?: FileEntry['kind'] | undefined
 }
 
-/** What a transfer works with. */
+/** The services that a transfer uses. */
 export interface TransferContext {
   storage: Storage
   run: RunOnFolder

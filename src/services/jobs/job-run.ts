@@ -134,7 +134,7 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
     run.progress.tallies.delete(tally)
     return result
   } catch (error) {
-    // What a MOVE has moved is gone from the source, so that no later run counts it.
+    // Moved entries are gone from the source, so that no later run counts it.
     if (run.job.kind !== 'MOVE' || run.job.isAtomic) run.progress.tallies.delete(tally)
     throw error
   }

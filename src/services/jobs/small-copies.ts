@@ -14,7 +14,7 @@ const batchSize = 64
 interface BatchFolders {
   from: ReadLocation
   to: WriteLocation
-  /** Of the target. */
+  /** The names that the target has. */
   names: FolderNames
 }
 

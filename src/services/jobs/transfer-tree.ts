@@ -95,9 +95,9 @@ async function openBoth(run: JobRun, entry: JobEntry): Promise<Folder> {
 interface Folder {
   from: ReadLocation
   to: WriteLocation
-  /** Of the source. */
+  /** The entries of the source. */
   pages: PageReader
-  /** Of the target. */
+  /** The names that the target has. */
   names: FolderNames
 }
 
@@ -146,7 +146,7 @@ async function transferPage(
   if (cursor === null && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) {
     found.push({ ...entry, state: 'EXTRA', cursor: null })
   }
-  // What has been copied from a folder that is listed can still be undone, and its source deleted.
+  // Copies from a folder that is listed already can still be undone, and their sources deleted.
   const isListed = (job.kind === 'MOVE' && !job.dryRun) || keepsAllOrNone(job)
   const end = isListed ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
   const following = cursor === null ? end : ({ kind: 'page', cursor } as const)

@@ -1,4 +1,4 @@
-/** What uploads over several requests share. */
+/** The services that uploads over several requests share. */
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'

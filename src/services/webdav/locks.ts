@@ -33,7 +33,7 @@ export interface NewLock {
   timeout: number
 }
 
-/** What a request changes at a location, which decides about the locks that matter. */
+/** The change that a request makes at a location, which decides about the locks that matter. */
 export interface LockedChange {
   location: LocationInput
   /** The entry and everything below it goes away or is replaced. */

@@ -1,8 +1,8 @@
-/** Where a person was in a folder. */
+/** A person's position in a folder. */
 export interface Place {
   /** The key of the entry with the keyboard focus. */
   focused: string | null
-  /** How far the table was scrolled, in pixels; null if it should scroll to the focused entry. */
+  /** The scroll offset of the table in pixels; null if it should scroll to the focused entry. */
   top: number | null
 }
 

@@ -98,7 +98,7 @@ function Field({
   )
 }
 
-/** What some patterns require, in plain words. */
+/** The requirements of some patterns, in plain words. */
 const knownStarts: Readonly<Record<string, { start: RegExp; words: string }>> = {
   '^https?://': { start: /^https?:\/\//, words: texts.startWithHttp },
   '^/': { start: /^\//, words: texts.startWithSlash },

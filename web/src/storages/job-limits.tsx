@@ -19,7 +19,7 @@ export function useJobLimits(stored: StoredLimits) {
   return { files, setFiles, rate, setRate, changes: isChanged ? limits : null }
 }
 
-/** What jobs may do at a storage. */
+/** The limits of jobs at a storage. */
 export function JobLimitFields({ limits }: { limits: ReturnType<typeof useJobLimits> }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend

@@ -15,14 +15,14 @@ export const texts = {
   allJobs: 'All jobs',
   clearCompleted: 'Clear completed',
 
-  // What a job does
+  // Kinds of jobs
   kinds: { COPY: 'Copy', MOVE: 'Move', DELETE: 'Delete', SYNC: 'Sync' },
   aStorage: 'a storage',
   items: (count: number) => formatCount(count, 'item'),
   title: (verb: string, subject: string, target: string | null, isPreview: boolean) =>
     `${isPreview ? 'Preview: ' : ''}${verb} ${subject}${target === null ? '' : ` to ${target}`}`,
 
-  // How far it is
+  // Progress
   states: {
     QUEUED: 'Waiting',
     RUNNING: 'Running',

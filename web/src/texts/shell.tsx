@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** The frame of every page, and what is shown when a page fails. */
+/** The frame of every page, and the message of a page that fails. */
 export const texts = {
   skip: 'Skip to content',
   home: (workspace: string) => `${workspace}: home`,

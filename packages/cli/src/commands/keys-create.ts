@@ -16,7 +16,7 @@ export const keysCreate = command({
     scope: {
       value: 'scope',
       choices: ['read', 'write', 'admin'],
-      help: 'What the key may do. Each scope includes those before it. The default is read.',
+      help: 'The rights of the key. Each scope includes those before it. The default is read.',
     },
     at: {
       value: 'path',

@@ -12,7 +12,7 @@ export interface RemotePath {
   isFolder: boolean
 }
 
-/** What `stat` prints. */
+/** The facts about an entry that `stat` prints. */
 export interface RemoteEntry {
   kind: 'file' | 'folder'
   name: string

@@ -7,7 +7,7 @@ export const conflictOption = {
   conflict: {
     value: 'behavior',
     choices: conflicts,
-    help: 'What to do if a name is taken: fail (the default), replace the file, rename the copy, skip the file, or replace it if it is older (newer). Folders are merged, except with fail and rename.',
+    help: 'The behavior if a name is taken: fail (the default), replace the file, rename the copy, skip the file, or replace it if it is older (newer). Folders are merged, except with fail and rename.',
   },
 } as const satisfies Options
 

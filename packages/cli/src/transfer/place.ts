@@ -9,7 +9,7 @@ import type { Item } from './tree.ts'
 export interface Place {
   /** Whether the sources go into the target and keep their names. */
   isInto: boolean
-  /** What has the path of the target; null if it is free. */
+  /** The entry at the path of the target; null if the path is free. */
   existing: Item | null
 }
 

@@ -6,7 +6,7 @@ import type { Environment } from '../credentials.ts'
 import { stateFolder } from '../folders.ts'
 import { readPrivateFile, writePrivateFile } from '../private-file.ts'
 
-/** What identifies an upload: the server, the target with its conflict option, and the local file. */
+/** An upload is identified by the server, the target with its conflict option, and the local file. */
 export type UploadIdentity = readonly string[]
 
 interface UploadRecord {

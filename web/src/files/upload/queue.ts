@@ -18,7 +18,7 @@ type UploadState =
   | 'interrupted'
   | 'done'
 
-/** What happens to an upload whose name is taken. */
+/** The behavior of an upload whose name is taken. */
 export type Resolution = Exclude<Conflict, 'FAIL'> | 'SKIP'
 
 export interface QueuedUpload {
