@@ -50,7 +50,7 @@ export const reasons = {
   INVALID_INPUT: reason('BAD_USER_INPUT', 400, 'An argument is missing, malformed or out of range.'),
   INVALID_PATH: reason('BAD_USER_INPUT', 400, 'The path is malformed, or the back end does not support the name.'),
   INVALID_CURSOR: reason('BAD_USER_INPUT', 400, 'The cursor belongs to another list or another credential.'),
-  INVALID_CONFIG: reason('BAD_USER_INPUT', 400, "The provider's configuration does not match the schema of its type."),
+  INVALID_CONFIG: reason('BAD_USER_INPUT', 400, 'The configuration does not match the schema of its type.'),
   INVALID_INVITE: reason('BAD_USER_INPUT', 400, 'The invite is unknown, revoked, expired or used.'),
   INVALID_SETUP_CODE: reason(
     'BAD_USER_INPUT',

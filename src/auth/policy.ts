@@ -41,7 +41,7 @@ export function grant<S extends Scope>(
   const base = basePathIn(present.access, need.providerId)
   if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
   if (!isWithin(need.path, base)) {
-    throw new AppError('OUTSIDE_BASE_PATH', `This credential has access only to ${formatPath(base)} in the provider.`)
+    throw new AppError('OUTSIDE_BASE_PATH', `This credential has access only to ${formatPath(base)}.`)
   }
   return { [decided]: true, ...need, workspaceId: present.member.workspaceId, viewer: present }
 }

@@ -122,7 +122,7 @@ t.test('keys are created with limits, listed and revoked', async t => {
   t.match(shown.stdout, /^scopes: {4}read$/m)
   t.match(shown.stdout, /^storages: {2}Disk:\/reports$/m)
   const outside = await cli.run(['ls', 'Disk:/'], limited)
-  t.match(outside, { status: 3, stderr: 'stowage: This credential has access only to /reports in the provider.\n' })
+  t.match(outside, { status: 3, stderr: 'stowage: This credential has access only to /reports.\n' })
   t.match(await cli.run(['keys', 'list'], limited), { status: 3 })
 
   const { lines } = await cli.json('keys', 'list')

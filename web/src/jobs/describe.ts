@@ -2,6 +2,7 @@
 
 import { nameOfPath } from '../api/paths.ts'
 import { common } from '../texts/common.ts'
+import { errorText } from '../texts/errors.ts'
 import { formatBytes } from '../texts/format.ts'
 import { texts } from '../texts/jobs.ts'
 import type { Job, JobAction, JobStateName } from './operations.ts'
@@ -52,7 +53,7 @@ export function statusOf(job: Job): string {
     if (skipped > 0) parts.push(texts.skipped(skipped))
   }
   if (failed > 0) parts.push(texts.failed(failed))
-  if (error) parts.push(error.message)
+  if (error) parts.push(errorText(error))
   return parts.join(' · ')
 }
 

@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { common } from '../texts/common.ts'
+import { errorText } from '../texts/errors.ts'
 import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -26,7 +27,7 @@ export function FailuresDialog({ job, title, onClose }: { job: Job; title: strin
           // biome-ignore lint/suspicious/noArrayIndexKey: one path can fail twice, and the list only grows
           <li key={index}>
             <strong>{path}</strong>
-            <p>{message}</p>
+            <p>{errorText({ reason, message })}</p>
             <Details>{reason}</Details>
           </li>
         ))}

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { basePath, urlOf } from '../api/base-path.ts'
 import { StowageError } from '../api/client.ts'
 import { common } from '../texts/common.ts'
+import { errorText } from '../texts/errors.ts'
 import { texts } from '../texts/ui.ts'
 import { Button } from './button.tsx'
 
@@ -15,7 +16,7 @@ export function errorMessage(error: unknown): string {
   if (!(error instanceof StowageError)) return error instanceof Error ? error.message : String(error)
   if (error.reason === 'NETWORK') return texts.unreachable
   // A proxy in front of the server responded.
-  return error.code === 'HTTP' ? texts.serverUnavailable(error.status) : error.message
+  return error.code === 'HTTP' ? texts.serverUnavailable(error.status) : errorText(error)
 }
 
 /** Hides what only an administrator needs. */

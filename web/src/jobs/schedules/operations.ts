@@ -13,7 +13,7 @@ const SchedulesQuery = graphql(
         cron
         timeZone
         enabled
-        error { message }
+        error { reason message }
         nextRunAt
         lastSkippedAt
         lastJob { ...JobFields }

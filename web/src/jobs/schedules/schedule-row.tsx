@@ -1,5 +1,6 @@
 import { usePermissions } from '../../api/use-session.ts'
 import { common } from '../../texts/common.ts'
+import { errorText } from '../../texts/errors.ts'
 import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -45,7 +46,7 @@ export function ScheduleRow({
       </td>
       <td data-label={texts.nextRun}>
         {nextRunAt ? <Time at={nextRunAt} as="distance" /> : <span className="badge warn">{texts.disabled}</span>}
-        {error && <div className="job-error">{error.message}</div>}
+        {error && <div className="job-error">{errorText(error)}</div>}
       </td>
       <td className="actions-cell">
         {canWrite && (
