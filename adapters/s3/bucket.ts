@@ -63,6 +63,8 @@ export class Bucket {
   readonly #bodies: S3
   readonly #slow: S3
   readonly #exclusively: Exclusive
+  /** False once the server has refused to be asked for checksums, as Backblaze B2 does. */
+  #hasChecksums = true
   /** Sends presigned requests. */
   readonly fetch: Network['fetch']
 
@@ -141,11 +143,23 @@ export class Bucket {
   /** Returns undefined for a missing key. */
   head(Key: string, signal?: AbortSignal): Promise<HeadObjectCommandOutput | undefined> {
     return this.call(signal, async (s3, options) => {
+      const head = async (checksums: { ChecksumMode?: 'ENABLED' }) => {
+        try {
+          return await s3.headObject({ Bucket: this.name, Key, ...checksums }, options)
+        } catch (error) {
+          if (statusOf(error) === 404) return undefined
+          throw error
+        }
+      }
+      if (!this.#hasChecksums) return await head({})
       try {
-        return await s3.headObject({ Bucket: this.name, Key, ChecksumMode: 'ENABLED' }, options)
+        return await head({ ChecksumMode: 'ENABLED' })
       } catch (error) {
-        if (statusOf(error) === 404) return undefined
-        throw error
+        if (statusOf(error) !== 400) throw error
+        // The response to HEAD has no body, so only a second request shows whether the header was the reason.
+        const found = await head({})
+        this.#hasChecksums = false
+        return found
       }
     })
   }
@@ -215,7 +229,7 @@ function client(
   handler: HandlerOptions,
 ): S3 {
   const agent = { keepAlive: true, maxSockets, maxFreeSockets: 32, scheduling: 'lifo' as const }
-  return new S3({
+  const s3 = new S3({
     region: settings.region,
     ...(settings.endpoint === undefined ? {} : { endpoint: settings.endpoint }),
     forcePathStyle: settings.forcePathStyle,
@@ -235,6 +249,20 @@ function client(
       ...handler,
     },
   })
+  if (!settings.isAmazon) omitChecksumName(s3)
+  return s3
+}
+
+/** Omits the header that only names the algorithm of the checksum beside it, because Backblaze B2 refuses it. */
+function omitChecksumName(s3: S3): void {
+  s3.middlewareStack.add(
+    next => args => {
+      const { headers } = args.request as { headers: Record<string, string> }
+      delete headers['x-amz-sdk-checksum-algorithm']
+      return next(args)
+    },
+    { step: 'build', priority: 'low', name: 'omitChecksumName' },
+  )
 }
 
 /** Without a logger the SDK writes to the console. */

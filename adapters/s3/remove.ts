@@ -1,11 +1,11 @@
 import { StorageError } from '../contract.ts'
 import type { Bucket } from './bucket.ts'
-import { toStorageError } from './errors.ts'
+import { codeOf, statusOf, toStorageError } from './errors.ts'
 import { decodeKey } from './keys.ts'
 
 /** The maximum number of keys in one DeleteObjects and in one listing. */
 const batch = 1000
-/** The number of concurrent deletions of keys that cannot be deleted in a batch. */
+/** The number of concurrent deletions of single keys. */
 const atOnce = 16
 /** Characters that XML 1.0 cannot contain: https://www.w3.org/TR/xml/#charsets */
 const noXml = /[^\t\n\u0020-\ufffd]/
@@ -32,24 +32,37 @@ export async function removeAll(bucket: Bucket, Prefix: string, signal: AbortSig
 
 async function removeKeys(bucket: Bucket, keys: readonly string[], signal: AbortSignal): Promise<void> {
   const inXml = keys.filter(key => !noXml.test(key))
-  const single = keys.filter(key => noXml.test(key))
-  if (inXml.length > 0) await removeBatch(bucket, inXml, signal)
-  const worker = async () => {
-    for (let key = single.pop(); key !== undefined; key = single.pop()) await removeKey(bucket, key, signal)
-  }
-  await Promise.all(Array.from({ length: atOnce }, worker))
+  const isDone = inXml.length === 0 || (await removeBatch(bucket, inXml, signal))
+  await removeSingly(bucket, isDone ? keys.filter(key => noXml.test(key)) : keys, signal)
 }
 
-/** Deletes several keys with one request. Its status is 200 even if no key was deleted; the body lists each failure. */
-async function removeBatch(bucket: Bucket, keys: readonly string[], signal: AbortSignal): Promise<void> {
+async function removeSingly(bucket: Bucket, keys: readonly string[], signal: AbortSignal): Promise<void> {
+  const left = [...keys]
+  const worker = async () => {
+    for (let key = left.pop(); key !== undefined; key = left.pop()) await removeKey(bucket, key, signal)
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, left.length) }, worker))
+}
+
+/**
+ * Deletes several keys with one request. Its status is 200 even if no key was deleted; the body lists each failure. Returns
+ * false if the server does not implement the request.
+ */
+async function removeBatch(bucket: Bucket, keys: readonly string[], signal: AbortSignal): Promise<boolean> {
   const Delete = { Objects: keys.map(Key => ({ Key })), Quiet: true }
   // Many other servers support no newer checksum for this request.
   const checksum = bucket.settings.isAmazon ? {} : { ChecksumAlgorithm: 'MD5' as const }
-  const { Errors: errors = [] } = await bucket.call(signal, (s3, options) =>
-    s3.deleteObjects({ Bucket: bucket.name, Delete, ...checksum }, options),
-  )
-  const failure = errors.find(error => error.Code !== 'NoSuchKey')
-  if (!failure) return
+  const result = await bucket.call(signal, async (s3, options) => {
+    try {
+      return await s3.deleteObjects({ Bucket: bucket.name, Delete, ...checksum }, options)
+    } catch (error) {
+      if (statusOf(error) === 501 || codeOf(error) === 'NotImplemented') return null
+      throw error
+    }
+  })
+  if (!result) return false
+  const failure = result.Errors?.find(error => error.Code !== 'NoSuchKey')
+  if (!failure) return true
   const cause = Object.assign(new Error(failure.Message ?? 'not deleted'), {
     name: failure.Code ?? 'Unknown',
     $metadata: { httpStatusCode: 500 },
