@@ -3,6 +3,9 @@ const usage = `Usage: stowage                    start the server
        stowage apply [--plan] <file.yaml>
                                  make the workspace what a file declares; --plan only shows the differences
        stowage backup <folder>   copy the embedded database and the secret into a new folder; the server may be running
+       stowage adapter test <type or package> --config <file.json> [--only <text>] [--entries <number>]
+           [--folds-case] [--create-races] [--badge <file.svg>]
+                                 run the conformance kit of adapters against the back end of a configuration
        stowage <command>         work with the files of a server, also of another machine
        stowage --help            this text
 
@@ -10,7 +13,7 @@ The settings of the server come from the environment.
 `
 
 /** The commands that run on the machine of the server. */
-const operatorCommands: ReadonlySet<string> = new Set(['doctor', 'apply', 'backup'])
+const operatorCommands: ReadonlySet<string> = new Set(['doctor', 'apply', 'backup', 'adapter'])
 
 /** Runs a command and returns the exit status. */
 export async function run(args: readonly string[]): Promise<number> {

@@ -17,6 +17,7 @@ export async function runServerCommand(
     return attempt('back up', () => runBackup(environment, operand))
   }
   if (command === 'doctor' && operand === undefined) return attempt('check', () => runDoctor(environment))
+  if (command === 'adapter' && operand === 'test') return runAdapterTest(rest, environment)
   if (command === 'apply') {
     const files = args.slice(1).filter(each => each !== '--plan')
     const [file] = files
@@ -62,6 +63,18 @@ async function runApply(environment: NodeJS.ProcessEnv, file: string, planOnly: 
     onDone: ({ subject }) => print(`done: ${subject}`),
   })
   return planOnly && steps.some(({ run }) => run) ? 3 : 0
+}
+
+/** Returns 1 if a case has failed; null if the arguments are wrong. */
+async function runAdapterTest(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number | null> {
+  const { parseAdapterTest } = await import('./adapter-test/request.ts')
+  const request = parseAdapterTest(args)
+  if (!request) return null
+  return attempt('test the adapter', async () => {
+    const { testAdapter } = await import('./adapter-test/index.ts')
+    const passes = await testAdapter(request, readSettings(environment), line => process.stdout.write(`${line}\n`))
+    return passes ? 0 : 1
+  })
 }
 
 async function runBackup(environment: NodeJS.ProcessEnv, folder: string): Promise<number> {

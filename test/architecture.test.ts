@@ -49,6 +49,7 @@ const mayImport: Record<string, readonly string[]> = {
     'src/data-folder.ts',
   ],
   'src/apply': ['src/services', 'src/db', 'src/auth', 'src/start-error.ts'],
+  'src/adapter-test': ['adapters', 'src/storage', 'src/settings.ts', 'src/start-error.ts'],
   'src/compile-cache.ts': [],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
   'src/log': ['src/settings.ts'],

@@ -15,6 +15,9 @@ export interface AdapterRegistry {
   list(): Adapter[]
 }
 
+/** Milliseconds. */
+const defaultLoadTimeout = 30_000
+
 const typePattern = /^[a-z0-9-]{1,64}$/
 
 /**
@@ -28,12 +31,12 @@ export async function loadAdapters(options: {
   /** Milliseconds for a package to load. */
   loadTimeout?: number
 }): Promise<AdapterRegistry> {
-  const { loadTimeout = 30_000 } = options
+  const { loadTimeout = defaultLoadTimeout } = options
   const adapters = new Map<string, Adapter>()
   for (const definition of options.builtIn) adapters.set(definition.type, toAdapter(definition, true))
   for (const name of options.packages) {
     try {
-      const adapter = toAdapter(parseDefinition(await load(name, loadTimeout)), false)
+      const adapter = await loadAdapter(name, loadTimeout)
       if (adapters.has(adapter.definition.type)) {
         throw new Error(`the type "${adapter.definition.type}" is taken by another adapter`)
       }
@@ -45,6 +48,15 @@ export async function loadAdapters(options: {
   return { find: type => adapters.get(type) ?? null, list: () => [...adapters.values()] }
 }
 
+/**
+ * Loads the adapter of a package or of the URL of a module.
+ * @param timeout milliseconds
+ * @throws anything; `reasonIn` says why in one line
+ */
+export async function loadAdapter(name: string, timeout = defaultLoadTimeout): Promise<Adapter> {
+  return toAdapter(parseDefinition(await load(name, timeout)), false)
+}
+
 /** Returns the default export. The timeout is for a module that never ends its top-level `await`. */
 async function load(name: string, timeout: number): Promise<unknown> {
   const makeError = () => new Error(`it has not loaded within ${timeout / 1000} seconds`)
@@ -53,7 +65,7 @@ async function load(name: string, timeout: number): Promise<unknown> {
 }
 
 /** Returns the first line of the error's message, without the final period. */
-function reasonIn(error: unknown): string {
+export function reasonIn(error: unknown): string {
   const text = error instanceof Error ? error.message : undefined
   // `String` throws for objects without a prototype; `inspect` never does.
   const message =
@@ -64,7 +76,7 @@ function reasonIn(error: unknown): string {
   return line.slice(0, end)
 }
 
-function toAdapter(definition: AdapterDefinition, builtIn: boolean): Adapter {
+export function toAdapter(definition: AdapterDefinition, builtIn: boolean): Adapter {
   return { definition, builtIn, rules: rulesOf(definition) }
 }
 

@@ -1,0 +1,60 @@
+/** The arguments of `stowage adapter test`. */
+import { parseArgs } from 'node:util'
+import type { Harness } from '../../adapters/conformance/index.ts'
+
+export interface AdapterTestRequest {
+  /** A type that the server knows, a package, or the path of a module that begins with "." or "/". */
+  adapter: string
+  /** A JSON file. */
+  configFile: string
+  /** Part of the names of the cases to run; null for all. */
+  only: string | null
+  /** The SVG file for the badge. */
+  badgeFile: string | null
+  /** The properties of the back end that the kit cannot find out. */
+  properties: Pick<Harness, 'foldsCase' | 'hasCreateRaces' | 'manyEntries'>
+}
+
+/** The fewest entries of the longest listings that the kit accepts. */
+const minEntries = 100
+
+/** Returns null if the arguments are wrong. */
+export function parseAdapterTest(args: readonly string[]): AdapterTestRequest | null {
+  const parsed = parse(args)
+  if (!parsed) return null
+  const { values, positionals } = parsed
+  const [adapter, ...more] = positionals
+  const entries = values.entries === undefined ? undefined : Number(values.entries)
+  if (adapter === undefined || more.length > 0 || values.config === undefined) return null
+  if (entries !== undefined && !(Number.isSafeInteger(entries) && entries >= minEntries)) return null
+  return {
+    adapter,
+    configFile: values.config,
+    only: values.only ?? null,
+    badgeFile: values.badge ?? null,
+    properties: {
+      foldsCase: values['folds-case'] ?? false,
+      hasCreateRaces: values['create-races'] ?? false,
+      ...(entries !== undefined && { manyEntries: entries }),
+    },
+  }
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        config: { type: 'string' },
+        only: { type: 'string' },
+        badge: { type: 'string' },
+        entries: { type: 'string' },
+        'folds-case': { type: 'boolean' },
+        'create-races': { type: 'boolean' },
+      },
+    })
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,111 @@
+/** `stowage adapter test`: in this process, and once as a program, because a start takes seconds. */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { testAdapter } from '../src/adapter-test/index.ts'
+import { parseAdapterTest } from '../src/adapter-test/request.ts'
+import { readSettings } from '../src/settings.ts'
+import { main, runProgram, temporaryFolder } from './support/program.ts'
+
+const adapters = new URL('../adapters', import.meta.url)
+
+async function setUp(t: Test, config: object) {
+  const folder = await temporaryFolder(t)
+  const [files, configFile] = [join(folder, 'files'), join(folder, 'config.json')]
+  await mkdir(files)
+  await writeFile(configFile, JSON.stringify({ ...config }).replace('FILES', files))
+  const environment = { STOWAGE_LOCAL_ROOTS: files, STOWAGE_DATA: join(folder, 'data') }
+  /** Resolves with the lines that the program would print. */
+  const run = async (...args: string[]) => {
+    const request = parseAdapterTest([...args, '--config', configFile])
+    if (!request) throw new Error('The arguments are wrong.')
+    const lines: string[] = []
+    const passes = await testAdapter(request, readSettings(environment), line => lines.push(line))
+    return { passes, lines }
+  }
+  return { folder, files, configFile, environment, run }
+}
+
+t.test('the cases run against the back end of a configuration, which is empty afterwards', async t => {
+  const { folder, files, run } = await setUp(t, { root: 'FILES' })
+  const badge = join(folder, 'badge.svg')
+  const { passes, lines } = await run('local', '--only', 'mkdir', '--badge', badge)
+  t.ok(passes)
+  t.ok(lines.length > 3)
+  t.match(lines[0], /^✓ .*mkdir.* \(\d+\.\d s\)$/)
+  const [, passed] = /^local passes conformance (\d+) of \1 \(\d+ skipped\)$/.exec(lines.at(-1) ?? '') ?? []
+  t.ok(Number(passed) > 2, lines.at(-1))
+  t.match(await readFile(badge, 'utf8'), new RegExp(`^<svg [\\s\\S]*>${passed} of ${passed}</text>`))
+  t.same(await readdir(files), [])
+})
+
+t.test('a case that the back end cannot run is skipped, and says what it lacks', async t => {
+  const { run } = await setUp(t, {})
+  const { passes, lines } = await run('memory', '--only', 'faults: a back end that is down')
+  t.ok(passes)
+  t.match(lines, [
+    /^- faults: .*: needs faults.unavailable in the harness$/,
+    'memory passes conformance 0 of 0 (1 skipped)',
+  ])
+})
+
+t.test('a back end with files is refused, and keeps them', async t => {
+  const { files, run } = await setUp(t, { root: 'FILES' })
+  await writeFile(join(files, 'mine'), 'content')
+  await t.rejects(run('local'), { name: 'StartError', message: /not empty.*\{random\}/ })
+  t.same(await readdir(files), ['mine'])
+})
+
+t.test('a module of an adapter that breaks the contract fails with the reasons', async t => {
+  const { folder, run } = await setUp(t, {})
+  const module = join(folder, 'adapter.ts')
+  await writeFile(
+    module,
+    `import { memoryAdapter } from '${adapters.href}/memory/index.ts'
+    export default { ...memoryAdapter, type: 'forgetful', async open(config, host) {
+      const provider = await memoryAdapter.open(config, host)
+      provider.mkdir = async () => {}
+      return provider
+    } }`,
+  )
+  const { passes, lines } = await run(module, '--only', 'mkdir')
+  t.notOk(passes)
+  t.match(lines.join('\n'), /^✗ mkdir makes missing parents.*\n {4}\S/m)
+  t.match(lines.at(-1), /^forgetful passes conformance \d+ of \d+ /)
+})
+
+t.test('wrong requests say what to do', async t => {
+  const { folder, run } = await setUp(t, { root: '/elsewhere' })
+  await t.rejects(run('local'), { message: /STOWAGE_LOCAL_ROOTS|root/ })
+  await t.rejects(run('stowage-adapter-missing'), { message: /"stowage-adapter-missing" cannot be used: Cannot find/ })
+  await t.rejects(run('memory', '--only', 'no such case'), { message: /--only/ })
+  for (const args of [
+    [],
+    ['local'],
+    ['local', 'more', '--config', 'x'],
+    ['local', '--config', 'x', '--entries', '9'],
+  ]) {
+    t.equal(parseAdapterTest(args), null, args.join(' '))
+  }
+  const settings = readSettings({})
+  const request = (configFile: string) => parseAdapterTest(['memory', '--config', configFile])
+  await writeFile(join(folder, 'broken.json'), '{')
+  for (const name of ['missing.json', 'broken.json']) {
+    const parsed = request(join(folder, name))
+    await t.rejects(async () => parsed && testAdapter(parsed, settings, () => {}), { name: 'StartError' })
+  }
+})
+
+t.test('the program prints the cases and exits with 0, 1 or 2', async t => {
+  const { configFile, environment } = await setUp(t, { root: 'FILES' })
+  const program = (...args: string[]) =>
+    runProgram({ environment, command: [process.execPath, main, 'adapter', 'test', ...args] })
+  const results = await Promise.all([
+    program('local', '--config', configFile, '--only', 'reading a directory'),
+    program('local', '--config', '/missing.json'),
+    program('local'),
+  ])
+  t.match(results[0], { status: 0, stdout: /^✓ reading a directory is NOT_A_FILE .*\nlocal passes conformance 1 of 1/ })
+  t.match(results[1], { status: 1, stderr: /^Stowage cannot test the adapter: .*missing\.json/ })
+  t.match(results[2], { status: 2, stderr: /^Usage: stowage/ })
+})
