@@ -113,7 +113,8 @@ t.test('docs/command-line.md has every command, option, field and exit code', as
 
 t.test('every type of provider and every route is documented', async t => {
   for (const { type } of builtInAdapters({ localRoots: [], dataFolder: '/nowhere' }))
-    t.ok(textOf('docs/configuration.md').includes(`\`${type}\``), type)
+    for (const page of ['docs/configuration.md', 'docs/back-ends.md'])
+      t.ok(textOf(page).includes(`\`${type}\``), `${type} in ${page}`)
   const paths = new Set(Object.keys(routes).map(name => name.split(' ')[1] ?? ''))
   t.ok(paths.has('/api/upload/proxy'))
   for (const path of paths) t.ok(new RegExp(`${path}(?![\\w/])`).test(textOf('docs/rest.md')), path)

@@ -1,20 +1,38 @@
 import t from 'tap'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
+import { documentedRow, documentRow, rowOf } from './back-ends-table.ts'
 
 /** The needs of cases that a harness without faults cannot run. */
 export const faults = ['expireCredentials', 'rateLimit', 'unavailable'].map(name => `faults.${name} in the harness`)
 
-/** @param lacks everything that the adapter lacks: each skipped case must name one of these */
-export function runConformance(harness: Harness, lacks: readonly string[] = []): void {
+/**
+ * @param lacks everything that the adapter lacks: each skipped case must name one of these
+ * @param type the type whose row in docs/back-ends.md must match; null for adapters that only tests use
+ */
+export function runConformance(type: string | null, harness: Harness, lacks: readonly string[] = []): void {
   const skips = new Set<string>()
+  const cases = { passed: 0, total: 0 }
   for (const { name, run } of conformanceCases(harness)) {
+    cases.total += 1
     t.test(name, async t => {
       const { skipped } = await run()
+      if (skipped === undefined) cases.passed += 1
+      else t.ok(lacks.includes(skipped), `skipped, as it needs ${skipped}`)
       if (skipped !== undefined) skips.add(skipped)
-      if (skipped !== undefined) t.ok(lacks.includes(skipped), `skipped, as it needs ${skipped}`)
     })
   }
   t.test('the skipped cases name exactly what the adapter lacks', async t => {
     t.same([...skips].sort(), [...lacks].sort())
+  })
+  if (type === null) return
+  t.test('the documentation says what the back end does itself', async t => {
+    const provider = await harness.open()
+    t.teardown(async () => {
+      await provider.close?.()
+      await harness.cleanUp?.(provider)
+    })
+    const row = rowOf(type, provider, cases)
+    if (process.argv.includes('--update')) await documentRow(type, row)
+    t.equal(await documentedRow(type), row, `run "node test/adapters/${type}.test.ts --update"`)
   })
 }

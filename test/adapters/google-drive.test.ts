@@ -52,7 +52,7 @@ const harness: Harness = {
     fake.faults.clear()
   },
 }
-runConformance(harness, [
+runConformance('google-drive', harness, [
   'an atomic create',
   'this operation in one step (NOT_IN_ONE_STEP)',
   'the method copySmall',

@@ -28,7 +28,7 @@ const harness: Harness = {
   // This number is enough for several pages. s3-folders.test.ts lists more.
   manyEntries: 1_100,
 }
-runConformance(harness, [
+runConformance('s3', harness, [
   'hasCreateRaces in the harness',
   // Ceph accepts headers that the signature does not cover: see s3-links.test.ts.
   'a PUT link, but presign returned null',
