@@ -67,6 +67,25 @@ if (files) {
     await isGood(t, page)
   })
 
+  t.test('a dialog keeps its place while it loads folders', async t => {
+    const folders = Array.from({ length: 20 }, (_, n) => [`sub${n}/c.txt`, ''])
+    const { page: address } = await store('still', { 'a.txt': '', ...Object.fromEntries(folders) })
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'a.txt').click({ button: 'right' })
+    const loading = Promise.withResolvers<void>()
+    await page.route('**/graphql', async route => {
+      await loading.promise
+      await route.continue()
+    })
+    await page.getByRole('menuitem', { name: 'Copy to…' }).click()
+    await dialog(page).getByText('Loading the folders').waitFor()
+    const place = await dialog(page).boundingBox()
+    loading.resolve()
+    await dialog(page).getByRole('button', { name: 'sub19' }).waitFor()
+    t.same(await dialog(page).boundingBox(), place, 'a press that began before the folders were there is not lost')
+  })
+
   t.test('an entry that somebody else deleted disappears', async t => {
     const { page: address, at } = await store('gone', { 'a.txt': 'a', 'b.txt': 'b' })
     const page = await open(t)

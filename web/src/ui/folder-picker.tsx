@@ -57,20 +57,22 @@ export function FolderPicker({
             )}
         </ol>
       </nav>
-      {provider && value ? (
-        <Subfolders key={`${value.providerId}${value.path}`} folder={value} onOpen={onChange} />
-      ) : (
-        <ul className="picker-list" aria-label={texts.storages}>
-          {providers.map(({ id, name, root }) => (
-            <li key={id}>
-              <button type="button" onClick={() => onChange({ providerId: id, path: root.path })}>
-                <Icon name="drive" />
-                {name}
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <div className="picker-content">
+        {provider && value ? (
+          <Subfolders key={`${value.providerId}${value.path}`} folder={value} onOpen={onChange} />
+        ) : (
+          <ul className="picker-list" aria-label={texts.storages}>
+            {providers.map(({ id, name, root }) => (
+              <li key={id}>
+                <button type="button" onClick={() => onChange({ providerId: id, path: root.path })}>
+                  <Icon name="drive" />
+                  {name}
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
     </div>
   )
 }
