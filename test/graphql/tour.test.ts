@@ -364,6 +364,8 @@ t.test('every field of the schema works in typical use', async t => {
     { input: { ...scheduleId, name: 'Paused', enabled: false } },
   )
   t.same(disabled, { updateSchedule: { name: 'Paused', enabled: false, nextRunAt: null } })
+  const run = await ask('mutation ($id: ID!) { runSchedule(id: $id) { kind state } }', scheduleId)
+  t.same(run, { runSchedule: { kind: 'COPY', state: 'QUEUED' } })
   t.same(await ask('mutation ($id: ID!) { deleteSchedule(id: $id) }', scheduleId), { deleteSchedule: true })
 
   const hook = '{ id name url events location { providerId path } enabled error createdBy { id } createdAt }'

@@ -192,6 +192,12 @@ export const fields: Readonly<Record<string, FieldRow>> = {
       input: { id: ids.schedule, name: 'renamed', cron: null, timeZone: null, enabled: false },
     }),
   },
+  'Mutation.runSchedule': {
+    needs: write,
+    spends: 'schedule',
+    bounces: true,
+    args: ({ ids }) => ({ id: ids.schedule }),
+  },
   'Mutation.deleteSchedule': {
     needs: write,
     spends: 'schedule',

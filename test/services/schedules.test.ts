@@ -14,6 +14,7 @@ const fields =
 const createQuery = `mutation ($input: CreateScheduleInput!) { createSchedule(input: $input) { schedule { ${fields} } } }`
 const updateQuery = `mutation ($input: UpdateScheduleInput!) { updateSchedule(input: $input) { ${fields} } }`
 const deleteQuery = 'mutation ($id: ID!) { deleteSchedule(id: $id) }'
+const runQuery = 'mutation ($id: ID!) { runSchedule(id: $id) { id state } }'
 
 async function startWorld(t: Test, options: TestAppOptions = {}) {
   const app = await startApp(t, options)
@@ -133,6 +134,47 @@ t.test('a schedule is created, changed, disabled and deleted', async t => {
     rows.map(({ action }) => action),
     ['SCHEDULE_CREATE', ...updates, 'SCHEDULE_DELETE'],
   )
+})
+
+t.test('a schedule runs now, beside its times, and never twice at once', async t => {
+  const world = await startWorld(t)
+  const { app, token } = world
+  const made = await create(world)
+  await app.ask(updateQuery, { input: { id: made.id, enabled: false } }, token)
+  const { runSchedule } = await app.ask(runQuery, { id: made.id }, token)
+  const after = await ran(world, made.id)
+  t.match(after, { enabled: false, nextRunAt: null, lastJob: { id: runSchedule.id } })
+  await app.app.services.audit.flush()
+  const { rows } = await sql<{ details: { schedule: string }; subject_id: string }>`
+    select details, subject_id from audit_events where action = 'JOB_CREATE'`.execute(app.db)
+  t.match(rows, [{ details: { schedule: made.id }, subject_id: runSchedule.id }])
+
+  await sql`update schedules set next_run_at = '2099-01-01'`.execute(app.db)
+  await sql`update providers set job_files_at_once = 1, job_bytes_per_second = 65536`.execute(app.db)
+  await writeFile(join(app.folder, 'a', 'large'), Buffer.alloc(4_000_000))
+  const reasons = await Promise.all(Array.from({ length: 5 }, () => reasonOf(world, runQuery, { id: made.id })))
+  t.same(reasons.toSorted(), ['OK', ...Array(4).fill('PRECONDITION_FAILED')])
+  t.equal(await reasonOf(world, runQuery, { id: made.id }), 'PRECONDITION_FAILED')
+  t.equal(await jobsOf(app), 2)
+  await makeDue(app)
+  await until(async () => (await listed(world, made.id)).lastSkippedAt !== null)
+  t.equal(await jobsOf(app), 2, 'a run that is due meanwhile is skipped')
+})
+
+t.test('who may create the jobs of a schedule may run it', async t => {
+  const world = await startWorld(t)
+  const { app, token, a } = world
+  const { id } = await create(world)
+  const narrow = { providerAccess: { restrictions: [{ providerId: a, basePath: '/' }] } }
+  const reader = await app.createKey(token, { name: 'reader', scopes: ['read'] })
+  const elsewhere = await app.createKey(token, { name: 'elsewhere', scopes: ['write'], ...narrow })
+  const writer = await app.createKey(token, { name: 'writer', scopes: ['write'] })
+  t.equal(await reasonOf(world, runQuery, { id }, reader.key), 'SCOPE_REQUIRED')
+  t.equal(await reasonOf(world, runQuery, { id }, elsewhere.key), 'NOT_FOUND')
+  t.equal(await reasonOf(world, runQuery, { id: 'no id' }, writer.key), 'NOT_FOUND')
+  t.equal(await jobsOf(app), 0)
+  t.equal(await reasonOf(world, runQuery, { id }, writer.key), 'OK')
+  await ran(world, id)
 })
 
 t.test('a run that is due starts once, even if it was missed many times', async t => {

@@ -3,7 +3,7 @@
  * schedule, and only if the claim still holds.
  */
 import { type SqlBool, sql } from 'kysely'
-import type { Database } from '../client.ts'
+import type { Change, Database } from '../client.ts'
 import { type ScheduleRecord, toSchedule } from './record.ts'
 
 /** Seconds after which another server decides about the run. */
@@ -59,6 +59,24 @@ export async function settleRun(db: Database, id: string, claim: string, outcome
     })
     .where('id', '=', id)
     .where('claim_id', '=', claim)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/**
+ * Stores the job of a run that somebody has started. A server that is about to start a run then gives up. Returns false if
+ * another job has started since `lastJobId`, or the schedule does not exist.
+ */
+export async function noteRun(
+  db: Change,
+  id: string,
+  { jobId, lastJobId }: { jobId: string; lastJobId: string | null },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('schedules')
+    .set({ last_job_id: jobId, claim_id: null, claimed_until: null })
+    .where('id', '=', id)
+    .where('last_job_id', 'is not distinct from', lastJobId)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

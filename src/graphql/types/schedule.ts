@@ -133,6 +133,15 @@ builder.mutationFields(t => ({
     args: { input: t.arg({ type: UpdateScheduleInput, required: true, description: 'The changes.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.schedules.update(viewer, input),
   }),
+  runSchedule: t.field({
+    type: JobRef,
+    description:
+      'Creates the job of a schedule now, with your rights, even if the schedule is disabled. Its times stay. Fails while the job before has not ended.',
+    audit: 'JOB_CREATE',
+    authScopes: { scope: 'write' },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the schedule.' }) },
+    resolve: (_root, { id }, { services, viewer }) => services.schedules.run(viewer, id),
+  }),
   deleteSchedule: t.boolean({
     description: 'Deletes a schedule. Its jobs stay, and a run that has started continues. Returns true.',
     audit: 'SCHEDULE_DELETE',

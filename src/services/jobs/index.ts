@@ -115,8 +115,28 @@ export function createJobs(options: {
     return { kind, sources: grants.sources.map(stored), target, conflict, deleteExtra, dryRun }
   }
 
+  /** Creates a job in an action that is recorded already. @throws as `create` */
+  async function createIn(
+    recording: Recording,
+    viewer: Viewer | null,
+    input: NewJobInput,
+    schedule?: JobSchedule,
+  ): Promise<JobRecord> {
+    const checked = await check(viewer, input)
+    const id = nextId(new Date())
+    recording.add({ subject: { kind: 'JOB', id }, ...(schedule && { details: { schedule: schedule.id } }) })
+    const job = await recording.commit(async trx => {
+      const created = await storeJob(trx, viewer, { ...checked, id, isAtomic: false }, entriesOf(checked))
+      await schedule?.onCreated(trx, id)
+      return created
+    })
+    wake()
+    return job
+  }
+
   return {
     check,
+    createIn,
 
     /**
      * Queues a job. It runs with the rights of the viewer and ends when the API key of the viewer does.
@@ -124,18 +144,9 @@ export function createJobs(options: {
      *   TOO_MANY_JOBS
      */
     create(viewer: Viewer | null, input: NewJobInput, schedule?: JobSchedule): Promise<JobRecord> {
-      return audit.recorded(viewer, 'JOB_CREATE', factsOf(input), async recording => {
-        const checked = await check(viewer, input)
-        const id = nextId(new Date())
-        recording.add({ subject: { kind: 'JOB', id }, ...(schedule && { details: { schedule: schedule.id } }) })
-        const job = await recording.commit(async trx => {
-          const created = await storeJob(trx, viewer, { ...checked, id, isAtomic: false }, entriesOf(checked))
-          await schedule?.onCreated(trx, id)
-          return created
-        })
-        wake()
-        return job
-      })
+      return audit.recorded(viewer, 'JOB_CREATE', factsOf(input), recording =>
+        createIn(recording, viewer, input, schedule),
+      )
     },
 
     /** @throws SCOPE_REQUIRED, NOT_FOUND */

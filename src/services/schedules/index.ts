@@ -6,6 +6,7 @@ import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
+import { noteRun } from '../../db/schedules/due.ts'
 import type { ScheduleRecord } from '../../db/schedules/record.ts'
 import {
   deleteSchedule,
@@ -20,7 +21,7 @@ import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
 import { asCreator } from '../creator.ts'
 import { encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
-import { namedSources } from '../jobs/audit.ts'
+import { factsOf as jobFacts, namedSources } from '../jobs/audit.ts'
 import type { Jobs, NewJobInput } from '../jobs/index.ts'
 import { isVisible, seesEverybody } from '../jobs/visibility.ts'
 import { visiblePage } from '../visible-page.ts'
@@ -50,7 +51,7 @@ export interface Schedule extends ScheduleRecord {
   lastJob: JobRecord | null
 }
 
-export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audit; jobs: Pick<Jobs, 'check'> }) {
+export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audit; jobs: Pick<Jobs, 'check' | 'createIn'> }) {
   const nextId = timeOrderedIds()
 
   async function withJobs(schedules: readonly ScheduleRecord[]): Promise<Schedule[]> {
@@ -62,6 +63,15 @@ export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audi
     return schedules.map(schedule => ({ ...schedule, lastJob: byId.get(schedule.lastJobId ?? '') ?? null }))
   }
 
+  /** Finds a schedule that the viewer may see and whose jobs they may create. */
+  async function find(viewer: Viewer | null, id: string): Promise<ScheduleRecord> {
+    const { member } = requireScope(viewer, 'write')
+    const schedule = isId(id) ? await findSchedule(db, member.workspaceId, id) : null
+    if (!viewer || !schedule || !isVisible(viewer, { ...schedule, ...schedule.job })) throw notFound()
+    authorizeJob(viewer, schedule.job)
+    return schedule
+  }
+
   /** Changes a schedule that the viewer may see and whose jobs they may create. */
   function change<T>(
     viewer: Viewer | null,
@@ -70,10 +80,7 @@ export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audi
     work: (recording: Recording, schedule: ScheduleRecord) => Promise<T>,
   ): Promise<T> {
     return audit.recorded(viewer, action, { subject: { kind: 'SCHEDULE', id } }, async recording => {
-      const { member } = requireScope(viewer, 'write')
-      const schedule = isId(id) ? await findSchedule(db, member.workspaceId, id) : null
-      if (!viewer || !schedule || !isVisible(viewer, { ...schedule, ...schedule.job })) throw notFound()
-      authorizeJob(viewer, schedule.job)
+      const schedule = await find(viewer, id)
       recording.add(factsOf(schedule))
       return work(recording, schedule)
     })
@@ -129,6 +136,26 @@ export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audi
       await change(viewer, 'SCHEDULE_DELETE', id, recording => recording.commit(trx => deleteSchedule(trx, id)))
     },
 
+    /**
+     * Creates the job of a schedule now, with the rights of the viewer. The times of the schedule stay, and it may be disabled.
+     * @throws as `update`; TOO_MANY_JOBS; PRECONDITION_FAILED while the job before has not ended
+     */
+    run(viewer: Viewer | null, id: string): Promise<JobRecord> {
+      return audit.recorded(viewer, 'JOB_CREATE', { subject: { kind: 'SCHEDULE', id } }, async recording => {
+        const schedule = await find(viewer, id)
+        recording.add(jobFacts(schedule.job))
+        const { lastJobId } = schedule
+        const [last] = lastJobId === null ? [] : await findJobs(db, [lastJobId])
+        if (last && last.endedAt === null) throw notEnded()
+        return jobs.createIn(recording, viewer, schedule.job, {
+          id,
+          async onCreated(trx, jobId) {
+            if (!(await noteRun(trx, id, { jobId, lastJobId }))) throw notEnded()
+          },
+        })
+      })
+    },
+
     /** Returns the newest schedules first. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
     async list(
       viewer: Viewer | null,
@@ -169,6 +196,10 @@ function shown({ cron, timeZone }: { cron: string; timeZone: string }) {
 
 function notFound(): AppError {
   return new AppError('NOT_FOUND', 'There is no such schedule.')
+}
+
+function notEnded(): AppError {
+  return new AppError('PRECONDITION_FAILED', 'The job before has not ended: wait for it, or cancel it.')
 }
 
 function tooManySchedules(): AppError {
