@@ -347,6 +347,12 @@ export interface StoredLocation {
   path: string
 }
 
+/** The folder that the sources of a job go into. */
+export interface JobTarget extends StoredLocation {
+  /** The name of the only source there. Undefined if the sources keep their names. */
+  name?: string
+}
+
 /** A bigint that only the database changes. */
 type SumColumn = ColumnType<string, never, never>
 
@@ -368,7 +374,7 @@ interface JobTable extends CreatorColumns {
   state: Generated<JobState>
   sources: Json<StoredLocation[]>
   /** Null for DELETE. */
-  target: ColumnType<StoredLocation | null, string | null, never>
+  target: ColumnType<JobTarget | null, string | null, never>
   conflict: JobConflict
   delete_extra: boolean
   dry_run: boolean
@@ -468,7 +474,7 @@ interface ScheduleTable extends CreatorColumns {
 export interface ScheduledJob {
   kind: JobKind
   sources: StoredLocation[]
-  target: StoredLocation | null
+  target: JobTarget | null
   conflict: JobConflict
   deleteExtra: boolean
   dryRun: boolean

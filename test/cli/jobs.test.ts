@@ -1,5 +1,5 @@
 /** Copies, moves, syncs and deletions between storages, which are jobs of the server. */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { builtInAdapters } from '../../adapters/index.ts'
@@ -69,7 +69,16 @@ t.test('copies and moves between storages report their job', async t => {
     status: 0,
     lines: [{ result: 'copied', source: 'Disk:/photos/a.jpg', target: 'Archive:/other.jpg', size: 12 }],
   })
-  t.match(await run(['cp', '--conflict', 'skip', 'Disk:/photos/a.jpg', 'Archive:/other.jpg']), { status: 2 })
+  t.match(await json('cp', '--conflict', 'skip', 'Disk:/photos/a.jpg', 'Archive:/other.jpg'), {
+    status: 0,
+    lines: [{ kind: 'COPY', state: 'SUCCEEDED', skipped: 1 }],
+  })
+  t.match(await json('cp', '-r', '--conflict', 'newer', 'Disk:/photos', 'Archive:/pictures'), {
+    status: 0,
+    lines: [{ kind: 'COPY', state: 'SUCCEEDED', files: 2 }],
+  })
+  t.same(await namesIn(join(archiveFolder, 'pictures')), ['2026', 'a.jpg'])
+  await rm(join(archiveFolder, 'pictures'), { recursive: true })
 
   const moved = await run(['mv', 'Disk:/photos', 'Archive:/moved/'])
   t.match(moved, { status: 0, stdout: '' })
@@ -85,8 +94,10 @@ t.test('a sync between storages is a job', async t => {
   const { run, json, archiveFolder } = await withArchive(t)
   await mkdir(join(archiveFolder, 'photos'))
   await writeFile(join(archiveFolder, 'photos/extra.jpg'), 'extra')
-  const renamed = await run(['sync', 'Disk:/photos', 'Archive:/mirror'])
-  t.match(renamed, { status: 2, stderr: /Give a target such as "Archive:\/mirror\/photos"/ })
+  const whole = await run(['sync', 'Disk:/photos', 'Archive:/'])
+  t.match(whole, { status: 2, stderr: /Give a target such as "Archive:\/photos"/ })
+  t.match(await json('sync', 'Disk:/photos', 'Archive:/mirror'), { status: 0, lines: [{ kind: 'SYNC', files: 2 }] })
+  t.same(await namesIn(join(archiveFolder, 'mirror')), ['2026', 'a.jpg'])
   const dry = await json('sync', '--dry-run', '--delete', 'Disk:/photos', 'Archive:/photos')
   t.match(dry, { status: 0, lines: [{ kind: 'SYNC', dryRun: true, state: 'SUCCEEDED', deleted: 1 }] })
   t.same(await namesIn(join(archiveFolder, 'photos')), ['extra.jpg'])

@@ -134,12 +134,12 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
   await sql`insert into jobs (id, workspace_id, user_id, credential_kind, credential_id, address, request_id, kind, state,
       sources, target, conflict)
     select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), '', '', 'COPY', 'FAILED',
-      ${JSON.stringify(Array(100).fill(at))}, ${JSON.stringify(at)}, 'FAIL'
+      ${JSON.stringify(Array(100).fill(at))}, ${JSON.stringify({ ...at, name: 'n'.repeat(1024) })}, 'FAIL'
     from generate_series(1, 100) n, members m where m.role = 'OWNER'`.execute(app.db)
   const job = {
     kind: 'COPY',
     sources: Array(100).fill(at),
-    target: at,
+    target: { ...at, name: 'n'.repeat(1024) },
     conflict: 'FAIL',
     deleteExtra: false,
     dryRun: false,

@@ -50,14 +50,14 @@ const event = `{
   providerId providerName path toProviderId toProviderName toPath subjectKind subjectId bytes count details
 }`
 const job = `{
-  id kind state sources { providerId path } target { providerId path } conflict deleteExtra dryRun
+  id kind state sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun
   createdBy { id } createdAt startedAt endedAt error { reason message }
   progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
   failures(first: 1, after: null) { nodes { providerId path reason message } edges { cursor node { path } } pageInfo { hasNextPage } }
 }`
 const schedule = `{
   id name cron timeZone enabled error { reason message } nextRunAt lastJob { id } lastSkippedAt createdAt
-  job { kind sources { providerId path } target { providerId path } conflict deleteExtra dryRun }
+  job { kind sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun }
 }`
 const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
 

@@ -61,6 +61,8 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   await on.backEnd.make(on.backEnd.spelled(source), 'source')
   await graphql(on, change('copy'), { input: { providerId, path: source, toPath: path } })
   await graphql(on, change('rename'), { input: { providerId, path: source, name: path } })
+  const job = { kind: 'COPY', sources: [{ providerId, path: source }], target: { providerId, path: base } }
+  await graphql(on, change('createJob', 'job { id }'), { input: { ...job, targetName: path, conflict: 'REPLACE' } })
   await graphql(on, change('copy'), { input: { ...at, toPath: `${base}/copied-${n}` } })
   if (!isPlain) {
     await graphql(on, change('move'), { input: { ...at, toPath: `${base}/moved-${n}` } })

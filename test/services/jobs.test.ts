@@ -34,6 +34,44 @@ t.test('a COPY copies files and trees into the target folder', async t => {
   t.same(Object.keys(await tree(rootA)).length, 5)
 })
 
+t.test('the only source of a job gets the name that the target says', async t => {
+  const world = await startWorld(t)
+  const { app, token, a, b, rootA, rootB } = world
+  await fill(rootA, files)
+  const from = (path: string) => [{ providerId: a, path }]
+  const target = { providerId: b, path: '/place' }
+  const renamed = { kind: 'COPY', sources: from('/f'), target, targetName: 'new' }
+  t.match(await runJob(world, renamed), { state: 'SUCCEEDED', progress: { files: 3 } })
+  t.match(await runJob(world, { ...renamed, sources: from('/g.txt'), targetName: 'h.txt' }), { state: 'SUCCEEDED' })
+  const copied = { 'new/1.txt': 'one', 'new/sub/2.txt': 'two', 'new/sub/deep/3.txt': 'three', 'h.txt': 'g' }
+  t.same(await tree(join(rootB, 'place')), copied)
+  t.match(await runJob(world, { ...renamed, conflict: 'RENAME' }), { state: 'SUCCEEDED', progress: { files: 3 } })
+  t.equal((await tree(rootB))['place/new (1)/1.txt'], 'one')
+  await fill(rootA, { 'f/1.txt': 'changed' })
+  const synced = await runJob(world, { ...renamed, kind: 'SYNC', deleteExtra: true })
+  t.match(synced, { state: 'SUCCEEDED', progress: { files: 1, skipped: 2, deleted: 0 } })
+  t.match(await runJob(world, { ...renamed, sources: from('/'), targetName: 'whole' }), { progress: { files: 4 } })
+  t.equal((await tree(rootB))['place/whole/g.txt'], 'g')
+  const inside = { kind: 'MOVE', sources: from('/f'), target: { providerId: a, path: '/' }, targetName: 'moved' }
+  t.match(await runJob(world, inside), { state: 'SUCCEEDED' })
+  t.equal((await tree(rootA))['moved/1.txt'], 'changed')
+  const query = '{ jobs(first: 1) { nodes { target { path } targetName } } }'
+  t.same((await app.ask(query, {}, token)).jobs.nodes, [{ target: { path: '/' }, targetName: 'moved' }])
+
+  const into = { ...inside, sources: from('/moved'), target: { providerId: a, path: '/moved/sub' }, targetName: 'x' }
+  t.match(await runJob(world, into), { failures: { nodes: [{ reason: 'INTO_ITSELF' }] } })
+  for (const [wrong, reason] of [
+    [{ ...renamed, targetName: 'a/b' }, 'INVALID_PATH'],
+    [{ ...renamed, targetName: '..' }, 'INVALID_PATH'],
+    [{ ...renamed, targetName: '' }, 'INVALID_PATH'],
+    [{ ...renamed, targetName: 'x'.repeat(1025) }, 'INVALID_PATH'],
+    [{ ...renamed, sources: [...from('/moved'), ...from('/g.txt')] }, 'INVALID_INPUT'],
+    [{ kind: 'DELETE', sources: from('/moved'), targetName: 'x' }, 'INVALID_INPUT'],
+  ] as const) {
+    t.match((await app.graphql(create, { input: wrong }, token)).errors, [{ extensions: { reason } }])
+  }
+})
+
 t.test('a MOVE leaves nothing behind', async t => {
   const world = await startWorld(t)
   const { a, b, rootA, rootB } = world

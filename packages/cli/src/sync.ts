@@ -106,7 +106,7 @@ async function syncTrees(
   }
 }
 
-/** Runs a SYNC job, which puts the source into a folder under its own name. */
+/** Runs a SYNC job. */
 async function syncStorages(
   context: Context,
   source: RemoteOperand,
@@ -119,9 +119,9 @@ async function syncStorages(
   const server = await context.connect()
   const [from, to] = [await server.locate(source), await server.locate(target)]
   const isRoot = from.path === '/'
-  if (!isRoot && nameOf(from.path) !== nameOf(to.path)) {
-    const example = `${to.storage.name}:${to.path === '/' ? '' : to.path}/${nameOf(from.path)}`
-    throw usageError(`A sync between storages keeps the name of the folder. Give a target such as "${example}".`)
+  if (!isRoot && to.path === '/') {
+    const example = `${to.storage.name}:/${nameOf(from.path)}`
+    throw usageError(`A sync of a folder cannot replace a whole storage. Give a target such as "${example}".`)
   }
   const question = `Delete what only ${display(to)} has, after everything is copied?`
   if (deleteExtra && !isDryRun && !yes && !(await confirm(question, context.signal))) {
@@ -132,6 +132,7 @@ async function syncStorages(
     kind: 'SYNC' as const,
     sources: [{ providerId: from.providerId, path: from.path }],
     target: { providerId: to.providerId, path: folder },
+    ...(!isRoot && { targetName: nameOf(to.path) }),
     dryRun: isDryRun,
     deleteExtra,
   }

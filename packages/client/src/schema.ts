@@ -284,6 +284,8 @@ export interface CreateJobInput {
   sources: readonly (LocationInput)[]
   /** The folder that the sources go into. If a source is the root of a provider, its content goes directly into this folder. */
   target?: LocationInput | null
+  /** The name of the source at the target. Only for one source. Default: the sources keep their names. */
+  targetName?: string | null
 }
 
 /** A new job. */
@@ -509,6 +511,8 @@ export interface Job {
   state: JobState
   /** The folder that the sources go into, or null if the job deletes. For a job of the mutations `copy`, `move` and `rename`: the new folder itself. */
   target: Location | null
+  /** The name of the source at the target, or null if the sources keep their names. */
+  targetName: string | null
 }
 
 /** The behavior of a job if a name is taken at the target. SYNC does not use it. */
@@ -863,6 +867,8 @@ export interface ScheduledJob {
   sources: readonly (Location)[]
   /** The folder that the sources go into, or null if the jobs delete. */
   target: Location | null
+  /** The name of the source at the target, or null if the sources keep their names. */
+  targetName: string | null
 }
 
 /** A level of permission of a credential. Each scope includes those below it: admin includes write, write includes read. */

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import { type Creator, toCreator } from '../creator.ts'
-import type { JobConflict, JobKind, JobOutcome, JobState, Schema, StoredLocation } from '../schema.ts'
+import type { JobConflict, JobKind, JobOutcome, JobState, JobTarget, Schema, StoredLocation } from '../schema.ts'
 
 export interface JobRecord extends Creator {
   /** A UUID of version 7: ids are in order of time. */
@@ -13,7 +13,7 @@ export interface JobRecord extends Creator {
   state: JobState
   sources: StoredLocation[]
   /** The folder that the sources go into; null for DELETE. */
-  target: StoredLocation | null
+  target: JobTarget | null
   conflict: JobConflict
   /** True if SYNC deletes entries that exist only at the target. */
   deleteExtra: boolean

@@ -2,6 +2,7 @@ import { formatPath, parsePath } from '../../auth/path.ts'
 import type { JobFailure } from '../../db/jobs/failures.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../db/schema.ts'
+import { AppError } from '../../errors.ts'
 import { maxJobsPage, maxSources, type NewJobInput } from '../../services/jobs/index.ts'
 import { maxActiveJobs } from '../../services/jobs/new-job.ts'
 import type { JobChange } from '../../services/jobs/subscription.ts'
@@ -110,6 +111,11 @@ JobRef.implement({
       description:
         'The folder that the sources go into, or null if the job deletes. For a job of the mutations `copy`, `move` and `rename`: the new folder itself.',
     }),
+    targetName: t.string({
+      nullable: true,
+      description: 'The name of the source at the target, or null if the sources keep their names.',
+      resolve: ({ target }) => target?.name ?? null,
+    }),
     conflict: t.expose('conflict', { type: JobConflictEnum, description: 'The behavior if a name is taken.' }),
     deleteExtra: t.exposeBoolean('deleteExtra', {
       description: 'Whether a SYNC deletes entries that exist only at the target.',
@@ -175,6 +181,9 @@ export const CreateJobInput = builder.inputType('CreateJobInput', {
       description:
         'The folder that the sources go into. If a source is the root of a provider, its content goes directly into this folder.',
     }),
+    targetName: t.string({
+      description: 'The name of the source at the target. Only for one source. Default: the sources keep their names.',
+    }),
     conflict: t.field({
       type: JobConflictEnum,
       defaultValue: 'FAIL',
@@ -188,9 +197,18 @@ export const CreateJobInput = builder.inputType('CreateJobInput', {
   }),
 })
 
-/** Adds the defaults. */
-export function toNewJob({ conflict, deleteExtra, dryRun, ...input }: typeof CreateJobInput.$inferInput): NewJobInput {
-  return { ...input, conflict: conflict ?? 'FAIL', deleteExtra: deleteExtra ?? false, dryRun: dryRun ?? false }
+/** Adds the defaults. @throws INVALID_INPUT for a name without a target */
+export function toNewJob(input: typeof CreateJobInput.$inferInput): NewJobInput {
+  const { kind, sources, target, targetName, conflict, deleteExtra, dryRun } = input
+  if (targetName != null && !target) throw new AppError('INVALID_INPUT', '"targetName" needs a "target".')
+  return {
+    kind,
+    sources,
+    target: target && { ...target, name: targetName },
+    conflict: conflict ?? 'FAIL',
+    deleteExtra: deleteExtra ?? false,
+    dryRun: dryRun ?? false,
+  }
 }
 
 const CreateJobPayload = builder.objectRef<{ job: JobRecord }>('CreateJobPayload').implement({

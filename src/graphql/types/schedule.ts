@@ -17,6 +17,11 @@ const ScheduledJobType = builder.objectRef<ScheduledJob>('ScheduledJob').impleme
       nullable: true,
       description: 'The folder that the sources go into, or null if the jobs delete.',
     }),
+    targetName: t.string({
+      nullable: true,
+      description: 'The name of the source at the target, or null if the sources keep their names.',
+      resolve: ({ target }) => target?.name ?? null,
+    }),
     conflict: t.expose('conflict', { type: JobConflictEnum, description: 'The behavior if a name is taken.' }),
     deleteExtra: t.exposeBoolean('deleteExtra', {
       description: 'Whether a SYNC deletes entries that exist only at the target.',

@@ -42,13 +42,18 @@ export function factsOf({
   conflict,
 }: Pick<ScheduledJob, 'kind' | 'conflict'> & {
   sources: readonly LocationInput[]
-  target?: LocationInput | null | undefined
+  target?: (LocationInput & { name?: string | null | undefined }) | null | undefined
 }): AuditFacts {
   const [first] = sources
   return {
     ...(first && { location: first }),
     ...(target && { to: target }),
-    details: { kind, conflict, ...namedSources(sources) },
+    details: {
+      kind,
+      conflict,
+      ...namedSources(sources),
+      ...(target?.name != null && { targetName: cut(target.name) }),
+    },
   }
 }
 

@@ -1,7 +1,7 @@
 /** Jobs: copies, moves, deletions and syncs that outlive their requests. */
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
-import { formatPath, isWithin, parsePath, root } from '../../auth/path.ts'
+import { formatPath, isWithin, parseNewName, parsePath, root } from '../../auth/path.ts'
 import { type Grant, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
@@ -34,8 +34,8 @@ import { isVisible, seesEverybody } from './visibility.ts'
 export interface NewJobInput {
   kind: JobKind
   sources: readonly LocationInput[]
-  /** The folder that the sources go into. */
-  target?: LocationInput | null | undefined
+  /** The folder that the sources go into. With `name`, the only source gets this name there. */
+  target?: (LocationInput & { name?: string | null | undefined }) | null | undefined
   conflict: JobConflict
   /** True if SYNC deletes entries that exist only at the target. */
   deleteExtra: boolean
@@ -105,13 +105,15 @@ export function createJobs(options: {
   async function check(viewer: Viewer | null, input: NewJobInput): Promise<ScheduledJob> {
     requireComplete(input)
     const grants = authorizeJob(viewer, input)
+    if (input.target?.name != null) parseNewName(input.target.name)
     await Promise.all([...grants.sources, ...(grants.target ? [grants.target] : [])].map(storage.record))
     const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
     if (isRootFixed && grants.sources.some(({ path }) => path === root)) throw new AppError('ROOT_IS_FIXED')
     requireSeparate(grants.sources, input.target)
     const { kind, conflict, deleteExtra, dryRun } = input
     const stored = ({ providerId, path }: Grant) => ({ providerId, path: formatPath(path) })
-    const target = grants.target && stored(grants.target)
+    const name = input.target?.name
+    const target = grants.target && { ...stored(grants.target), ...(name != null && { name }) }
     return { kind, sources: grants.sources.map(stored), target, conflict, deleteExtra, dryRun }
   }
 
@@ -233,7 +235,7 @@ function entriesOf({ sources, target }: Pick<JobRecord, 'sources' | 'target'>): 
     state: 'SOURCE',
     providerId,
     path,
-    targetPath: target && targetPathOf(parsePath(path), target.path),
+    targetPath: target && targetPathOf(parsePath(path), target),
     depth: 0,
     isNewTarget: false,
   }))
@@ -259,6 +261,9 @@ function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): v
   if (kind === 'DELETE' && target) throw new AppError('INVALID_INPUT', 'A job that deletes has no target.')
   if (kind !== 'DELETE' && !target)
     throw new AppError('INVALID_INPUT', 'Give the target folder that the sources go into.')
+  if (target?.name != null && sources.length > 1) {
+    throw new AppError('INVALID_INPUT', '"targetName" is only for a job with one source.')
+  }
   if (deleteExtra && kind !== 'SYNC') throw new AppError('INVALID_INPUT', '"deleteExtra" is only for the kind SYNC.')
 }
 
@@ -266,9 +271,9 @@ function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): v
  * Each source has its own path at the target. Otherwise one source would overwrite or delete the copies of another.
  * @throws INVALID_INPUT
  */
-function requireSeparate(sources: readonly Grant[], target: LocationInput | null | undefined): void {
+function requireSeparate(sources: readonly Grant[], target: NewJobInput['target']): void {
   const places = target
-    ? sources.map(({ path }) => ({ providerId: target.providerId, path: parsePath(targetPathOf(path, target.path)) }))
+    ? sources.map(({ path }) => ({ providerId: target.providerId, path: parsePath(targetPathOf(path, target)) }))
     : sources
   for (const list of [sources, places]) {
     const overlap = list.some((a, index) =>

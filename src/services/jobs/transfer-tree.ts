@@ -183,11 +183,11 @@ async function transferChild(
 }
 
 /**
- * Returns where a source goes in the target folder. If the source is the root of a provider, this is the target folder
- * itself.
+ * Returns where a source goes in the target folder, under its own name or that of the target. Without a name, the root of a
+ * provider goes to the target folder itself.
  */
-export function targetPathOf(source: StoragePath, target: string): string {
-  const folder = parsePath(target)
-  const name = nameOf(source)
+export function targetPathOf(source: StoragePath, target: { path: string; name?: string | null | undefined }): string {
+  const folder = parsePath(target.path)
+  const name = target.name ?? nameOf(source)
   return name === '' ? formatPath(folder) : childPath(folder, name)
 }

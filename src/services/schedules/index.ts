@@ -51,7 +51,15 @@ export interface Schedule extends ScheduleRecord {
   lastJob: JobRecord | null
 }
 
-export function createSchedules({ db, audit, jobs }: { db: Database; audit: Audit; jobs: Pick<Jobs, 'check' | 'createIn'> }) {
+export function createSchedules({
+  db,
+  audit,
+  jobs,
+}: {
+  db: Database
+  audit: Audit
+  jobs: Pick<Jobs, 'check' | 'createIn'>
+}) {
   const nextId = timeOrderedIds()
 
   async function withJobs(schedules: readonly ScheduleRecord[]): Promise<Schedule[]> {

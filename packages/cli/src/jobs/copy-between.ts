@@ -1,6 +1,6 @@
 /** Copies and moves between storages, which the server does. */
 import type { schema } from '../../../client/src/index.ts'
-import { needsRecursion, usageError } from '../errors.ts'
+import { needsRecursion } from '../errors.ts'
 import type { RemoteOperand } from '../operand.ts'
 import { display, nameOf, parentOf, type RemotePath } from '../remote/server.ts'
 import type { ConflictPolicy } from '../transfer/conflict.ts'
@@ -19,7 +19,10 @@ interface BetweenOptions {
   detach: boolean
 }
 
-/** Copies or moves the sources in a job. A single source that gets another name is copied or moved in one request. */
+/**
+ * Copies or moves the sources in a job. A single source that gets another name is copied or moved in one request where that can do
+ * what the options say.
+ */
 export async function copyBetweenStorages(
   context: JobContext,
   { kind, sources: operands, target: operand }: BetweenStorages,
@@ -34,12 +37,14 @@ export async function copyBetweenStorages(
   // The content of a whole storage goes directly into the target.
   const isContent = first?.path === '/'
   const isRenamed = !isInto && !isContent && first !== undefined && nameOf(first.path) !== nameOf(target.path)
-  if (isRenamed) return transferAs(context, { kind, source: first, target, conflict, isDetached: detach })
+  const isOneRequest = isRenamed && !detach && conflict !== 'skip' && conflict !== 'newer'
+  if (isOneRequest) return transferAs(context, { kind, source: first, target, conflict })
   const folder = isInto || isContent ? target.path : parentOf(target.path)
   const input: schema.CreateJobInput = {
     kind,
     sources: sources.map(({ providerId, path }) => ({ providerId, path })),
     target: { providerId: target.providerId, path: folder },
+    ...(isRenamed && { targetName: nameOf(target.path) }),
     conflict: conflict.toUpperCase() as schema.JobConflict,
   }
   await runJob(context, input, detach)
@@ -64,22 +69,10 @@ interface Renamed {
   kind: 'COPY' | 'MOVE'
   source: RemotePath
   target: RemotePath
-  conflict: ConflictPolicy
-  isDetached: boolean
+  conflict: 'fail' | 'replace' | 'rename'
 }
 
-/** A job keeps the names of its sources, so this is a single request. */
-async function transferAs(
-  { server, output }: JobContext,
-  { kind, source, target, conflict, isDetached }: Renamed,
-): Promise<void> {
-  if (isDetached)
-    throw usageError('--detach needs a folder as the target, because a job keeps the names of its sources.')
-  if (conflict === 'skip' || conflict === 'newer') {
-    throw usageError(
-      `--conflict ${conflict} needs a folder as the target, because a job keeps the names of its sources.`,
-    )
-  }
+async function transferAs({ server, output }: JobContext, { kind, source, target, conflict }: Renamed): Promise<void> {
   const [field, type, verb] = kind === 'COPY' ? ['copy', 'CopyInput', 'copied'] : ['move', 'MoveInput', 'moved']
   const input = {
     providerId: source.providerId,
