@@ -166,7 +166,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => {
       const [from, to] = [at(target), ends(target)]
       const input = { kind: 'COPY', sources: [from], target: { providerId: to.toProviderId, path: to.toPath } }
-      return { input: { ...input, conflict: 'SKIP', deleteExtra: false, dryRun: true } }
+      return { input: { ...input, targetName: null, conflict: 'SKIP', deleteExtra: false, dryRun: true } }
     },
   },
   'Mutation.pauseJob': { needs: write, spends: 'paused job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
