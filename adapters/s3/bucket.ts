@@ -1,6 +1,8 @@
-import { type HeadObjectCommandOutput, S3, type S3ClientConfig } from '@aws-sdk/client-s3'
+import { S3, type S3ClientConfig } from '@aws-sdk/client-s3'
 import type { Exclusive, Host, Network } from '../contract.ts'
 import type { S3Settings } from './config.ts'
+import { DirectRequests } from './direct.ts'
+import type { Head } from './entry.ts'
 import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from './errors.ts'
 import { decodeKey } from './keys.ts'
 
@@ -65,6 +67,8 @@ export class Bucket {
   readonly #exclusively: Exclusive
   /** False once the server has refused to be asked for checksums, as Backblaze B2 does. */
   #hasChecksums = true
+  /** Undefined where only the SDK knows the addresses of objects. */
+  readonly direct: DirectRequests | undefined
   /** Sends presigned requests. */
   readonly fetch: Network['fetch']
 
@@ -82,6 +86,10 @@ export class Bucket {
       throwOnRequestTimeout: true,
     })
     this.#slow = client(settings, network, bodySockets, checksums, { socketTimeout: slowCallTime })
+    const { endpoint, forcePathStyle, isAmazon, bucket } = settings
+    if (endpoint !== undefined && forcePathStyle && !isAmazon) {
+      this.direct = new DirectRequests(this.#calls, endpoint, bucket)
+    }
   }
 
   get name(): string {
@@ -141,7 +149,9 @@ export class Bucket {
   }
 
   /** Returns undefined for a missing key. */
-  head(Key: string, signal?: AbortSignal): Promise<HeadObjectCommandOutput | undefined> {
+  async head(Key: string, signal?: AbortSignal): Promise<Head | undefined> {
+    const found = await this.direct?.head(Key, { asksForChecksums: this.#hasChecksums, signal })
+    if (typeof found === 'object') return found.value
     return this.call(signal, async (s3, options) => {
       const head = async (checksums: { ChecksumMode?: 'ENABLED' }) => {
         try {

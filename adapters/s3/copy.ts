@@ -1,8 +1,8 @@
-import type { CompletedPart, HeadObjectCommandOutput } from '@aws-sdk/client-s3'
+import type { CompletedPart } from '@aws-sdk/client-s3'
 import type { Entry, StoragePath, Unfinished } from '../contract.ts'
 import { beginRecorded } from './begin.ts'
 import type { Bucket } from './bucket.ts'
-import { defaultType, etagOf, fileEntry } from './entry.ts'
+import { defaultType, etagOf, fileEntry, type Head } from './entry.ts'
 import { withGrace } from './grace.ts'
 import { copySource } from './keys.ts'
 import { complete } from './multipart.ts'
@@ -13,13 +13,14 @@ import { type Destination, publish, storedEntry } from './publish.ts'
 /** The number of parts that the back end copies concurrently. */
 const atOnce = 8
 
-/** The facts about the source that a copy needs. A copy in parts also sets its headers. */
-export type SourceHead = Omit<HeadObjectCommandOutput, '$metadata'>
-
 interface CopySource {
   key: string
-  head: SourceHead
+  /** The facts about the source that a copy needs. A copy in parts also sets its headers. */
+  head: Head
 }
+
+/** Bytes. The back end copies such a file at once, so its response comes soon. */
+const maxDirectCopy = 8 * 1024 * 1024
 
 export interface CopyOptions {
   /** The path of the destination. */
@@ -32,7 +33,7 @@ export interface CopyOptions {
  * Returns what `copyObject` has to know, from an entry. Returns undefined where the entry does not suffice.
  * @param maxBytes the size of the largest file that is copied in one request, which keeps the headers by itself
  */
-export function headOf({ kind, size, etag, mimeType, checksums }: Entry, maxBytes: number): SourceHead | undefined {
+export function headOf({ kind, size, etag, mimeType, checksums }: Entry, maxBytes: number): Head | undefined {
   if (kind !== 'file' || size === null || size > maxBytes || etag === null) return undefined
   // An entry with an MD5 does not come from a listing, so the object has no other type.
   const ContentType = mimeType ?? (checksums?.md5 ? defaultType : undefined)
@@ -53,6 +54,14 @@ export async function copyObject(
     return await copyInParts(bucket, conditions, { ...source, head }, destination, { path, signal, unfinished })
   }
   const copied = await publish(bucket, conditions, destination, 'copy', async condition => {
+    // Without a condition, the copy can be repeated.
+    if (size <= maxDirectCopy && !condition.IfNoneMatch) {
+      const direct = await bucket.direct?.copy(destination.key, { source: source.CopySource, etag: head.ETag })
+      if (typeof direct === 'object') {
+        const { ServerSideEncryption, ...CopyObjectResult } = direct.value
+        return { CopyObjectResult, ServerSideEncryption }
+      }
+    }
     const request = { Bucket: bucket.name, Key: destination.key, ...source, ...condition }
     return await bucket.slowCall(undefined, s3 => s3.copyObject(request))
   })
@@ -67,7 +76,7 @@ export async function copyObject(
 async function copyInParts(
   bucket: Bucket,
   conditions: Conditions,
-  { head, ...source }: { CopySource: string; CopySourceIfMatch: string | undefined; head: SourceHead },
+  { head, ...source }: { CopySource: string; CopySourceIfMatch: string | undefined; head: Head },
   destination: Destination,
   { path, signal, unfinished }: CopyOptions,
 ): Promise<Entry> {

@@ -12,6 +12,16 @@ export interface Described {
   ChecksumCRC32C?: string | undefined
 }
 
+/** What the response to HEAD says about an object. */
+export interface Head extends Described {
+  ContentLength?: number | undefined
+  ContentEncoding?: string | undefined
+  ContentDisposition?: string | undefined
+  ContentLanguage?: string | undefined
+  CacheControl?: string | undefined
+  Metadata?: Record<string, string> | undefined
+}
+
 /** The type that Amazon reports for files without a type. */
 export const defaultType = 'binary/octet-stream'
 const noType = new Set([defaultType, 'application/octet-stream'])

@@ -59,7 +59,16 @@ export function isName(name: string): boolean {
 
 /** The value of `x-amz-copy-source`. */
 export function copySource(bucket: string, key: string): string {
-  return `${bucket}/${key}`.split('/').map(encodeURIComponent).join('/')
+  return encodeKey(`${bucket}/${key}`)
+}
+
+/** Encodes a key for a URL: everything except the unreserved characters (RFC 3986, section 2.3) and `/`. */
+export function encodeKey(key: string): string {
+  return key.split('/').map(encodeName).join('/')
+}
+
+function encodeName(name: string): string {
+  return encodeURIComponent(name).replace(/[!'()*]/g, each => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
 /** Decodes a key of `EncodingType: 'url'`; undefined if it is not UTF-8. Amazon encodes a space as `+`, others as `%20`. */

@@ -17,8 +17,8 @@ import {
 } from '../contract.ts'
 import { Bucket, defaultLimits, isPrecondition, type Limits } from './bucket.ts'
 import type { S3Settings } from './config.ts'
-import { copyObject, headOf, type SourceHead } from './copy.ts'
-import { fileEntry } from './entry.ts'
+import { copyObject, headOf } from './copy.ts'
+import { fileEntry, type Head } from './entry.ts'
 import { alreadyExists, Folders } from './folders.ts'
 import { Keys } from './keys.ts'
 import { linkToRead, linkToWrite } from './links.ts'
@@ -220,7 +220,7 @@ export class S3Provider implements StorageProvider {
 
   /** Fails with PRECONDITION_FAILED or NOT_FOUND where the source is no longer the one that `head` describes. */
   async #copy(
-    source: { key: string; head: SourceHead },
+    source: { key: string; head: Head },
     to: StoragePath,
     { signal, overwrite, unfinished }: Call & Overwrite & { unfinished?: Unfinished },
   ): Promise<Entry> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Entry, StorageError } from '../contract.ts'
 import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
+import { maxDirectBody } from './direct.ts'
 import { defaultType, etagOf, fileEntry, type headersOf } from './entry.ts'
 import { alreadyExists } from './folders.ts'
 import type { Conditions, Step } from './probe.ts'
@@ -62,11 +63,17 @@ export async function putWhole(
   const object = { ...headers, Bucket: bucket.name, Key: destination.key, Body: bytes }
   const md5 = bytes.length > maxHashed ? undefined : createHash('md5').update(bytes).digest('hex')
   const stored = await publish(bucket, conditions, destination, 'put', async condition => {
+    const direct =
+      bytes.length > maxDirectBody
+        ? undefined
+        : await bucket.direct?.put(destination.key, toHttp(headers, condition), bytes)
+    if (typeof direct === 'object') return direct.value
     try {
       return await bucket.call(undefined, s3 => s3.putObject({ ...object, ...condition }))
     } catch (error) {
       // An earlier attempt may have stored the file although its response was lost. The existing file is then our own.
-      const head = isPrecondition(error) && wasRepeated(error) ? await bucket.head(destination.key) : undefined
+      const isRepeated = direct === 'unknown' || wasRepeated(error)
+      const head = isPrecondition(error) && isRepeated ? await bucket.head(destination.key) : undefined
       if (!head || etagOf(head.ETag) !== (md5 ?? createHash('md5').update(bytes).digest('hex'))) throw error
       return head
     }
@@ -76,6 +83,14 @@ export async function putWhole(
   // The etag shows that the bytes arrived whole. The Date of the response may be later than the time of the file.
   const described = { ...stored, LastModified: undefined, ContentType: headers.ContentType ?? defaultType }
   return fileEntry(destination.name, bucket.fileId(destination.key), bytes.length, described)
+}
+
+function toHttp({ ContentType, Metadata }: ReturnType<typeof headersOf>, { IfNoneMatch }: Condition) {
+  return {
+    ...(ContentType !== undefined && { 'content-type': ContentType }),
+    ...(Metadata && { 'x-amz-meta-mtime': Metadata.mtime }),
+    ...(IfNoneMatch && { 'if-none-match': IfNoneMatch }),
+  }
 }
 
 /**

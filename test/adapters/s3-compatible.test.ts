@@ -37,7 +37,11 @@ t.test('a server may refuse all headers of checksums, as Backblaze B2 does', asy
   await t.rejects(provider.stat(at('missing'), call()), { code: 'NOT_FOUND' })
   await provider.deleteTree(at('folder'), call())
   t.same(await namesIn(provider, ''), [])
-  t.same(refused, ['x-amz-checksum-mode'], 'it is asked for checksums once')
+  t.same(
+    refused,
+    Array(2).fill('x-amz-checksum-mode'),
+    'it is asked for checksums once without the SDK, and once with it',
+  )
 })
 
 t.test('a folder is deleted file by file where the server cannot delete several at once', async t => {
