@@ -1,9 +1,11 @@
 /** Sends slow and large bodies to every registered route. New routes are included automatically. */
 import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { parseRoutes } from '../matrix/api.ts'
 import { startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 import { eventually, head, talk } from './socket.ts'
 
 /** Milliseconds. */
@@ -82,6 +84,39 @@ t.test('a client that sends its body too slowly gets an error', async t => {
   await client.send('{')
   await client.ended
   t.match(client.received(), /^HTTP\/1\.1 400 [\s\S]*INCOMPLETE_BODY/)
+  client.socket.destroy()
+})
+
+t.test('a connection that stays open keeps nothing of its earlier requests', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'memory', {})
+  const sockets: Socket[] = []
+  app.app.server.server.on('connection', socket => sockets.push(socket))
+  const client = await talk(Number(new URL(app.url).port))
+  const query = new URLSearchParams({ providerId, path: '/file', conflict: 'replace' })
+  const requests = {
+    '/graphql': '{"query":"{ me { id } }"}',
+    [`/api/upload/proxy?${query}`]: 'content',
+    '/nothing-here': '{}',
+  }
+  const listeners = () => {
+    const [socket] = sockets
+    return socket?.eventNames().reduce((sum, name) => sum + socket.listenerCount(name), 0) ?? 0
+  }
+  const counts: number[] = []
+  for (let sent = 0; sent < 30; ) {
+    for (const [path, body] of Object.entries(requests)) {
+      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+      await client.send(head('POST', `${app.url}${path}`, { ...headers, 'Content-Length': body.length }) + body)
+      sent += 1
+      await until(() => client.received().match(/HTTP\/1\.1 \d+ /g)?.length === sent)
+    }
+    counts.push(listeners())
+  }
+  t.equal(sockets.length, 1)
+  await until(() => listeners() < (counts[0] ?? 0) + 10 || counts)
+  t.match(client.received(), /HTTP\/1\.1 200[\s\S]*HTTP\/1\.1 201[\s\S]*HTTP\/1\.1 404/)
   client.socket.destroy()
 })
 

@@ -60,6 +60,6 @@ function closeAfter(request: IncomingMessage, delay: number): void {
   const timer = setTimeout(() => {
     if (!request.complete) request.socket.destroy()
   }, delay).unref()
-  request.once('end', () => clearTimeout(timer))
-  request.socket.once('close', () => clearTimeout(timer))
+  // A listener on the socket would keep the request for as long as the connection stays open.
+  request.once('close', () => clearTimeout(timer))
 }
