@@ -1,9 +1,10 @@
-import { type Selectable, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { Member, ProviderVersion } from '../auth/viewer.ts'
-import { type Change, type Database, executeWith, prepared } from './client.ts'
-import { type CredentialLookup, lookupParameters, seenProviderColumns, toSeenProvider } from './credential-lookup.ts'
+import type { Change, Database } from './client.ts'
+import { type CredentialLookup, seenProviderColumns, toSeenProvider, valuesOf } from './credential-lookup.ts'
+import { prepareLookups } from './lookups.ts'
 import { lockMember, memberColumns, toMember } from './members.ts'
 import type { Schema } from './schema.ts'
 
@@ -96,31 +97,32 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
   db: Database,
   column: Column,
 ): (lookups: readonly CredentialLookup<Selectable<Schema['api_keys']>[Column]>[]) => Promise<OwnedApiKey[]> {
-  const type = sql.raw(column === 'id' ? 'uuid' : 'bytea')
-  const asked = sql<{ value: unknown; provider_id: string | null }>`unnest(${[]}::${type}[], ${[]}::uuid[])`
-  const query = prepared(
-    db
-      .selectFrom(asked.as<'asked'>(sql`asked (value, provider_id)`))
-      .innerJoin('api_keys', join => join.on(sql<boolean>`${sql.ref(`api_keys.${column}`)} = asked.value`))
-      .innerJoin('members', join =>
-        join
-          .onRef('members.workspace_id', '=', 'api_keys.workspace_id')
-          .onRef('members.user_id', '=', 'api_keys.user_id'),
-      )
-      .innerJoin('users', 'users.id', 'api_keys.user_id')
-      .leftJoin('providers', join =>
-        join
-          .onRef('providers.id', '=', 'asked.provider_id')
-          .onRef('providers.workspace_id', '=', 'api_keys.workspace_id'),
-      )
-      .select(memberColumns)
-      .select(keyColumns)
-      .select('api_keys.key_hash')
-      .select(seenProviderColumns)
-      .compile(),
+  const find = prepareLookups(
+    db,
+    [column === 'id' ? 'uuid' : 'bytea', 'uuid'],
+    (asked: RawBuilder<{ value: unknown; provider_id: string | null }>) =>
+      db
+        .selectFrom(asked.as<'asked'>(sql`asked (value, provider_id)`))
+        .innerJoin('api_keys', join => join.on(sql<boolean>`${sql.ref(`api_keys.${column}`)} = asked.value`))
+        .innerJoin('members', join =>
+          join
+            .onRef('members.workspace_id', '=', 'api_keys.workspace_id')
+            .onRef('members.user_id', '=', 'api_keys.user_id'),
+        )
+        .innerJoin('users', 'users.id', 'api_keys.user_id')
+        .leftJoin('providers', join =>
+          join
+            .onRef('providers.id', '=', 'asked.provider_id')
+            .onRef('providers.workspace_id', '=', 'api_keys.workspace_id'),
+        )
+        .select(memberColumns)
+        .select(keyColumns)
+        .select('api_keys.key_hash')
+        .select(seenProviderColumns)
+        .compile(),
   )
   return async lookups => {
-    const rows = await executeWith(db, query, lookupParameters(lookups))
+    const rows = await find(lookups.map(valuesOf))
     return rows.map(row => ({
       key: toApiKey(row),
       hash: row.key_hash,

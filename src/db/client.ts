@@ -85,13 +85,14 @@ export async function executeWith<Row>(
 
 /** The names of prepared statements by their text. */
 const preparedNames = new Map<string, string>()
+let lastName = 0
 
 /**
  * Makes each connection parse and plan a query only once. Use it outside of transactions, for queries that run with nearly every
  * request.
  */
 export function prepared<Query extends CompiledQuery<unknown>>(query: Query): Query {
-  if (!preparedNames.has(query.sql)) preparedNames.set(query.sql, `stowage_${preparedNames.size}`)
+  if (!preparedNames.has(query.sql)) preparedNames.set(query.sql, `stowage_${++lastName}`)
   return query
 }
 

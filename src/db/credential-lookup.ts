@@ -6,9 +6,9 @@ export interface CredentialLookup<Value> {
   providerId: string | null
 }
 
-/** The parameters of a query for credentials: their values, then the providers. */
-export function lookupParameters(lookups: readonly CredentialLookup<unknown>[]): [unknown[], (string | null)[]] {
-  return [lookups.map(({ value }) => value), lookups.map(({ providerId }) => providerId)]
+/** Returns the values that the query for a credential asks for: see `prepareLookups`. */
+export function valuesOf({ value, providerId }: CredentialLookup<unknown>): [unknown, string | null] {
+  return [value, providerId]
 }
 
 /** The columns of the provider that a request names, joined to its credential. */

@@ -1,6 +1,7 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { batched } from './batched.ts'
-import { type Change, type Database, executeWith } from './client.ts'
+import type { Change, Database } from './client.ts'
+import { prepareLookups } from './lookups.ts'
 import type { ProviderStatus, Schema } from './schema.ts'
 
 /** A connected storage provider as stored. */
@@ -69,15 +70,17 @@ export async function listSlugs(db: Database, workspaceId: string, start: string
 
 /** Finds the ids of providers by `<workspace id>/<slug>`, those of one turn of the event loop in one query. */
 export function batchedSlugs(db: Database): (key: string) => Promise<string | null> {
-  const query = db
-    .selectFrom('providers')
-    .select(['id', 'workspace_id', 'slug'])
-    .where(sql<boolean>`(workspace_id, slug) in (select * from unnest(${[]}::uuid[], ${[]}::text[]))`)
-    .compile()
+  const find = prepareLookups(db, ['uuid', 'text'], (asked: RawBuilder<{ workspace_id: string; slug: string }>) =>
+    db
+      .selectFrom(asked.as<'asked'>(sql`asked (workspace_id, slug)`))
+      .innerJoin('providers', join =>
+        join.onRef('providers.workspace_id', '=', 'asked.workspace_id').onRef('providers.slug', '=', 'asked.slug'),
+      )
+      .select(['providers.id', 'providers.workspace_id', 'providers.slug'])
+      .compile(),
+  )
   return batched(async (keys: readonly string[]) => {
-    const parts = keys.map(key => key.split('/', 2))
-    const parameters = [parts.map(([workspaceId]) => workspaceId), parts.map(([, slug]) => slug)]
-    const rows = await executeWith(db, query, parameters)
+    const rows = await find(keys.map(key => key.split('/', 2)))
     return new Map(rows.map(row => [`${row.workspace_id}/${row.slug}`, row.id]))
   })
 }

@@ -1,7 +1,8 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Member, ProviderVersion } from '../auth/viewer.ts'
-import { type Change, type Database, executeWith, prepared } from './client.ts'
-import { type CredentialLookup, lookupParameters, seenProviderColumns, toSeenProvider } from './credential-lookup.ts'
+import type { Change, Database } from './client.ts'
+import { type CredentialLookup, seenProviderColumns, toSeenProvider, valuesOf } from './credential-lookup.ts'
+import { prepareLookups } from './lookups.ts'
 import { memberColumns, toMember } from './members.ts'
 
 export interface Session {
@@ -43,8 +44,7 @@ export async function insertSession(
 
 /** Finds sessions with their members. The query is built only once, because every request with a session runs it. */
 export function prepareSessions(db: Database): (lookups: readonly CredentialLookup<string>[]) => Promise<Session[]> {
-  const asked = sql<{ id: string; provider_id: string | null }>`unnest(${[]}::uuid[], ${[]}::uuid[])`
-  const query = prepared(
+  const find = prepareLookups(db, ['uuid', 'uuid'], (asked: RawBuilder<{ id: string; provider_id: string | null }>) =>
     db
       .selectFrom(asked.as<'asked'>(sql`asked (id, provider_id)`))
       .innerJoin('sessions', 'sessions.id', 'asked.id')
@@ -65,7 +65,7 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
       .compile(),
   )
   return async lookups => {
-    const rows = await executeWith(db, query, lookupParameters(lookups))
+    const rows = await find(lookups.map(valuesOf))
     return rows.map(row => ({
       id: row.id,
       member: toMember(row),

@@ -1,8 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net'
 import { sql } from 'kysely'
 import t from 'tap'
+import { prepareOwnedApiKeys } from '../../src/db/api-keys.ts'
 import { connect, prepared } from '../../src/db/client.ts'
+import { batchedSlugs } from '../../src/db/providers.ts'
+import { prepareSessions } from '../../src/db/sessions.ts'
 import { testDatabase } from '../servers/postgres.ts'
 
 t.test('a query on a connection that went silent fails, and the next one gets another connection', async t => {
@@ -65,4 +69,23 @@ t.test('a prepared query is parsed once, and works on a connection that has lost
   await sql`deallocate all`.execute(db)
   for (const number of [1, 2, 3]) t.same(await run(number), [{ n: number + 1 }])
   t.same(await names(), [])
+})
+
+t.test('the lookup of a credential or a slug is planned once, not for each request', async t => {
+  const db = connect(await testDatabase(t), { max: 1 })
+  t.teardown(() => db.destroy())
+  const id = randomUUID()
+  const findKeys = prepareOwnedApiKeys(db, 'key_hash')
+  const findSessions = prepareSessions(db)
+  const findSlug = batchedSlugs(db)
+  for (let round = 0; round < 20; round += 1) {
+    await findKeys([{ value: Buffer.alloc(32), providerId: id }])
+    await findSessions([{ value: id, providerId: null }])
+    await findSlug(`${id}/documents`)
+  }
+  const { rows } = await sql<{ statement: string; plans: number; uses: number }>`
+    select statement, custom_plans::int as plans, generic_plans::int as uses from pg_prepared_statements`.execute(db)
+  t.equal(rows.length, 3)
+  // PostgreSQL tries five plans for known values before it keeps one for all.
+  for (const { statement, plans, uses } of rows) t.same({ plans, uses }, { plans: 5, uses: 15 }, statement)
 })
