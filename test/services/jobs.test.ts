@@ -50,8 +50,12 @@ t.test('the only source of a job gets the name that the target says', async t =>
   await fill(rootA, { 'f/1.txt': 'changed' })
   const synced = await runJob(world, { ...renamed, kind: 'SYNC', deleteExtra: true })
   t.match(synced, { state: 'SUCCEEDED', progress: { files: 1, skipped: 2, deleted: 0 } })
-  t.match(await runJob(world, { ...renamed, sources: from('/'), targetName: 'whole' }), { progress: { files: 4 } })
+  const whole = { ...renamed, sources: from('/'), targetName: 'whole' }
+  t.match(await runJob(world, whole), { progress: { files: 4 } })
   t.equal((await tree(rootB))['place/whole/g.txt'], 'g')
+  t.match(await runJob(world, whole), { failures: { nodes: [{ path: '/', reason: 'ALREADY_EXISTS' }] } })
+  t.match(await runJob(world, { ...whole, conflict: 'RENAME' }), { state: 'SUCCEEDED', progress: { files: 4 } })
+  t.equal((await tree(rootB))['place/whole (1)/g.txt'], 'g')
   const inside = { kind: 'MOVE', sources: from('/f'), target: { providerId: a, path: '/' }, targetName: 'moved' }
   t.match(await runJob(world, inside), { state: 'SUCCEEDED' })
   t.equal((await tree(rootA))['moved/1.txt'], 'changed')

@@ -18,7 +18,7 @@ interface FolderPair {
   folder: WriteLocation
   existing: CheckedEntry | null
   earlier: Earlier | null
-  /** The source is the root of a provider, whose content always goes into the folder. */
+  /** Only the content of the source goes into the folder, which may exist. */
   isMerged: boolean
 }
 

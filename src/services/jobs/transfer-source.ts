@@ -25,7 +25,7 @@ export async function transferSource(run: JobRun, tally: Tally, given: JobSource
   const { from, source, to, mayRename } = given
   requireOutsideItself(run, given)
   if (source.kind === 'directory') requireOutside(source, from, run.targetFolders)
-  const isRenamed = mayRename && run.job.conflict === 'RENAME' && run.job.kind !== 'SYNC' && from.path !== root
+  const isRenamed = mayRename && run.job.conflict === 'RENAME' && run.job.kind !== 'SYNC' && !isContent(run, from)
   for (const path of isRenamed ? candidates(to.path, source.kind) : [to.path]) {
     const done = await transferTo(run, tally, given, run.target?.at(path) ?? to)
     if (done !== taken) return done
@@ -48,13 +48,18 @@ async function transferTo(
     if (moved) return countMoved(run, tally, source)
   }
   return unlessTaken(async () => {
-    const isMerged = from.path === root
+    const isMerged = isContent(run, from)
     if (source.kind === 'directory') return openFolder(run, { source, folder: to, existing, earlier, isMerged })
     await run.limits.run([from.providerId, to.providerId], () =>
       transferFile(run, tally, { from, entry: source, to, existing, earlier }),
     )
     return null
   })
+}
+
+/** Returns whether only the content of the source goes to the target: that of a provider's root, unless it gets a name there. */
+function isContent({ job }: JobRun, from: ReadLocation): boolean {
+  return from.path === root && job.target?.name === undefined
 }
 
 /** A folder that is moved in one step counts as one file, because counting what is in it would take longer than moving it. */
