@@ -19,7 +19,7 @@ const pause = 60_000
 type HttpHeaders = Readonly<Record<string, string>>
 
 interface DirectRequest {
-  method: 'HEAD' | 'PUT'
+  method: 'HEAD' | 'PUT' | 'DELETE'
   key: string
   /** By name, in lowercase. */
   headers: HttpHeaders
@@ -74,6 +74,16 @@ export class DirectRequests {
     if (status === 200 && response.headers.etag !== undefined) return this.#succeed(toHead(response.headers))
     // A file exists, or the SDK may repeat the request: it has not been carried out.
     return status === 412 ? 'unsent' : this.#fail(status >= 500 ? 'unknown' : 'unsent')
+  }
+
+  /** Deletes an object, whether it exists or not. Returns false if the SDK has to. @throws the reason of the signal */
+  async remove(key: string, signal: AbortSignal): Promise<boolean> {
+    const response = await this.#send({ method: 'DELETE', key, headers: {}, signal })
+    if (typeof response === 'string') return false
+    const isRemoved = response.status === 204 || response.status === 200
+    if (isRemoved) this.#failures = 0
+    else this.#fail('unknown')
+    return isRemoved
   }
 
   /** Copies an object. @param source the value of `x-amz-copy-source` */

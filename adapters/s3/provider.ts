@@ -166,15 +166,21 @@ export class S3Provider implements StorageProvider {
     }
   }
 
-  async delete(path: StoragePath, { signal }: Call): Promise<void> {
-    const [key, folderKey] = [this.#keys.file(path), this.#keys.folder(path)]
-    const [file, below] = await Promise.all([this.#bucket.head(key, signal), this.#bucket.keys(folderKey, 2, signal)])
-    if (!file && below.length === 0) return
-    if (!file && below.some(found => found !== folderKey)) {
-      throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
-    }
-    await removeKey(this.#bucket, file ? key : folderKey, signal)
+  async delete(path: StoragePath, { signal, entry }: Call & { entry?: Entry }): Promise<void> {
+    const key = await this.#keyToRemove(path, entry, signal)
+    if (key === undefined) return
+    await removeKey(this.#bucket, key, signal)
     await this.#keepParent(path)
+  }
+
+  /** Returns undefined for a missing path. @throws NOT_EMPTY */
+  async #keyToRemove(path: StoragePath, entry: Entry | undefined, signal: AbortSignal): Promise<string | undefined> {
+    const [key, folderKey] = [this.#keys.file(path), this.#keys.folder(path)]
+    if (entry?.kind === 'file' && (await this.#bucket.head(key, signal))) return key
+    const [file, below] = await Promise.all([this.#bucket.head(key, signal), this.#bucket.keys(folderKey, 2, signal)])
+    if (file) return key
+    if (below.some(found => found !== folderKey)) throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+    return below.length === 0 ? undefined : folderKey
   }
 
   async deleteTree(path: StoragePath, { signal }: Call): Promise<void> {

@@ -11,6 +11,7 @@ const atOnce = 16
 const noXml = /[^\t\n\u0020-\ufffd]/
 
 export async function removeKey(bucket: Bucket, Key: string, signal: AbortSignal): Promise<void> {
+  if (await bucket.direct?.remove(Key, signal)) return
   await bucket.call(signal, (s3, options) => s3.deleteObject({ Bucket: bucket.name, Key }, options))
 }
 

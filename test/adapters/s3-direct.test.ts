@@ -41,31 +41,38 @@ async function openCounted() {
   return { provider, counts, failDirect, write }
 }
 
-t.test('small files are stored, looked at and copied without the SDK, with all of their properties', async t => {
-  const { provider, counts, failDirect, write } = await openCounted()
-  await write('folder/first', 'content')
-  await write('folder/second', 'content')
-  failDirect(() => undefined)
-  const modifiedAt = new Date('2001-02-03T04:05:06.789Z')
-  const written = await write("folder/größe '(1)!*+ %2F.txt", pattern(10_000), { mimeType: 'text/plain', modifiedAt })
-  t.same(counts, { direct: 1, sdk: 0 })
-  const seen = await provider.stat(at("folder/größe '(1)!*+ %2F.txt"), call())
-  t.match(seen, { size: 10_000, mimeType: 'text/plain', etag: written.etag, checksums: written.checksums ?? {} })
-  t.equal(counts.sdk, 0)
-  const copy = await provider.copy(at("folder/größe '(1)!*+ %2F.txt"), at('folder/copy'), {
-    ...call(),
-    overwrite: true,
-    entry: seen,
-  })
-  t.equal(counts.sdk, 0)
-  t.match(copy, { size: 10_000, etag: written.etag, mimeType: 'text/plain' })
-  t.match(await provider.stat(at('folder/copy'), call()), { mimeType: 'text/plain', modifiedAt: copy.modifiedAt })
-  await has(provider, 'folder/copy', pattern(10_000))
-  failDirect(({ method }) => (method === 'PUT' ? { answer: { status: 500 } } : undefined))
-  await write('folder/large', pattern(maxDirectBody + 1))
-  t.equal(counts.sdk, 1, 'the SDK stores a large file')
-  t.equal(counts.direct, 1, 'the size is looked up without it')
-})
+t.test(
+  'small files are stored, looked at, copied and deleted without the SDK, with all of their properties',
+  async t => {
+    const { provider, counts, failDirect, write } = await openCounted()
+    await write('folder/first', 'content')
+    await write('folder/second', 'content')
+    failDirect(() => undefined)
+    const modifiedAt = new Date('2001-02-03T04:05:06.789Z')
+    const written = await write("folder/größe '(1)!*+ %2F.txt", pattern(10_000), { mimeType: 'text/plain', modifiedAt })
+    t.same(counts, { direct: 1, sdk: 0 })
+    const seen = await provider.stat(at("folder/größe '(1)!*+ %2F.txt"), call())
+    t.match(seen, { size: 10_000, mimeType: 'text/plain', etag: written.etag, checksums: written.checksums ?? {} })
+    t.equal(counts.sdk, 0)
+    const copy = await provider.copy(at("folder/größe '(1)!*+ %2F.txt"), at('folder/copy'), {
+      ...call(),
+      overwrite: true,
+      entry: seen,
+    })
+    t.equal(counts.sdk, 0)
+    t.match(copy, { size: 10_000, etag: written.etag, mimeType: 'text/plain' })
+    t.match(await provider.stat(at('folder/copy'), call()), { mimeType: 'text/plain', modifiedAt: copy.modifiedAt })
+    await has(provider, 'folder/copy', pattern(10_000))
+    failDirect(() => undefined)
+    await provider.delete(at('folder/copy'), { ...call(), entry: copy })
+    t.same(counts, { direct: 2, sdk: 1 }, 'the SDK lists the folder, which may be empty now')
+    await rejectsWith('NOT_FOUND', provider.stat(at('folder/copy'), call()))
+    failDirect(({ method }) => (method === 'PUT' ? { answer: { status: 500 } } : undefined))
+    await write('folder/large', pattern(maxDirectBody + 1))
+    t.equal(counts.sdk, 1, 'the SDK stores a large file')
+    t.equal(counts.direct, 1, 'the size is looked up without it')
+  },
+)
 
 t.test('whatever fails without the SDK succeeds with it', async t => {
   const ways: [string, Fault][] = [
