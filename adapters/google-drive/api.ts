@@ -1,42 +1,18 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { drive_v3 } from '@googleapis/drive'
 import { gaxios } from 'google-auth-library'
+import { type Backoff, pause, type Timeouts, waitFor } from '../cloud/backoff.ts'
+import type { Failure } from '../cloud/failure.ts'
+import type { TokenSource } from '../cloud/tokens.ts'
 import { type Network, orAborted, type StorageError } from '../contract.ts'
 import { agentOf } from './agent.ts'
 import type { Endpoints } from './config.ts'
-import { type Failure, failureOf, isRateLimit, isTransient, toStorageError } from './errors.ts'
-import type { TokenSource } from './tokens.ts'
+import { failureOf, isRateLimit, toStorageError } from './errors.ts'
 
 export type DriveFile = drive_v3.Schema$File & { id: string; name: string; mimeType: string }
 
 /** Only the fields that entries, twins and confinement need. */
 export const fileFields =
   'id,name,mimeType,size,modifiedTime,createdTime,parents,trashed,driveId,headRevisionId,md5Checksum,sha1Checksum,sha256Checksum'
-
-/** Delays are in milliseconds. */
-export interface Backoff {
-  /** The delay before the first retry, doubled for each further one. */
-  first: number
-  /** The maximum delay before a retry. Where Google asks for more, the call fails with RATE_LIMITED or UNAVAILABLE. */
-  longest: number
-  attempts: number
-}
-
-export const usualBackoff: Backoff = { first: 500, longest: 20_000, attempts: 6 }
-
-/** Milliseconds. */
-export interface Timeouts {
-  /** The timeout of a response. For a stream, it ends when the response starts. */
-  metadata: number
-  /** The same for a request that uploads content. */
-  upload: number
-  /** The timeout of a download that receives no bytes. */
-  stall: number
-  /** The timeout of one request for a token. Google's client retries it. */
-  token: number
-}
-
-export const usualTimeouts: Timeouts = { metadata: 30_000, upload: 300_000, stall: 60_000, token: 10_000 }
 
 export interface ApiRequest {
   method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
@@ -108,14 +84,9 @@ export class DriveApi {
     }
   }
 
-  /** Returns the milliseconds until the next attempt, doubled each time, with jitter; undefined for no further attempt. */
+  /** Returns the milliseconds until the next attempt; undefined for no further attempt. */
   waitFor(failure: Failure, attempt: number, repeatable: boolean): number | undefined {
-    const { first, longest, attempts } = this.#backoff
-    if (attempt + 1 >= attempts) return undefined
-    if (!isRateLimit(failure) && !(repeatable && isTransient(failure))) return undefined
-    const own = Math.min(longest, first * 2 ** attempt * (0.75 + Math.random() / 2))
-    const wait = Math.max(failure.retryAfterMs ?? 0, own)
-    return wait > longest ? undefined : wait
+    return waitFor(failure, attempt, { backoff: this.#backoff, isRateLimit, repeatable })
   }
 
   async #send<T>(request: ApiRequest, token: string): Promise<gaxios.GaxiosResponse<T>> {
@@ -148,10 +119,4 @@ export class DriveApi {
     })
     return await response.finally(() => clearTimeout(timer))
   }
-}
-
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return delay(ms, undefined, { signal }).catch(() => {
-    throw signal.reason
-  })
 }

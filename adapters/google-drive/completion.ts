@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
+import { type BlockOptions, type Chunk, requireWithin, unsent } from '../cloud/chunks.ts'
+import { hasCode } from '../cloud/failure.ts'
 import { StorageError, type StorageErrorCode, type StoragePath, segmentsOf } from '../contract.ts'
 import type { DriveFile } from './api.ts'
-import { type BlockOptions, type Chunk, requireWithin, unsent } from './chunks.ts'
 import { Destination, type DestinationState, refuseOver, settleNew, type Tree } from './destination.ts'
-import { hasCode } from './errors.ts'
 import { isTemporary, toStored } from './names.ts'
 import { moveTo } from './transfer.ts'
-import { type SessionStatus, UploadSession } from './upload.ts'
+import { chunkSize, type SessionStatus, UploadSession } from './upload.ts'
 
 /** An upload that an earlier request began. */
 export interface BegunUpload {
@@ -68,7 +68,7 @@ export class Completion {
     const { offset, size, signal } = this.#options
     const { file, received } = await this.#status()
     if (!file) requireWithin(received, this.#options)
-    for await (const chunk of unsent(body, this.#options, file ? offset + size : received)) {
+    for await (const chunk of unsent(body, { ...this.#options, chunkSize }, file ? offset + size : received)) {
       if (!chunk.isLast) await this.#session.send(chunk, signal)
       else
         return await this.#destination.exclusively(found => (file ? this.#repeat(found) : this.#finish(chunk, found)))

@@ -1,21 +1,9 @@
+import { causeForLog, toStorageError as describe, type Failure, parseRetryAfter, property } from '../cloud/failure.ts'
 import { StorageError, type StorageErrorCode } from '../contract.ts'
-
-/** A failed request, described by its response, if any. */
-export interface Failure {
-  /** Undefined without a response. */
-  status: number | undefined
-  /** Google's reason, such as `userRateLimitExceeded` or `invalid_grant`. */
-  reason: string | undefined
-  retryAfterMs: number | undefined
-  cause: unknown
-}
 
 /** Returns true if Drive refused the request for its rate, before doing anything. Every such request can be repeated. */
 export const isRateLimit = ({ status, reason }: Failure) =>
   status === 429 || (status === 403 && (reason === 'userRateLimitExceeded' || reason === 'rateLimitExceeded'))
-
-/** Returns true for a temporary failure, after which the request may or may not have taken effect. */
-export const isTransient = ({ status }: Failure) => status === undefined || status >= 500 || status === 408
 
 export function failureOf(error: unknown): Failure {
   const response = property(error, 'response')
@@ -26,20 +14,8 @@ export function failureOf(error: unknown): Failure {
     status,
     reason,
     retryAfterMs: retryAfterOf(property(response, 'headers')),
-    cause: forLog(error, status, reason),
+    cause: causeForLog(error, status, reason),
   }
-}
-
-/** Copies an error for the log. The client's own errors contain whole requests, with bodies and secret session URLs. */
-function forLog(error: unknown, status: number | undefined, reason: string | undefined): Error {
-  const message = error instanceof Error ? error.message : String(error)
-  const code = property(property(error, 'cause'), 'code') ?? property(error, 'code')
-  return Object.assign(new Error(withoutSecrets(message)), { status, reason, code })
-}
-
-/** Removes queries of URLs and words as long as tokens, which a response may repeat. */
-function withoutSecrets(text: string): string {
-  return text.replace(/\?[^\s"']*/g, '?...').replace(/[\w.~+/=%-]{40,}/g, '...')
 }
 
 /** `{error: {errors: [{reason}]}}` of the Drive API, `{error: 'invalid_grant'}` of OAuth. */
@@ -60,17 +36,10 @@ function parse(text: string): unknown {
   }
 }
 
-function property(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
-}
-
-/** Parses Retry-After: seconds or a date (RFC 9110, section 10.2.3). The client's Headers class is not the global one. */
+/** The client's Headers class is not the global one. */
 function retryAfterOf(headers: unknown): number | undefined {
   const get = property(headers, 'get')
-  const value: unknown = typeof get === 'function' ? get.call(headers, 'retry-after') : undefined
-  if (typeof value !== 'string') return undefined
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
+  return typeof get === 'function' ? parseRetryAfter(get.call(headers, 'retry-after')) : undefined
 }
 
 const denied = 'The Google account has no permission for this: check its access to the file or folder in Google Drive.'
@@ -115,24 +84,12 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   '416': ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
 }
 
-export function toStorageError(failure: Failure): StorageError {
-  const { status, reason, retryAfterMs, cause } = failure
-  if (isRateLimit(failure)) {
-    const message = 'Google Drive accepts no more requests for now: try again in a minute.'
-    return new StorageError('RATE_LIMITED', message, { cause, retryAfterMs: retryAfterMs ?? 30_000 })
-  }
-  const [code, message] = meanings[reason ?? ''] ??
-    meanings[String(status)] ?? ['UNAVAILABLE', 'Google Drive sent an unexpected response: try again.']
-  return new StorageError(code, message, { cause, retryAfterMs })
-}
+export const toStorageError = (failure: Failure): StorageError =>
+  describe(failure, {
+    name: 'Google Drive',
+    isRateLimit,
+    meaningOf: ({ status, reason }) => meanings[reason ?? ''] ?? meanings[String(status)],
+  })
 
-export const notFound = () => new StorageError('NOT_FOUND', 'There is nothing at this path.')
-export const alreadyExists = () => new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
-export const notAFile = () => new StorageError('NOT_A_FILE', 'There is a folder at this path.')
-export const notADirectory = () => new StorageError('NOT_A_DIRECTORY', 'Something on this path is not a folder.')
 export const notReplaceable = () =>
   new StorageError('PERMISSION_DENIED', 'A Google document cannot be replaced by a file: choose another name.')
-
-export function hasCode(error: unknown, code: StorageErrorCode): boolean {
-  return error instanceof StorageError && error.code === code
-}

@@ -1,8 +1,9 @@
 import type { drive_v3 } from '@googleapis/drive'
+import { hasCode } from '../cloud/failure.ts'
 import type { Quota } from '../contract.ts'
 import { StorageError } from '../contract.ts'
 import { ApiFailure, type ApiRequest, type DriveApi, type DriveFile, fileFields } from './api.ts'
-import { hasCode, toStorageError } from './errors.ts'
+import { toStorageError } from './errors.ts'
 import { folderType, isFolder, shortcutType } from './names.ts'
 
 /** The maximum number of characters of names in one query, which is part of a URL. */

@@ -1,6 +1,6 @@
+import { alreadyExists, notADirectory } from '../cloud/failure.ts'
 import { StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
-import { alreadyExists, notADirectory } from './errors.ts'
 import type { DriveFiles } from './files.ts'
 import type { PathIds } from './ids.ts'
 import type { Locks } from './locks.ts'

@@ -1,10 +1,12 @@
+import { type Backoff, type Timeouts, usualBackoff, usualTimeouts } from '../cloud/backoff.ts'
+import { hasCode } from '../cloud/failure.ts'
+import { fromHost } from '../cloud/tokens.ts'
 import { type Host, StorageError } from '../contract.ts'
-import { type Backoff, DriveApi, type Timeouts, usualBackoff, usualTimeouts } from './api.ts'
+import { DriveApi } from './api.ts'
 import type { Endpoints, GoogleDriveConfig, ServiceAccount } from './config.ts'
-import { hasCode } from './errors.ts'
 import { DriveFiles } from './files.ts'
 import { GoogleDriveProvider } from './provider.ts'
-import { fromHost, fromServiceAccount } from './tokens.ts'
+import { fromServiceAccount } from './tokens.ts'
 
 export interface ProviderOptions {
   endpoints: Endpoints

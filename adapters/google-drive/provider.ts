@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { alreadyExists, hasCode, notADirectory, notAFile, notFound, rootIsFixed } from '../cloud/failure.ts'
 import {
   type ByteRange,
   type Call,
@@ -17,7 +18,6 @@ import {
 import type { DriveFile } from './api.ts'
 import type { Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
-import { alreadyExists, hasCode, notADirectory, notAFile, notFound } from './errors.ts'
 import { type DriveFiles, withStorageErrors } from './files.ts'
 import { Folders } from './folders.ts'
 import { PathIds } from './ids.ts'
@@ -200,5 +200,3 @@ export class GoogleDriveProvider implements StorageProvider {
     if (isFolder(found.file)) this.#tree.ids.forget(segmentsOf(path))
   }
 }
-
-const rootIsFixed = () => new StorageError('INVALID_PATH', 'The root folder cannot be moved or deleted.')

@@ -1,10 +1,11 @@
-import { PassThrough, pipeline, Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { changed, notFound, pastEnd } from '../cloud/failure.ts'
+import { withStallTimeout } from '../cloud/stall.ts'
 import { type ByteRange, type ReadResult, StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import { exportTypeOf } from './docs.ts'
 import { etagOf, toEntry } from './entry.ts'
-import { notFound } from './errors.ts'
 import { asStorageError, common, type DriveFiles, fileUrl } from './files.ts'
 import { isDoc } from './names.ts'
 
@@ -15,10 +16,7 @@ export interface ReadOptions {
   signal: AbortSignal
 }
 
-const changed = () => new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
 const changedMeanwhile = () => new StorageError('UNAVAILABLE', 'The file changed while it was being read: try again.')
-const past = (size: number) =>
-  new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${size} bytes.`)
 
 export async function readFile(files: DriveFiles, file: DriveFile, options: ReadOptions): Promise<ReadResult> {
   if (isDoc(file)) return await readDoc(files, file, options)
@@ -26,7 +24,7 @@ export async function readFile(files: DriveFiles, file: DriveFile, options: Read
   if (ifMatch !== undefined && ifMatch !== etagOf(file)) throw changed()
   const entry = toEntry(name, file)
   const size = entry.size ?? 0
-  if (range && range.offset >= size) throw past(size)
+  if (range && range.offset >= size) throw pastEnd(size)
   const end = range?.length === undefined ? size : Math.min(size, range.offset + range.length)
   const expected = end - (range?.offset ?? 0)
   const headers = range ? { range: `bytes=${range.offset}-${end - 1}` } : {}
@@ -60,7 +58,7 @@ async function readDoc(files: DriveFiles, file: DriveFile, options: ReadOptions)
   const { body } = await open(files, `${fileUrl(file.id)}/export`, { mimeType }, {}, signal)
   if (!range) return { body, entry }
   const bytes = await buffer(body)
-  if (range.offset >= bytes.length) throw past(bytes.length)
+  if (range.offset >= bytes.length) throw pastEnd(bytes.length)
   const end = range.length === undefined ? bytes.length : range.offset + range.length
   return { body: Readable.from([bytes.subarray(range.offset, end)], { objectMode: false }), entry }
 }
@@ -81,30 +79,11 @@ async function open(
       signal,
     })
     return {
-      body: withStallTimeout(response.data, files.api.timeouts.stall),
+      body: withStallTimeout(response.data, files.api.timeouts.stall, 'Google Drive'),
       length: response.headers.get('content-length'),
     }
   } catch (error) {
     const failure = asStorageError(error)
     throw failure instanceof StorageError && failure.code === 'NOT_FOUND' ? notFound() : failure
   }
-}
-
-/** Ends a download that receives nothing for `stall` milliseconds, unless the reader is the slow side. */
-function withStallTimeout(source: Readable, stall: number): Readable {
-  let moved = false
-  const body = new PassThrough({
-    transform(chunk, _encoding, done) {
-      moved = true
-      done(null, chunk)
-    },
-  })
-  const timer = setInterval(() => {
-    const isReaderSlow = body.readableLength > 0
-    if (!moved && !isReaderSlow)
-      source.destroy(new StorageError('UNAVAILABLE', 'Google Drive stopped sending the file: try again.'))
-    moved = false
-  }, stall).unref()
-  pipeline(source, body, () => clearInterval(timer))
-  return body
 }

@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream'
+import { requireWithin, unsent } from '../cloud/chunks.ts'
+import { hasCode, notAFile } from '../cloud/failure.ts'
 import { nameOf, type ResumableWrites, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
-import { chunkSize, requireWithin, unsent } from './chunks.ts'
 import { type BegunUpload, Completion } from './completion.ts'
 import { fileToWrite, refuseOver, refuseTooLarge, type Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
-import { hasCode, notAFile } from './errors.ts'
 import { withStorageErrors } from './files.ts'
 import { isTemporary, temporaryName, toStored } from './names.ts'
-import { UploadSession } from './upload.ts'
+import { chunkSize, UploadSession } from './upload.ts'
 
 interface State extends BegunUpload {
   /** Bytes received so far. */
@@ -47,7 +47,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
         // The bytes of a repeated call may have arrived before, wholly or in part.
         const { file, received } = await session.status(signal)
         requireWithin(file ? Number.NaN : received, options)
-        for await (const { bytes } of unsent(body, options, received)) {
+        for await (const { bytes } of unsent(body, { ...options, chunkSize }, received)) {
           if (bytes.length > 0) await session.send({ bytes, isLast: false }, signal)
         }
         return format({ ...state, offset: offset + size })

@@ -1,27 +1,9 @@
 import { type gaxios, JWT } from 'google-auth-library'
-import { type Host, type Network, StorageError } from '../contract.ts'
+import type { TokenSource } from '../cloud/tokens.ts'
+import { type Network, StorageError } from '../contract.ts'
 import { agentOf } from './agent.ts'
 import { type Endpoints, googleEndpoints, type ServiceAccount, scope } from './config.ts'
 import { failureOf, toStorageError } from './errors.ts'
-
-/** Returns an access token. Pass one that Drive has refused as `rejected` to get another. */
-export type TokenSource = (rejected?: string) => Promise<string>
-
-/** Gets tokens from the host. All callers with the same refused token share one refresh. */
-export function fromHost(host: Host): TokenSource {
-  let renewal: { rejected: string; token: Promise<string> } | undefined
-  return rejected => {
-    if (rejected === undefined) return host.accessToken()
-    if (renewal?.rejected === rejected) return renewal.token
-    const token = host.accessToken({ rejected })
-    const current = { rejected, token }
-    renewal = current
-    token.catch(() => {
-      if (renewal === current) renewal = undefined
-    })
-    return token
-  }
-}
 
 /** A token that expires within this time is no longer used, in milliseconds. */
 const expiryBuffer = 60_000

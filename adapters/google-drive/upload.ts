@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { drive_v3 } from '@googleapis/drive'
+import { pause } from '../cloud/backoff.ts'
+import type { Chunk } from '../cloud/chunks.ts'
 import { StorageError, type StorageErrorCode } from '../contract.ts'
-import { ApiFailure, type DriveFile, fileFields, pause } from './api.ts'
-import type { Chunk } from './chunks.ts'
+import { ApiFailure, type DriveFile, fileFields } from './api.ts'
 import { isRateLimit } from './errors.ts'
 import { asStorageError, common, type DriveFiles } from './files.ts'
+
+/** Bytes that one upload holds in memory. Every chunk but the last must be a multiple of 256 KiB. */
+export const chunkSize = 8 * 1024 * 1024
 
 /**
  * Bytes that may go in one request with their metadata

@@ -1,10 +1,10 @@
 import { addAbortSignal, type Readable } from 'node:stream'
+import { type Chunk, chunksOf } from '../cloud/chunks.ts'
 import { StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
-import { type Chunk, chunksOf } from './chunks.ts'
 import { Destination, fileToWrite, refuseOver, refuseTooLarge, settleNew, type Tree } from './destination.ts'
 import { toStored } from './names.ts'
-import { multipartLimit, UploadSession, uploadWhole, type WrittenFile } from './upload.ts'
+import { chunkSize, multipartLimit, UploadSession, uploadWhole, type WrittenFile } from './upload.ts'
 
 export interface WriteOptions {
   size: number | undefined
@@ -34,7 +34,7 @@ export class Write {
   async run(body: Readable): Promise<DriveFile> {
     const { signal } = this.#options
     try {
-      return await this.#store(chunksOf(addAbortSignal(signal, body)))
+      return await this.#store(chunksOf(addAbortSignal(signal, body), chunkSize))
     } catch (error) {
       body.destroy()
       await this.#session?.abort()

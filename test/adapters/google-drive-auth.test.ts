@@ -1,6 +1,6 @@
 import t from 'tap'
+import { usualTimeouts } from '../../adapters/cloud/backoff.ts'
 import { at, call, get, has, listAll, namesIn, put, rejectsWith } from '../../adapters/conformance/kit.ts'
-import { usualTimeouts } from '../../adapters/google-drive/api.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { backoff, endpointsOf, oauthHost, openWorld } from './google-drive-world.ts'

@@ -14,8 +14,8 @@ import {
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
 import type { ResumableWrites, StorageProvider } from '../../adapters/contract.ts'
-import { chunkSize } from '../../adapters/google-drive/chunks.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { chunkSize } from '../../adapters/google-drive/upload.ts'
 import type { GoogleDrive } from '../servers/google-drive/index.ts'
 import { backoff, openWorld } from './google-drive-world.ts'
 

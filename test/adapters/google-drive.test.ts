@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Harness } from '../../adapters/conformance/index.ts'
-import { chunkSize } from '../../adapters/google-drive/chunks.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { chunkSize } from '../../adapters/google-drive/upload.ts'
 import { GoogleDrive } from '../servers/google-drive/index.ts'
 import { runConformance } from './conformance.ts'
 import { endpointsOf, oauthHost } from './google-drive-world.ts'

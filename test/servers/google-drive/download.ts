@@ -1,6 +1,7 @@
+import { parseRange, sendChunks, sendJson, slice } from '../cloud/http.ts'
 import { ApiError } from './errors.ts'
 import type { Files } from './files.ts'
-import { type Exchange, sendChunks, sendJson } from './http.ts'
+import type { Exchange } from './http.ts'
 import type { Item } from './store.ts'
 
 /** The maximum size of an export in bytes. */
@@ -33,31 +34,6 @@ export async function sendMedia(
     ...(range && { 'content-range': `bytes ${start}-${end - 1}/${size}` }),
   })
   await sendChunks(response, slice(chunks, start, end), cutAfter, cutIsStall)
-}
-
-function parseRange(
-  header: string | undefined,
-  size: number,
-): { start: number; end: number } | 'unsatisfiable' | undefined {
-  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '')
-  if (!match || (match[1] === '' && match[2] === '')) return undefined
-  if (match[1] === '') {
-    const length = Math.min(Number(match[2]), size)
-    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size }
-  }
-  const start = Number(match[1])
-  const end = match[2] === '' ? size : Math.min(Number(match[2]) + 1, size)
-  return start >= size || end <= start ? 'unsatisfiable' : { start, end }
-}
-
-function* slice(chunks: readonly Buffer[], start: number, end: number) {
-  let position = 0
-  for (const chunk of chunks) {
-    const part = chunk.subarray(Math.max(0, start - position), Math.max(0, end - position))
-    position += chunk.length
-    if (part.length > 0) yield part
-    if (position >= end) return
-  }
 }
 
 /** Returns an export of a document with this text. Its bytes differ each time, like those of a ZIP with times. */

@@ -1,6 +1,7 @@
 /** The metadata methods of the files resource. */
+import { sendJson } from '../cloud/http.ts'
 import { ApiError, invalidValue } from './errors.ts'
-import { type Exchange, flag, readJson, sendJson } from './http.ts'
+import { type Exchange, flag, readJson } from './http.ts'
 import type { Lister } from './list.ts'
 import { exportTypes, fileMask, fileResource, listMask, masked } from './resource.ts'
 import { type Content, folderType, type Item, randomId, type Store, shortcutType } from './store.ts'

@@ -6,19 +6,20 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { answerWith, type Fault, Faults } from '../cloud/faults.ts'
+import { sendJson } from '../cloud/http.ts'
 import { sendExport, sendMedia } from './download.ts'
-import { ApiError } from './errors.ts'
-import { answerWith, Faults } from './faults.ts'
+import { ApiError, errorOf } from './errors.ts'
 import { applyMask, parseMask } from './fields.ts'
 import { Files } from './files.ts'
-import { type Exchange, sendError, sendJson } from './http.ts'
+import { type Exchange, sendError } from './http.ts'
 import { Lister } from './list.ts'
 import { OAuth } from './oauth.ts'
 import { listMask } from './resource.ts'
 import { contentOf, folderType, type Item, Store, shortcutType } from './store.ts'
 import { Uploads } from './upload.ts'
 
-export type { Fault, Match } from './faults.ts'
+export type { Fault, Match } from '../cloud/faults.ts'
 export { folderType, shortcutType }
 
 export class GoogleDrive {
@@ -102,10 +103,12 @@ export class GoogleDrive {
     response.on('close', () => this.faults.log.push({ method, url, status: response.statusCode, token, contentRange }))
     try {
       const fault = await this.faults.prepare(method, url)
-      if (fault && !fault.executed) return answerWith(fault, request, response)
+      const refuse = ({ reason, status }: Fault, headers: Record<string, string>) =>
+        sendError(response, errorOf(reason, status, headers))
+      if (fault && !fault.executed) return answerWith(fault, request, refuse)
       if (fault) {
         await this.#route(request, new ServerResponse(request), url, method)
-        return answerWith(fault, request, response)
+        return answerWith(fault, request, refuse)
       }
       await this.#route(request, response, url, method)
     } catch (error) {

@@ -1,8 +1,8 @@
 /** Google's OAuth 2.0 endpoints (developers.google.com/identity/protocols/oauth2). */
 import { createHash, createPublicKey, generateKeyPairSync, randomUUID, verify } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readBody, sendJson } from '../cloud/http.ts'
 import { invalidCredentials } from './errors.ts'
-import { readBody, sendJson } from './http.ts'
 import { randomId } from './store.ts'
 
 const assertionGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'

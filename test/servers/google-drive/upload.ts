@@ -1,7 +1,8 @@
 /** Simple, multipart and resumable uploads (developers.google.com/workspace/drive/api/guides/manage-uploads). */
+import { readBody } from '../cloud/http.ts'
 import { ApiError, invalidValue } from './errors.ts'
 import type { Files, Metadata } from './files.ts'
-import { type Exchange, parseJson, readBody, readJson } from './http.ts'
+import { type Exchange, parseJson, readJson } from './http.ts'
 import { contentOf, type Item, randomId, type Store } from './store.ts'
 
 const unit = 256 * 1024

@@ -1,6 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { errorOf } from './errors.ts'
-import { sendError } from './http.ts'
+import type { IncomingMessage } from 'node:http'
 
 /** Selects requests. All given properties have to match. */
 export interface Match {
@@ -10,7 +8,7 @@ export interface Match {
 }
 
 export interface Fault extends Match {
-  /** One of the reasons in Google's guide, or `lost`: the connection breaks without a response. */
+  /** One of the vendor's reasons, or `lost`: the connection breaks without a response. */
   reason: string
   status?: number
   /** Seconds. */
@@ -83,13 +81,17 @@ export function fits({ method, path }: Match, actualMethod: string, url: string)
   )
 }
 
-export function answerWith(fault: Fault, request: IncomingMessage, response: ServerResponse): void {
+/** @param refuse sends the vendor's error, with these headers */
+export function answerWith(
+  fault: Fault,
+  request: IncomingMessage,
+  refuse: (fault: Fault, headers: Record<string, string>) => void,
+): void {
   if (fault.reason === 'lost') {
     request.socket.destroy()
     return
   }
-  // Read the whole body first, as Google does: an early response breaks many clients.
+  // Read the whole body first, as the vendors do: an early response breaks many clients.
   request.resume()
-  const headers = fault.retryAfter === undefined ? {} : { 'retry-after': String(fault.retryAfter) }
-  sendError(response, errorOf(fault.reason, fault.status, headers))
+  refuse(fault, fault.retryAfter === undefined ? {} : { 'retry-after': String(fault.retryAfter) })
 }

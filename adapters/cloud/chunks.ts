@@ -1,16 +1,13 @@
 import { addAbortSignal, type Readable } from 'node:stream'
 import { type Call, StorageError } from '../contract.ts'
 
-/** Bytes that one upload holds in memory. Every chunk but the last must be a multiple of 256 KiB. */
-export const chunkSize = 8 * 1024 * 1024
-
 export interface Chunk {
   bytes: Buffer
   isLast: boolean
 }
 
-/** Yields chunks and marks the last one. Destroys `body` when the caller stops early. */
-export async function* chunksOf(body: Readable): AsyncGenerator<Chunk, void, undefined> {
+/** Yields chunks of `chunkSize` bytes and marks the last one. Destroys `body` when the caller stops early. */
+export async function* chunksOf(body: Readable, chunkSize: number): AsyncGenerator<Chunk, void, undefined> {
   let buffered: Uint8Array[] = []
   let size = 0
   for await (const piece of body) {
@@ -41,17 +38,17 @@ export interface BlockOptions extends Call {
 }
 
 /**
- * Yields the chunks of `body` without the bytes that Drive already has. The last chunk may be empty.
- * @param received the number of bytes of the upload that Drive has
+ * Yields the chunks of `body` without the bytes that the vendor already has. The last chunk may be empty.
+ * @param received the number of bytes of the upload that the vendor has
  * @throws UNAVAILABLE before the last chunk if the body does not have `size` bytes
  */
 export async function* unsent(
   body: Readable,
-  { signal, offset, size }: BlockOptions,
+  { signal, offset, size, chunkSize }: BlockOptions & { chunkSize: number },
   received: number,
 ): AsyncGenerator<Chunk, void, undefined> {
   let position = offset
-  for await (const { bytes, isLast } of chunksOf(addAbortSignal(signal, body))) {
+  for await (const { bytes, isLast } of chunksOf(addAbortSignal(signal, body), chunkSize)) {
     const end = position + bytes.length
     if (end > offset + size || (isLast && end < offset + size)) {
       throw new StorageError('UNAVAILABLE', `The body does not have the announced ${size} bytes: send it again.`)
@@ -62,9 +59,9 @@ export async function* unsent(
   }
 }
 
-/** @throws PRECONDITION_FAILED where the bytes that Drive has do not end within this call's bytes */
+/** @throws PRECONDITION_FAILED where the bytes that the vendor has do not end within this call's bytes */
 export function requireWithin(received: number, { offset, size }: BlockOptions): void {
   if (received >= offset && received <= offset + size) return
-  const message = `Google Drive has ${received} bytes of the upload, but ${offset} are expected: start it again.`
+  const message = `${received} bytes of the upload have arrived, but ${offset} are expected: start it again.`
   throw new StorageError('PRECONDITION_FAILED', message)
 }
