@@ -20,7 +20,16 @@ async function duplicates(folder: string): Promise<string[]> {
   return [...declared].filter(([, files]) => files.length > 1).map(([name, files]) => `${name}: ${files.join(', ')}`)
 }
 
-for (const folder of ['src', 'web/src', 'packages/cli/src', 'adapters/local', 'adapters/s3', 'adapters/google-drive']) {
+for (const folder of [
+  'src',
+  'web/src',
+  'packages/cli/src',
+  'adapters/local',
+  'adapters/s3',
+  'adapters/google-drive',
+  'adapters/dropbox',
+  'adapters/cloud',
+]) {
   t.test(`each type name of ${folder} is declared once`, async t => {
     t.same(await duplicates(folder), [])
   })

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
 import { type Network, orAborted } from '../contract.ts'
 import { type Backoff, pause, type Timeouts, waitFor } from './backoff.ts'
 import { causeForLog, type Failure, parseRetryAfter, type Refusals, toStorageError } from './failure.ts'
@@ -115,7 +116,7 @@ export class HttpClient {
       if (!response.ok && !request.accept?.includes(response.status)) return await refusalOf(response, vendor)
       const { status, headers } = response
       if (!request.stream) return { status, headers, data: parse(await response.text()), body: undefined }
-      const source = response.body ? Readable.fromWeb(response.body) : Readable.from([])
+      const source = response.body ? Readable.fromWeb(response.body as ReadableStream) : Readable.from([])
       const body = withStallTimeout(source, timeouts.stall, vendor.name)
       return { status, headers, data: undefined, body }
     } catch (error) {

@@ -8,8 +8,8 @@ interface Position {
   from: string
   /** The number of entries of that page that were returned before. */
   skip: number
-  /** The id of the last of them. */
-  lastId: string
+  /** The id of the first entry that was not. */
+  nextId: string
 }
 
 /**
@@ -21,27 +21,27 @@ export async function listPage(
   path: StoragePath,
   { cursor, limit, signal }: { cursor: string | undefined; limit: number; signal: AbortSignal },
 ): Promise<ListPage> {
-  const { from, skip, lastId } = cursor === undefined ? start : parse(cursor)
+  const { from, skip, nextId } = cursor === undefined ? start : parse(cursor)
   const page = from === '' ? await files.list(path, limit, signal) : await files.listMore(from, signal)
   const found = [...new Map(page.entries.filter(isPresent).map(entry => [entry.id, entry])).values()]
-  const index = found.findIndex(({ id }) => id === lastId)
-  // If the last entry was deleted since, the others moved up.
-  const begin = index >= 0 ? index + 1 : Math.max(0, skip - 1)
+  const index = found.findIndex(({ id }) => id === nextId)
+  // Entries that were deleted since are missing from the page. If the next one is, the others moved up.
+  const begin = index >= 0 ? index : Math.min(skip, found.length)
   const entries: Entry[] = found.slice(begin, begin + limit).map(entry => toEntry(entry.name, entry))
   const end = begin + entries.length
-  if (end < found.length) return { entries, cursor: format({ from, skip: end, lastId: found[end - 1]?.id ?? '' }) }
+  if (end < found.length) return { entries, cursor: format({ from, skip: end, nextId: found[end]?.id ?? '' }) }
   return page.has_more ? { entries, cursor: format(next(page)) } : { entries }
 }
 
-const start: Position = { from: '', skip: 0, lastId: '' }
+const start: Position = { from: '', skip: 0, nextId: '' }
 
-const next = ({ cursor }: FolderPage): Position => ({ from: cursor, skip: 0, lastId: '' })
+const next = ({ cursor }: FolderPage): Position => ({ from: cursor, skip: 0, nextId: '' })
 
-function format({ from, skip, lastId }: Position): string {
-  return `${skip}.${lastId}.${from}`
+function format({ from, skip, nextId }: Position): string {
+  return `${skip}.${nextId}.${from}`
 }
 
 function parse(cursor: string): Position {
-  const [skip = '', lastId = ''] = cursor.split('.', 2)
-  return { skip: Number(skip), lastId, from: cursor.slice(skip.length + lastId.length + 2) }
+  const [skip = '', nextId = ''] = cursor.split('.', 2)
+  return { skip: Number(skip), nextId, from: cursor.slice(skip.length + nextId.length + 2) }
 }

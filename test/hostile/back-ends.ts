@@ -28,6 +28,8 @@ export interface Item {
 
 export interface BackEnd {
   type: string
+  /** True where names are not case-sensitive. */
+  foldsCase?: boolean
   /** The adapters of the server. @param folder an empty folder on disk */
   adapters(folder: string): readonly AdapterDefinition[]
   config(folder: string): Promise<object>
@@ -58,8 +60,10 @@ const outsideProvider = [
 ]
 
 /** Creates the files that every test expects. */
-export async function seed({ make, spelled }: BackEnd): Promise<void> {
-  for (const at of outsideBase) await make([...spelled(''), ...at], `${secret} ${at.join('/')}`)
+export async function seed({ make, spelled, foldsCase }: BackEnd): Promise<void> {
+  const isBase = (at: readonly string[]) => foldsCase && `/${at.join('/')}/`.toLowerCase().startsWith(`${base}/`)
+  for (const at of outsideBase.filter(at => !isBase(at)))
+    await make([...spelled(''), ...at], `${secret} ${at.join('/')}`)
   if (spelled('').length > 0) for (const at of outsideProvider) await make(at, `${secret} outside ${at.join('/')}`)
   for (const name of ['seed.txt', 'deep/seed.txt']) await make(spelled(`${base}/${name}`), 'inside')
 }

@@ -101,7 +101,10 @@ export class OAuthServer {
     const body = (await readBody(request)).toString()
     const form = new URLSearchParams(body || query)
     const refused = this.#refusal(form)
-    if (refused) return sendJson(response, { error: refused, error_description: `${refused} (fake)` }, 400)
+    if (refused) {
+      sendJson(response, { error: refused, error_description: `${refused} (fake)` }, 400)
+      return
+    }
     const refresh = form.get('grant_type') === 'authorization_code' ? this.#redeem(form) : undefined
     sendJson(response, {
       access_token: this.issue(),

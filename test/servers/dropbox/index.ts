@@ -34,6 +34,8 @@ export class Dropbox {
   readonly uploads = new Uploads(this.files)
   /** The namespace of the account's root: its own, or that of its team. */
   rootNamespace = home
+  /** Replaces the space of an individual account. */
+  spaceAllocation: object | undefined
   /** The connection of the next download is cut after this many bytes. */
   cutDownloadAfter: number | undefined
   /** If true, the connection stalls instead of being cut. */
@@ -149,7 +151,7 @@ export class Dropbox {
       case 'users/get_current_account':
         return { account_id: 'dbid:fake', email: 'jane@example.com', root_info: this.#rootInfo() }
       case 'users/get_space_usage':
-        return { used: files.tree.usage(), allocation: { '.tag': 'individual', allocated: files.storageLimit } }
+        return { used: files.tree.usage(), allocation: this.spaceAllocation ?? individual(files.storageLimit) }
       case 'files/get_metadata':
         if (args.path === '') throw badRequest('path: The root folder is unsupported.')
         return files.metadata(files.lookUp(String(args.path), base, 'path'))
@@ -216,6 +218,8 @@ export class Dropbox {
   }
 }
 
+const individual = (allocated: number) => ({ '.tag': 'individual', allocated })
+
 function headerArgs(request: IncomingMessage): Args {
   const header = String(request.headers['dropbox-api-arg'] ?? '')
   if (/[^\x20-\x7e]/.test(header)) throw badRequest('HTTP header "Dropbox-API-Arg": could not decode input as JSON')
@@ -239,8 +243,8 @@ function sendError(response: ServerResponse, error: unknown): void {
     return
   }
   const { status, body, headers } = error instanceof DropboxError ? error : new DropboxError(500, String(error))
-  if (typeof body !== 'string') return sendJson(response, body, status, headers)
-  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(body)
+  if (typeof body !== 'string') sendJson(response, body, status, headers)
+  else response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(body)
 }
 
 export async function startDropbox(t: { teardown(end: () => Promise<void>): void }): Promise<Dropbox> {

@@ -1,0 +1,61 @@
+import t from 'tap'
+import type { Harness } from '../../adapters/conformance/index.ts'
+import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
+import { chunkSize } from '../../adapters/dropbox/upload.ts'
+import { Dropbox } from '../servers/dropbox/index.ts'
+import { runConformance } from './conformance.ts'
+import { configOf, endpointsOf, oauthHost } from './dropbox-world.ts'
+
+const fake = await new Dropbox().start()
+t.teardown(() => fake.stop())
+
+/** Longer delays fail the call, so the rate limit of the kit is returned at once. */
+const backoff = { first: 20, longest: 1000, attempts: 4 }
+const options = { endpoints: endpointsOf(fake), backoff }
+const host = await oauthHost(fake, options)
+const open = (rootFolder: string) => dropboxAdapter(options).open({ ...configOf(fake), rootFolder }, host)
+let cases = 0
+
+const harness: Harness = {
+  inMemory: true,
+  foldsCase: true,
+  refuses: name => name.endsWith(' '),
+  // Lower than the default, to save time. dropbox-files.test.ts lists folders that change.
+  manyEntries: 2000,
+  partSize: chunkSize,
+  faults: {
+    async expireCredentials() {
+      fake.oauth.expireAccessTokens()
+      return async () => {}
+    },
+    async rateLimit(_provider, { retryAfterMs }) {
+      fake.faults.fail({ reason: 'too_many_requests', retryAfter: retryAfterMs / 1000, times: Infinity })
+      return async () => fake.faults.clear()
+    },
+    async unavailable() {
+      fake.faults.fail({ reason: 'server_error', status: 503, times: Infinity })
+      return async () => fake.faults.clear()
+    },
+  },
+  async open() {
+    cases += 1
+    fake.files.tree.folder(`case ${cases}`)
+    return await open(`/case ${cases}`)
+  },
+  reopen: () => open(`/case ${cases}`),
+  openFolder: (_, name) => open(`/case ${cases}/${name}`),
+  async cleanUp() {
+    const folder = fake.files.tree.find(`case ${cases}`)
+    if (folder) fake.files.tree.remove(folder)
+    fake.faults.clear()
+  },
+}
+runConformance(harness, [
+  'case-sensitive names',
+  'hasCreateRaces in the harness',
+  'this operation in one step (NOT_IN_ONE_STEP)',
+  'the method copySmall',
+  'the method openFile',
+  'the method readSmall',
+  'the method presign',
+])

@@ -1,0 +1,48 @@
+/** The back ends of cloud storages whose paths are names, on fake servers. */
+import type { Test } from 'tap'
+import type { AdapterDefinition } from '../../adapters/contract.ts'
+import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
+import { backoff, configOf, endpointsOf } from '../adapters/dropbox-world.ts'
+import { type FileTree, type Node, pathOf, segmentsIn } from '../servers/cloud/tree.ts'
+import { startDropbox } from '../servers/dropbox/index.ts'
+import type { BackEnd, Item } from './back-ends.ts'
+
+const top = 'provider'
+
+/** Opens an adapter with tokens of its fake server instead of a person's consent. */
+function authorized<Config>(adapter: AdapterDefinition<Config>, issue: () => string): AdapterDefinition {
+  const { oauth: _, ...rest } = adapter
+  const open = (config: Config, host: Parameters<typeof adapter.open>[1]) =>
+    adapter.open(config, { ...host, accessToken: async () => issue() })
+  return { ...rest, open } as AdapterDefinition
+}
+
+/** Returns everything in a tree but its root. */
+function itemsOf(tree: FileTree): Item[] {
+  return [...tree.all()]
+    .filter(node => node !== tree.root)
+    .map(node => ({ at: segmentsIn(pathOf(node)), is: describe(node) }))
+}
+
+function describe({ children, id, version, chunks }: Node): string {
+  return children ? 'folder' : `${id} ${version} ${Buffer.concat(chunks)}`
+}
+
+export async function dropbox(t: Test): Promise<BackEnd> {
+  const fake = await startDropbox(t)
+  const { tree } = fake.files
+  return {
+    type: 'dropbox',
+    foldsCase: true,
+    adapters: () => [authorized(dropboxAdapter({ endpoints: endpointsOf(fake), backoff }), () => fake.oauth.issue())],
+    async config() {
+      tree.folder(top)
+      return { ...configOf(fake), rootFolder: `/${top}` }
+    },
+    spelled: path => [top, ...segmentsIn(path)],
+    async make(where, content) {
+      fake.addFile(where.join('/'), content)
+    },
+    all: async () => itemsOf(tree),
+  }
+}
