@@ -1,4 +1,4 @@
-import { StorageError, type StorageErrorCode } from '../contract.ts'
+import { type Entry, StorageError, type StorageErrorCode } from '../contract.ts'
 
 /** A failed request to a vendor, described by its response, if any. */
 export interface Failure {
@@ -67,6 +67,19 @@ export const rootIsFixed = () => new StorageError('INVALID_PATH', 'The root fold
 export const changed = () => new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
 export const pastEnd = (size: number) =>
   new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${size} bytes.`)
+
+/**
+ * Returns why a copy or a move cannot replace an existing entry; NOT_IN_ONE_STEP if only the vendor cannot, but the host can.
+ */
+export async function refusalOver(
+  source: Entry['kind'],
+  existing: Entry['kind'],
+  isEmpty: () => Promise<boolean>,
+): Promise<StorageError> {
+  if (source !== existing) return source === 'file' ? notAFile() : notADirectory()
+  if (source === 'directory' && !(await isEmpty())) return new StorageError('NOT_EMPTY', 'The folder is not empty.')
+  return new StorageError('NOT_IN_ONE_STEP', 'The storage cannot copy or move over an existing entry.')
+}
 
 export function hasCode(error: unknown, code: StorageErrorCode): boolean {
   return error instanceof StorageError && error.code === code

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isTransient, notADirectory, notAFile, notFound } from '../cloud/failure.ts'
+import { isTransient, notAFile, notFound, refusalOver } from '../cloud/failure.ts'
 import { RequestFailure } from '../cloud/http.ts'
 import { type Call, childOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../contract.ts'
 import { isFolder, type Metadata } from './api.ts'
@@ -85,20 +85,14 @@ async function relocate(
       if (result) return result
     }
     const isTaken = isRefusedFor(failure, 'conflict/file', 'conflict/folder')
-    if (isTaken && transfer.overwrite) throw await refusalOver(files, transfer, isRefusedFor(failure, 'conflict/file'))
+    if (isTaken && transfer.overwrite) throw await refusalFor(files, transfer, isRefusedFor(failure, 'conflict/file'))
     throw error
   }
 }
 
-/** Returns why an existing entry cannot be replaced, or NOT_IN_ONE_STEP if the host can replace it. */
-async function refusalOver(files: DropboxFiles, transfer: Transfer, isOverFile: boolean): Promise<StorageError> {
+async function refusalFor(files: DropboxFiles, transfer: Transfer, isOverFile: boolean): Promise<StorageError> {
   const { from, to, entry, signal } = transfer
   const source = entry ?? (await files.entry(from, signal))
   if (!source) return notFound()
-  if (source.kind === 'file' && !isOverFile) return notAFile()
-  if (source.kind === 'directory' && isOverFile) return notADirectory()
-  if (source.kind === 'directory' && !(await files.isEmpty(to, signal))) {
-    return new StorageError('NOT_EMPTY', 'The folder is not empty.')
-  }
-  return new StorageError('NOT_IN_ONE_STEP', 'Dropbox cannot copy or move over an existing entry.')
+  return await refusalOver(source.kind, isOverFile ? 'file' : 'directory', () => files.isEmpty(to, signal))
 }
