@@ -1,4 +1,5 @@
 import type { AdapterDefinition } from './contract.ts'
+import { dropboxAdapter } from './dropbox/index.ts'
 import { googleDriveAdapter } from './google-drive/index.ts'
 import type { LocalOptions } from './local/config.ts'
 import { localAdapter } from './local/index.ts'
@@ -7,5 +8,5 @@ import { s3Adapter } from './s3/index.ts'
 
 /** The adapters that come with Stowage. Each `open` takes a config that its own schema has passed. */
 export function builtInAdapters(options: LocalOptions): AdapterDefinition[] {
-  return [localAdapter(options), s3Adapter, googleDriveAdapter(), memoryAdapter]
+  return [localAdapter(options), s3Adapter, googleDriveAdapter(), dropboxAdapter(), memoryAdapter]
 }

@@ -2,7 +2,6 @@ import { property } from '../cloud/failure.ts'
 import { type HttpClient, type HttpRequest, type HttpResponse, RequestFailure } from '../cloud/http.ts'
 import { type Call, StorageError } from '../contract.ts'
 import type { Endpoints } from './config.ts'
-import { isRefusedFor } from './errors.ts'
 
 export interface FileMetadata {
   '.tag'?: 'file'
@@ -116,7 +115,7 @@ export class DropboxApi {
     try {
       return await this.#sendInTeamSpace(request)
     } catch (error) {
-      if (!(error instanceof RequestFailure && isRefusedFor(error.failure, 'invalid_root'))) throw error
+      if (!(error instanceof RequestFailure && error.failure.reason?.startsWith('invalid_root'))) throw error
       // The person has joined or left a team.
       this.#root = undefined
       return await this.#sendInTeamSpace(request)

@@ -82,9 +82,9 @@ t.test('withdrawn consent is NEEDS_RECONNECT, a missing permission too, and a re
   t.equal(host.refreshes - refreshes, 1)
   fake.faults.clear()
   fake.oauth.withdraw()
-  for (const promise of [get(provider, 'file'), put(provider, 'new', 'no'), listAll(provider, '')]) {
-    await rejectsWith('NEEDS_RECONNECT', promise)
-  }
+  await rejectsWith('NEEDS_RECONNECT', get(provider, 'file'))
+  await rejectsWith('NEEDS_RECONNECT', put(provider, 'new', 'no'))
+  await rejectsWith('NEEDS_RECONNECT', listAll(provider, ''))
 })
 
 t.test('every documented refusal has a code and a sentence that says what to do', async t => {
@@ -198,6 +198,77 @@ t.test('a commit whose response was lost is found, not repeated', async t => {
   const options = { ...keep, offset: 0, size: 7 }
   t.match(await resumable?.complete(state, bodyOf('content'), options), { name: 'resumed', size: 7 })
 })
+
+t.test(
+  'after a failure of any request, a write has stored the whole file or nothing, and an upload continues',
+  async t => {
+    const { provider, fake } = await openWorld(t, { options: { backoff: { ...backoff, attempts: 1 } } })
+    const large = randomBytes(chunkSize + 1000)
+    const faults = [
+      { reason: 'lost' },
+      { reason: 'lost', executed: true },
+      { reason: 'server_error', status: 500 },
+      { reason: 'too_many_requests', status: 429 },
+    ]
+    /** Fails the request with this number. */
+    const failAt = (number: number, fault: (typeof faults)[number]) => {
+      fake.faults.clear()
+      const match = { path: /2\// }
+      const arm = (left: number): void => {
+        if (left === 1) fake.faults.before({ ...match, run: () => fake.faults.fail({ ...match, ...fault }) })
+        else fake.faults.before({ ...match, run: () => arm(left - 1) })
+      }
+      arm(number)
+    }
+    const contentOf = (path: string) => {
+      const node = fake.files.tree.find(`root/${path}`)
+      return node && Buffer.concat(node.chunks)
+    }
+    let failures = 0
+    for (const bytes of [Buffer.from('small'), large]) {
+      for (const fault of faults) {
+        for (let number = 1; number <= (bytes === large ? 6 : 2); number += 1) {
+          for (const old of [undefined, 'old']) {
+            const path = `${bytes.length} ${failures} ${number} ${old} ${JSON.stringify(fault.reason)}`
+            if (old !== undefined) fake.addFile(`root/${path}`, old)
+            failAt(number, fault)
+            const error = await put(provider, path, bytes, true).then(
+              () => undefined,
+              (error: Error & { code?: string }) => error,
+            )
+            if (error) failures += 1
+            const expected = error ? old && Buffer.from(old) : bytes
+            const stored = contentOf(path)
+            if (stored === undefined ? expected !== undefined : !stored.equals(expected || Buffer.alloc(0))) {
+              t.fail(`${path}: ${error?.message} but ${stored?.length} bytes are stored`)
+            }
+            if (error) t.ok(['UNAVAILABLE', 'RATE_LIMITED'].includes(error.code ?? ''), error.message)
+          }
+        }
+      }
+    }
+    t.ok(failures > 20, `${failures} writes failed`)
+    fake.faults.clear()
+    const { resumable } = provider
+    if (!resumable) throw new Error('no resumable writes')
+    const part = large.subarray(0, resumable.partSize)
+    const rest = large.subarray(resumable.partSize, resumable.partSize + 1000)
+    for (const fault of faults) {
+      for (let number = 1; number <= 4; number += 1) {
+        const path = at(`resumed ${number} ${fault.reason} ${'executed' in fault}`)
+        const state = await resumable.begin(path, call())
+        failAt(number, fault)
+        const append = () => resumable.append(state, bodyOf(part), { ...call(), offset: 0, size: part.length })
+        const complete = () =>
+          resumable.complete(state, bodyOf(rest), { ...keep, offset: part.length, size: rest.length })
+        await append().catch(() => append())
+        await complete().catch(complete)
+        t.ok(contentOf(path)?.equals(Buffer.concat([part, rest])), path)
+        fake.faults.clear()
+      }
+    }
+  },
+)
 
 t.test('an aborted write leaves nothing, even during its commit', async t => {
   const { provider, fake } = await openWorld(t)

@@ -226,11 +226,13 @@ function withRandom(corpus: readonly string[], any: fc.Arbitrary<string>): strin
   return [...new Set([...corpus, ...fc.sample(any, { numRuns, seed: 4 })])]
 }
 
-export async function pathsStayInside(t: Test, on: Attack): Promise<void> {
-  const paths = withRandom(hostilePaths, anyPath)
+/** @param every tries one of this many paths, for a back end that differs from another one only in its protocol */
+export async function pathsStayInside(t: Test, on: Attack, every = 1): Promise<void> {
+  const isTried = (_: unknown, n: number) => isThorough || n % every === 0
+  const paths = [...withRandom(hostilePaths, anyPath).entries()].filter(isTried)
   await leavesTheRest(t, on, async () => {
-    await forEach(on, [...paths.entries()], ([n, path]) => tryPath(on, path, n))
-    await forEach(on, rawPaths, raw => tryRawPath(on, raw))
+    await forEach(on, paths, ([n, path]) => tryPath(on, path, n))
+    await forEach(on, rawPaths.filter(isTried), raw => tryRawPath(on, raw))
   })
 }
 

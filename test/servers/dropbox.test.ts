@@ -46,7 +46,7 @@ t.test('a code is exchanged with the secret or its verifier, and tokens are refr
     const client = new Client({ auth, fetch: fetchFrom(fake) })
     t.match((await client.usersGetCurrentAccount()).result.root_info, { '.tag': 'user' })
     fake.oauth.withdraw()
-    t.equal(await summaryOf(client.usersGetCurrentAccount()), '400 ')
+    t.equal(await summaryOf(client.usersGetCurrentAccount()), '401 invalid_access_token')
   }
   t.equal(await summaryOf(connect(fake, { accessToken: 'made up' }).usersGetSpaceUsage()), '401 invalid_access_token')
 })
