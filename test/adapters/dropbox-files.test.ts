@@ -207,7 +207,6 @@ t.test(
     const faults = [
       { reason: 'lost' },
       { reason: 'lost', executed: true },
-      { reason: 'server_error', status: 500 },
       { reason: 'too_many_requests', status: 429 },
     ]
     /** Fails the request with this number. */
@@ -228,7 +227,7 @@ t.test(
     for (const bytes of [Buffer.from('small'), large]) {
       for (const fault of faults) {
         for (let number = 1; number <= (bytes === large ? 6 : 2); number += 1) {
-          for (const old of [undefined, 'old']) {
+          for (const old of bytes === large ? [undefined] : [undefined, 'old']) {
             const path = `${bytes.length} ${failures} ${number} ${old} ${JSON.stringify(fault.reason)}`
             if (old !== undefined) fake.addFile(`root/${path}`, old)
             failAt(number, fault)
@@ -247,7 +246,7 @@ t.test(
         }
       }
     }
-    t.ok(failures > 20, `${failures} writes failed`)
+    t.ok(failures > 10, `${failures} writes failed`)
     fake.faults.clear()
     const { resumable } = provider
     if (!resumable) throw new Error('no resumable writes')
