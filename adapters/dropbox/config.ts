@@ -1,6 +1,7 @@
 import type { ConfigSchema } from '../contract.ts'
 
-export interface DropboxConfig {
+/** A type alias, unlike an interface, fits the definition of an adapter with any configuration. */
+export type DropboxConfig = {
   clientId: string
   clientSecret?: string
   space?: 'personal' | 'team'
