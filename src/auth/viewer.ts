@@ -38,6 +38,14 @@ export interface ProviderVersion {
   version: number
 }
 
+/** A provider with the slug that it had at one moment. */
+export interface SeenProvider extends ProviderVersion {
+  slug: string
+}
+
+/** How a request names a provider: by its id, or by its slug in the addresses of WebDAV and S3. */
+export type ProviderName = { id: string } | { slug: string }
+
 /** The identity behind a request: a valid credential, its owner, and the access of both combined. */
 export interface Viewer extends Permissions {
   kind: 'SESSION' | 'API_KEY'
@@ -52,7 +60,7 @@ export interface Viewer extends Permissions {
   /** The time of the last check of the credential, in milliseconds of `performance.now()`. */
   confirmedAt: number
   /** The provider that the request names, at the time of the last check, if it exists in the workspace of the member. */
-  seenProvider?: ProviderVersion | null
+  seenProvider?: SeenProvider | null
   origin: Origin
 }
 

@@ -1,9 +1,17 @@
 import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Scope } from '../auth/scopes.ts'
-import type { Member, ProviderVersion } from '../auth/viewer.ts'
+import type { Member, SeenProvider } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
-import { type CredentialLookup, seenProviderColumns, toSeenProvider, valuesOf } from './credential-lookup.ts'
+import {
+  asked,
+  askedProviderId,
+  askedTypes,
+  type CredentialLookup,
+  seenProviderColumns,
+  toSeenProvider,
+  valuesOf,
+} from './credential-lookup.ts'
 import { prepareLookups } from './lookups.ts'
 import { lockMember, memberColumns, toMember } from './members.ts'
 import type { Schema } from './schema.ts'
@@ -89,7 +97,7 @@ export interface OwnedApiKey {
   key: ApiKey
   hash: Buffer
   owner: Member
-  seenProvider: ProviderVersion | null
+  seenProvider: SeenProvider | null
 }
 
 /** Finds keys with their owners. The query is built only once, because every request with a key runs it. */
@@ -99,10 +107,10 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
 ): (lookups: readonly CredentialLookup<Selectable<Schema['api_keys']>[Column]>[]) => Promise<OwnedApiKey[]> {
   const find = prepareLookups(
     db,
-    [column === 'id' ? 'uuid' : 'bytea', 'uuid'],
-    (asked: RawBuilder<{ value: unknown; provider_id: string | null }>) =>
+    askedTypes(column === 'id' ? 'uuid' : 'bytea'),
+    (rows: RawBuilder<{ value: unknown }>) =>
       db
-        .selectFrom(asked.as<'asked'>(sql`asked (value, provider_id)`))
+        .selectFrom(asked(rows))
         .innerJoin('api_keys', join => join.on(sql<boolean>`${sql.ref(`api_keys.${column}`)} = asked.value`))
         .innerJoin('members', join =>
           join
@@ -112,7 +120,7 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
         .innerJoin('users', 'users.id', 'api_keys.user_id')
         .leftJoin('providers', join =>
           join
-            .onRef('providers.id', '=', 'asked.provider_id')
+            .on('providers.id', '=', askedProviderId('api_keys.workspace_id'))
             .onRef('providers.workspace_id', '=', 'api_keys.workspace_id'),
         )
         .select(memberColumns)

@@ -1,20 +1,47 @@
-import type { ProviderVersion } from '../auth/viewer.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { ProviderName, SeenProvider } from '../auth/viewer.ts'
 
 /** A credential to look for, and the provider that its request names. */
 export interface CredentialLookup<Value> {
   value: Value
-  providerId: string | null
+  provider: ProviderName | null
 }
 
 /** Returns the values that the query for a credential asks for: see `prepareLookups`. */
-export function valuesOf({ value, providerId }: CredentialLookup<unknown>): [unknown, string | null] {
-  return [value, providerId]
+export function valuesOf({ value, provider }: CredentialLookup<unknown>): [unknown, string | null, string | null] {
+  if (provider === null) return [value, null, null]
+  return 'id' in provider ? [value, provider.id, null] : [value, null, provider.slug]
+}
+
+/** The SQL types of `valuesOf`. */
+export function askedTypes(type: 'uuid' | 'bytea'): readonly string[] {
+  return [type, 'uuid', 'text']
+}
+
+/** Names the rows of `valuesOf` in a query. */
+export function asked(rows: RawBuilder<{ value: unknown }>) {
+  return rows.as<'asked'>(sql`asked (value, provider_id, slug)`)
+}
+
+/** Returns the id of the provider that a row of `asked` names in the workspace of its credential. */
+export function askedProviderId(workspaceId: 'api_keys.workspace_id' | 'sessions.workspace_id') {
+  return sql<string>`coalesce(asked.provider_id,
+    (select named.id from providers named where named.workspace_id = ${sql.ref(workspaceId)} and named.slug = asked.slug))`
 }
 
 /** The columns of the provider that a request names, joined to its credential. */
-export const seenProviderColumns = ['providers.id as seen_id', 'providers.version as seen_version'] as const
+export const seenProviderColumns = [
+  'providers.id as seen_id',
+  'providers.version as seen_version',
+  'providers.slug as seen_slug',
+] as const
 
 /** Returns null if the workspace of the credential has no such provider. */
-export function toSeenProvider(row: { seen_id: string | null; seen_version: number | null }): ProviderVersion | null {
-  return row.seen_id === null || row.seen_version === null ? null : { id: row.seen_id, version: row.seen_version }
+export function toSeenProvider(row: {
+  seen_id: string | null
+  seen_version: number | null
+  seen_slug: string | null
+}): SeenProvider | null {
+  const { seen_id: id, seen_version: version, seen_slug: slug } = row
+  return id === null || version === null || slug === null ? null : { id, version, slug }
 }

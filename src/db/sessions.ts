@@ -1,7 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Member, ProviderVersion } from '../auth/viewer.ts'
+import type { Member, SeenProvider } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
-import { type CredentialLookup, seenProviderColumns, toSeenProvider, valuesOf } from './credential-lookup.ts'
+import {
+  asked,
+  askedProviderId,
+  askedTypes,
+  type CredentialLookup,
+  seenProviderColumns,
+  toSeenProvider,
+  valuesOf,
+} from './credential-lookup.ts'
 import { prepareLookups } from './lookups.ts'
 import { memberColumns, toMember } from './members.ts'
 
@@ -10,7 +18,7 @@ export interface Session {
   member: Member
   expiresAt: Date
   revokedAt: Date | null
-  seenProvider: ProviderVersion | null
+  seenProvider: SeenProvider | null
 }
 
 /**
@@ -44,10 +52,10 @@ export async function insertSession(
 
 /** Finds sessions with their members. The query is built only once, because every request with a session runs it. */
 export function prepareSessions(db: Database): (lookups: readonly CredentialLookup<string>[]) => Promise<Session[]> {
-  const find = prepareLookups(db, ['uuid', 'uuid'], (asked: RawBuilder<{ id: string; provider_id: string | null }>) =>
+  const find = prepareLookups(db, askedTypes('uuid'), (rows: RawBuilder<{ value: unknown }>) =>
     db
-      .selectFrom(asked.as<'asked'>(sql`asked (id, provider_id)`))
-      .innerJoin('sessions', 'sessions.id', 'asked.id')
+      .selectFrom(asked(rows))
+      .innerJoin('sessions', join => join.on(sql<boolean>`sessions.id = asked.value`))
       .innerJoin('members', join =>
         join
           .onRef('members.workspace_id', '=', 'sessions.workspace_id')
@@ -56,7 +64,7 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
       .innerJoin('users', 'users.id', 'sessions.user_id')
       .leftJoin('providers', join =>
         join
-          .onRef('providers.id', '=', 'asked.provider_id')
+          .on('providers.id', '=', askedProviderId('sessions.workspace_id'))
           .onRef('providers.workspace_id', '=', 'sessions.workspace_id'),
       )
       .select(memberColumns)

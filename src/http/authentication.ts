@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isId } from '../auth/id.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
+import { namedProvider } from './named-provider.ts'
 import { cookieToken } from './session-cookie.ts'
 
 declare module 'fastify' {
@@ -23,8 +23,6 @@ declare module 'fastify' {
 
 /** RFC 6750, section 2.1. The only other way to send a credential is the console's cookie. */
 const scheme = /^Bearer +(\S+)$/i
-
-const providerParameter = /[?&]providerId=([\da-f-]{36})(?:&|$)/
 
 /**
  * Authenticates each request and counts it by its credential or address. Every route refuses an invalid credential before
@@ -57,15 +55,6 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
   app.addHook('preHandler', async request => {
     if (request.viewer) request.viewer = await credentials.confirm(request.viewer)
   })
-}
-
-/**
- * Returns the id in the parameter `providerId` of the query, so that the query that loads the credential also reads the version
- * of the provider. The route still parses the parameter itself.
- */
-function namedProvider({ raw }: FastifyRequest): string | null {
-  const id = providerParameter.exec(raw.url ?? '')?.[1]
-  return id !== undefined && isId(id) ? id : null
 }
 
 export function originOf({ ip, id }: FastifyRequest): Origin {

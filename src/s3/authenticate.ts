@@ -4,6 +4,7 @@ import { parseSignature } from '../auth/sigv4/signature.ts'
 import { type VerifiedSignature, verifySignature } from '../auth/sigv4/verify.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { originOf } from '../http/authentication.ts'
+import { namedProvider } from '../http/named-provider.ts'
 import { splitUrl } from '../http/url.ts'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
@@ -31,7 +32,9 @@ export function authenticateSigned(
     const signature = parseSignature(message)
     if (!signature) return null
     const verify = (secrets: readonly string[]) => verifySignature(signature, [message, ...others], secrets, Date.now())
-    return credentials.authenticateSigned(signature.accessKeyId, verify, originOf(request)).then(authenticated => {
+    const { accessKeyId } = signature
+    const authenticating = credentials.authenticateSigned(accessKeyId, verify, originOf(request), namedProvider(request))
+    return authenticating.then(authenticated => {
       request.signature = authenticated.signature
       return authenticated.viewer
     })

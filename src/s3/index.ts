@@ -52,7 +52,7 @@ export async function registerS3(
 ): Promise<void> {
   formatErrorsBelow(app, s3Path, formatS3Error)
   app.decorateRequest('signature', null)
-  const authenticate = authenticateSigned(services, settings)
+  const common = { authenticate: authenticateSigned(services, settings), slugsBelow: s3Path }
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     reply.header('x-amz-request-id', request.id)
     return run(services, request, reply)
@@ -60,12 +60,12 @@ export async function registerS3(
   const below = `${s3Path}/*`
   await app.register(async scope => {
     streamBodies(scope)
-    const config = { authenticate, audit: 'UPLOAD', streamsBody: true, continuesLater: true } as const
+    const config = { ...common, audit: 'UPLOAD', streamsBody: true, continuesLater: true } as const
     scope.route({ method: 'PUT', url: below, config, handler })
   })
   await app.register(async scope => {
     bufferBodies(scope)
-    const options = { config: { authenticate }, handler }
+    const options = { config: common, handler }
     scope.route({ method: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'], url: s3Path, ...options })
     scope.route({ method: ['GET', 'HEAD', 'DELETE'], url: below, ...options })
     scope.route({ method: 'POST', url: below, bodyLimit: maxXmlBytes, ...options })

@@ -3,6 +3,7 @@ import { isApiKey } from '../auth/api-key.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import { originOf } from '../http/authentication.ts'
+import { namedProvider } from '../http/named-provider.ts'
 import type { Services } from '../services/index.ts'
 
 const scheme = /^Basic +([A-Za-z0-9+/=_-]+) *$/i
@@ -18,7 +19,7 @@ export function basicAuthentication({
   async function authenticate(encoded: string, request: FastifyRequest): Promise<Viewer> {
     const text = Buffer.from(encoded, 'base64').toString()
     const password = text.slice(text.indexOf(':') + 1)
-    if (isApiKey(password)) return credentials.authenticate(password, originOf(request))
+    if (isApiKey(password)) return credentials.authenticate(password, originOf(request), namedProvider(request))
     requestLimits.countGuess(request.ip)
     throw new AppError('INVALID_CREDENTIAL', 'Use an API key as the password, and any user name.')
   }

@@ -1,8 +1,11 @@
 /** A transfer asks the database once: the query of its credential also reads the version of its provider. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
+import { createS3World } from '../s3/world.ts'
 import { startApp } from '../support/app.ts'
+import { davClient } from '../webdav/client.ts'
 
 const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
 const disconnect = 'mutation ($id: ID!) { disconnectProvider(id: $id) }'
@@ -34,6 +37,43 @@ t.test('a download and an upload to an open provider take one query', async t =>
   }
 })
 
+t.test('a provider that is named by its slug takes no query of its own', async t => {
+  const queries: string[] = []
+  const world = await createS3World(t, { onQuery: ({ sql }) => queries.push(sql) })
+  const { app, root, token } = world
+  const { s3, key } = await world.createKey()
+  await writeFile(join(root, 'file'), 'content')
+  const client = world.client(s3)
+  const dav = davClient(app, key)
+  const [Bucket, Key] = ['files', 'file']
+  let turn = 0
+  const fetched = async (path: string, credential: string) => {
+    const response = await app.request(path, { token: credential })
+    t.equal(await response.text(), 'content')
+  }
+  const requests: Record<string, [number, () => Promise<unknown>]> = {
+    'GET over S3': [1, async () => (await client.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString()],
+    'HEAD over S3': [1, () => client.send(new HeadObjectCommand({ Bucket, Key }))],
+    'PUT over S3': [1, () => client.send(new PutObjectCommand({ Bucket, Key: `s3 ${turn++}`, Body: 'content' }))],
+    'ListObjectsV2': [1, () => client.send(new ListObjectsV2Command({ Bucket }))],
+    'GET over S3 with a key': [1, () => fetched('/s3/files/file', key)],
+    'GET over S3 with a session': [1, () => fetched('/s3/files/file', token)],
+    'GET over WebDAV': [1, () => dav('GET', '/files/file')],
+    'GET over WebDAV with a session': [1, () => fetched('/dav/files/file', token)],
+    // The second one reads the locks.
+    'PUT over WebDAV': [2, () => dav('PUT', `/files/dav ${turn++}`, { body: 'content' })],
+  }
+  for (const [name, [expected, send]] of Object.entries(requests)) {
+    const counts: number[] = []
+    for (let round = 0; round < 5; round++) {
+      queries.length = 0
+      await send()
+      counts.push(queries.length)
+    }
+    t.equal(Math.min(...counts), expected, name)
+  }
+})
+
 t.test('requests with different credentials and providers share the query', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
@@ -55,6 +95,11 @@ t.test('requests with different credentials and providers share the query', asyn
           const response = await app.download(credential, id, '/file')
           t.equal(await response.text(), `content ${number}`)
         }),
+        ...providers.map(async (_, number) => {
+          const response = await app.request(`/s3/disk-${number}/file`, { token: credential })
+          t.equal(await response.text(), `content ${number}`)
+        }),
+        app.request('/dav/no-such-disk/file', { token: credential }).then(({ status }) => t.equal(status, 404)),
         app.download(credential, missing, '/file').then(({ status }) => t.equal(status, 404)),
         app.download(`${credential}x`, providers[0] ?? '', '/file').then(({ status }) => t.equal(status, 401)),
       ]),
@@ -77,6 +122,13 @@ t.test('the next request sees a provider that another replica has changed or dis
   for (const root of [folders[0], folders[1], folders[0], folders[1]]) {
     await other.ask(update, { input: { id, config: { root } } }, token)
     for (const credential of [key, token, key]) t.equal(await read(credential), root)
+  }
+  await other.ask(update, { input: { id, slug: 'renamed' } }, token)
+  for (const credential of [key, token]) {
+    const statusOf = async (slug: string) =>
+      (await app.request(`/dav/${slug}/file`, { token: credential })).status
+    t.equal(await statusOf('local'), 404)
+    t.equal(await statusOf('renamed'), 200)
   }
   await other.ask(disconnect, { id }, token)
   for (const credential of [key, token]) t.equal((await app.download(credential, id, '/file')).status, 404)

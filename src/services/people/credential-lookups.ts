@@ -1,4 +1,4 @@
-import type { ProviderVersion } from '../../auth/viewer.ts'
+import type { ProviderName, SeenProvider } from '../../auth/viewer.ts'
 import { batched } from '../../db/batched.ts'
 import type { CredentialLookup } from '../../db/credential-lookup.ts'
 
@@ -7,32 +7,39 @@ import type { CredentialLookup } from '../../db/credential-lookup.ts'
  * share a query.
  * @param query.valueOf converts the text of a credential, which contains no space, to its value in the database
  */
-export function batchedLookups<Value, Found extends { seenProvider: ProviderVersion | null }>(query: {
+export function batchedLookups<Value, Found extends { seenProvider: SeenProvider | null }>(query: {
   find: (lookups: readonly CredentialLookup<Value>[]) => Promise<Found[]>
   valueOf: (text: string) => Value
   textOf: (found: Found) => string
-}): (text: string, providerId: string | null) => Promise<Found | null> {
+}): (text: string, provider: ProviderName | null) => Promise<Found | null> {
   const load = batched(async (keys: readonly string[]) => {
     const rows = await query.find(
-      keys.map(partsOf).map(([text, id]) => ({ value: query.valueOf(text), providerId: id })),
+      keys.map(partsOf).map(({ text, provider }) => ({ value: query.valueOf(text), provider })),
     )
-    const found = new Map(rows.map(row => [keyOf(query.textOf(row), row.seenProvider?.id ?? null), row]))
+    const found = new Map(rows.flatMap(row => keysOf(query.textOf(row), row.seenProvider).map(key => [key, row])))
     const results = new Map<string, Found>()
     for (const key of keys) {
       // Without such a provider, the row has none.
-      const row = found.get(key) ?? found.get(keyOf(partsOf(key)[0], null))
+      const row = found.get(key) ?? found.get(keyOf(partsOf(key).text, null))
       if (row) results.set(key, row)
     }
     return results
   })
-  return (text, providerId) => load(keyOf(text, providerId))
+  return (text, provider) => load(keyOf(text, provider))
 }
 
-function keyOf(text: string, providerId: string | null): string {
-  return `${text} ${providerId ?? ''}`
+/** Returns the keys of the lookups that a row is the result of. */
+function keysOf(text: string, seen: SeenProvider | null): string[] {
+  return seen ? [keyOf(text, { id: seen.id }), keyOf(text, { slug: seen.slug })] : [keyOf(text, null)]
 }
 
-function partsOf(key: string): [text: string, providerId: string | null] {
-  const end = key.indexOf(' ')
-  return [key.slice(0, end), key.slice(end + 1) || null]
+function keyOf(text: string, provider: ProviderName | null): string {
+  if (provider === null) return `${text}  `
+  return 'id' in provider ? `${text} id ${provider.id}` : `${text} slug ${provider.slug}`
+}
+
+function partsOf(key: string): { text: string; provider: ProviderName | null } {
+  const [text = '', kind, name = ''] = key.split(' ', 3)
+  if (kind === '') return { text, provider: null }
+  return { text, provider: kind === 'id' ? { id: name } : { slug: name } }
 }

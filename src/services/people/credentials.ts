@@ -9,6 +9,7 @@ import {
   memberPermissions,
   memberViewer,
   type Origin,
+  type ProviderName,
   type Viewer,
 } from '../../auth/viewer.ts'
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
@@ -24,10 +25,10 @@ export interface Credentials {
   /**
    * Returns the viewer of a bearer token and counts a request. Queries the database each time, so that every replica
    * rejects a revoked credential immediately.
-   * @param providerId a provider whose version the same query reads, for `seenProvider`; it does not change the result otherwise
+   * @param provider a provider whose version the same query reads, for `seenProvider`; it does not change the result otherwise
    * @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
    */
-  authenticate(token: string, origin: Origin, providerId?: string | null): Promise<Viewer>
+  authenticate(token: string, origin: Origin, provider?: ProviderName | null): Promise<Viewer>
   /**
    * Returns the viewer of a request that an API key has signed.
    * @param verify verifies the signature with the secret access keys of the API key, and returns it
@@ -37,9 +38,10 @@ export interface Credentials {
     accessKeyId: string,
     verify: (secretAccessKeys: readonly string[]) => T,
     origin: Origin,
+    provider: ProviderName | null,
   ): Promise<{ viewer: Viewer; signature: T }>
   /** Authenticates a session token only; API keys fail. @throws as `authenticate` */
-  authenticateSession(token: string, origin: Origin, providerId?: string | null): Promise<Viewer>
+  authenticateSession(token: string, origin: Origin, provider?: ProviderName | null): Promise<Viewer>
   /**
    * Authenticates a viewer again if the last check is more than a second old. Call this before late steps of a request.
    * @throws as `authenticate`
@@ -100,10 +102,10 @@ export function createCredentials({
     return viewer
   }
 
-  async function byKey(key: string, origin: Origin, providerId: string | null): Promise<Viewer> {
+  async function byKey(key: string, origin: Origin, provider: ProviderName | null): Promise<Viewer> {
     const hash = hashToken(key).toString('hex')
     using _trial = limits.tryKey(hash, origin.address)
-    const viewer = await counted(keyByHash(hash, providerId), found => keyViewer(found, origin), origin)
+    const viewer = await counted(keyByHash(hash, provider), found => keyViewer(found, origin), origin)
     limits.countKey(hash)
     return viewer
   }
@@ -112,6 +114,7 @@ export function createCredentials({
     accessKeyId: string,
     verify: (secretAccessKeys: readonly string[]) => T,
     origin: Origin,
+    provider: ProviderName | null,
   ): Promise<{ viewer: Viewer; signature: T }> {
     const id = apiKeyIdOf(accessKeyId)
     if (id === null) {
@@ -119,7 +122,7 @@ export function createCredentials({
       throw unknownAccessKey()
     }
     using _trial = limits.tryKey(accessKeyId, origin.address)
-    const finding = keyById(id, null)
+    const finding = keyById(id, provider)
     const authenticated = await counted(finding, found => verifyKey(found, verify, origin), origin)
     limits.countKey(accessKeyId)
     limits.countKey(authenticated.hash)
@@ -138,7 +141,7 @@ export function createCredentials({
     return { viewer: keyViewer(found, origin), signature, hash: hash.toString('hex') }
   }
 
-  async function bySession(token: string, origin: Origin, providerId: string | null = null): Promise<Viewer> {
+  async function bySession(token: string, origin: Origin, provider: ProviderName | null = null): Promise<Viewer> {
     const id = tokens.verify(token)
     if (id === null) {
       limits.countGuess(origin.address)
@@ -148,7 +151,7 @@ export function createCredentials({
       )
     }
     limits.countSession(id)
-    return counted(sessionById(id, providerId), found => sessionViewer(found, origin), origin)
+    return counted(sessionById(id, provider), found => sessionViewer(found, origin), origin)
   }
 
   async function counted<Found, Result>(
@@ -191,8 +194,8 @@ export function createCredentials({
   }
 
   return {
-    authenticate: (token, origin, providerId = null) =>
-      isApiKey(token) ? byKey(token, origin, providerId) : bySession(token, origin, providerId),
+    authenticate: (token, origin, provider = null) =>
+      isApiKey(token) ? byKey(token, origin, provider) : bySession(token, origin, provider),
     authenticateSigned: bySignature,
     authenticateSession: bySession,
     async confirm(viewer) {

@@ -118,7 +118,10 @@ export function createProviders(options: {
      * access before it looks anything up. @throws CREDENTIAL_REQUIRED
      */
     async idOf(viewer: Viewer | null, slug: string): Promise<string> {
-      const { workspaceId } = requireViewer(viewer).member
+      const { member, seenProvider } = requireViewer(viewer)
+      // The query of the credential has found it.
+      if (seenProvider?.slug === slug) return seenProvider.id
+      const { workspaceId } = member
       return (isSlug(slug) ? await idOfSlug(`${workspaceId}/${slug}`) : null) ?? noProvider
     },
 
