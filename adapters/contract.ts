@@ -153,8 +153,8 @@ export interface Traits {
    */
   maxReads?: number
   /**
-   * The maximum number of calls of `write`, `copy`, `copySmall`, `resumable.append` and `resumable.complete` that run at once in one
-   * open provider. It is separate from `maxReads`, so that a copy inside the provider, which reads and writes at once,
+   * The maximum number of calls of `write`, `copy`, `copySmall`, `resumable.append`, `resumable.complete` and `resumable.parts.put`
+   * that run at once in one open provider. It is separate from `maxReads`, so that a copy inside the provider, which reads and writes at once,
    * always gets both.
    */
   maxWrites?: number
@@ -378,12 +378,12 @@ export interface ResumableWrites {
   /**
    * Begins an upload and returns its state: opaque text, at most 8 KiB, that the host stores encrypted and passes to the
    * next call. Any provider opened on the same back end can continue with it, on another replica or after a restart. Two
-   * uploads to one path are independent. Use `unfinished` for an upload whose id was lost with the response; the host
-   * keeps it until the returned state is stored.
+   * uploads to one path are independent. `modifiedAt` is as in `write`. Use `unfinished` for an upload whose id was lost
+   * with the response; the host keeps it until the returned state is stored.
    */
   begin(
     path: StoragePath,
-    options: Call & { size?: number; mimeType?: string; unfinished?: Unfinished },
+    options: Call & { size?: number; mimeType?: string; modifiedAt?: Date; unfinished?: Unfinished },
   ): Promise<string>
   /**
    * Adds `size` bytes, one or more times `partSize`, at `offset`, which is the sum of all earlier sizes. Returns the
@@ -403,8 +403,39 @@ export interface ResumableWrites {
     body: Readable,
     options: Call & { offset: number; size: number; overwrite: boolean },
   ): Promise<Entry>
-  /** Frees what `begin` and `append` stored. Resolves without effect for an upload that was aborted or completed. */
+  /**
+   * Frees what `begin`, `append` and `parts.put` stored. Resolves without effect for an upload that was aborted or completed.
+   */
   abort(state: string, options: Call): Promise<void>
+  /** Implement it where the back end takes the parts of a file in any order and at once. */
+  readonly parts?: PartWrites
+}
+
+/**
+ * Uploads in parts: S3 multipart uploads, block lists. `begin` begins such an upload, too, and its state stays the same. The host
+ * adds bytes to an upload either with `append` and `complete` or with these two methods.
+ */
+export interface PartWrites {
+  /** The size of every part but the last, at least, in bytes. */
+  readonly minSize: number
+  /**
+   * Stores the part with this number, 1 to 10,000, of `size` bytes, 0 to 5 GiB. Returns its tag: text of 1 to 256 characters that
+   * identifies its bytes. It replaces an earlier part with the number. The host makes calls for different parts at once, and may
+   * repeat each. Destroy `body` when the call fails.
+   * @throws NOT_FOUND for a missing upload; QUOTA_EXCEEDED
+   */
+  put(state: string, body: Readable, options: Call & { number: number; size: number }): Promise<string>
+  /**
+   * Makes the file visible: the bytes of these parts, one or more, in the order of their numbers, and of no others. `size` is
+   * that of the file. The host may repeat the call as it may repeat `ResumableWrites.complete`.
+   * @throws NOT_FOUND for a missing upload; PRECONDITION_FAILED for a part that is missing or has another tag; ALREADY_EXISTS,
+   * NOT_A_FILE, NOT_A_DIRECTORY as `write`
+   */
+  complete(
+    state: string,
+    parts: readonly { number: number; tag: string }[],
+    options: Call & { size: number; overwrite: boolean },
+  ): Promise<Entry>
 }
 
 /**

@@ -93,6 +93,11 @@ export const reasons = {
     400,
     'A part of the upload is missing, or has other bytes than the request requires.',
   ),
+  PART_TOO_SMALL: reason(
+    'BAD_USER_INPUT',
+    400,
+    'A part of the upload, other than the last, has fewer bytes than the back end requires.',
+  ),
   OFFSET_MISMATCH: reason('BAD_USER_INPUT', 409, 'The upload has another offset: read it with HEAD.', true),
   PRECONDITION_FAILED: reason('BAD_USER_INPUT', 412, 'The file is not the version that the request requires.'),
   TOO_LARGE: reason('BAD_USER_INPUT', 413, 'The body or the file exceeds the size limit.'),

@@ -11,6 +11,7 @@ import { modifiedAtCases } from './modified-at.ts'
 import { nameCases } from './names.ts'
 import { optionalCases } from './optional.ts'
 import { overwriteCases } from './overwrite.ts'
+import { partCases } from './parts.ts'
 import { presignCases } from './presign.ts'
 import { rangeCases } from './range.ts'
 import { resumableCases } from './resumable.ts'
@@ -50,6 +51,7 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
     ...modifiedAtCases,
     ...optionalCases,
     ...resumableCases,
+    ...partCases,
     ...presignCases,
     ...faultCases,
   ]

@@ -73,6 +73,21 @@ export const modifiedAtCases: Case[] = [
     },
   },
   {
+    name: 'modifiedAt: a resumable upload has the time that it began with',
+    needs: (provider, harness) => keeps(provider, harness) ?? (provider.resumable ? undefined : 'resumable writes'),
+    async run(provider) {
+      const { resumable } = provider
+      if (!resumable) return
+      for (const bytes of ['', 'content']) {
+        const path = `folder/${bytes.length}`
+        const state = await resumable.begin(at(path), { ...call(), size: bytes.length, modifiedAt: past })
+        const end = { ...call(), offset: 0, size: bytes.length, overwrite: false }
+        isAt(await resumable.complete(state, bodyOf(bytes), end), past, 'the completed upload')
+        isAt(await provider.stat(at(path), call()), past, 'stat of the completed upload')
+      }
+    },
+  },
+  {
     name: 'modifiedAt: a copy has the time of its source',
     needs: (provider, harness) => keeps(provider, harness) ?? (provider.copy ? undefined : 'the method copy'),
     async run(provider) {

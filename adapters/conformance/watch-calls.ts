@@ -19,7 +19,7 @@ export function watchCalls(original: StorageProvider, harness: Harness): Watched
     new Proxy(object, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name, target)
-        if (name === 'resumable' && value) return watched(value, 'resumable.')
+        if ((name === 'resumable' || name === 'parts') && value) return watched(value, `${prefix}${name}.`)
         if (typeof value !== 'function') return value
         return (...args: unknown[]) => {
           const result: unknown = value.apply(target, args)

@@ -24,7 +24,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
   return {
     partSize: chunkSize,
 
-    begin: (path, { signal, size, mimeType }) =>
+    begin: (path, { signal, size, mimeType, modifiedAt }) =>
       withStorageErrors(signal, async () => {
         if (path === '') throw notAFile()
         const segments = segmentsOf(path)
@@ -34,7 +34,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
         const parent = known ?? (await tree.folders.deepest(segments.slice(0, -1), signal))
         const name = known === undefined ? temporaryName : () => toStored(nameOf(path))
         if (size !== undefined) await refuseTooLarge(files, size, signal)
-        const written = await fileToWrite(files, { existing, parent, name }, { mimeType, signal })
+        const written = await fileToWrite(files, { existing, parent, name }, { mimeType, modifiedAt, signal })
         const { url } = await UploadSession.begin(files, written, signal)
         return format({ path, url, id: written.id, isNew: written.isNew, parent, offset: 0 })
       }),

@@ -25,6 +25,8 @@ interface State {
   beside: boolean
   /** The number of bytes on the disk. */
   offset: number
+  /** The modification time of the file, in milliseconds since 1970. */
+  time?: number
 }
 
 /** Writes bytes once, to a staged file on the disk of the destination. Completing the upload renames that file. */
@@ -32,7 +34,7 @@ export function resumableWrites(root: Root): ResumableWrites {
   return {
     partSize: 1,
 
-    begin: (path, { signal }) =>
+    begin: (path, { signal, modifiedAt }) =>
       withStorageErrors(async () => {
         signal.throwIfAborted()
         const { parents } = splitPath(path)
@@ -42,7 +44,8 @@ export function resumableWrites(root: Root): ResumableWrites {
           const staged = await create(parent, name)
           await Promise.all([staged.handle.close(), staged.folder.close()])
         })
-        return JSON.stringify({ path, name, beside, offset: 0 } satisfies State)
+        const time = modifiedAt && { time: modifiedAt.getTime() }
+        return JSON.stringify({ path, name, beside, offset: 0, ...time } satisfies State)
       }),
 
     append: (text, body, options) =>
@@ -65,9 +68,10 @@ export function resumableWrites(root: Root): ResumableWrites {
           const end = await add(staged.handle, state, body, options)
           // An earlier append, repeated with fewer bytes, may have left more bytes in the file.
           await staged.handle.truncate(end)
-          const modifiedAt = uniqueTime()
-          await staged.handle.utimes(modifiedAt, modifiedAt)
-          await staged.handle.datasync()
+          const { time } = state
+          await staged.handle.utimes(uniqueTime(), uniqueTime(time === undefined ? undefined : new Date(time)))
+          // fdatasync(2) need not store the times.
+          await (time === undefined ? staged.handle.datasync() : staged.handle.sync())
           const entry = await publishAt(staged, destination, undefined)
           if (state.beside) await removeStaging(parent)
           return entry

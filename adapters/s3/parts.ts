@@ -6,6 +6,8 @@ const mib = 1024 * 1024
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html */
 export const maxParts = 10_000
+/** Bytes of a part that is not the last. */
+export const minPartBytes = 5 * mib
 /** Bytes: 5 TiB. */
 export const maxFileSize = 5 * 1024 ** 4
 

@@ -7,10 +7,12 @@ import { headersOf } from './entry.ts'
 import type { Folders } from './folders.ts'
 import type { Keys } from './keys.ts'
 import { abortUnrecorded, abortUpload, complete, type SentParts, sendBody, type Upload } from './multipart.ts'
+import { partWrites } from './part-writes.ts'
 import { BodyReader, maxParts, planFor, planParts } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
 import { parseRecord, parseState, type State } from './upload-state.ts'
+import { whileReading } from './while-reading.ts'
 
 export function resumableWrites(
   bucket: Bucket,
@@ -25,10 +27,7 @@ export function resumableWrites(
     body: Readable,
     { signal, offset, size }: Call & { offset: number; size: number },
   ): Promise<State> {
-    const onAbort = () => body.destroy(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    try {
-      signal.throwIfAborted()
+    return await whileReading(body, signal, async () => {
       const state = parseState(text)
       if (offset !== state.offset) {
         throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
@@ -40,25 +39,22 @@ export function resumableWrites(
         throw new StorageError('UNAVAILABLE', `${sent.bytes} of ${size} bytes arrived: send them again.`)
       }
       return { ...state, next: state.next + sent.parts.length, offset: offset + size }
-    } catch (error) {
-      body.destroy()
-      throw signal.aborted ? signal.reason : error
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-    }
+    })
   }
 
   return {
     partSize: bucket.limits.partBytes,
     maxAppends: maxParts,
 
-    async begin(path, { signal, size, mimeType, unfinished }): Promise<string> {
+    async begin(path, { signal, size, mimeType, modifiedAt, unfinished }): Promise<string> {
       const key = keys.file(path)
       await folders.refuseFolder(path, true, signal)
-      const { upload, since } = await begin(bucket, { path, key, headers: headersOf({ mimeType }) }, unfinished)
+      const headers = headersOf({ mimeType, modifiedAt })
+      const { upload, since } = await begin(bucket, { path, key, headers }, unfinished)
       if (since === undefined) await unfinished?.ended()
       const part = roundUp(planParts(size, bucket.limits).partBytes, bucket.limits.partBytes)
-      const state: State = { path, id: upload.UploadId, part, next: 1, offset: 0, ...(mimeType && { type: mimeType }) }
+      const kept = { ...(mimeType && { type: mimeType }), ...(modifiedAt && { time: modifiedAt.getTime() }) }
+      const state: State = { path, id: upload.UploadId, part, next: 1, offset: 0, ...kept }
       return JSON.stringify(state)
     },
 
@@ -79,13 +75,9 @@ export function resumableWrites(
       ])
       signal.throwIfAborted()
       if (offset === 0) {
-        const entry = await putWhole(
-          bucket,
-          conditions,
-          destination,
-          Buffer.alloc(0),
-          headersOf({ mimeType: state.type }),
-        )
+        const modifiedAt = state.time === undefined ? undefined : new Date(state.time)
+        const headers = headersOf({ mimeType: state.type, modifiedAt })
+        const entry = await putWhole(bucket, conditions, destination, Buffer.alloc(0), headers)
         // The file is stored, so a failure to free the upload does not fail the call.
         await abortUpload(bucket, upload).catch(() => void abortUnrecorded(bucket, upload).catch(() => {}))
         return entry
@@ -104,6 +96,8 @@ export function resumableWrites(
       if (record.id) await abortUpload(bucket, { Bucket: bucket.name, Key, UploadId: record.id })
       if (record.since) await freeLost(bucket, Key, record.since)
     },
+
+    parts: partWrites(bucket, folders, conditionsOf, uploadOf),
   }
 }
 

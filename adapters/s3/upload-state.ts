@@ -12,6 +12,8 @@ export interface State {
   /** Bytes received so far. */
   offset: number
   type?: string
+  /** The modification time of the file, in milliseconds since 1970. */
+  time?: number
 }
 
 /** The host's record of an unfinished write, with which `abort` can free it after a crash. */

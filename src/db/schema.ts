@@ -292,6 +292,10 @@ interface UploadTable {
   is_multipart: Generated<boolean>
   /** The number of the last part whose bytes are counted in `received`. */
   appended_parts: Generated<number>
+  /** Whether the back end keeps the parts of the upload. */
+  has_native_parts: Generated<boolean>
+  /** The modification time for the file. */
+  modified_at: ColumnType<Date | null, Date | null | undefined, never>
   /** The completion has begun, and its result is unknown. */
   finishing: Generated<boolean>
   /** Null until the upload is complete. */
@@ -313,6 +317,8 @@ interface UploadPartTable {
   md5: Buffer
   /** Names the chunks of the part; null once its bytes are, or are being, appended to the upload. */
   content: string | null
+  /** Names the bytes of the part at the back end; null if they are, or were, here. */
+  tag: string | null
   stored_at: ColumnType<Date, Date | undefined, Date>
 }
 

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { parseNewName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
-import { parseConflict, parseMimeType } from '../http/content/body-headers.ts'
+import { parseConflict, parseMimeType, parseModifiedAt } from '../http/content/body-headers.ts'
 import { formParts, type Parts } from '../http/content/form-parts.ts'
 import { fromForm, fromHttp } from '../http/errors.ts'
 import { quoteName } from '../http/query.ts'
@@ -87,8 +87,13 @@ async function storePart(
   const conflict = parseConflict(fields.conflict)
   const body = Readable.from(wholePart(part, parts))
   const mimeType = parseMimeType(part.mimetype)
+  const modifiedAt = parseModifiedAt(fields.modifiedAt)
   const { providerId } = fields
-  return files.upload(request.viewer, { providerId, path, conflict, body, mimeType }, requestSignal(request))
+  return files.upload(
+    request.viewer,
+    { providerId, path, conflict, body, mimeType, modifiedAt },
+    requestSignal(request),
+  )
 }
 
 /** Ends after the part is known to be complete, because the stream of a truncated part ends without an error. */

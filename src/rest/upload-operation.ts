@@ -1,5 +1,5 @@
 /** The description of the uploads in `/openapi.json`, and the parameters that they parse. */
-import { conflictSchema } from '../http/content/body-headers.ts'
+import { conflictSchema, modifiedAtSchema } from '../http/content/body-headers.ts'
 import { digestParameters } from '../http/content/digests.ts'
 import { uploadConditionParameters } from '../http/content/upload-conditions.ts'
 import { reasonsAtPaths, reasonsToStore } from '../http/openapi/errors.ts'
@@ -11,9 +11,13 @@ import { storedEntrySchema } from './stored-entry.ts'
 export const uploadParameters = {
   ...locationParameters,
   conflict: { description: 'The behavior if the name is taken.', schema: conflictSchema },
+  modifiedAt: {
+    description: 'The modification time for the file, which is kept where the back end can store it.',
+    schema: modifiedAtSchema,
+  },
 } satisfies RequestParameters
 
-const { providerId, path, conflict } = uploadParameters
+const { providerId, path, conflict, modifiedAt } = uploadParameters
 
 const form: JsonSchema = {
   type: 'object',
@@ -22,6 +26,7 @@ const form: JsonSchema = {
     providerId: { ...providerId.schema, description: providerId.description },
     path: { ...path.schema, description: 'The folder; by default the root.' },
     conflict: { ...conflict.schema, description: conflict.description },
+    modifiedAt: { ...modifiedAt.schema, description: modifiedAt.description },
   },
   additionalProperties: {
     description: 'Files, in parts with any name. The file name of a part is the name of its file.',

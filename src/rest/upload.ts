@@ -6,7 +6,7 @@ import { streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
-import { parseContentLength, parseMimeType, requirePlainBody } from '../http/content/body-headers.ts'
+import { parseContentLength, parseMimeType, parseModifiedAt, requirePlainBody } from '../http/content/body-headers.ts'
 import { parseDigests, requireNoDigest } from '../http/content/digests.ts'
 import { parseUploadConditions, requireNoConditions, settleConditional } from '../http/content/upload-conditions.ts'
 import { formatTag } from '../http/content/validators.ts'
@@ -49,7 +49,7 @@ export async function uploadRoute(app: FastifyInstance, services: Services): Pro
   })
 }
 
-type UploadQuery = { providerId?: string; path?: string; conflict?: string }
+type UploadQuery = { [N in (typeof parameterNames)[number]]?: string }
 
 function locationOf(query: UploadQuery): LocationInput {
   return {
@@ -70,6 +70,7 @@ async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQue
       body: raw,
       size: parseContentLength(headers),
       mimeType: parseMimeType(headers['content-type']),
+      modifiedAt: parseModifiedAt(query.modifiedAt),
       digests: parseDigests(headers),
       isAwaiting: awaitsContinue(raw),
     },

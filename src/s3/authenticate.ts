@@ -33,7 +33,12 @@ export function authenticateSigned(
     if (!signature) return null
     const verify = (secrets: readonly string[]) => verifySignature(signature, [message, ...others], secrets, Date.now())
     const { accessKeyId } = signature
-    const authenticating = credentials.authenticateSigned(accessKeyId, verify, originOf(request), namedProvider(request))
+    const authenticating = credentials.authenticateSigned(
+      accessKeyId,
+      verify,
+      originOf(request),
+      namedProvider(request),
+    )
     return authenticating.then(authenticated => {
       request.signature = authenticated.signature
       return authenticated.viewer

@@ -18,6 +18,7 @@ const codes: Partial<Record<Reason, S3Code>> = {
   ALREADY_EXISTS: 'ConditionalRequestConflict',
   UPLOAD_LOCKED: 'OperationAborted',
   PART_MISSING: 'InvalidPart',
+  PART_TOO_SMALL: 'EntityTooSmall',
   PRECONDITION_FAILED: 'PreconditionFailed',
   TOO_LARGE: 'EntityTooLarge',
   RANGE_NOT_SATISFIABLE: 'InvalidRange',

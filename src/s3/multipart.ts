@@ -25,12 +25,12 @@ const md5Pattern = /^"?([0-9a-f]{32})"?$/
 export const createMultipartUpload: S3Operation<ObjectCall> = {
   method: 'POST',
   selects: ['uploads'],
-  async run({ services, request, reply, bucket, key, providerId, path, isFolder }) {
+  async run({ services, request, reply, bucket, key, providerId, path, isFolder, signal }) {
     requireStorable(request.headers)
-    parseModifiedAt(request.headers)
+    const modifiedAt = parseModifiedAt(request.headers) ?? null
     if (isFolder) throw new S3Error('InvalidArgument', 'A key that ends in "/" is a folder, which has no content.')
     const mimeType = parseMimeType(request.headers['content-type']) ?? null
-    const uploadId = await services.multipart.create(request.viewer, { providerId, path, mimeType })
+    const uploadId = await services.multipart.create(request.viewer, { providerId, path, mimeType, modifiedAt }, signal)
     return sendXml(
       reply,
       result('InitiateMultipartUploadResult', [

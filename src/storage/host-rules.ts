@@ -49,6 +49,7 @@ function writesInTurn(provider: StorageProvider, lane: Lane): Partial<StoragePro
       throw error
     })
   const { copy, copySmall, resumable } = provider
+  const parts = resumable?.parts
   return {
     write: (path, body, options) => send(body, options.signal, () => provider.write(path, body, options)),
     ...(copy && {
@@ -62,6 +63,11 @@ function writesInTurn(provider: StorageProvider, lane: Lane): Partial<StoragePro
       resumable: changed(resumable, {
         append: (state, body, options) => send(body, options.signal, () => resumable.append(state, body, options)),
         complete: (state, body, options) => send(body, options.signal, () => resumable.complete(state, body, options)),
+        ...(parts && {
+          parts: changed(parts, {
+            put: (state, body, options) => send(body, options.signal, () => parts.put(state, body, options)),
+          }),
+        }),
       }),
     }),
   }

@@ -1,13 +1,16 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ResumableWrites, Unfinished } from '../../adapters/contract.ts'
+import type { Entry, PartWrites, ResumableWrites, Unfinished } from '../../adapters/contract.ts'
 import { nameOf, type StoragePath } from '../auth/path.ts'
+import { AppError } from '../errors.ts'
 import { callAdapterForChange } from './adapter-call.ts'
 import { runWithTimeout, type TransferTimeouts, writeWithTimeout } from './transfer-timeouts.ts'
 import { type CheckedEntry, checkEntry, fault } from './validate-entry.ts'
 
 /** The maximum number of bytes of UTF-8, from the contract. */
 const maxStateBytes = 8 * 1024
+/** The maximum number of characters, from the contract. */
+const maxTagLength = 256
 
 /** Milliseconds. */
 const abortTimeout = 30_000
@@ -40,10 +43,15 @@ export class ResumableLocation {
     return this.#writes.maxAppends ?? Number.POSITIVE_INFINITY
   }
 
+  /** The size in bytes of every part but the last, at least; null if the back end takes no parts in any order. */
+  get minPartSize(): number | null {
+    return this.#writes.parts?.minSize ?? null
+  }
+
   /** @param save stores the state; if it fails, the back end frees the upload */
   async begin(
     requestSignal: AbortSignal,
-    options: { size?: number; mimeType?: string },
+    options: { size?: number; mimeType?: string; modifiedAt?: Date },
     save: (state: string) => Promise<void>,
   ): Promise<void> {
     await this.#track(async unfinished => {
@@ -68,8 +76,37 @@ export class ResumableLocation {
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number },
   ): Promise<string> {
-    return this.#send(requestSignal, bytes, options.size, async (body, signal) =>
+    return this.#send(requestSignal, readableOf(bytes), options.size, async (body, signal) =>
       checkState(await this.#writes.append(state, body, { ...options, signal })),
+    )
+  }
+
+  /** Stores a part, and returns its tag. Call it only if `minPartSize` is not null. */
+  putPart(
+    requestSignal: AbortSignal,
+    state: string,
+    body: Readable,
+    options: { number: number; size: number },
+  ): Promise<string> {
+    return this.#send(requestSignal, body, options.size, async (body, signal) =>
+      checkTag(await this.#parts.put(state, body, { ...options, signal })),
+    )
+  }
+
+  /**
+   * Makes the file of these parts visible. Call it only if `minPartSize` is not null.
+   * @param options.size the size of the file in bytes
+   */
+  completeParts(
+    requestSignal: AbortSignal,
+    state: string,
+    parts: readonly { number: number; tag: string }[],
+    options: { size: number; overwrite: boolean },
+  ): Promise<CheckedEntry> {
+    return runWithTimeout(requestSignal, this.#timeouts.step, signal =>
+      callAdapterForChange(signal, async () =>
+        this.#stored(await this.#parts.complete(state, parts, { ...options, signal }), options.size),
+      ),
     )
   }
 
@@ -98,28 +135,46 @@ export class ResumableLocation {
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return this.#send(requestSignal, bytes, options.size, async (body, signal) => {
-      const stored = checkEntry(await this.#writes.complete(state, body, { ...options, signal }), nameOf(this.#path))
-      const whole = options.offset + options.size
-      if (stored.size !== null && stored.size !== whole)
-        throw fault(`a stored size of ${stored.size} bytes instead of ${whole}`)
-      return stored
-    })
+    return this.#send(requestSignal, readableOf(bytes), options.size, async (body, signal) =>
+      this.#stored(await this.#writes.complete(state, body, { ...options, signal }), options.offset + options.size),
+    )
+  }
+
+  get #parts(): PartWrites {
+    const { parts } = this.#writes
+    if (!parts) throw new AppError('INTERNAL')
+    return parts
+  }
+
+  /** @param whole bytes of the file @throws BACK_END_FAULT */
+  #stored(entry: Entry, whole: number): CheckedEntry {
+    const stored = checkEntry(entry, nameOf(this.#path))
+    if (stored.size === null || stored.size === whole) return stored
+    throw fault(`a stored size of ${stored.size} bytes instead of ${whole}`)
   }
 
   #send<T>(
     requestSignal: AbortSignal,
-    bytes: AsyncIterable<Buffer>,
+    body: Readable,
     size: number,
     use: (body: Readable, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const body = Readable.from(bytes, { objectMode: false })
     // The body may fail before the adapter reads it. The adapter then gets the error from its first read.
     body.on('error', () => {})
     return writeWithTimeout(requestSignal, body, this.#timeouts, size, signal =>
       callAdapterForChange(signal, () => use(body, signal).finally(() => body.destroy())),
     )
   }
+}
+
+function readableOf(bytes: AsyncIterable<Buffer>): Readable {
+  return Readable.from(bytes, { objectMode: false })
+}
+
+/** @throws BACK_END_FAULT */
+function checkTag(tag: unknown): string {
+  if (typeof tag !== 'string' || tag === '' || tag.length > maxTagLength) throw fault('an invalid tag of a part')
+  return tag
 }
 
 /** @throws BACK_END_FAULT */

@@ -17,6 +17,7 @@ const optionalMethods = [
 export const providerMethods = [...requiredMethods, ...optionalMethods] as const
 const storedChecksums: ReadonlySet<unknown> = new Set(['md5', 'sha1', 'sha256'])
 const resumableMethods = ['begin', 'append', 'complete', 'abort'] as const
+const partMethods = ['put', 'complete'] as const
 
 /** Validates what an adapter's `open` returns, as far as possible without calling it. @throws BACK_END_FAULT */
 export function checkProvider(provider: StorageProvider): StorageProvider {
@@ -45,6 +46,11 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
     requireBytes('resumable.partSize', resumable.partSize)
     if (resumable.maxAppends !== undefined) requireCount('resumable.maxAppends', resumable.maxAppends)
     for (const name of resumableMethods) requireFunction(`resumable.${name}`, resumable[name])
+    const { parts } = resumable
+    if (parts !== undefined) {
+      requireBytes('resumable.parts.minSize', parts.minSize)
+      for (const name of partMethods) requireFunction(`resumable.parts.${name}`, parts[name])
+    }
   }
   return provider
 }

@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts'
-import { parseConflict, parseMimeType } from '../http/content/body-headers.ts'
+import { parseConflict, parseMimeType, parseModifiedAt } from '../http/content/body-headers.ts'
 import type { NewResumableUpload } from '../services/uploads/index.ts'
 
-const names = ['providerId', 'path', 'conflict', 'filetype'] as const
+const names = ['providerId', 'path', 'conflict', 'filetype', 'modifiedAt'] as const
 type MetadataName = (typeof names)[number]
 
 const pair = /^([\x21-\x2b\x2d-\x7e]+)(?: ([A-Za-z0-9+/]*={0,2}))?$/
@@ -26,6 +26,7 @@ export function parseMetadata(header: string): Omit<NewResumableUpload, 'size'> 
     path: required(found.path, 'path'),
     conflict: parseConflict(found.conflict),
     mimeType: parseMimeType(found.filetype) ?? null,
+    modifiedAt: parseModifiedAt(found.modifiedAt) ?? null,
     metadata: header,
   }
 }

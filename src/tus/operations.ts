@@ -19,7 +19,7 @@ const tusVersion = { description: 'The supported version of the protocol.', sche
 const uploadLength = { description: 'The size of the file in bytes.', schema: bytes }
 const uploadMetadata = {
   description:
-    'Pairs of a name and base64, separated by commas: `providerId`, `path` with the file name, and optionally `conflict` and `filetype`. Other names are kept for the client.',
+    'Pairs of a name and base64, separated by commas: `providerId`, `path` with the file name, and optionally `conflict`, `filetype` and `modifiedAt`. Other names are kept for the client.',
   schema: text,
 }
 const uploadChecksum = {

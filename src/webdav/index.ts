@@ -79,7 +79,12 @@ function addRoutes(
     reply.headers({ DAV: '1, 2', 'MS-Author-Via': 'DAV' })
     done()
   })
-  const common = { ...own, authenticate: basicAuthentication(options.services), ignoresCookie: true, slugsBelow: davPath }
+  const common = {
+    ...own,
+    authenticate: basicAuthentication(options.services),
+    ignoresCookie: true,
+    slugsBelow: davPath,
+  }
   for (const [method, { audit, handle }] of Object.entries(added)) {
     for (const url of [davPath, `${davPath}/*`]) {
       app.route({

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
-import type { Entry, ResumableWrites, StoragePath, StorageProvider } from '../../adapters/contract.ts'
+import type { Entry, PartWrites, ResumableWrites, StoragePath, StorageProvider } from '../../adapters/contract.ts'
 import { childOf, StorageError } from '../../adapters/contract.ts'
 import { runConformance } from './conformance.ts'
 import { harness, open } from './full-provider.ts'
@@ -71,6 +71,12 @@ const appending =
       resumable: Object.assign(Object.create(original.resumable), { partSize: original.resumable.partSize }, changes),
     }
   }
+
+const inParts = (change: (original: PartWrites) => Partial<PartWrites>): Mutation =>
+  appending(({ parts }) => {
+    if (!parts) throw new Error('no parts')
+    return { parts: Object.assign(Object.create(parts), { minSize: parts.minSize }, change(parts)) }
+  })
 
 const fails = async (): Promise<never> => {
   throw new StorageError('UNAVAILABLE', 'Not now.')
@@ -575,6 +581,88 @@ const faults: [string, string, Mutation][] = [
       let only: Promise<string> | undefined
       return { begin: (path, options) => (only ??= original.begin(path, options)) }
     }),
+  ],
+  [
+    'an upload ignores the time of its file',
+    'modifiedAt: a resumable upload',
+    appending(original => ({
+      begin: (path, { modifiedAt: _ignored, ...options }) => original.begin(path, options),
+    })),
+  ],
+  [
+    'parts are in the order in which they arrived',
+    'parts: parts in any order',
+    inParts(original => {
+      let count = 0
+      return { put: (state, body, options) => original.put(state, body, { ...options, number: ++count }) }
+    }),
+  ],
+  [
+    'the first version of a part stays',
+    'parts: a repeated part',
+    inParts(original => {
+      const tags = new Map<number, string>()
+      return {
+        put: async (state, body, options) => {
+          const known = tags.get(options.number)
+          const tag = known ?? (await original.put(state, body, options))
+          tags.set(options.number, tag)
+          return tag
+        },
+      }
+    }),
+  ],
+  [
+    'half of a part is kept',
+    'parts: a repeated part',
+    inParts(original => ({
+      put: async (state, body, options) => {
+        const first = await body[Symbol.asyncIterator]().next()
+        return original.put(state, Readable.from([first.value ?? ''], { objectMode: false }), options)
+      },
+    })),
+  ],
+  [
+    'all parts are one tag',
+    'parts: complete refuses',
+    inParts(original => {
+      const tags = new Map<number, string>()
+      return {
+        put: async (state, body, options) => {
+          tags.set(options.number, await original.put(state, body, options))
+          return `${options.number}`
+        },
+        complete: (state, parts, options) =>
+          original.complete(
+            state,
+            parts.map(({ number, tag }) => ({ number, tag: tags.get(number) ?? tag })),
+            options,
+          ),
+      }
+    }),
+  ],
+  [
+    'parts are kept in memory',
+    'parts: another replica',
+    inParts(original => {
+      const known = new Set<string>()
+      return {
+        put: async (state, body, options) => {
+          const tag = await original.put(state, body, options)
+          known.add(tag)
+          return tag
+        },
+        complete: (state, parts, options) =>
+          parts.every(({ tag }) => known.has(tag)) ? original.complete(state, parts, options) : fails(),
+      }
+    }),
+  ],
+  [
+    'parts ignore overwrite: false',
+    'parts: complete keeps',
+    inParts(original => ({
+      complete: (state, parts, options) => original.complete(state, parts, { ...options, overwrite: true }),
+    })),
   ],
   [
     'links do not decode',

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import {
+  type Call,
   childOf,
   StorageError,
   type StorageErrorCode,
@@ -16,6 +17,7 @@ import { MemoryProvider } from '../../adapters/memory/provider.ts'
 
 interface Upload {
   path: StoragePath
+  modifiedAt: Date | undefined
   pieces: Map<number, Buffer>
 }
 
@@ -78,6 +80,13 @@ export function open(backEnd = new BackEnd()): StorageProvider {
     if (!upload) throw new StorageError('NOT_FOUND', 'There is no such upload.')
     return upload
   }
+  const store = async (state: string, pieces: readonly Buffer[], options: Call & { overwrite: boolean }) => {
+    const { path, modifiedAt } = find(state)
+    const body = Readable.from([Buffer.concat(pieces)], { objectMode: false })
+    const entry = await files.write(path, body, { ...options, ...(modifiedAt && { modifiedAt }) })
+    backEnd.uploads.delete(JSON.parse(state).id)
+    return entry
+  }
   const provider: StorageProvider = {
     traits: files.traits,
     stat: async (path, options) => checked().stat(path, options),
@@ -119,10 +128,10 @@ export function open(backEnd = new BackEnd()): StorageProvider {
     },
     resumable: {
       partSize,
-      async begin(path, { signal }) {
+      async begin(path, { signal, modifiedAt }) {
         signal.throwIfAborted()
         const id = randomUUID()
-        backEnd.uploads.set(id, { path, pieces: new Map() })
+        backEnd.uploads.set(id, { path, modifiedAt, pieces: new Map() })
         return JSON.stringify({ id })
       },
       async append(state, body, { signal, offset }) {
@@ -132,12 +141,26 @@ export function open(backEnd = new BackEnd()): StorageProvider {
       },
       async complete(state, body, { offset, ...options }) {
         const rest = await buffered(body, options.signal)
-        const { path, pieces } = find(state)
+        const { pieces } = find(state)
         const parts = [...pieces].filter(([at]) => at < offset).sort(([a], [b]) => a - b)
-        const whole = Buffer.concat([...parts.map(([, bytes]) => bytes), rest])
-        const entry = await files.write(path, Readable.from([whole], { objectMode: false }), options)
-        backEnd.uploads.delete(JSON.parse(state).id)
-        return entry
+        return await store(state, [...parts.map(([, bytes]) => bytes), rest], options)
+      },
+      parts: {
+        minSize: partSize,
+        async put(state, body, { signal, number }) {
+          const bytes = await buffered(body, signal)
+          find(state).pieces.set(number, bytes)
+          return tagOf(bytes)
+        },
+        async complete(state, parts, options) {
+          const { pieces } = find(state)
+          const wanted = parts.map(({ number, tag }) => {
+            const bytes = pieces.get(number)
+            if (bytes && tagOf(bytes) === tag) return bytes
+            throw new StorageError('PRECONDITION_FAILED', `There is no part ${number} with this tag.`)
+          })
+          return await store(state, wanted, options)
+        },
       },
       async abort(state, { signal }) {
         signal.throwIfAborted()
@@ -147,6 +170,10 @@ export function open(backEnd = new BackEnd()): StorageProvider {
   }
   backEnds.set(provider, backEnd)
   return provider
+}
+
+function tagOf(bytes: Buffer): string {
+  return createHmac('sha256', 'tag').update(bytes).digest('hex')
 }
 
 async function buffered(body: Readable, signal: AbortSignal): Promise<Buffer> {

@@ -116,6 +116,7 @@ function samples(world: World): Readonly<Record<string, readonly string[]>> {
   return {
     providerId: [...often(providerId, providerId), '00000000-0000-4000-8000-000000000000', 'x'],
     path: paths,
+    modifiedAt: [...often('2021-03-04T05:06:07.890Z'), '1969-12-31T23:59:59+01:00', '2021-13-01T00:00:00Z', 'today'],
     ticket: [ticket, 'unknown'],
     'Upload-Offset': [...often('0'), '3', '20000'],
     'Upload-Length': [...often('1', '7'), '0', '20000', '9007199254740991'],

@@ -52,10 +52,13 @@ t.test('a provider that is named by its slug takes no query of its own', async t
     t.equal(await response.text(), 'content')
   }
   const requests: Record<string, [number, () => Promise<unknown>]> = {
-    'GET over S3': [1, async () => (await client.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString()],
+    'GET over S3': [
+      1,
+      async () => (await client.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString(),
+    ],
     'HEAD over S3': [1, () => client.send(new HeadObjectCommand({ Bucket, Key }))],
     'PUT over S3': [1, () => client.send(new PutObjectCommand({ Bucket, Key: `s3 ${turn++}`, Body: 'content' }))],
-    'ListObjectsV2': [1, () => client.send(new ListObjectsV2Command({ Bucket }))],
+    ListObjectsV2: [1, () => client.send(new ListObjectsV2Command({ Bucket }))],
     'GET over S3 with a key': [1, () => fetched('/s3/files/file', key)],
     'GET over S3 with a session': [1, () => fetched('/s3/files/file', token)],
     'GET over WebDAV': [1, () => dav('GET', '/files/file')],
@@ -125,8 +128,7 @@ t.test('the next request sees a provider that another replica has changed or dis
   }
   await other.ask(update, { input: { id, slug: 'renamed' } }, token)
   for (const credential of [key, token]) {
-    const statusOf = async (slug: string) =>
-      (await app.request(`/dav/${slug}/file`, { token: credential })).status
+    const statusOf = async (slug: string) => (await app.request(`/dav/${slug}/file`, { token: credential })).status
     t.equal(await statusOf('local'), 404)
     t.equal(await statusOf('renamed'), 200)
   }

@@ -274,6 +274,10 @@ export const badOpens: Record<string, () => unknown> = {
   'open-without-write': async () => Object.assign(new MemoryProvider(1e6), { write: undefined }),
   'open-copy-is-text': async () => Object.assign(new MemoryProvider(1e6), { copy: 'yes' }),
   'open-resumable-empty': async () => Object.assign(new MemoryProvider(1e6), { resumable: {} }),
+  'open-parts-empty': async () => {
+    const resumable = { partSize: 1, begin: never, append: never, complete: never, abort: never, parts: {} }
+    return Object.assign(new MemoryProvider(1e6), { resumable })
+  },
 }
 
 export function adapter(type: string, open: () => unknown): AdapterDefinition {

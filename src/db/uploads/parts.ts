@@ -13,12 +13,17 @@ export interface UploadPart {
   md5: Buffer
   /** Names the waiting bytes; null once they are, or are being, appended. */
   content: string | null
+  /** Names the bytes at the back end, if it keeps the parts of the upload. */
+  tag: string | null
   storedAt: Date
 }
 
+/** A part whose bytes wait here for their turn, or are being appended. */
+export type WaitingPart = Omit<UploadPart, 'storedAt' | 'tag'>
+
 function toPart(row: Selectable<Schema['upload_parts']>): UploadPart {
-  const { number, size, md5, content, stored_at: storedAt } = row
-  return { number, size: Number(size), md5, content, storedAt }
+  const { number, size, md5, content, tag, stored_at: storedAt } = row
+  return { number, size: Number(size), md5, content, tag, storedAt }
 }
 
 /** Lists parts in the order of their numbers. */
@@ -99,7 +104,7 @@ export async function deletePartChunks(db: Database, uploadId: string, content: 
 export async function insertPart(
   db: Database,
   upload: Pick<UploadRecord, 'id' | 'workspaceId' | 'userId'>,
-  part: Omit<UploadPart, 'storedAt'>,
+  part: WaitingPart,
   limits: UploadLimits,
 ): Promise<UploadPart | null> {
   return await db.transaction().execute(async tx => {
@@ -121,14 +126,51 @@ export async function insertPart(
   })
 }
 
+/**
+ * Records a part that the back end keeps, and replaces an earlier one with its number. The upload then expires later.
+ * @returns false if there is no such upload any more
+ */
+export async function recordNativePart(
+  db: Database,
+  uploadId: string,
+  part: Pick<UploadPart, 'number' | 'size' | 'md5'> & { tag: string },
+): Promise<boolean> {
+  return await db.transaction().execute(async tx => {
+    // Parts that arrive together take turns, so that each counts the bytes of the others.
+    const upload = await tx.selectFrom('uploads').select('id').where('id', '=', uploadId).forUpdate().executeTakeFirst()
+    if (!upload) return false
+    const values = { ...part, stored_at: sql<Date>`now()` }
+    await tx
+      .insertInto('upload_parts')
+      .values({ ...values, upload_id: uploadId })
+      .onConflict(conflict => conflict.columns(['upload_id', 'number']).doUpdateSet(values))
+      .execute()
+    const bytes = sql<number>`(select sum(size) from upload_parts where upload_id = ${uploadId})`
+    await tx
+      .updateTable('uploads')
+      .set({ expires_at: expiry, received: bytes, appended: bytes })
+      .where('id', '=', uploadId)
+      .execute()
+    return true
+  })
+}
+
 /** Deletes a part that waits, with its bytes. */
-export async function deletePart(db: Database, uploadId: string, { number, content }: UploadPart): Promise<void> {
+export async function deletePart(
+  db: Database,
+  uploadId: string,
+  { number, content }: Pick<UploadPart, 'number' | 'content'>,
+): Promise<void> {
   if (content !== null) await deletePartChunks(db, uploadId, content)
   await db.deleteFrom('upload_parts').where('upload_id', '=', uploadId).where('number', '=', number).execute()
 }
 
 /** Deletes the bytes of a part that are appended now. */
-export async function forgetContent(db: Database, uploadId: string, { number, content }: UploadPart): Promise<void> {
+export async function forgetContent(
+  db: Database,
+  uploadId: string,
+  { number, content }: Pick<UploadPart, 'number' | 'content'>,
+): Promise<void> {
   if (content === null) return
   await db
     .updateTable('upload_parts')

@@ -23,6 +23,10 @@ export interface UploadRecord {
   isMultipart: boolean
   /** The number of the last part whose bytes are counted in `received`. */
   appendedParts: number
+  /** Whether the back end keeps the parts of the upload. */
+  hasNativeParts: boolean
+  /** The modification time for the file; null is the time of its completion. */
+  modifiedAt: Date | null
   finishing: boolean
   storedPath: string | null
   createdAt: Date
@@ -78,6 +82,8 @@ export function toUpload(row: Selectable<Schema['uploads']>): UploadRecord {
     sealedState: row.state,
     isMultipart: row.is_multipart,
     appendedParts: row.appended_parts,
+    hasNativeParts: row.has_native_parts,
+    modifiedAt: row.modified_at,
     finishing: row.finishing,
     storedPath: row.stored_path,
     createdAt: row.created_at,

@@ -14,7 +14,10 @@ import {
 } from './record.ts'
 
 export type NewUpload = UploadTarget &
-  Pick<UploadRecord, 'conflict' | 'mimeType' | 'metadata' | 'size' | 'block' | 'isMultipart'>
+  Pick<
+    UploadRecord,
+    'conflict' | 'mimeType' | 'metadata' | 'size' | 'block' | 'isMultipart' | 'hasNativeParts' | 'modifiedAt'
+  >
 
 /** Minutes without progress for which an upload reserves its path. */
 const reservationMinutes = 10
@@ -62,6 +65,8 @@ export async function insertUpload(
           size: values.size,
           block: values.block,
           is_multipart: values.isMultipart,
+          has_native_parts: values.hasNativeParts,
+          modified_at: values.modifiedAt,
           expires_at: expiry,
           lease_id: lease,
           lease_until: leaseEnd,

@@ -21,6 +21,18 @@ export function parseConflict(text: string | undefined): ConflictBehavior {
   return found
 }
 
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+
+export const modifiedAtSchema: JsonSchema = { type: 'string', format: 'date-time' }
+
+/** Parses the modification time of a file, in the form of RFC 3339. @throws INVALID_INPUT */
+export function parseModifiedAt(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined
+  const time = new Date(timePattern.test(text) ? text : Number.NaN)
+  if (!Number.isNaN(time.getTime())) return time
+  throw new AppError('INVALID_INPUT', '"modifiedAt" must be a time such as "2026-11-22T16:41:00.000Z".')
+}
+
 /** Characters of a type with its parameters. */
 const maxMimeType = 255
 

@@ -29,17 +29,24 @@ export async function append(upload: ActiveUpload, gathered: readonly Buffer[], 
   const { lease, secrets, location } = upload
   const { resumable } = location
   if (!resumable) throw missingUpload()
-  if (!lease.record.sealedState) {
-    const { size, mimeType } = lease.record
-    const options = { ...(size !== null && { size }), ...(mimeType !== null && { mimeType }) }
-    await resumable.begin(work, options, async state => {
-      await lease.save({ sealedState: sealState(secrets, lease.record, state) })
-    })
-  }
+  if (!lease.record.sealedState) await begin(upload, work)
   const { bytes, ...options } = pendingBytes(upload, gathered)
   const state = await resumable.append(work, openState(secrets, lease.record), bytes, options)
   const appended = options.offset + options.size
   await lease.save({ appended, received: appended, sealedState: sealState(secrets, lease.record, state) })
+}
+
+/** Begins the upload at the back end. */
+export async function begin({ lease, secrets, location }: ActiveUpload, work: AbortSignal): Promise<void> {
+  const { size, mimeType, modifiedAt } = lease.record
+  const options = {
+    ...(size !== null && { size }),
+    ...(mimeType !== null && { mimeType }),
+    ...(modifiedAt !== null && { modifiedAt }),
+  }
+  await location.resumable?.begin(work, options, async state => {
+    await lease.save({ sealedState: sealState(secrets, lease.record, state) })
+  })
 }
 
 /** Appends the rest and makes the file visible. Safe to repeat. @throws NOT_FOUND */
@@ -84,7 +91,7 @@ function sealState(secrets: Secrets, { id }: UploadRecord, state: string): Buffe
 }
 
 /** @throws NOT_FOUND if it was sealed under another secret */
-export function openState(secrets: Secrets, { id, sealedState }: UploadRecord): string {
+export function openState(secrets: Secrets, { id, sealedState }: Pick<UploadRecord, 'id' | 'sealedState'>): string {
   try {
     return secrets.open('upload', id, sealedState ?? Buffer.alloc(0))
   } catch (error) {
@@ -93,6 +100,6 @@ export function openState(secrets: Secrets, { id, sealedState }: UploadRecord): 
   }
 }
 
-function missingUpload(cause?: unknown): AppError {
+export function missingUpload(cause?: unknown): AppError {
   return new AppError('NOT_FOUND', 'The back end no longer has this upload: begin a new one.', { cause })
 }

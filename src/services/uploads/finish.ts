@@ -6,30 +6,44 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { isMissing, isTaken, statOrNull } from '../files/conflict.ts'
 import { uploadUnderWay } from '../files/upload.ts'
 import { type ActiveUpload, complete, openState, pendingBytes, readPending } from './active-upload.ts'
+import { completeNativeParts, type NativePart } from './multipart/native-parts.ts'
 
 /** Milliseconds by which the clocks of a back end and of the database may differ. */
 const clockDifference = 60_000
+/** Milliseconds: the coarsest time that a back end may keep. */
+const timeResolution = 2000
 
 /**
  * Makes the file visible. Its last bytes are acknowledged only afterwards: a client that resumes after a failure sends them
  * again, which repeats this step.
+ * @param parts the parts of the file, if the back end keeps them
  * @throws ALREADY_EXISTS, QUOTA_EXCEEDED, ...
  */
-export async function finish(upload: ActiveUpload, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
+export async function finish(
+  upload: ActiveUpload,
+  gathered: readonly Buffer[],
+  work: AbortSignal,
+  parts: readonly NativePart[] | null = null,
+): Promise<void> {
   const { audit, lease, location, viewer } = upload
   const { conflict, providerId, size } = lease.record
   const facts = { location: { providerId, path: formatPath(location.path) }, bytes: size, details: { conflict } }
-  await audit.recorded(viewer, 'UPLOAD', facts, () => makeVisible(upload, gathered, work))
+  await audit.recorded(viewer, 'UPLOAD', facts, () => makeVisible(upload, gathered, work, parts))
 }
 
-async function makeVisible(upload: ActiveUpload, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
+async function makeVisible(
+  upload: ActiveUpload,
+  gathered: readonly Buffer[],
+  work: AbortSignal,
+  parts: readonly NativePart[] | null,
+): Promise<void> {
   const { lease, location, reservations } = upload
   const { conflict, finishing: mayBeDone, size } = lease.record
   using reservation = conflict === 'REPLACE' ? null : reservations.take(location.providerId, location.path)
   if (conflict !== 'REPLACE' && !reservation) throw uploadUnderWay(location.path)
   if (!mayBeDone) await lease.save({ finishing: true })
   try {
-    await publish(upload, gathered, work)
+    await publish(upload, gathered, work, parts)
   } catch (error) {
     const isDone = mayBeDone && (isMissing(error) || isTaken(error)) && (await isStored(upload, gathered, work))
     if (!isDone) {
@@ -44,14 +58,21 @@ async function makeVisible(upload: ActiveUpload, gathered: readonly Buffer[], wo
   await lease.save({ received: done, appended: done, sealedState: null, storedPath: location.path })
 }
 
-async function publish(upload: ActiveUpload, gathered: readonly Buffer[], work: AbortSignal): Promise<CheckedEntry> {
+async function publish(
+  upload: ActiveUpload,
+  gathered: readonly Buffer[],
+  work: AbortSignal,
+  parts: readonly NativePart[] | null,
+): Promise<CheckedEntry> {
   const { db, lease, location } = upload
-  const { id, sealedState, size, mimeType, conflict } = lease.record
+  const { id, sealedState, size, mimeType, modifiedAt, conflict } = lease.record
   if (size === null) throw new AppError('INTERNAL')
   const overwrite = conflict === 'REPLACE'
+  if (parts) return await completeNativeParts(upload, parts, work, { size, overwrite })
   if (sealedState) return await complete(upload, gathered, work, overwrite)
   const body = Readable.from(readPending(db, id, 0, gathered), { objectMode: false })
-  return await location.write(work, body, { size, overwrite, ...(mimeType !== null && { mimeType }) })
+  const facts = { ...(mimeType !== null && { mimeType }), ...(modifiedAt !== null && { modifiedAt }) }
+  return await location.write(work, body, { size, overwrite, ...facts })
 }
 
 /**
@@ -60,7 +81,7 @@ async function publish(upload: ActiveUpload, gathered: readonly Buffer[], work: 
  */
 async function isStored(upload: ActiveUpload, gathered: readonly Buffer[], signal: AbortSignal): Promise<boolean> {
   const { lease, location } = upload
-  const { size, createdAt } = lease.record
+  const { size } = lease.record
   const entry = await statOrNull(location, signal)
   if (entry?.kind !== 'file' || entry.size !== size) return false
   const { bytes, offset, size: length } = pendingBytes(upload, gathered)
@@ -69,7 +90,15 @@ async function isStored(upload: ActiveUpload, gathered: readonly Buffer[], signa
     const [stored, sent] = await Promise.all([digestOf(body), digestOf(bytes)])
     return stored === sent
   }
-  return size === 0 || (entry.modifiedAt?.getTime() ?? 0) >= createdAt.getTime() - clockDifference
+  return size === 0 || hasTimeOf(upload, entry)
+}
+
+/** Returns whether a file has the time that the upload gives to it or, without one, is not older than the upload. */
+function hasTimeOf({ lease, location }: ActiveUpload, { modifiedAt }: CheckedEntry): boolean {
+  const time = modifiedAt?.getTime() ?? 0
+  const given = location.traits.keepsModifiedAt ? lease.record.modifiedAt : null
+  if (given) return Math.abs(time - given.getTime()) <= timeResolution
+  return time >= lease.record.createdAt.getTime() - clockDifference
 }
 
 async function digestOf(bytes: AsyncIterable<Buffer>): Promise<string> {

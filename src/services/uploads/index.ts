@@ -8,6 +8,7 @@ import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import { findFinishingEmpty, findUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
+import { timeToKeep } from '../../storage/kept-time.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { type ConflictBehavior, candidates, isMissing, nameTaken, statOrNull } from '../files/conflict.ts'
 import type { LocationInput } from '../files/entry.ts'
@@ -28,6 +29,8 @@ export interface NewResumableUpload extends LocationInput {
   /** Bytes; null if the client declares the size later. */
   size: number | null
   mimeType: string | null
+  /** The modification time for the file, which is ignored where the back end cannot store it. */
+  modifiedAt: Date | null
   /** The client's metadata, returned unchanged. */
   metadata: string
 }
@@ -122,6 +125,8 @@ export function createResumableUploads(context: UploadServices) {
         size,
         block: blockFor(location.resumable, size),
         isMultipart: false,
+        hasNativeParts: false,
+        modifiedAt: timeToKeep(input) ?? null,
       })
     let isReserved = false
     for (const candidate of conflict === 'RENAME' ? candidates(path, 'file') : [path]) {

@@ -3,15 +3,16 @@
  * other. If it is interrupted, the next one continues where the bytes end.
  */
 import { Readable } from 'node:stream'
-import { bytesUpTo, findPart, forgetContent, readPartChunks, type UploadPart } from '../../../db/uploads/parts.ts'
+import { bytesUpTo, findPart, forgetContent, readPartChunks, type WaitingPart } from '../../../db/uploads/parts.ts'
 import { AppError } from '../../../errors.ts'
 import type { ActiveUpload } from '../active-upload.ts'
 import { receive } from '../receive.ts'
+import { missingPart } from './missing.ts'
 
 /** @param gathered the bytes of the part, unless they are in the database */
 export async function appendPart(
   upload: ActiveUpload,
-  part: Omit<UploadPart, 'storedAt'>,
+  part: WaitingPart,
   gathered: readonly Buffer[] | null,
   work: AbortSignal,
 ): Promise<void> {
@@ -26,7 +27,7 @@ export async function appendPart(
   }
   if (lease.record.received !== end) throw missingPart(part.number)
   await lease.save({ appendedParts: part.number })
-  await forgetContent(db, id, { ...part, storedAt: new Date() })
+  await forgetContent(db, id, part)
 }
 
 /** Appends the parts whose turn it is, until one is missing or another request waits for the lease. */
@@ -41,7 +42,7 @@ export async function appendWaiting(upload: ActiveUpload, work: AbortSignal): Pr
 
 function storedBytes(
   { db, lease }: ActiveUpload,
-  { number, content }: Pick<UploadPart, 'number' | 'content'>,
+  { number, content }: Pick<WaitingPart, 'number' | 'content'>,
   position: number,
 ): AsyncIterable<Buffer> {
   if (content === null) throw missingPart(number)
@@ -56,8 +57,4 @@ function* after(buffers: readonly Buffer[], skip: number): Generator<Buffer, voi
     before += bytes.length
     if (rest.length > 0) yield rest
   }
-}
-
-export function missingPart(number: number): AppError {
-  return new AppError('PART_MISSING', `Part ${number} is missing or is another version: send it again.`)
 }

@@ -17,6 +17,7 @@ import type { UploadRecord } from '../../../db/uploads/record.ts'
 import { findUpload } from '../../../db/uploads/uploads.ts'
 import { AppError } from '../../../errors.ts'
 import { exactBody } from '../../../storage/exact-body.ts'
+import { timeToKeep } from '../../../storage/kept-time.ts'
 import { checkedBody, type Digests } from '../../files/checked-body.ts'
 import type { ConflictBehavior } from '../../files/conflict.ts'
 import { entryAt, type FileEntry, type LocationInput } from '../../files/entry.ts'
@@ -28,7 +29,9 @@ import { locked, withinLimits } from '../lease.ts'
 import { abortAtBackEnd, isUnfinished, unfinishedFacts } from '../sweep.ts'
 import { blockFor, memberLimits } from '../upload-limits.ts'
 import type { UploadServices } from '../upload-services.ts'
-import { appendPart, appendWaiting, missingPart } from './append-part.ts'
+import { appendPart, appendWaiting } from './append-part.ts'
+import { endedUpload, missingPart } from './missing.ts'
+import { createNativeUploads } from './native-upload.ts'
 import { ReceivedPart } from './received-part.ts'
 
 export type { UploadPart } from '../../../db/uploads/parts.ts'
@@ -42,6 +45,12 @@ export interface UploadName extends LocationInput {
   uploadId: string
 }
 
+export interface NewMultipartUpload extends LocationInput {
+  mimeType: string | null
+  /** The modification time for the file, which is ignored where the back end cannot store it. */
+  modifiedAt: Date | null
+}
+
 export interface NewPart {
   body: Readable
   /** Bytes, if the client declared a size. */
@@ -53,13 +62,14 @@ export type MultipartUploads = ReturnType<typeof createMultipartUploads>
 
 export function createMultipartUploads(services: UploadServices) {
   const { db, storage, audit, leases, activate } = services
+  const native = createNativeUploads(services)
 
   /** Finds an upload of this credential to this path. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND */
   async function find(viewer: Viewer | null, { uploadId, ...at }: UploadName) {
     const [granted] = authorize(viewer, needs.create, at)
     const { kind: credentialKind, credentialId } = granted.viewer
     const record = await findUpload(db, uploadId, { credentialKind, credentialId, isMultipart: true })
-    if (!record || record.providerId !== at.providerId || record.path !== granted.path) throw missing()
+    if (!record || record.providerId !== at.providerId || record.path !== granted.path) throw endedUpload()
     return { granted, record }
   }
 
@@ -67,7 +77,7 @@ export function createMultipartUploads(services: UploadServices) {
   async function open(granted: Grant<'write'>, { id }: UploadRecord, signal: AbortSignal): Promise<ActiveUpload> {
     const { kind: credentialKind, credentialId } = granted.viewer
     const stillThere = async () => {
-      if (!(await findUpload(db, id, { credentialKind, credentialId, isMultipart: true }))) throw missing()
+      if (!(await findUpload(db, id, { credentialKind, credentialId, isMultipart: true }))) throw endedUpload()
     }
     const location = await storage.writeAt(granted)
     return activate(granted.viewer, await leases.take(id, stillThere, signal), location)
@@ -111,11 +121,12 @@ export function createMultipartUploads(services: UploadServices) {
     requestSignal: AbortSignal,
   ): Promise<string> {
     const { granted, record } = await find(viewer, name)
-    if (record.storedPath !== null) throw missing()
+    if (record.storedPath !== null) throw endedUpload()
     requireFits(size, maxPartBytes)
     return storage.activeGrants.run([granted], requestSignal, async signal => {
-      await using received = new ReceivedPart(db, record.id)
       const checked = checkedBody({ body, size, digests }, { maxBytes: maxPartBytes, tooLarge, algorithm: 'md5' })
+      if (record.hasNativeParts) return await native.put(granted, record, { number, size, checked }, signal)
+      await using received = new ReceivedPart(db, record.id)
       await received.read(checked.body, signal)
       const md5 = Buffer.from(checked.hashes().get('md5') ?? '', 'hex')
       await using lease = await leases.takeFree(record.id)
@@ -131,11 +142,12 @@ export function createMultipartUploads(services: UploadServices) {
      * Begins an upload and returns its id.
      * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ROOT_IS_FIXED, TOO_MANY_UPLOADS
      */
-    async create(viewer: Viewer | null, input: LocationInput & { mimeType: string | null }): Promise<string> {
+    async create(viewer: Viewer | null, input: NewMultipartUpload, requestSignal: AbortSignal): Promise<string> {
       const [granted] = authorize(viewer, needs.create, input)
       const { kind, credentialId, member } = granted.viewer
       if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
       const location = await storage.writeAt(granted)
+      const hasNativeParts = location.resumable !== null && location.resumable.minPartSize !== null
       await using lease = await leases.insert({
         id: randomBytes(24).toString('base64url'),
         workspaceId: member.workspaceId,
@@ -150,8 +162,11 @@ export function createMultipartUploads(services: UploadServices) {
         size: null,
         block: blockFor(location.resumable, null),
         isMultipart: true,
+        hasNativeParts,
+        modifiedAt: timeToKeep(input) ?? null,
       })
       if (!lease) throw new AppError('INTERNAL')
+      if (hasNativeParts) await native.begin(activate(granted.viewer, lease, location), requestSignal)
       return lease.record.id
     },
 
@@ -185,7 +200,7 @@ export function createMultipartUploads(services: UploadServices) {
       page: { after: number; limit: number },
     ): Promise<{ parts: UploadPart[]; hasMore: boolean }> {
       const { record } = await find(viewer, name)
-      if (record.storedPath !== null) throw missing()
+      if (record.storedPath !== null) throw endedUpload()
       const found = await listParts(db, record.id, { after: page.after, limit: page.limit + 1 })
       return { parts: found.slice(0, page.limit), hasMore: found.length > page.limit }
     },
@@ -217,11 +232,8 @@ export function createMultipartUploads(services: UploadServices) {
         const { location } = upload
         if (lease.record.storedPath === null) {
           await verifyCondition(location, conditions.condition, signal)?.()
-          await appendAll(upload, parts, signal)
-          const { received } = lease.record
-          requireFits(received, upload.maxBytes)
-          await lease.save({ size: received, conflict: conditions.conflict })
-          await finish(upload, [], signal)
+          if (lease.record.hasNativeParts) await native.complete(upload, parts, conditions.conflict, signal)
+          else await completeAppended(upload, parts, conditions.conflict, signal)
         }
         return entryAt(location, await location.stat(signal))
       })
@@ -232,11 +244,25 @@ export function createMultipartUploads(services: UploadServices) {
       const { granted, record } = await find(viewer, name)
       const upload = await open(granted, record, signal)
       await using lease = upload.lease
-      if (lease.record.storedPath !== null) throw missing()
+      if (lease.record.storedPath !== null) throw endedUpload()
       await abortAtBackEnd(services, lease.record)
       await lease.delete()
       if (isUnfinished(lease.record)) audit.noteUnfinished(granted.viewer, 'UPLOAD', unfinishedFacts(lease.record))
     },
+  }
+
+  async function completeAppended(
+    upload: ActiveUpload,
+    wanted: readonly { number: number; md5: string }[],
+    conflict: ConflictBehavior,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { lease, maxBytes } = upload
+    await appendAll(upload, wanted, signal)
+    const { received } = lease.record
+    requireFits(received, maxBytes)
+    await lease.save({ size: received, conflict })
+    await finish(upload, [], signal)
   }
 
   /** Appends the parts that are not appended yet, and drops those that the client leaves out. @throws PART_MISSING */
@@ -267,10 +293,6 @@ export function createMultipartUploads(services: UploadServices) {
 
 function isSameContent(a: Pick<UploadPart, 'size' | 'md5'>, b: Pick<UploadPart, 'size' | 'md5'>): boolean {
   return a.size === b.size && a.md5.equals(b.md5)
-}
-
-function missing(): AppError {
-  return new AppError('NOT_FOUND', 'There is no such upload, or it has ended: begin a new one.')
 }
 
 function alreadyAppended(number: number): AppError {
