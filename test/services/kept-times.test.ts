@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { type AdapterDefinition, apiVersion, type Entry, type StorageProvider } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { MemoryProvider } from '../../adapters/memory/provider.ts'
+import { reasonOf, send } from '../http/tus.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
 import { until } from '../support/until.ts'
@@ -233,4 +234,32 @@ t.test('a file that is moved onto itself through another provider is never delet
   })
   t.match(job, { state: 'FAILED', failures: { nodes: [{ reason: 'PRECONDITION_FAILED' }] } })
   t.equal(await one.get('/1.txt'), 'one')
+})
+
+t.test('uploads keep the time that their client sends', async t => {
+  const world = await startWorld(t)
+  const { app, token } = world
+  const targets = [await world.local('a'), await world.connect('memory', {}), await world.connect('keeping', {})]
+  const modifiedAt = past.toISOString()
+  const bytes = Buffer.alloc(3_000_000, 'x')
+  for (const { providerId } of targets) {
+    const query = `&modifiedAt=${encodeURIComponent('2001-02-03T05:05:06.789+01:00')}`
+    t.equal((await app.upload(token, providerId, '/raw', 'content', query)).status, 201)
+    const form = new FormData()
+    for (const [name, value] of Object.entries({ providerId, path: '/', modifiedAt })) form.append(name, value)
+    form.append('file', new File(['content'], 'form'))
+    t.equal((await app.request('/api/upload/proxy', { method: 'POST', token, body: form })).status, 201)
+    const metadata = (path: string) => ({ providerId, path, modifiedAt })
+    await send({ url: app.url, token, metadata: metadata('/resumable') }, bytes, { chunkSize: 1_200_000 })
+    await send({ url: app.url, token, metadata: metadata('/empty') }, Buffer.alloc(0))
+    for (const path of ['/raw', '/form', '/resumable', '/empty']) {
+      t.equal(await timeOf(world, providerId, path), modifiedAt, path)
+    }
+  }
+  const [{ providerId }] = targets as [(typeof targets)[0]]
+  const refused = await app.upload(token, providerId, '/wrong', 'content', '&modifiedAt=yesterday')
+  t.equal(await reasonOf(refused), 'INVALID_INPUT')
+  // The contract has times from 1970 to 2099: any other one is not kept.
+  t.equal((await app.upload(token, providerId, '/odd', 'content', '&modifiedAt=9999-01-01T00:00:00Z')).status, 201)
+  t.ok(Math.abs(Date.parse(await timeOf(world, providerId, '/odd')) - Date.now()) < 60_000)
 })
