@@ -147,6 +147,11 @@ export interface Traits {
    */
   listedTimePrecision?: number
   /**
+   * The order of all entries that the pages of one walk return, if it is always the same: 'names' is that of the bytes of the names
+   * in UTF-8; in 'keys', the name of a directory counts with a `/` behind it. `list` then takes `from`.
+   */
+  listOrder?: 'names' | 'keys'
+  /**
    * The maximum number of bodies from `read` that exist at once in one open provider, each from the call until it ends or
    * is destroyed. Further calls wait in the host, in order, for up to 30 seconds, and then fail with UNAVAILABLE. Set it
    * where a body occupies a connection. Default: unlimited.
@@ -197,9 +202,12 @@ export interface StorageProvider {
    * cursor has 1 to 1,024 characters, contains no secrets and differs from the one passed in. It stays valid while entries
    * are added and removed: a walk returns each entry that exists during the whole walk exactly once. Entries equal those of
    * `stat`, but may lack `mimeType` and `checksums`.
+   *
+   * `from` is a text in the order of `traits.listOrder`, for the first page where that trait is set. The walk may leave out all
+   * entries before it. It need not be a name, and may end in NUL.
    * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY
    */
-  list(path: StoragePath, options: Call & { cursor?: string; limit: number }): Promise<ListPage>
+  list(path: StoragePath, options: Call & { cursor?: string; from?: string; limit: number }): Promise<ListPage>
 
   /**
    * Returns the content of a file, or a range of it. `entry` describes the whole file, of the version that `body` has. A

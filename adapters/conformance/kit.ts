@@ -71,11 +71,12 @@ export async function get(provider: StorageProvider, path: string, range?: ByteR
 }
 
 /** Returns every entry, page by page. Rejects where the pages do not end. */
-export async function listAll(provider: StorageProvider, path: string, limit = 1000): Promise<Entry[]> {
+export async function listAll(provider: StorageProvider, path: string, limit = 1000, from?: string): Promise<Entry[]> {
   const entries: Entry[] = []
   let cursor: string | undefined
   for (let pages = 0; pages < 10_000; pages += 1) {
-    const page = await provider.list(at(path), { ...call(), limit, ...(cursor === undefined ? {} : { cursor }) })
+    const start = cursor === undefined ? { ...(from !== undefined && { from }) } : { cursor }
+    const page = await provider.list(at(path), { ...call(), limit, ...start })
     assert.ok(
       page.entries.length <= limit,
       `a page has ${page.entries.length} entries, more than its limit of ${limit}`,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ListPage } from '../contract.ts'
+import type { Entry, ListPage } from '../contract.ts'
 import { at, type Case, call, inParallel, isMissing, listAll, namesIn, put, rejectsWith } from './kit.ts'
 
 /** Returns names in an unsorted order. */
@@ -115,6 +115,40 @@ export const listCases: Case[] = [
     },
   },
   {
+    name: 'list returns entries in the order of traits.listOrder, and begins at from',
+    needs: ({ traits }) => (traits.listOrder ? undefined : 'the trait listOrder'),
+    async run(provider) {
+      const files = ['a/file', 'a-b', 'a.txt', 'a0/file', 'b/file', 'b b', 'z\u{fffd}', 'z\u{1f600}', 'ä']
+      await inParallel(files, path => put(provider, `folder/${path}`, ''))
+      const isByName = provider.traits.listOrder === 'names'
+      const partOf = ({ name, kind }: Entry) => (kind === 'directory' && !isByName ? `${name}/` : name)
+      const all = files.map(path => (isByName ? path.replace('/file', '') : path.replace('file', ''))).sort(byBytes)
+      for (const limit of [1, 2, 1000]) {
+        const listed = await listAll(provider, 'folder', limit)
+        assert.deepEqual(listed.map(partOf), all, `pages of ${limit}`)
+        for (const from of [
+          'A',
+          'a',
+          'a-b',
+          'a-b\0',
+          'a/',
+          'a0',
+          'b',
+          'b\0',
+          'z\u{fffe}',
+          'z\u{1f600}\0',
+          'ö',
+          '\u{10ffff}',
+        ]) {
+          const rest = (await listAll(provider, 'folder', limit, from)).map(partOf)
+          const wanted = all.filter(part => byBytes(part, from) >= 0)
+          assert.deepEqual(rest.slice(rest.length - wanted.length), wanted, `from ${JSON.stringify(from)}`)
+          assert.deepEqual(rest, rest.toSorted(byBytes), `from ${JSON.stringify(from)}`)
+        }
+      }
+    },
+  },
+  {
     name: 'a cursor stays valid when its own entry is deleted',
     async run(provider) {
       for (const name of ['a', 'b', 'c', 'd']) await put(provider, name, '')
@@ -149,6 +183,8 @@ export const listCases: Case[] = [
     run: provider => rejectsWith('NOT_FOUND', provider.list(at('missing'), { ...call(), limit: 10 })),
   },
 ]
+
+const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 /** @param precision milliseconds */
 function roundedDown(time: Date | null, precision = 1): Date | null {

@@ -20,6 +20,8 @@ const pageReads = new Semaphore(2)
 
 export interface Selection {
   cursor: string | undefined
+  /** Leaves out the names before this text. */
+  from: string | undefined
   limit: number
   signal: AbortSignal
   lists: NameLists
@@ -36,10 +38,10 @@ export interface Selection {
  */
 export async function listPage(
   handle: FileHandle,
-  { cursor, limit, signal, lists, stats, onInvalidNames }: Selection,
+  { cursor, from, limit, signal, lists, stats, onInvalidNames }: Selection,
 ): Promise<ListPage> {
   const directory = await directoryOf(handle)
-  const { since, after } = cursor === undefined ? start : decodeCursor(cursor)
+  const { since, after } = cursor === undefined ? startAt(from, directory.changedAt) : decodeCursor(cursor)
   const list = (since !== undefined && lists.cached(directory, since)) || (await lists.read(handle, directory))
   const { names, more } = namesAfter(list.names, after, limit + spareNames)
   if (more) lists.cache(directory, list)
@@ -87,7 +89,16 @@ interface Position {
   after: string
 }
 
-const start: Position = { since: undefined, after: '' }
+/** A walk that begins in the middle may use a cached list that includes all changes until now. */
+function startAt(from: string | undefined, now: bigint): Position {
+  if (!from) return { since: undefined, after: '' }
+  const bytes = Buffer.from(from)
+  const last = bytes.at(-1) ?? 0
+  // The byte 0xff occurs in no name of UTF-8.
+  const before = last === 0 ? [] : [last - 1, 0xff]
+  return { since: now, after: Buffer.from([...bytes.subarray(0, -1), ...before]).toString('latin1') }
+}
+
 const cursorPattern = /^(-?[0-9]{1,20})\.([\w-]*)$/
 
 function encodeCursor(since: bigint, latin1Name: string): string {

@@ -40,7 +40,7 @@ type WriteOptions = Call & Overwrite & { modifiedAt?: Date | undefined }
 
 /** Every call opens its path from the root again. Afterwards only the body or handle that it returns stays open. */
 export class LocalProvider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true, keepsModifiedAt: true }
+  readonly traits: Traits = { emptyDirectories: true, keepsModifiedAt: true, listOrder: 'names' }
   readonly resumable: ResumableWrites
   readonly #root: Root
   readonly #host: Host
@@ -74,14 +74,17 @@ export class LocalProvider implements StorageProvider {
     })
   }
 
-  list(path: StoragePath, { signal, cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
+  list(
+    path: StoragePath,
+    { signal, cursor, from, limit }: Call & { cursor?: string; from?: string; limit: number },
+  ): Promise<ListPage> {
     const onInvalidNames = (names: readonly Buffer[]) => {
       const example = names[0]?.toString('latin1')
       this.#host.warn('A listing left out names that are not UTF-8', { path, count: names.length, example })
     }
     return withStorageErrors(async () => {
       try {
-        const selection = { cursor, limit, signal, lists: this.#lists, onInvalidNames }
+        const selection = { cursor, from, limit, signal, lists: this.#lists, onInvalidNames }
         return await this.#inDirectory(requireSegments(path), signal, directory => {
           const stats = (names: readonly string[]) => this.#small.stats(this.#root, directory, names, signal)
           return listPage(directory, { ...selection, stats })

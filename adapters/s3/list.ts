@@ -6,7 +6,8 @@ import { decodeKey, isName, isProbe } from './keys.ts'
 export interface Selection {
   /** Empty, or ending in `/`. */
   folderKey: string
-  cursor: string | undefined
+  /** The last name of the page before, with `/` for a folder, or any other text; undefined for the first page. */
+  after: string | undefined
   limit: number
   signal: AbortSignal
 }
@@ -31,10 +32,7 @@ const last = '\u{10FFFF}'
  * The cursor is the last name of the page, with `/` for a folder, so it stays valid while entries are added and removed. A
  * file hides a folder of the same name. The file sorts first, but other keys may sort between the two.
  */
-export async function listPage(
-  bucket: Bucket,
-  { folderKey, cursor: after, limit, signal }: Selection,
-): Promise<FolderPage> {
+export async function listPage(bucket: Bucket, { folderKey, after, limit, signal }: Selection): Promise<FolderPage> {
   const response = await bucket.call(signal, (s3, options) =>
     s3.listObjectsV2(
       {
@@ -90,6 +88,17 @@ export async function listPage(
     const mayBeBefore = after?.startsWith(leaf) && compare(after, `${leaf}/`) < 0
     return mayBeBefore ? (await bucket.head(folderKey + leaf, signal)) !== undefined : false
   }
+}
+
+/** Returns a text before this one and after all names that come before it. */
+export function textBefore(text: string): string {
+  const points = [...text]
+  const code = points.pop()?.codePointAt(0) ?? 0
+  const start = points.join('')
+  if (code === 0) return start
+  // There are no characters from U+D800 to U+DFFF.
+  const before = code === 0xe000 ? 0xd7ff : code - 1
+  return start + String.fromCodePoint(before) + last
 }
 
 /** Compares by the bytes of UTF-8, as servers do. JavaScript compares by UTF-16. */

@@ -22,7 +22,7 @@ import { fileEntry, type Head } from './entry.ts'
 import { alreadyExists, Folders } from './folders.ts'
 import { Keys } from './keys.ts'
 import { linkToRead, linkToWrite } from './links.ts'
-import { listPage } from './list.ts'
+import { listPage, textBefore } from './list.ts'
 import { maxFileSize } from './parts.ts'
 import { type Conditions, noConditions, probe } from './probe.ts'
 import { ObjectBody } from './read.ts'
@@ -48,7 +48,7 @@ export async function openProvider(
 }
 
 export class S3Provider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true, maxFileSize }
+  readonly traits: Traits = { emptyDirectories: true, maxFileSize, listOrder: 'keys' }
   readonly resumable: ResumableWrites
   readonly #bucket: Bucket
   readonly #host: Host
@@ -71,10 +71,11 @@ export class S3Provider implements StorageProvider {
 
   async list(
     path: StoragePath,
-    { signal, cursor, limit }: Call & { cursor?: string; limit: number },
+    { signal, cursor, from, limit }: Call & { cursor?: string; from?: string; limit: number },
   ): Promise<ListPage> {
     const folderKey = this.#keys.folder(path)
-    const { invalid, hidden, isMissing, ...page } = await listPage(this.#bucket, { folderKey, cursor, limit, signal })
+    const after = cursor ?? (from ? textBefore(from) : undefined)
+    const { invalid, hidden, isMissing, ...page } = await listPage(this.#bucket, { folderKey, after, limit, signal })
     if (isMissing && path !== '') {
       if (!(await this.#folders.statFile(path, signal))) throw new StorageError('NOT_FOUND', 'There is no such folder.')
       throw new StorageError('NOT_A_DIRECTORY', 'There is a file at this path, not a folder.')

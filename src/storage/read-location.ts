@@ -107,15 +107,18 @@ export class ReadLocation {
     })
   }
 
+  /** @param page.from used for the first page, if the back end lists in an order */
   list(
     signal: AbortSignal,
-    page: { cursor: string | null; limit: number },
+    page: { cursor: string | null; from?: string; limit: number },
   ): Promise<{ entries: CheckedEntry[]; cursor: string | null }> {
     const limit = Math.min(page.limit, maxPageSize)
     const cursor = page.cursor === null ? {} : { cursor: page.cursor }
+    const isFrom = page.cursor === null && page.from && this.traits.listOrder !== undefined
+    const from = isFrom ? { from: page.from } : {}
     const askedAt = performance.now()
     return this.metadata(signal, async call => {
-      const result = await this.context.provider.list(this.path, { ...call, ...cursor, limit })
+      const result = await this.context.provider.list(this.path, { ...call, ...cursor, ...from, limit })
       const checked = checkPage(result, { limit, cursor: page.cursor }, this.context.warn)
       for (const entry of checked.entries) noteSeen(entry, askedAt)
       return checked

@@ -39,6 +39,9 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
   for (const name of ['maxReads', 'maxWrites', 'listedTimePrecision'] as const) {
     if (traits[name] !== undefined) requireCount(`traits.${name}`, traits[name])
   }
+  if (traits.listOrder !== undefined && traits.listOrder !== 'names' && traits.listOrder !== 'keys') {
+    throw fault('a provider with an unknown traits.listOrder')
+  }
   if (traits.singleLineNames !== undefined && typeof traits.singleLineNames !== 'boolean') {
     throw fault('a provider whose traits.singleLineNames is neither true nor false')
   }

@@ -16,6 +16,7 @@ type Mutation = (original: StorageProvider) => Partial<StorageProvider>
 runConformance(null, harness(), [
   'openFolder in the harness',
   'hasCreateRaces in the harness',
+  'the trait listOrder',
   ...['copy', 'move', 'deleteTree', 'openFile', 'readSmall'].map(name => `the method ${name}`),
 ])
 

@@ -7,14 +7,20 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 /** The maximum depth, which no sensible tree has. It bounds the walk if the back end returns a loop. */
 const maxDepth = 512
 
+/** @param from a text in the order of the back end, if it has one: entries before it may be left out */
 export async function* children(
   folder: ReadLocation,
   signal: AbortSignal,
+  from = '',
 ): AsyncGenerator<CheckedEntry, void, undefined> {
   const cursors = new CursorCheck()
   let cursor: string | null = null
   do {
-    const page: Awaited<ReturnType<ReadLocation['list']>> = await folder.list(signal, { cursor, limit: maxPageSize })
+    const page: Awaited<ReturnType<ReadLocation['list']>> = await folder.list(signal, {
+      cursor,
+      from,
+      limit: maxPageSize,
+    })
     yield* page.entries
     cursor = page.cursor
     cursors.check(cursor)

@@ -1,32 +1,53 @@
 import type { ReadLocation } from '../../../storage/read-location.ts'
-import type { CheckedEntry } from '../../../storage/validate-entry.ts'
 import { compareNames } from '../name-order.ts'
 import { children } from '../tree.ts'
-
-/** A child of a folder with its part of the key: its name, and for a folder a "/" behind it. */
-export interface KeyedChild {
-  part: string
-  entry: CheckedEntry
-}
+import { type KeyedChild, keyed } from './keyed-child.ts'
+import { type ChildrenFrom, orderedChildren } from './ordered-children.ts'
 
 export interface Selection {
   /** The first children in the order of their parts. */
   first: readonly KeyedChild[]
   /** Whether there are more children after these that pass. */
   hasMore: boolean
-  /** Whether the folder has no entries at all. */
+  /** Whether the folder has no entries at all. Only a listing from the beginning finds that out. */
   isEmpty: boolean
 }
 
-/**
- * Returns the first `limit` children that pass, in the order of their parts. Back ends list in any order, so it reads the whole
- * folder, but keeps no more than twice `limit` children.
- */
+interface Selecting extends ChildrenFrom {
+  passes: (part: string) => boolean
+  limit: number
+}
+
+/** Returns the first `limit` children that pass, in the order of their parts. */
 export async function selectChildren(
   folder: ReadLocation,
-  { passes, limit }: { passes: (part: string) => boolean; limit: number },
+  selecting: Selecting,
   signal: AbortSignal,
 ): Promise<Selection> {
+  const { listOrder } = folder.traits
+  return listOrder ? takeFirst(folder, listOrder, selecting, signal) : sortAll(folder, selecting, signal)
+}
+
+/** Reads no further than necessary. */
+async function takeFirst(
+  folder: ReadLocation,
+  order: 'names' | 'keys',
+  { passes, limit, ...from }: Selecting,
+  signal: AbortSignal,
+): Promise<Selection> {
+  const first: KeyedChild[] = []
+  let isEmpty = from.after === '' && from.prefix === ''
+  for await (const child of orderedChildren(folder, order, from, signal)) {
+    isEmpty = false
+    if (!passes(child.part)) continue
+    if (first.length === limit) return { first, hasMore: true, isEmpty }
+    first.push(child)
+  }
+  return { first, hasMore: false, isEmpty }
+}
+
+/** Reads the whole folder, because the back end lists in any order, but keeps no more than twice `limit` children. */
+async function sortAll(folder: ReadLocation, { passes, limit }: Selecting, signal: AbortSignal): Promise<Selection> {
   let kept: KeyedChild[] = []
   let count = 0
   let isEmpty = true
@@ -35,9 +56,9 @@ export async function selectChildren(
   }
   for await (const entry of children(folder, signal)) {
     isEmpty = false
-    const part = entry.kind === 'directory' ? `${entry.name}/` : entry.name
-    if (!passes(part)) continue
-    kept.push({ part, entry })
+    const child = keyed(entry)
+    if (!passes(child.part)) continue
+    kept.push(child)
     count += 1
     if (kept.length >= 2 * limit) prune()
   }

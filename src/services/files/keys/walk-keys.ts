@@ -1,11 +1,12 @@
 /** Walks a tree in the order of its keys: the paths of files, and of empty folders with a "/" behind them. */
 import { maxPathBytes } from '../../../auth/path.ts'
-import { AppError, type Reason } from '../../../errors.ts'
 import type { ReadLocation } from '../../../storage/read-location.ts'
 import type { CheckedEntry } from '../../../storage/validate-entry.ts'
 import { compareNames } from '../name-order.ts'
 import { requireDepth } from '../tree.ts'
-import { type KeyedChild, type Selection, selectChildren } from './select-children.ts'
+import { isGone } from './gone.ts'
+import type { KeyedChild } from './keyed-child.ts'
+import { type Selection, selectChildren } from './select-children.ts'
 
 export type KeyItem =
   | { kind: 'file'; key: string; entry: CheckedEntry; location: ReadLocation }
@@ -24,9 +25,6 @@ export interface KeyRange {
   /** The number of children of a folder to keep at once, 1 or more. */
   window: number
 }
-
-/** The folder was deleted, or replaced by a file, or the back end supports no such name. */
-const gone: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FOLDER', 'INVALID_PATH'])
 
 /** The number of folders that are listed before the walk reaches them. */
 const ahead = 8
@@ -115,6 +113,8 @@ async function select(
   signal: AbortSignal,
   last = '',
 ): Promise<Selection> {
+  const inside = after.startsWith(base) ? after.slice(base.length) : ''
+  const from = { after: last === '' ? inside : last, prefix: prefix.slice(base.length) }
   const passes = (part: string) => {
     const [key, isFolder] = [base + part, part.endsWith('/')]
     const isInPrefix = key.startsWith(prefix) || (isFolder && prefix.startsWith(key))
@@ -122,9 +122,9 @@ async function select(
     return isInPrefix && isAfter && compareNames(part, last) > 0 && Buffer.byteLength(key) < maxPathBytes
   }
   try {
-    return await selectChildren(folder, { passes, limit: window }, signal)
+    return await selectChildren(folder, { passes, limit: window, ...from }, signal)
   } catch (error) {
-    if (error instanceof AppError && gone.has(error.reason)) return { first: [], hasMore: false, isEmpty: false }
+    if (isGone(error)) return { first: [], hasMore: false, isEmpty: false }
     throw error
   }
 }
