@@ -5,8 +5,8 @@ import { parseNewName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { parseConflict, parseMimeType, parseModifiedAt } from '../http/content/body-headers.ts'
-import { formParts, type Parts } from '../http/content/form-parts.ts'
-import { fromForm, fromHttp } from '../http/errors.ts'
+import { formParts, type Parts, wholePart } from '../http/content/form-parts.ts'
+import { fromHttp } from '../http/errors.ts'
 import { quoteName } from '../http/query.ts'
 import type { FileEntry, Files } from '../services/files/index.ts'
 import type { Services } from '../services/index.ts'
@@ -85,7 +85,7 @@ async function storePart(
   const folder = fields.path ?? '/'
   const path = `${folder === '/' ? '' : folder}/${parseNewName(filename)}`
   const conflict = parseConflict(fields.conflict)
-  const body = Readable.from(wholePart(part, parts))
+  const body = Readable.from(wholePart(part.file, parts))
   const mimeType = parseMimeType(part.mimetype)
   const modifiedAt = parseModifiedAt(fields.modifiedAt)
   const { providerId } = fields
@@ -94,16 +94,6 @@ async function storePart(
     { providerId, path, conflict, body, mimeType, modifiedAt },
     requestSignal(request),
   )
-}
-
-/** Ends after the part is known to be complete, because the stream of a truncated part ends without an error. */
-async function* wholePart({ file }: MultipartFile, parts: Parts): AsyncGenerator<Buffer, void, undefined> {
-  try {
-    yield* file
-  } catch (error) {
-    throw fromForm(error)
-  }
-  await parts.settle()
 }
 
 function invalid(message: string): AppError {

@@ -45,6 +45,16 @@ export async function objectBody({ raw, signature }: FastifyRequest): Promise<Ob
   return { body: detach(raw, decoder), size, digests, checksum: () => decoder.checksum }
 }
 
+/**
+ * Returns the body compared with the checksum that the fields of a form announce.
+ * @param fields by their names in lowercase
+ * @throws S3Error
+ */
+export async function withChecksum(body: Readable, fields: ReadonlyMap<string, string>): Promise<{ body: Readable }> {
+  const expected = await ExpectedChecksum.of([...fields.keys()])
+  return { body: expected ? detach(body, new DecodedBody(null, expected, fields)) : body }
+}
+
 class DecodedBody extends Transform {
   checksum: Readonly<Record<string, string>> = {}
   readonly #chunked: ChunkedBody | null

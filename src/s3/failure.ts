@@ -16,6 +16,7 @@ export const s3Codes = {
   InvalidDigest: 400,
   InvalidPart: 400,
   InvalidPartOrder: 400,
+  InvalidPolicyDocument: 400,
   InvalidRange: 416,
   InvalidRequest: 400,
   InvalidURI: 400,
@@ -44,6 +45,7 @@ const reasonOf: Partial<Record<S3Code, Reason>> = {
   NoSuchUpload: 'NOT_FOUND',
   MethodNotAllowed: 'METHOD_NOT_ALLOWED',
   BadDigest: 'DIGEST_MISMATCH',
+  AccessDenied: 'INVALID_CREDENTIAL',
 }
 
 /** An error with a code of S3. */

@@ -1,4 +1,5 @@
 /** The S3 front end: providers as buckets, at `/s3` (https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html). */
+import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireViewer } from '../auth/viewer.ts'
 import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
@@ -13,6 +14,8 @@ import { getBucketLocation, headBucket, listBuckets } from './buckets.ts'
 import { deleteObject, deleteObjects } from './delete-objects.ts'
 import { formatS3Error } from './error-format.ts'
 import { S3Error } from './failure.ts'
+import { postObject } from './form/post-object.ts'
+import { formLimits } from './form/read-form.ts'
 import { getObject, headObject } from './get-object.ts'
 import { parseKey } from './keys.ts'
 import { listObjectsV1, listObjectsV2 } from './list-objects.ts'
@@ -68,11 +71,19 @@ export async function registerS3(
     const options = { config: common, handler }
     scope.route({ method: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'], url: s3Path, ...options })
     scope.route({ method: ['GET', 'HEAD', 'DELETE'], url: below, ...options })
-    scope.route({ method: 'POST', url: below, bodyLimit: maxXmlBytes, ...options })
+  })
+  await app.register(async scope => {
+    bufferBodies(scope)
+    await scope.register(multipart, { preservePath: true, limits: formLimits })
+    const config = { ...common, streamsBody: isForm }
+    scope.route({ method: 'POST', url: below, bodyLimit: maxXmlBytes, config, handler })
   })
 }
 
 async function run(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const posted = isForm(request) ? parseAddress(request.raw) : null
+  // The credential of a form is in its fields.
+  if (posted && posted.bucket !== null && posted.key === '') return postObject(services, request, reply, posted.bucket)
   requireViewer(request.viewer)
   const { bucket, key, query } = parseAddress(request.raw)
   const call: S3Call = { services, request, reply, query, signal: requestSignal(request) }
@@ -84,6 +95,11 @@ async function run(services: Services, request: FastifyRequest, reply: FastifyRe
   } catch (error) {
     throw explainBucket(error, providerId)
   }
+}
+
+/** Returns whether the body is a form, which is sent to a bucket. */
+function isForm({ method, headers }: FastifyRequest): boolean {
+  return method === 'POST' && /^multipart\/form-data\s*;/i.test(headers['content-type'] ?? '')
 }
 
 /** Returns the operation on an object or, for an empty key, on the bucket. @throws S3Error */

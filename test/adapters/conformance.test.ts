@@ -16,7 +16,6 @@ type Mutation = (original: StorageProvider) => Partial<StorageProvider>
 runConformance(null, harness(), [
   'openFolder in the harness',
   'hasCreateRaces in the harness',
-  'the trait listOrder',
   ...['copy', 'move', 'deleteTree', 'openFile', 'readSmall'].map(name => `the method ${name}`),
 ])
 
@@ -581,6 +580,14 @@ const faults: [string, string, Mutation][] = [
     appending(original => {
       let only: Promise<string> | undefined
       return { begin: (path, options) => (only ??= original.begin(path, options)) }
+    }),
+  ],
+  [
+    'entries are not in the order that the trait names',
+    'list returns all entries',
+    original => ({
+      traits: { ...original.traits, listOrder: 'keys' },
+      list: (path, { from: _ignored, ...options }) => original.list(path, options),
     }),
   ],
   [

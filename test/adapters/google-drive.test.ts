@@ -55,7 +55,6 @@ const harness: Harness = {
 runConformance('google-drive', harness, [
   'an atomic create',
   'parts of resumable writes',
-  'the trait listOrder',
   'this operation in one step (NOT_IN_ONE_STEP)',
   'the method copySmall',
   'the method openFile',

@@ -23,7 +23,6 @@ runConformance('memory', { open, inMemory: true }, [
   'openFolder in the harness',
   'hasCreateRaces in the harness',
   'resumable writes',
-  'the trait listOrder',
   ...['copy', 'copySmall', 'move', 'deleteTree', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
   ...faults,
 ])

@@ -100,7 +100,7 @@ function fromQuery({ query, headers }: SignedMessage): Signature {
   }
 }
 
-function parseCredential(text = '', fault: SignatureFault): Pick<Signature, 'accessKeyId' | 'scope'> {
+export function parseCredential(text = '', fault: SignatureFault): Pick<Signature, 'accessKeyId' | 'scope'> {
   const [accessKeyId = '', date = '', region = '', service, end, ...more] = text.split('/')
   const isComplete = accessKeyId !== '' && /^\d{8}$/.test(date) && regionPattern.test(region)
   if (!isComplete || service !== 's3' || end !== 'aws4_request' || more.length > 0) {
@@ -112,7 +112,7 @@ function parseCredential(text = '', fault: SignatureFault): Pick<Signature, 'acc
   return { accessKeyId, scope: { date, region } }
 }
 
-function parseTimestamp(text = '', fault: SignatureFault): string {
+export function parseTimestamp(text = '', fault: SignatureFault): string {
   if (timestampPattern.test(text)) return text
   throw new SignatureError(fault, 'The time of the signature (X-Amz-Date) must have the form 20130524T000000Z.')
 }
@@ -125,7 +125,7 @@ function parseSignedNames(text = '', fault: SignatureFault): string[] {
   throw new SignatureError(fault, 'The signed headers must be lowercase names in order, separated by ";".')
 }
 
-function parseValue(text = '', fault: SignatureFault): string {
+export function parseValue(text = '', fault: SignatureFault): string {
   if (hexHash.test(text)) return text
   throw new SignatureError(fault, 'The signature must have 64 hexadecimal digits.')
 }

@@ -39,8 +39,11 @@ export function verifySignature(
   )
 }
 
-/** @throws SignatureError if the client's clock is wrong or the URL has expired */
-export function requireCurrent({ scope, timestamp, expiresIn }: Signature, now: number): void {
+/** @throws SignatureError if the client's clock is wrong, or the URL or the form has expired */
+export function requireCurrent(
+  { scope, timestamp, expiresIn }: Pick<Signature, 'scope' | 'timestamp' | 'expiresIn'>,
+  now: number,
+): void {
   const signedAt = timeOf(timestamp)
   if (Number.isNaN(signedAt) || !timestamp.startsWith(scope.date)) {
     throw new SignatureError('AccessDenied', 'The date of the credential must be the date of the signature.')
@@ -55,9 +58,10 @@ export function requireCurrent({ scope, timestamp, expiresIn }: Signature, now: 
     }
     return
   }
-  if (isEarly) throw new SignatureError('AccessDenied', 'The URL is not valid yet: check the clock of its signer.')
+  if (isEarly)
+    throw new SignatureError('AccessDenied', 'The URL or the form is not valid yet: check the clock of its signer.')
   if (now > signedAt + Math.min(expiresIn, maxExpiry) * 1000) {
-    throw new SignatureError('AccessDenied', 'The URL has expired: ask for a new one.')
+    throw new SignatureError('AccessDenied', 'The URL or the form has expired: ask for a new one.')
   }
 }
 

@@ -1,13 +1,16 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { detach } from '../../services/uploads/receive.ts'
 import { isBodyComing } from './lingering-close.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route reads a file from the body, so only the limits of uploads apply to its size and time. */
-    streamsBody?: true
+    /**
+     * The route reads a file from the body, so only the limits of uploads apply to its size and time. A route whose requests
+     * differ has a function.
+     */
+    streamsBody?: true | ((request: FastifyRequest) => boolean)
   }
 }
 
@@ -27,16 +30,16 @@ const closeDelay = 2000
  */
 export function boundBodies(app: FastifyInstance, timeout: number): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const { raw, routeOptions } = request
+    const { raw } = request
     if (isBodyComing(raw)) {
       reply.raw.once('close', () => closeAfter(raw, closeDelay))
-      if (!routeOptions.config?.streamsBody) closeAfter(raw, timeout + closeDelay)
+      if (!streamsBody(request)) closeAfter(raw, timeout + closeDelay)
     }
     done()
   })
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { raw, routeOptions } = request
-    if (routeOptions.config?.streamsBody) return done(null, payload)
+    if (streamsBody(request)) return done(null, payload)
     const length = Number(raw.headers['content-length'] ?? 0)
     const { bodyLimit } = routeOptions
     if (length > bodyLimit) {
@@ -52,6 +55,11 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
     body.once('close', () => clearTimeout(timer))
     done(null, body)
   })
+}
+
+function streamsBody(request: FastifyRequest): boolean {
+  const streams = request.routeOptions.config?.streamsBody
+  return typeof streams === 'function' ? streams(request) : streams === true
 }
 
 /** Closes the connection unless the body ends in time. */

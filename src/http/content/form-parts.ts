@@ -36,6 +36,16 @@ export function formParts(request: FastifyRequest): Parts {
   }
 }
 
+/** Ends after the part is known to be complete, because the stream of a truncated part ends without an error. */
+export async function* wholePart(file: AsyncIterable<Buffer>, parts: Parts): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    yield* file
+  } catch (error) {
+    throw fromForm(error)
+  }
+  await parts.settle()
+}
+
 /**
  * Counts the parts in the received bytes by their delimiters (RFC 2046, section 5.1.1). The parser silently skips parts that
  * it cannot read, so their files would be lost without an error. Call this before the body is read.
