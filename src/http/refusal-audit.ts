@@ -13,15 +13,18 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The locations that the request names, if they are not in its query. */
     named: AuditFacts | null
+    /** The action that the audit log records if the route refuses the request, if requests of the route differ. */
+    refusedAction: AuditAction | null
   }
 }
 
 /** Handles errors. If a route refuses a request before it calls a service, the refusal is recorded in the audit log. */
 export function handleErrors(app: FastifyInstance, { audit }: Services): void {
   app.decorateRequest('named', null)
+  app.decorateRequest('refusedAction', null)
   app.setErrorHandler((thrown, request, reply) => {
     if (thrown instanceof AppError && thrown.code === 'FORBIDDEN') {
-      const action = request.routeOptions.config?.audit ?? 'READ'
+      const action = request.refusedAction ?? request.routeOptions.config?.audit ?? 'READ'
       audit.noteRefusal(
         request.viewer,
         action,

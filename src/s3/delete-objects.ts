@@ -3,6 +3,7 @@ import { elementsOf, textOf, type XmlElement } from '../http/xml/parse.ts'
 import { codeOf } from './error-format.ts'
 import { S3Error } from './failure.ts'
 import { type ObjectPath, parseKey } from './keys.ts'
+import { explainBucket } from './no-such-bucket.ts'
 import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
 import { sendXml } from './send.ts'
 import { element, result, type Xml } from './xml.ts'
@@ -17,6 +18,7 @@ const missing: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FILE', 'NOT_A_
 
 export const deleteObject: S3Operation<ObjectCall> = {
   method: 'DELETE',
+  audit: 'DELETE',
   async run(call) {
     await remove(call, call)
     return call.reply.status(204).send()
@@ -32,15 +34,16 @@ async function remove(
   try {
     await services.files.delete(request.viewer, { providerId, path }, { recursive: false, only }, signal)
   } catch (error) {
-    if (!(error instanceof AppError) || !missing.has(error.reason)) throw error
+    const explained = explainBucket(error, providerId)
+    if (!(explained instanceof AppError) || explained !== error || !missing.has(explained.reason)) throw explained
   }
 }
 
 export const deleteObjects: S3Operation<BucketCall> = {
   method: 'POST',
+  audit: 'DELETE',
   selects: ['delete'],
   async run(call) {
-    await call.services.providers.get(call.request.viewer, call.providerId)
     const { keys, isQuiet } = parseDelete(await xmlBody(call.request, 'Delete'))
     const results: Xml[] = []
     const remaining = keys.values()
@@ -51,6 +54,7 @@ export const deleteObjects: S3Operation<BucketCall> = {
           error => toAppError(error),
         )
         if (call.signal.aborted) return
+        if (failure instanceof S3Error && failure.s3Code === 'NoSuchBucket') throw failure
         if (failure) results.push(failed(key, failure))
         else if (!isQuiet) results.push(element('Deleted', [element('Key', key)]))
       }
@@ -65,7 +69,12 @@ async function removeKey(call: BucketCall, key: string): Promise<void> {
 }
 
 function failed(key: string, error: AppError): Xml {
-  return element('Error', [element('Key', key), element('Code', codeOf(error)), element('Message', error.message)])
+  return element('Error', [
+    element('Key', key),
+    element('Code', codeOf(error)),
+    element('Message', error.message),
+    element('Reason', error.reason),
+  ])
 }
 
 /** @throws S3Error */

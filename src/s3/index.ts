@@ -90,6 +90,7 @@ async function run(services: Services, request: FastifyRequest, reply: FastifyRe
   if (bucket === null) return operationOf(onService, call).run(call)
   const runAt = operationAt(key, call)
   const providerId = await services.providers.idOf(request.viewer, bucket)
+  request.named = { location: { providerId, path: key === '' ? undefined : parseKey(key).path } }
   try {
     return await runAt({ ...call, bucket, providerId })
   } catch (error) {
@@ -112,6 +113,9 @@ function operationAt(key: string, call: S3Call): (at: BucketCall) => Promise<unk
 /** @throws S3Error if this server does not have the operation */
 function operationOf<Call>(operations: readonly S3Operation<Call>[], { request, query }: S3Call): S3Operation<Call> {
   const found = findOperation(operations, request.method, query)
-  if (found) return found
+  if (found) {
+    request.refusedAction = found.audit ?? null
+    return found
+  }
   throw new S3Error('NotImplemented', 'This server does not have this operation: its documentation lists those it has.')
 }

@@ -24,6 +24,7 @@ const md5Pattern = /^"?([0-9a-f]{32})"?$/
 
 export const createMultipartUpload: S3Operation<ObjectCall> = {
   method: 'POST',
+  audit: 'UPLOAD',
   selects: ['uploads'],
   async run({ services, request, reply, bucket, key, providerId, path, isFolder, signal }) {
     requireStorable(request.headers)
@@ -81,6 +82,7 @@ async function copyPart(call: ObjectCall): Promise<unknown> {
 
 export const completeMultipartUpload: S3Operation<ObjectCall> = {
   method: 'POST',
+  audit: 'UPLOAD',
   selects: ['uploadId'],
   async run(call) {
     const { services, request, reply, bucket, key, signal } = call
@@ -103,6 +105,7 @@ export const completeMultipartUpload: S3Operation<ObjectCall> = {
 
 export const abortMultipartUpload: S3Operation<ObjectCall> = {
   method: 'DELETE',
+  audit: 'UPLOAD',
   selects: ['uploadId'],
   async run(call) {
     const { services, request, reply, signal } = call

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AuditAction } from '../db/schema.ts'
 import type { Services } from '../services/index.ts'
 import type { S3Address } from './address.ts'
 
@@ -33,6 +34,8 @@ export interface S3Operation<Call> {
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   /** The query parameters that select the operation. */
   selects?: readonly string[]
+  /** The action that the audit log records if the request is refused. Default: that of the route. */
+  audit?: AuditAction
   /** The other query parameters that it takes. */
   takes?: readonly string[]
   run: Run<Call>

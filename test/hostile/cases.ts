@@ -14,6 +14,7 @@ import { hostilePaths } from '../matrix/areas.ts'
 import { runAll } from '../matrix/cells.ts'
 import { isSpelled } from '../matrix/model.ts'
 import { base } from '../matrix/world.ts'
+import { resourcesIn } from '../webdav/client.ts'
 import type { Item } from './back-ends.ts'
 import { anyName, anyPath, names, rawPaths } from './corpus.ts'
 import {
@@ -26,6 +27,7 @@ import {
   graphql,
   headerOf,
   json,
+  objectForm,
   tool,
   tryCall,
   tus,
@@ -98,16 +100,21 @@ async function tryKey(on: Attack, path: string, isPlain: boolean): Promise<void>
   await call('HEAD', at)
   await call('PUT', at, { body: 'stored over S3' })
   await call('PUT', `${bucket}${base}/copied-over-s3`, { headers: source })
-  for (const query of ['list-type=2', 'list-type=2&delimiter=%2F', 'delimiter=%2F']) {
-    const prefix = encodeURIComponent(path.replace(/^\//, ''))
-    const { status, text } = await call('GET', `${bucket}?${query}&prefix=${prefix}&encoding-type=url`)
-    if (status === 200 && !/<(?:Contents|CommonPrefixes)>/.test(text)) continue
-    for (const [, found = ''] of text.matchAll(/<(?:Key|Prefix)>([^<]+)<\/(?:Key|Prefix)><(?!MaxKeys)/g)) {
+  for (const query of ['list-type=2&prefix=', 'list-type=2&delimiter=%2F&start-after=', 'delimiter=%2F&prefix=']) {
+    const text = encodeURIComponent(path.replace(/^\//, ''))
+    const { status, text: xml } = await call('GET', `${bucket}?encoding-type=url&${query}${text}`)
+    if (status === 200 && !/<(?:Contents|CommonPrefixes)>/.test(xml)) continue
+    for (const [, found = ''] of xml.matchAll(/<(?:Key|Prefix)>([^<]+)<\/(?:Key|Prefix)><(?!MaxKeys)/g)) {
       const isOnTheWay = `${base}/`.startsWith(`/${decodeURIComponent(found)}`)
       if (!isOnTheWay && !`/${decodeURIComponent(found)}`.startsWith(`${base}/`)) on.wrong.push(`listed ${found}`)
     }
   }
-  if (!isPlain) await call('DELETE', at)
+  await objectForm(on, path.replace(/^\//, ''), 'x')
+  await objectForm(on, `${base.slice(1)}/by-form/$\{filename}`, path)
+  if (isPlain) return
+  const listed = path.replace(/[&<>]/g, character => `&#${character.charCodeAt(0)};`)
+  await call('POST', `${bucket}?delete`, { body: `<Delete><Object><Key>${listed}</Key></Object></Delete>` })
+  await call('DELETE', at)
 }
 
 /** Uses a path in every tool that takes one. */
@@ -381,6 +388,36 @@ export async function namesAreKept(t: Test, on: Attack): Promise<void> {
   t.comment(`${given.length} names, ${stored.length} stored`)
 }
 
+/** Checks that WebDAV and S3 list the same names as GraphQL. */
+async function checkDoors(on: Attack, folder: string, names: readonly string[]): Promise<void> {
+  const same = (door: string, found: readonly string[]) => {
+    if (JSON.stringify(found.toSorted()) !== JSON.stringify(names.toSorted()))
+      on.wrong.push(`${door} lists ${JSON.stringify(found)}`)
+  }
+  const decoded = (text: string) => decodeURIComponent(text.replace(/\/$/, '').split('/').at(-1) ?? '')
+  const { text } = await dav(on, 'PROPFIND', folder, { headers: { depth: '1' } })
+  const [, ...members] = resourcesIn({ text })
+  same(
+    'WebDAV',
+    members.map(({ href }) => decoded(href)),
+  )
+  const query = `encoding-type=url&delimiter=%2F&prefix=${encodeURIComponent(`${folder.slice(1)}/`)}`
+  const list = await tryCall(on, 'a list over S3', { method: 'GET', path: `/s3/${on.providerId}?${query}` })
+  const keys = list.text.matchAll(/<(?:Key|Prefix)>([^<]+)<\/(?:Key|Prefix)>(?!<MaxKeys)/g)
+  same(
+    'S3',
+    [...keys].map(([, key = '']) => decoded(key)),
+  )
+}
+
+async function checkReadAtDoors(on: Attack, path: string): Promise<void> {
+  const read = await dav(on, 'GET', path)
+  const key = path.split('/').map(encodeURIComponent).join('/')
+  const object = await tryCall(on, `GET ${path} over S3`, { method: 'GET', path: `/s3/${on.providerId}${key}` })
+  const isSame = read.status === 200 && object.status === 200 && read.text === object.text
+  if (!isSame) on.wrong.push(`${JSON.stringify(path)} at the doors: ${read.status} and ${object.status}`)
+}
+
 /** Creates files with these paths outside Stowage and reads them. @returns the listed names */
 export async function existingNamesAreData(
   t: Test,
@@ -399,6 +436,12 @@ export async function existingNamesAreData(
         on.wrong.push(`listed: ${JSON.stringify(path)}`)
     }
     await forEach(on, files, ({ path }) => checkRead(on, path))
+    await checkDoors(
+      on,
+      folder,
+      listed.map(({ name }) => name),
+    )
+    await forEach(on, files, ({ path }) => checkReadAtDoors(on, path))
     await checkArchive(on, folder)
     const linked = await follow(on, answer.data.folder.downloadUrl)
     if (linked?.status !== 200) on.wrong.push(`the link to the folder: ${linked?.status}`)

@@ -136,6 +136,18 @@ export function form(on: Attack, folder: string, filename: string, body: string)
   })
 }
 
+/** Sends a form of S3. @param filename the name of its file */
+export function objectForm(on: Attack, key: string, filename: string): Promise<Answer> {
+  const line = '--boundary-of-this-test\r\nContent-Disposition: form-data; name='
+  const file = `${line}"file"; filename*=UTF-8''${encodeURIComponent(filename)}\r\n\r\nform\r\n`
+  return tryCall(on, `form over S3 ${JSON.stringify([key.slice(0, 100), filename.slice(0, 100)])}`, {
+    method: 'POST',
+    path: `/s3/${on.providerId}`,
+    headers: { 'content-type': 'multipart/form-data; boundary=boundary-of-this-test' },
+    body: `${line}"key"\r\n\r\n${key}\r\n${file}--boundary-of-this-test--\r\n`,
+  })
+}
+
 export function tus(on: Attack, path: string, body: string): Promise<Answer> {
   return tryCall(on, `resumable ${JSON.stringify(path.slice(0, 100))}`, {
     method: 'POST',

@@ -36,7 +36,7 @@ const signsIn = (row: string) => row === 'Mutation.login' || row === 'Mutation.r
 function actionOf(row: string): string {
   const { audit } = routes[row] ?? {}
   if (audit) return audit
-  if (row.includes('/api/upload/')) return 'UPLOAD'
+  if (row.includes('/api/upload/') || / as a part$| an upload$/.test(row)) return 'UPLOAD'
   if (row.includes('/api/download/') || row === 'HEAD /s3/*') return 'DOWNLOAD'
   const options = built.getMutationType()?.getFields()[row.replace('Mutation.', '')]?.extensions.pothosOptions
   return isMutation(row) ? (options as { audit: string }).audit : 'READ'

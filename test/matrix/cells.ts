@@ -236,6 +236,8 @@ export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<s
 export function canCarry(row: string, area: Area): boolean {
   const isJson = row in fields || row.startsWith('POST /mcp')
   if (!area.path.isWellFormed()) return isJson
+  // XML cannot contain them.
+  if (row === 'POST /s3/* deleting many' && /[\p{Cc}\ufffe\uffff]/u.test(area.path)) return false
   // A key has no first "/", and at most 1,024 bytes. With a "/" at its end it is a folder.
   if (row.includes(' /s3/*')) return /^\/.*[^/]$/s.test(area.path) && Buffer.byteLength(area.path) <= 1025
   // A slash at the end of an address names the same folder.

@@ -168,9 +168,55 @@ function s3(
   }
 }
 
+/** Calls S3 at a bucket. */
+function s3Bucket(method: string, rest: Omit<RouteRow, 'call' | 'takes'>, query: string): RouteRow {
+  const call = ({ locations: [at] }: Target) => ({ path: `/s3/${encodeURIComponent(at?.provider ?? '')}${query}` })
+  return s3(method, { ...rest, takes: ['provider'] }, call)
+}
+
+/** Continues an upload that does not exist. */
+function s3Upload(method: string, body?: string): RouteRow {
+  const query = `?uploadId=${'x'.repeat(32)}${method === 'PUT' ? '&partNumber=1' : ''}`
+  const row = { needs: writePaths, takes: ['new'], bounces: true } as const
+  return s3(method, row, ({ locations: [at] }) => ({
+    path: `${keyOf(at)}${query}`,
+    ...(body !== undefined && { body }),
+  }))
+}
+
+const keyIn = ({ locations: [at] }: Target) => (at?.path ?? '').slice(1)
+
+/** Reads the error of the only key like that of a REST endpoint. */
+function interpretDelete(answer: Answer, headers: IncomingHttpHeaders): Answer {
+  const reason = /<Error>.*<Reason>(\w+)</s.exec(answer.text)?.[1]
+  return interpretS3(answer, reason === undefined ? headers : { ...headers, 'x-stowage-reason': reason })
+}
+
+const escaped = (text: string) => text.replace(/[&<>]/g, character => `&#${character.charCodeAt(0)};`)
+
+function s3Delete(target: Target): Partial<Call> {
+  const [at] = target.locations
+  const body = `<Delete><Object><Key>${escaped(keyIn(target))}</Key></Object></Delete>`
+  return { path: `/s3/${encodeURIComponent(at?.provider ?? '')}?delete`, body, interpret: interpretDelete }
+}
+
+function s3Form(target: Target): Partial<Call> {
+  const [at] = target.locations
+  const part = (name: string, value: string) =>
+    `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  const file = part('file"; filename="x', uploaded(target))
+  return {
+    path: `/s3/${encodeURIComponent(at?.provider ?? '')}`,
+    headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+    body: `${part('key', keyIn(target))}${file}--${boundary}--\r\n`,
+  }
+}
+
 function keyOf({ provider = '', path = '/x' }: Partial<Location> = {}): string {
   return `/s3/${encodeURIComponent(provider)}${path.split('/').map(encodeURIComponent).join('/')}`
 }
+
+const readBucket: Need = { who: 'anybody signed in', scope: 'read', where: 'reach' }
 
 /** A method that the endpoint lacks. */
 const s3Lacks = (method: string): RouteRow => s3(method, { needs: signedIn, bounces: true }, () => ({ path: '/s3' }))
@@ -198,6 +244,24 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   ),
   'DELETE /s3/*': s3('DELETE', { needs: writePaths, takes: ['doomed'], effect: 'gone', audit: 'DELETE' }),
   'POST /s3/*': s3('POST', { needs: signedIn, bounces: true }, () => ({ path: '/s3/bucket/key' })),
+  'POST /s3/* deleting many': s3(
+    'POST',
+    { needs: writePaths, takes: ['doomed'], effect: 'gone', audit: 'DELETE' },
+    s3Delete,
+  ),
+  'POST /s3/* as a form': s3('POST', { needs: writePaths, takes: ['new'], effect: 'stored', audit: 'UPLOAD' }, s3Form),
+  'HEAD /s3/* of a bucket': s3Bucket('HEAD', { needs: readBucket }, ''),
+  'GET /s3/* of a location': s3Bucket('GET', { needs: readBucket }, '?location'),
+  'GET /s3/* as a list': s3Bucket('GET', { needs: readBucket }, '?max-keys=10'),
+  'GET /s3/* as a list of folders': s3Bucket('GET', { needs: readBucket }, '?list-type=2&max-keys=10&delimiter=%2F'),
+  'GET /s3/* as a list of uploads': s3Bucket('GET', { needs: readBucket }, '?uploads'),
+  'GET /s3/* as a list of parts': s3Upload('GET'),
+  'PUT /s3/* as a part': s3Upload('PUT', 'part'),
+  'POST /s3/* completing an upload': s3Upload(
+    'POST',
+    `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${'0'.repeat(32)}</ETag></Part></CompleteMultipartUpload>`,
+  ),
+  'DELETE /s3/* of an upload': s3Upload('DELETE'),
 }
 
 export const routes: Readonly<Record<string, RouteRow>> = {
