@@ -21,7 +21,7 @@ export const listParts: S3Operation<ObjectCall> = {
     const name = { providerId, path, uploadId }
     const { parts, hasMore } = await services.multipart
       .parts(request.viewer, name, { after, limit })
-      .catch(explainUpload)
+      .catch(error => explainUpload(error, providerId))
     const next = hasMore ? [element('NextPartNumberMarker', parts.at(-1)?.number ?? after)] : []
     return sendXml(
       reply,
@@ -61,6 +61,7 @@ export const listMultipartUploads: S3Operation<BucketCall> = {
       const order = compareNames(path, marker)
       return marker === '' || order > 0 || (order === 0 && idMarker !== '' && id > idMarker)
     }
+    await services.providers.get(request.viewer, providerId)
     const all = (await services.multipart.list(request.viewer, providerId))
       .filter(upload => upload.path.startsWith(prefix) && isAfter(upload))
       .toSorted((a, b) => compareNames(a.path, b.path) || (a.id < b.id ? -1 : 1))

@@ -59,7 +59,9 @@ async function storePart(call: ObjectCall): Promise<unknown> {
   const number = partNumber(call)
   const { checksum, ...part } = await objectBody(request)
   continueOnRead(request.raw, reply)
-  const md5 = await services.multipart.put(request.viewer, nameOf(call), number, part, signal).catch(explainUpload)
+  const md5 = await services.multipart
+    .put(request.viewer, nameOf(call), number, part, signal)
+    .catch(error => explainUpload(error, call.providerId))
   return reply.headers({ ETag: formatTag(md5), ...checksum() }).send()
 }
 
@@ -90,7 +92,7 @@ export const completeMultipartUpload: S3Operation<ObjectCall> = {
     const { isConditional, conflict, condition } = parseConditions(request.headers)
     const completing = services.multipart
       .complete(request.viewer, nameOf(call), parts, { conflict, condition }, signal)
-      .catch(explainUpload)
+      .catch(error => explainUpload(error, call.providerId))
     const stored = await asTransfer(request.server, settleConditional(completing, isConditional))
     return sendXml(
       reply,
@@ -111,7 +113,9 @@ export const abortMultipartUpload: S3Operation<ObjectCall> = {
     const { services, request, reply, signal } = call
     await asTransfer(
       request.server,
-      services.multipart.abort(request.viewer, nameOf(call), signal).catch(explainUpload),
+      services.multipart
+        .abort(request.viewer, nameOf(call), signal)
+        .catch(error => explainUpload(error, call.providerId)),
     )
     return reply.status(204).send()
   },

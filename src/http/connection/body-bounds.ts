@@ -5,6 +5,10 @@ import { detach } from '../../services/uploads/receive.ts'
 import { isBodyComing } from './lingering-close.ts'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Milliseconds from the headers to the end of a body that is not an upload. */
+    bodyTimeout: number
+  }
   interface FastifyContextConfig {
     /**
      * The route reads a file from the body, so only the limits of uploads apply to its size and time. A route whose requests
@@ -29,6 +33,7 @@ const closeDelay = 2000
  * bounds. Register it before any other hook, so that it also covers requests that those refuse.
  */
 export function boundBodies(app: FastifyInstance, timeout: number): void {
+  app.decorate('bodyTimeout', timeout)
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
     if (isBodyComing(raw)) {

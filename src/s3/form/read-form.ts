@@ -2,7 +2,6 @@
 import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { defaultBodyTimeout } from '../../http/connection/body-bounds.ts'
 import { formParts, type Parts } from '../../http/content/form-parts.ts'
 import { withTimeout } from '../../timeout.ts'
 import { S3Error } from '../failure.ts'
@@ -28,11 +27,9 @@ export interface ObjectForm {
 
 /** The fields arrive before the client is known, so all of them together have a deadline. @throws S3Error, INCOMPLETE_BODY */
 export function readForm(request: FastifyRequest): Promise<ObjectForm> {
-  return withTimeout(
-    read(request),
-    defaultBodyTimeout,
-    () => new AppError('INCOMPLETE_BODY', `The fields did not arrive within ${defaultBodyTimeout / 1000} seconds.`),
-  )
+  const { bodyTimeout } = request.server
+  const late = () => new AppError('INCOMPLETE_BODY', `The fields did not arrive within ${bodyTimeout / 1000} seconds.`)
+  return withTimeout(read(request), bodyTimeout, late)
 }
 
 async function read(request: FastifyRequest): Promise<ObjectForm> {
