@@ -10,12 +10,14 @@ import { observation } from './observation.ts'
 import type { Part } from './part.ts'
 import { keepResults, load, section } from './results.ts'
 import { s3 } from './s3.ts'
+import { s3Endpoint } from './s3-endpoint.ts'
 import { s3SmallFiles } from './s3-small-files.ts'
 import { smallCalls } from './small-calls.ts'
 import { smallFiles } from './small-files.ts'
 import { start } from './start.ts'
 import { streams } from './streams.ts'
 import { trees } from './trees.ts'
+import { webdav } from './webdav.ts'
 
 const parts: Readonly<Record<string, Part>> = {
   streams,
@@ -27,6 +29,8 @@ const parts: Readonly<Record<string, Part>> = {
   start,
   s3,
   's3-small-files': s3SmallFiles,
+  webdav,
+  's3-endpoint': s3Endpoint,
   trees,
   'job-memory': jobMemory,
   attacks: attacked,

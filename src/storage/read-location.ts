@@ -114,8 +114,8 @@ export class ReadLocation {
   ): Promise<{ entries: CheckedEntry[]; cursor: string | null }> {
     const limit = Math.min(page.limit, maxPageSize)
     const cursor = page.cursor === null ? {} : { cursor: page.cursor }
-    const isFrom = page.cursor === null && page.from && this.traits.listOrder !== undefined
-    const from = isFrom ? { from: page.from } : {}
+    const takesFrom = page.cursor === null && this.traits.listOrder !== undefined
+    const from = takesFrom && page.from ? { from: page.from } : {}
     const askedAt = performance.now()
     return this.metadata(signal, async call => {
       const result = await this.context.provider.list(this.path, { ...call, ...cursor, ...from, limit })
