@@ -285,6 +285,7 @@ upload_parts.size bigint not null
 upload_parts.md5 bytea not null
 upload_parts.content uuid
 upload_parts.stored_at timestamp with time zone not null default now()
+upload_parts.tag text
 upload_parts: upload_parts_number_check CHECK (((number >= 1) AND (number <= 10000)))
 upload_parts: upload_parts_pkey PRIMARY KEY (upload_id, number)
 upload_parts: upload_parts_size_check CHECK ((size >= 0))
@@ -317,6 +318,8 @@ uploads.lease_until timestamp with time zone
 uploads.lease_wanted boolean not null default false
 uploads.is_multipart boolean not null default false
 uploads.appended_parts integer not null default 0
+uploads.modified_at timestamp with time zone
+uploads.has_native_parts boolean not null default false
 uploads: uploads_block_check CHECK ((block > 0))
 uploads: uploads_check CHECK (((appended <= received) AND (received <= COALESCE(size, received))))
 uploads: uploads_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text])))
