@@ -27,7 +27,7 @@ export const partCases: Case[] = [
     },
   },
   {
-    name: 'parts: a repeated part replaces the earlier one, and parts that are not listed are left out',
+    name: 'parts: a repeated part replaces the earlier one, and parts that are not listed are never part of the file',
     needs,
     async run(provider) {
       const upload = await begin(provider, 'file')
@@ -45,13 +45,20 @@ export const partCases: Case[] = [
       await assert.rejects(aborted, error => error === dropped)
       assert.ok(stalled.destroyed, 'the body was not destroyed')
       const after = await upload.put(1, bytes)
-      await upload.put(2, bytes)
+      const second = await upload.put(2, bytes)
       const again = await upload.put(1, bytes)
       assert.equal(again.tag, after.tag, 'equal bytes have different tags')
       assert.notEqual(before.tag, after.tag, 'different bytes have one tag')
       const end = await upload.put(4, Buffer.alloc(0))
-      await upload.complete([after, end], bytes.length)
-      await has(provider, 'file', bytes)
+      const isLeftOut = await upload.complete([after, end], bytes.length).then(
+        () => true,
+        error => {
+          assert.equal(error.code, 'PRECONDITION_FAILED', `a part that is not listed: ${error}`)
+          return false
+        },
+      )
+      if (!isLeftOut) await upload.complete([after, second, end], 2 * bytes.length)
+      await has(provider, 'file', isLeftOut ? bytes : Buffer.concat([bytes, bytes]))
     },
   },
   {

@@ -56,10 +56,14 @@ export function partWrites(
   }
 }
 
-/** @throws PRECONDITION_FAILED for a part that S3 does not have, or the error itself */
+/** Some servers, such as Ceph 16, refuse to leave out a part. @throws PRECONDITION_FAILED, or the error itself */
 function explainPart(error: unknown): never {
   if (!(error instanceof Error) || codeOf(error.cause ?? error) !== 'InvalidPart') throw error
-  throw new StorageError('PRECONDITION_FAILED', 'A part is missing or has other bytes: send it again.', {
-    cause: error,
-  })
+  throw new StorageError(
+    'PRECONDITION_FAILED',
+    'A part is missing, has other bytes, or cannot be left out: send it again.',
+    {
+      cause: error,
+    },
+  )
 }

@@ -217,7 +217,8 @@ t.test('bad input', async t => {
     const many = Array.from({ length: 10_001 }, (_, at) => ({ ...first, PartNumber: at + 1 }))
     t.equal(await codeOf(complete(many)), 'MalformedXML')
     t.equal(await codeOf(complete([first, first])), 'InvalidPartOrder')
-    t.equal(await codeOf(complete([first, { ...last, PartNumber: 10_001 }])), 'MalformedXML')
+    t.equal(await codeOf(complete([first, { ...last, PartNumber: 10_001 }])), 'InvalidPart')
+    t.equal(await codeOf(complete([first, { ...last, PartNumber: 100_000 }])), 'MalformedXML')
     for (const id of ['', 'x', '../x', `${UploadId}x`, '%00']) {
       t.equal((await send('GET', `/s3/files/parts.bin?uploadId=${id}`)).code, 'NoSuchUpload', id)
     }

@@ -81,7 +81,7 @@ t.test('forms over S3', async t => {
     t.equal((await post({ ...withName, key: `other/${filename}` })).code, 'AccessDenied')
     t.equal((await send({ fields: { key: 'folder/' } })).code, 'InvalidArgument')
     t.equal((await send({ fields: { key: '../outside' } })).code, 'InvalidArgument')
-    t.equal((await send({ fields: { key: `named/${filename}` } }, 'x', { name: '..' })).code, 'InvalidArgument')
+    t.equal((await post(withName, 'x', { name: '..' })).code, 'InvalidArgument')
   })
 
   await t.test('the response is as the form asks', async t => {

@@ -1,5 +1,4 @@
 /** Resumable uploads. Their state is in the database, so any server can continue them. */
-import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { authorize, needs } from '../../auth/needs.ts'
 import { root, type StoragePath } from '../../auth/path.ts'
@@ -19,6 +18,7 @@ import type { Lease } from './lease.ts'
 import { ChecksumBuffer } from './memory-budget.ts'
 import { receive } from './receive.ts'
 import { abortAtBackEnd, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
+import { isUploadId, newUploadId } from './upload-id.ts'
 import { blockFor } from './upload-limits.ts'
 import type { UploadServices } from './upload-services.ts'
 
@@ -57,9 +57,6 @@ interface StartedUpload {
 
 export type ResumableUploads = ReturnType<typeof createResumableUploads>
 
-const uploadIdBytes = 24
-/** Other texts are not looked up. */
-const uploadId = /^[\w-]{32}$/
 /** Milliseconds to store what a disconnected client has sent. */
 const finishTimeout = 10_000
 /** Milliseconds for a back end that is being disconnected. It may not respond at all. */
@@ -112,7 +109,7 @@ export function createResumableUploads(context: UploadServices) {
     if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, providerId, pathOf(earlier)) }
     const insert = (location: WriteLocation) =>
       leases.insert({
-        id: randomBytes(uploadIdBytes).toString('base64url'),
+        id: newUploadId(),
         workspaceId: present.member.workspaceId,
         userId: present.member.userId,
         credentialKind: present.kind,
@@ -192,7 +189,7 @@ export function createResumableUploads(context: UploadServices) {
       const present = requireViewer(viewer)
       const { kind, credentialId } = present
       const find = async () => {
-        const found = uploadId.test(id)
+        const found = isUploadId(id)
           ? await findUpload(db, id, { credentialKind: kind, credentialId, isMultipart: false })
           : null
         if (!found) throw new AppError('NOT_FOUND', 'There is no such upload, or it has expired: begin a new one.')

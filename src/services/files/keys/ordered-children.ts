@@ -46,10 +46,10 @@ const maxLength = 255
 
 /** Returns the text at which the listing begins. */
 function startOf(text: string, order: 'names' | 'keys'): string {
-  // No name contains NUL, so a file is followed by its name with NUL.
   const after = (text.split('\0', 1)[0] ?? '').slice(0, maxLength).toWellFormed()
   const slash = after.indexOf('/')
-  if (slash < 0) return after === '' ? '' : `${after}\0`
+  // A folder with this name comes later as a key. No name contains NUL, so what follows a file is its name with NUL.
+  if (slash < 0) return after === '' || order === 'names' ? after : `${after}\0`
   const isInside = slash < after.length - 1
   // "0" is the character after "/".
   return isInside && order === 'keys' ? after.slice(0, slash + 1) : `${after.slice(0, slash)}0`

@@ -1,5 +1,4 @@
 /** Uploads in parts that come in any order and at once. Their state is in the database, so any server can continue them. */
-import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { authorize, needs } from '../../../auth/needs.ts'
 import { isWithin, root, type StoragePath } from '../../../auth/path.ts'
@@ -27,6 +26,7 @@ import type { ActiveUpload } from '../active-upload.ts'
 import { finish } from '../finish.ts'
 import { locked, withinLimits } from '../lease.ts'
 import { abortAtBackEnd, isUnfinished, unfinishedFacts } from '../sweep.ts'
+import { isUploadId, newUploadId } from '../upload-id.ts'
 import { blockFor, memberLimits } from '../upload-limits.ts'
 import type { UploadServices } from '../upload-services.ts'
 import { appendPart, appendWaiting } from './append-part.ts'
@@ -68,7 +68,8 @@ export function createMultipartUploads(services: UploadServices) {
   async function find(viewer: Viewer | null, { uploadId, ...at }: UploadName) {
     const [granted] = authorize(viewer, needs.create, at)
     const { kind: credentialKind, credentialId } = granted.viewer
-    const record = await findUpload(db, uploadId, { credentialKind, credentialId, isMultipart: true })
+    const wanted = { credentialKind, credentialId, isMultipart: true }
+    const record = isUploadId(uploadId) ? await findUpload(db, uploadId, wanted) : null
     if (!record || record.providerId !== at.providerId || record.path !== granted.path) throw endedUpload()
     return { granted, record }
   }
@@ -149,7 +150,7 @@ export function createMultipartUploads(services: UploadServices) {
       const location = await storage.writeAt(granted)
       const hasNativeParts = location.resumable !== null && location.resumable.minPartSize !== null
       await using lease = await leases.insert({
-        id: randomBytes(24).toString('base64url'),
+        id: newUploadId(),
         workspaceId: member.workspaceId,
         userId: member.userId,
         credentialKind: kind,
