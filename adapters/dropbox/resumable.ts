@@ -13,6 +13,8 @@ import { chunkSize, commitInfo, commitOnce, once } from './upload.ts'
 interface State {
   path: StoragePath
   session: string
+  /** The modification time of the file, in milliseconds since 1970. */
+  time: number | undefined
 }
 
 /** Sessions whose parts arrive in order. They expire after a week. Until it is finished, a session stores nothing visible. */
@@ -20,7 +22,7 @@ export function resumableWrites(files: DropboxFiles): ResumableWrites {
   return {
     partSize: blockSize,
 
-    begin: (path, { signal, size }) =>
+    begin: (path, { signal, size, modifiedAt }) =>
       withStorageErrors(dropbox, signal, async () => {
         if (path === '') throw notAFile()
         // Fail before the bytes are sent if they can never be stored.
@@ -29,7 +31,7 @@ export function resumableWrites(files: DropboxFiles): ResumableWrites {
         if (size !== undefined) await files.refuseTooLarge(size, signal)
         const route = 'files/upload_session/start'
         const started = await files.api.upload<{ session_id: string }>(route, {}, new Uint8Array(0), { signal })
-        return format({ path, session: started.session_id })
+        return format({ path, session: started.session_id, time: modifiedAt?.getTime() })
       }),
 
     append: (text, body, options) =>
@@ -90,8 +92,9 @@ class Sender {
   /** Sends the last bytes, which makes Dropbox store the file. A refused commit keeps the bytes in the session. */
   async finish(chunk: Uint8Array, overwrite: boolean): Promise<FileMetadata> {
     const { signal, offset, size } = this.#options
-    const { path } = this.#state
-    const commit = { path, overwrite, signal }
+    const { path, time } = this.#state
+    const modifiedAt = time === undefined ? undefined : new Date(time)
+    const commit = { path, modifiedAt, overwrite, signal }
     const before = await this.#files.find(path, signal)
     if (before && isFolder(before)) throw overwrite ? notAFile() : alreadyExists()
     // The hash of the whole file is unknown here, as other calls have sent parts of it.
@@ -146,16 +149,16 @@ async function reading<T>(body: Readable, signal: AbortSignal, work: () => Promi
 }
 
 /** Encodes the path in base64url, since JSON could escape it to more than the maximum length of a state. */
-function format({ path, session }: State): string {
-  return JSON.stringify({ path: Buffer.from(path).toString('base64url'), session })
+function format({ path, ...rest }: State): string {
+  return JSON.stringify({ path: Buffer.from(path).toString('base64url'), ...rest })
 }
 
 /** @throws NOT_FOUND */
 function parse(text: string): State {
   try {
-    const { path, session } = JSON.parse(text)
+    const { path, session, time } = JSON.parse(text)
     if (typeof path === 'string' && typeof session === 'string') {
-      return { path: Buffer.from(path, 'base64url').toString() as StoragePath, session }
+      return { path: Buffer.from(path, 'base64url').toString() as StoragePath, session, time }
     }
   } catch {
     // Refuse it below.

@@ -52,6 +52,7 @@ const harness: Harness = {
 runConformance('dropbox', harness, [
   'case-sensitive names',
   'hasCreateRaces in the harness',
+  'parts of resumable writes',
   'this operation in one step (NOT_IN_ONE_STEP)',
   'the method copySmall',
   'the method openFile',
