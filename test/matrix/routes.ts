@@ -189,7 +189,9 @@ const keyIn = ({ locations: [at] }: Target) => (at?.path ?? '').slice(1)
 /** Reads the error of the only key like that of a REST endpoint. */
 function interpretDelete(answer: Answer, headers: IncomingHttpHeaders): Answer {
   const reason = /<Error>.*<Reason>(\w+)</s.exec(answer.text)?.[1]
-  return interpretS3(answer, reason === undefined ? headers : { ...headers, 'x-stowage-reason': reason })
+  // The response names the key that the request names.
+  const shown = { ...answer, text: answer.text.replace(/<Key>[^<]*</, '<Key><') }
+  return interpretS3(shown, reason === undefined ? headers : { ...headers, 'x-stowage-reason': reason })
 }
 
 const escaped = (text: string) => text.replace(/[&<>]/g, character => `&#${character.charCodeAt(0)};`)
