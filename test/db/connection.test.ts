@@ -79,8 +79,9 @@ t.test('the lookup of a credential or a slug is planned once, not for each reque
   const findSessions = prepareSessions(db)
   const findSlug = batchedSlugs(db)
   for (let round = 0; round < 20; round += 1) {
-    await findKeys([{ value: Buffer.alloc(32), providerId: id }])
-    await findSessions([{ value: id, providerId: null }])
+    const provider = round % 2 === 0 ? { id } : { slug: 'documents' }
+    await findKeys([{ value: Buffer.alloc(32), provider }])
+    await findSessions([{ value: id, provider: null }])
     await findSlug(`${id}/documents`)
   }
   const { rows } = await sql<{ statement: string; plans: number; uses: number }>`
