@@ -3,7 +3,7 @@ import type { CompiledQuery } from 'kysely'
 import { endWithError, startChild } from './spans.ts'
 
 const verb = /^\s*(\w+)/
-const table = /\b(?:from|into|update) "?(\w+)/
+const table = /\b(?:from|join|into|update) "?(\w+)/
 
 /** Returns a function that records a query after it has ended. Its text has placeholders instead of values. */
 export function createObserveQuery(tracer: Tracer) {
