@@ -4,6 +4,7 @@ import { formatPath, root, type StoragePath } from '../auth/path.ts'
 import type { AuditGrant } from '../auth/policy.ts'
 import type { Change, Database } from './client.ts'
 import type { AuditAction, AuditResult, Schema } from './schema.ts'
+import { storableJson } from './storable.ts'
 
 /**
  * One event: who did what to which object, with which credential, from where, and with which result. It keeps the names
@@ -75,7 +76,6 @@ export function changeWithEvent<T>(
  * event with a higher count. Looks up missing names of providers.
  */
 export async function insertAuditEvents(db: Database, events: readonly AuditEvent[]): Promise<void> {
-  const rows = JSON.stringify(events, (_key, value) => (typeof value === 'string' ? storable(value) : value))
   await sql`
     insert into audit_events (id, workspace_id, at, action, result, user_id, user_email, user_name, credential_kind,
       credential_id, credential_prefix, address, request_id, provider_id, provider_name, path, to_provider_id,
@@ -84,7 +84,7 @@ export async function insertAuditEvents(db: Database, events: readonly AuditEven
       e."credentialKind", e."credentialId", e."credentialPrefix", e.address, e."requestId", e."providerId",
       coalesce(e."providerName", p.name), e.path, e."toProviderId", coalesce(e."toProviderName", q.name), e."toPath",
       e."subjectKind", e."subjectId", e.bytes, e.count, e.details
-    from json_to_recordset(${rows}::json) as e (id uuid, "workspaceId" uuid, at timestamptz, action text, result text,
+    from json_to_recordset(${storableJson(events)}::json) as e (id uuid, "workspaceId" uuid, at timestamptz, action text, result text,
       "userId" uuid, "userEmail" text, "userName" text, "credentialKind" text, "credentialId" uuid,
       "credentialPrefix" text, address text, "requestId" text, "providerId" uuid, "providerName" text, path text,
       "toProviderId" uuid, "toProviderName" text, "toPath" text, "subjectKind" text, "subjectId" text, bytes bigint,
@@ -225,11 +225,6 @@ export async function deleteAuditEventsBefore(db: Database, time: Date, limit: n
     )
     .executeTakeFirst()
   return Number(numDeletedRows)
-}
-
-/** Replaces NUL and lone surrogates, which PostgreSQL cannot store. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '\ufffd').toWellFormed()
 }
 
 function toEvent(row: Selectable<Schema['audit_events']>): AuditEvent {

@@ -1,4 +1,4 @@
-import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
+import { type CompiledQuery, Kysely, PostgresDialect, type RawBuilder } from 'kysely'
 import pg from 'pg'
 import type { Schema } from './schema.ts'
 
@@ -80,6 +80,12 @@ export async function executeWith<Row>(
   parameters: readonly unknown[],
 ): Promise<Row[]> {
   const { rows } = await db.executeQuery({ ...query, parameters } as typeof query)
+  return rows
+}
+
+/** Runs a query whose text never varies: see `prepared`. */
+export async function executePrepared<Row>(db: Database, query: RawBuilder<Row>): Promise<Row[]> {
+  const { rows } = await db.executeQuery(prepared(query.compile(db)))
   return rows
 }
 

@@ -1,8 +1,9 @@
 /** The entries that a job still has to work on. Only the server that has the job's lease changes them. */
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
-import type { Database } from '../client.ts'
+import { type Database, executePrepared } from '../client.ts'
 import type { JobEntryState, Schema, StoredVersion } from '../schema.ts'
+import { storableJson } from '../storable.ts'
 
 export interface NewJobEntry {
   state: JobEntryState
@@ -60,35 +61,36 @@ export interface RunId {
   lease: string
 }
 
-/** The maximum number of rows in one statement, so that it stays below PostgreSQL's limit of 65,535 parameters. */
-const rowsPerInsert = 5000
+type InsertedEntry = NewJobEntry & Partial<Pick<NewFailure, 'reason' | 'message'>>
 
-export async function insertEntries(
-  db: Database,
-  jobId: string,
-  entries: readonly (NewJobEntry & Partial<NewFailure>)[],
-): Promise<void> {
-  for (let start = 0; start < entries.length; start += rowsPerInsert) {
-    await db
-      .insertInto('job_entries')
-      .values(
-        entries.slice(start, start + rowsPerInsert).map(entry => ({
-          job_id: jobId,
-          state: entry.state,
-          provider_id: entry.providerId,
-          path: entry.path,
-          target_path: entry.targetPath,
-          depth: entry.depth,
-          is_new_target: entry.isNewTarget,
-          is_started: entry.isStarted ?? false,
-          cursor: entry.cursor ?? null,
-          reason: entry.reason ?? null,
-          message: entry.message ?? null,
-          copied: entry.copied ? JSON.stringify(entry.copied) : null,
-        })),
-      )
-      .execute()
-  }
+export async function insertEntries(db: Database, jobId: string, entries: readonly InsertedEntry[]): Promise<void> {
+  await insertion(sql`(select ${jobId}::uuid as id)`, entries).execute(db)
+}
+
+/** @param job a row source with the column `id`; without a row, nothing is inserted */
+function insertion(job: RawBuilder<unknown>, entries: readonly InsertedEntry[]): RawBuilder<unknown> {
+  const rows = entries.map(entry => ({
+    state: entry.state,
+    provider_id: entry.providerId,
+    path: entry.path,
+    target_path: entry.targetPath,
+    depth: entry.depth,
+    is_new_target: entry.isNewTarget,
+    is_started: entry.isStarted ?? false,
+    cursor: entry.cursor,
+    reason: entry.reason,
+    message: entry.message,
+    // As a text, because the ids in it can contain NUL.
+    copied: entry.copied && JSON.stringify(entry.copied),
+  }))
+  return sql`
+    insert into job_entries (job_id, state, provider_id, path, target_path, depth, is_new_target, is_started, cursor, reason,
+      message, copied)
+    select job.id, e.state, e.provider_id, e.path, e.target_path, e.depth, e.is_new_target, e.is_started, e.cursor, e.reason,
+      e.message, e.copied::json
+    from ${job} as job, json_to_recordset(${storableJson(rows)}::json) as e (state text, provider_id uuid, path text,
+      target_path text, depth integer, is_new_target boolean, is_started boolean, cursor text, reason text, message text,
+      copied text)`
 }
 
 /**
@@ -156,33 +158,20 @@ export async function deleteEntries(db: Database, jobId: string): Promise<void> 
 export type Next = { kind: 'done' } | { kind: 'page'; cursor: string | null } | { kind: 'listed' }
 
 /**
- * Stores one step of a job in one transaction: what it did, the entries that it found, and how the entry continues. If the
- * failures include the entry itself, it does not continue.
+ * Stores one step of a job: what it did, the entries that it found, and how the entry continues. If the failures include the
+ * entry itself, it does not continue.
  * @throws LeaseLost
  */
 export async function commitStep(
   db: Database,
   run: RunId,
-  entry: JobEntry,
+  { id }: JobEntry,
   { next, found, done }: { next: Next; found: readonly NewJobEntry[]; done: Done },
 ): Promise<void> {
-  await db.transaction().execute(async tx => {
-    await countDone(tx, run, done)
-    await insertEntries(tx, run.job.id, [...found, ...done.copied])
-    const failed = await storeFailures(tx, run.job.id, done)
-    if (failed.includes(entry.id)) return
-    if (next.kind === 'done') return deleteEntriesOf(tx, run.job.id, [entry.id])
-    await tx
-      .updateTable('job_entries')
-      .set({
-        ...(next.kind === 'page' ? { cursor: next.cursor } : { state: 'LISTED' as const }),
-        ...(done.failures.length > 0 && { has_failed: true }),
-        ...(done.skipped > 0 && { has_skipped: true }),
-      })
-      .where('job_id', '=', run.job.id)
-      .where('id', '=', entry.id)
-      .execute()
-  })
+  const flags = { hasFailed: done.failures.length > 0, hasSkipped: done.skipped > 0 }
+  if (next.kind === 'done') await commit(db, run, done, { found, ended: [id] })
+  else if (next.kind === 'page') await commit(db, run, done, { found, changed: { ids: [id], page: next, ...flags } })
+  else await commit(db, run, done, { found, changed: { ids: [id], state: 'LISTED', ...flags } })
 }
 
 /** Stores the end of the work on several entries: some have failed or are kept, and the others are done. @throws LeaseLost */
@@ -192,22 +181,68 @@ export async function finishEntries(
   ids: readonly string[],
   { kept, done }: { kept: readonly string[]; done: Done },
 ): Promise<void> {
-  await db.transaction().execute(async tx => {
-    await countDone(tx, run, done)
-    const left = new Set([...kept, ...(await storeFailures(tx, run.job.id, done))])
-    await deleteEntriesOf(
-      tx,
-      run.job.id,
-      ids.filter(id => !left.has(id)),
+  const isKept = new Set(kept)
+  const ended = ids.filter(id => !isKept.has(id))
+  await commit(db, run, done, { ended, changed: { ids: kept, state: 'KEPT' } })
+}
+
+interface EntryChanges {
+  found?: readonly NewJobEntry[]
+  /** The ids of the entries whose work is done. */
+  ended?: readonly string[]
+  changed?: {
+    ids: readonly string[]
+    state?: JobEntryState
+    /** The page that comes next. */
+    page?: { cursor: string | null }
+    hasFailed?: boolean
+    hasSkipped?: boolean
+  }
+}
+
+/**
+ * Stores the results of a step in one statement, because all steps of a job wait for each other at the row of the job. Entries
+ * that have failed neither end nor change otherwise. The ids of new entries are drawn after the row is locked, so they become
+ * visible in their order.
+ * @throws LeaseLost
+ */
+async function commit(
+  db: Database,
+  { job: { id }, lease }: RunId,
+  { files, bytes, skipped, deleted, failures, copied }: Done,
+  { found = [], ended = [], changed = { ids: [] } }: EntryChanges,
+): Promise<void> {
+  const [known, others] = [
+    failures.filter(each => each.id !== undefined),
+    failures.filter(each => each.id === undefined),
+  ]
+  const failed = known.map(({ id, state, cursor, reason, message }) => ({ id, state, cursor, reason, message }))
+  const failedIds = new Set(failed.map(each => each.id))
+  const without = (ids: readonly string[]) => ids.filter(each => !failedIds.has(each))
+  const { state = null, page, hasFailed = false, hasSkipped = false } = changed
+  const query = sql<{ id: string }>`
+    with job as (
+      update jobs set files = files + ${files}, bytes = bytes + ${bytes}, skipped = skipped + ${skipped},
+        deleted = deleted + ${deleted}, failed = failed + ${failures.length},
+        pending_files = greatest(0, pending_files - ${files}), pending_bytes = greatest(0, pending_bytes - ${bytes})
+      where id = ${id} and lease_id = ${lease} returning id
+    ), added as (${insertion(sql`job`, [...found, ...copied, ...others])}
+    ), failed as (
+      update job_entries set state = e.state, cursor = e.cursor, reason = e.reason, message = e.message
+      from job, json_to_recordset(${storableJson(failed)}::json) as e (id bigint, state text, cursor text, reason text,
+        message text)
+      where job_entries.job_id = job.id and job_entries.id = e.id
+    ), ended as (
+      delete from job_entries using job where job_entries.job_id = job.id and job_entries.id = any(${without(ended)}::bigint[])
+    ), changed as (
+      update job_entries set state = coalesce(${state}::text, state),
+        cursor = case when ${page !== undefined}::boolean then ${page?.cursor ?? null}::text else cursor end,
+        has_failed = has_failed or ${hasFailed}::boolean, has_skipped = has_skipped or ${hasSkipped}::boolean
+      from job where job_entries.job_id = job.id and job_entries.id = any(${without(changed.ids)}::bigint[])
     )
-    if (kept.length === 0) return
-    await tx
-      .updateTable('job_entries')
-      .set({ state: 'KEPT' })
-      .where('job_id', '=', run.job.id)
-      .where('id', 'in', kept)
-      .execute()
-  })
+    select id from job`
+  const rows = await executePrepared(db, query)
+  if (rows.length === 0) throw new LeaseLost(`Another server runs the job ${id}`)
 }
 
 /** Returns which of the folders contain something that the job has left in place: what failed, or what it skipped. */
@@ -233,43 +268,6 @@ export async function foldersWithRest(db: Database, jobId: string, ids: readonly
 /** Another server has the job now. */
 export class LeaseLost extends Error {
   override name = 'LeaseLost'
-}
-
-async function countDone(
-  db: Database,
-  { job: { id }, lease }: RunId,
-  { files, bytes, skipped, deleted, failures }: Done,
-): Promise<void> {
-  const { rows } = await sql`
-    update jobs set files = files + ${files}, bytes = bytes + ${bytes}, skipped = skipped + ${skipped},
-      deleted = deleted + ${deleted}, failed = failed + ${failures.length},
-      pending_files = greatest(0, pending_files - ${files}), pending_bytes = greatest(0, pending_bytes - ${bytes})
-    where id = ${id} and lease_id = ${lease} returning id`.execute(db)
-  if (rows.length === 0) throw new LeaseLost(`Another server runs the job ${id}`)
-}
-
-/** Returns the ids of the failed entries that were stored before. */
-async function storeFailures(db: Database, jobId: string, { failures }: Done): Promise<string[]> {
-  const known = failures.filter(failure => failure.id !== undefined)
-  await insertEntries(
-    db,
-    jobId,
-    failures.filter(({ id }) => id === undefined),
-  )
-  for (const { id, state, cursor, reason, message } of known) {
-    await db
-      .updateTable('job_entries')
-      .set({ state, cursor: cursor ?? null, reason, message })
-      .where('job_id', '=', jobId)
-      .where('id', '=', id as string)
-      .execute()
-  }
-  return known.map(({ id }) => id as string)
-}
-
-async function deleteEntriesOf(db: Database, jobId: string, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  await db.deleteFrom('job_entries').where('job_id', '=', jobId).where('id', 'in', ids).execute()
 }
 
 export function toEntry(row: Selectable<Schema['job_entries']>): JobEntry {
