@@ -112,6 +112,14 @@ if (files) {
     await quarterly.getByRole('button', { name: 'Disable' }).waitFor()
     t.match(await listed(), [{ enabled: true }])
 
+    await quarterly.getByRole('button', { name: 'Run now' }).click()
+    await quarterly.getByText('Never').waitFor({ state: 'detached' })
+    await until(async () => {
+      const [schedule] = await listed()
+      return schedule?.lastJob?.state === 'SUCCEEDED' || schedule
+    })
+    await isGood(t, page)
+
     await quarterly.getByRole('button', { name: 'Delete' }).click()
     await isGood(t, page)
     await dialog(page).getByRole('button', { name: 'Delete' }).click()

@@ -15,14 +15,15 @@ export function isUnfinished({ state }: Job): boolean {
 
 /** Describes what a job does: "Copy “photos” to “archive”". @param storages the names of the storages by their ids */
 export function titleOf(
-  { kind, sources, target, dryRun }: Pick<Job, 'kind' | 'sources' | 'target' | 'dryRun'>,
+  { kind, sources, target, targetName, dryRun }: Pick<Job, 'kind' | 'sources' | 'target' | 'targetName' | 'dryRun'>,
   storages: ReadonlyMap<string, string>,
 ): string {
   const nameOf = ({ providerId, path }: { providerId: string; path: string }) =>
     common.quoted(path === '/' ? (storages.get(providerId) ?? texts.aStorage) : nameOfPath(path))
   const [first] = sources
   const subject = first && sources.length === 1 ? nameOf(first) : texts.items(sources.length)
-  return texts.title(texts.kinds[kind], subject, target ? nameOf(target) : null, dryRun)
+  const folder = target && (targetName === null ? nameOf(target) : common.quoted(targetName))
+  return texts.title(texts.kinds[kind], subject, folder, dryRun)
 }
 
 /** Returns the progress in percent; null if the total is unknown. */

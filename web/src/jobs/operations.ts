@@ -10,6 +10,7 @@ export const JobFields = graphql(`
     dryRun
     sources { providerId path }
     target { providerId path }
+    targetName
     progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
     error { reason message }
     createdAt

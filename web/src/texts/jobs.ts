@@ -64,6 +64,7 @@ export const texts = {
   deleteScheduleHelp: 'The copy stays, but is not updated any more. A job that is running continues.',
   deletesExtra: ', deletes extra files',
   disabled: 'Disabled',
+  runNow: 'Run now',
   enable: 'Enable',
   disable: 'Disable',
   skippedRun: 'Skipped',

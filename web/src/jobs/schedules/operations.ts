@@ -17,7 +17,7 @@ const SchedulesQuery = graphql(
         nextRunAt
         lastSkippedAt
         lastJob { ...JobFields }
-        job { kind dryRun deleteExtra sources { providerId path } target { providerId path } }
+        job { kind dryRun deleteExtra sources { providerId path } target { providerId path } targetName }
       }
       pageInfo { hasNextPage endCursor }
     }
@@ -41,6 +41,12 @@ export const CreateScheduleMutation = graphql(`
 export const UpdateScheduleMutation = graphql(`
   mutation UpdateSchedule($input: UpdateScheduleInput!) {
     updateSchedule(input: $input) { id }
+  }
+`)
+
+export const RunScheduleMutation = graphql(`
+  mutation RunSchedule($id: ID!) {
+    runSchedule(id: $id) { id }
   }
 `)
 

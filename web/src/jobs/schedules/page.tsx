@@ -14,7 +14,13 @@ import { RowTable } from '../../ui/row-table.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { titleOf } from '../describe.ts'
 import { useStorageNames } from '../panel.tsx'
-import { DeleteScheduleMutation, type ListedSchedule, listSchedules, UpdateScheduleMutation } from './operations.ts'
+import {
+  DeleteScheduleMutation,
+  type ListedSchedule,
+  listSchedules,
+  RunScheduleMutation,
+  UpdateScheduleMutation,
+} from './operations.ts'
 import { EditScheduleDialog, NewScheduleDialog } from './schedule-dialog.tsx'
 import { type ScheduleAction, ScheduleRow } from './schedule-row.tsx'
 
@@ -38,14 +44,23 @@ export function SchedulesPage() {
   const [open, setOpen] = useState<OpenSchedule | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.schedules })
-  const enable = useMutation({
-    mutationFn: ({ id, enabled }: ListedSchedule) => ask(UpdateScheduleMutation, { input: { id, enabled: !enabled } }),
+  const change = useMutation({
+    mutationFn: async ({
+      schedule: { id, enabled },
+      action,
+    }: {
+      schedule: ListedSchedule
+      action: 'run' | 'enable'
+    }) => {
+      if (action === 'run') await ask(RunScheduleMutation, { id })
+      else await ask(UpdateScheduleMutation, { input: { id, enabled: !enabled } })
+    },
     onError: notifyError,
     onSettled: reload,
   })
   const act = (schedule: ListedSchedule, action: ScheduleAction) => {
-    if (action !== 'enable') setOpen({ kind: action, schedule })
-    else if (!enable.isPending) enable.mutate(schedule)
+    if (action === 'edit' || action === 'delete') setOpen({ kind: action, schedule })
+    else if (!change.isPending) change.mutate({ schedule, action })
   }
   const schedules = data?.pages.flatMap(({ nodes }) => nodes) ?? []
   return (

@@ -11,7 +11,7 @@ import { describeTimes, ownTimeZone } from './times.ts'
 import '../jobs.css'
 import './schedules.css'
 
-export type ScheduleAction = 'edit' | 'enable' | 'delete'
+export type ScheduleAction = 'run' | 'edit' | 'enable' | 'delete'
 
 export function ScheduleRow({
   schedule,
@@ -51,6 +51,9 @@ export function ScheduleRow({
       <td className="actions-cell">
         {canWrite && (
           <div className="actions">
+            <Button onPress={() => onAction('run')} aria-describedby={nameId}>
+              {texts.runNow}
+            </Button>
             <Button onPress={() => onAction('enable')} aria-describedby={nameId}>
               {enabled ? texts.disable : texts.enable}
             </Button>
