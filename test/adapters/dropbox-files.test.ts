@@ -1,6 +1,5 @@
 /** How the adapter uses Dropbox, beyond what the conformance kit checks. */
 import { createHash, randomBytes } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { usualTimeouts } from '../../adapters/cloud/backoff.ts'
@@ -21,6 +20,7 @@ import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.
 import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
 import { chunkSize } from '../../adapters/dropbox/upload.ts'
 import { type Dropbox, startDropbox } from '../servers/dropbox/index.ts'
+import { until } from '../support/until.ts'
 import { backoff, configOf, endpointsOf, oauthHost, openWorld } from './dropbox-world.ts'
 import { silentHost } from './host.ts'
 import { consent } from './oauth-host.ts'
@@ -137,16 +137,16 @@ t.test('every documented refusal has a code and a sentence that says what to do'
 t.test('content is verified by its hash, in one request and in parallel parts', async t => {
   const { provider, fake } = await openWorld(t)
   const bytes = randomBytes(3 * chunkSize + 1_000_000)
-  let [now, most] = [0, 0]
-  for (let part = 0; part < 4; part += 1) {
-    const run = async () => {
-      now += 1
-      most = Math.max(most, now)
-      await delay(20)
-      now -= 1
-    }
-    fake.faults.before({ path: /append_v2/, run })
+  // Holds the first part until another one arrives.
+  let arrived = 0
+  const arrive = () => {
+    arrived += 1
   }
+  const hold = async () => {
+    fake.faults.before({ path: /append_v2/, run: arrive })
+    await until(() => arrived > 0)
+  }
+  fake.faults.before({ path: /append_v2/, run: hold })
   fake.faults.fail({ path: /append_v2/, reason: 'lost', executed: true })
   fake.faults.fail({ path: /append_v2/, reason: 'content_hash_mismatch' })
   await rejectsWith('UNAVAILABLE', put(provider, 'damaged', bytes))
@@ -156,7 +156,7 @@ t.test('content is verified by its hash, in one request and in parallel parts', 
   fake.faults.fail({ path: /append_v2/, reason: 'server_error', status: 500 })
   await put(provider, 'large', bytes)
   t.equal(fake.faults.pending, 0, 'lost responses are repeated')
-  t.ok(most > 1, 'parts are sent at once')
+  t.equal(arrived, 1, 'parts are sent at once')
   t.equal(sha256(await get(provider, 'large')), sha256(bytes))
   fake.faults.fail({ path: /files\/upload$/, reason: 'content_hash_mismatch' })
   await rejectsWith('UNAVAILABLE', put(provider, 'small', 'content'))
