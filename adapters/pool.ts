@@ -128,12 +128,12 @@ class ConnectionPool<Connection> implements Pool<Connection> {
     }
   }
 
-  /** Returns a connection with room for one more user: an idle one, a new one, or the one with the fewest users. */
+  /** Returns the connection with the fewest users, or a new one where that is allowed and each has several users. */
   #choose(): Slot<Connection> {
     const { max, maxUsers, isOpen } = this.#options
     for (const slot of this.#slots) if (slot.connection !== undefined && !isOpen(slot.connection)) this.#drop(slot)
     const [best] = [...this.#slots].filter(({ users }) => users < maxUsers).sort((a, b) => a.users - b.users)
-    return best && (best.users === 0 || this.#slots.size >= max) ? best : this.#open()
+    return best && (best.users < maxUsers / 4 || this.#slots.size >= max) ? best : this.#open()
   }
 
   #open(): Slot<Connection> {

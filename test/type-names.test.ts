@@ -29,6 +29,7 @@ for (const folder of [
   'adapters/google-drive',
   'adapters/dropbox',
   'adapters/cloud',
+  'adapters/plain',
 ]) {
   t.test(`each type name of ${folder} is declared once`, async t => {
     t.same(await duplicates(folder), [])

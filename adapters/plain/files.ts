@@ -1,0 +1,47 @@
+/**
+ * For servers of plain files and folders, such as FTP, SFTP and WebDAV: implement a few commands, and `openPlainProvider` makes
+ * a provider of them.
+ */
+import type { Readable } from 'node:stream'
+import type { Call, Entry, Quota, StoragePath, Traits } from '../contract.ts'
+
+/** What the server says about a file or folder. */
+export interface Facts extends Pick<Entry, 'kind' | 'size' | 'modifiedAt'>, Partial<Pick<Entry, 'etag' | 'mimeType'>> {}
+
+/**
+ * The commands of a server. Reject with a StorageError. When the server refuses a command and does not say why (a missing
+ * parent, an existing target), use any code but UNAVAILABLE, RATE_LIMITED, UNAUTHORIZED and QUOTA_EXCEEDED, such as
+ * PERMISSION_DENIED: the provider looks at the paths and finds the reason, or else returns your error.
+ */
+export interface PlainFiles {
+  readonly traits: Omit<Traits, 'emptyDirectories'>
+  /** True where `rename` without `overwrite` never replaces anything. Otherwise writes to one path take turns. */
+  readonly hasExclusiveRename?: boolean
+
+  /** Returns the `fileId` of a path. */
+  idOf(path: StoragePath): string
+
+  /** Returns null for a missing path, and for what is neither a file nor a folder. */
+  find(path: StoragePath, call: Call): Promise<Facts | null>
+  /** Lists a whole folder, in any order, with files and folders only. */
+  list(path: StoragePath, call: Call): Promise<(Facts & { name: string })[]>
+  /**
+   * Yields the bytes `start` to `end - 1` of a file, and may yield those after them. After an UNAVAILABLE, the provider looks
+   * at the file and continues where it stopped. An early `return` ends the transfer, as an abort does.
+   */
+  receive(path: StoragePath, options: Call & { start: number; end: number; facts: Facts }): AsyncIterable<Uint8Array>
+  /** Stores a file at a path where there is none, durably where the server can. A failure may leave a part of it. */
+  store(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date }): Promise<void>
+  /** Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. */
+  rename(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<void>
+  /** Makes one folder in an existing one. Is refused where anything exists. */
+  makeFolder(path: StoragePath, call: Call): Promise<void>
+  removeFile(path: StoragePath, call: Call): Promise<void>
+  /** Is refused where the folder is not empty. */
+  removeFolder(path: StoragePath, call: Call): Promise<void>
+
+  /** Copies a file to a path where there is none. */
+  copy?(from: StoragePath, to: StoragePath, call: Call): Promise<void>
+  quota?(call: Call): Promise<Quota>
+  close(): void
+}

@@ -1,0 +1,62 @@
+import { type Call, parentOf, StorageError, type StoragePath } from '../contract.ts'
+import { isRefusal, missing, refuseTarget } from './errors.ts'
+import type { PlainFiles } from './files.ts'
+
+/** Makes a folder and its missing parents. Resolves with the folders that it made, the deepest last. @throws NOT_A_DIRECTORY */
+export async function makeFolders(files: PlainFiles, path: StoragePath, call: Call): Promise<StoragePath[]> {
+  const made: StoragePath[] = []
+  const make = async (folder: StoragePath, hasParent: boolean): Promise<void> => {
+    if (folder === '') return
+    try {
+      await files.makeFolder(folder, call)
+      made.push(folder)
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      const existing = await files.find(folder, call)
+      if (existing?.kind === 'directory') return
+      if (existing) throw new StorageError('NOT_A_DIRECTORY', 'A parent of this path is a file.')
+      if (hasParent) throw error
+      await make(parentOf(folder), false)
+      await make(folder, true)
+    }
+  }
+  await make(path, false)
+  return made
+}
+
+/**
+ * Renames, and makes missing parents. Folders that it made are removed if it fails.
+ * @throws NOT_FOUND, ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY
+ */
+export async function renameWithParents(
+  files: PlainFiles,
+  from: StoragePath,
+  to: StoragePath,
+  options: Call & { overwrite: boolean },
+): Promise<void> {
+  const { overwrite, signal } = options
+  const call = { signal }
+  /** Finds the reason of a refusal, if the paths show one. */
+  const explain = async (): Promise<boolean> => {
+    const source = (await files.find(from, call)) ?? missing()
+    const target = await files.find(to, call)
+    refuseTarget(target, source.kind, overwrite)
+    return target?.kind === 'file'
+  }
+  try {
+    return await files.rename(from, to, options)
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+  }
+  const isFileInTheWay = await explain()
+  const made = await makeFolders(files, parentOf(to), call)
+  try {
+    // Some servers do not replace files.
+    if (isFileInTheWay) await files.removeFile(to, call)
+    await files.rename(from, to, options)
+  } catch (error) {
+    for (const folder of made.reverse()) await files.removeFolder(folder, call).catch(() => {})
+    if (isRefusal(error)) await explain()
+    throw error
+  }
+}

@@ -1,0 +1,241 @@
+import type { Readable } from 'node:stream'
+import {
+  type ByteRange,
+  type Call,
+  childOf,
+  type Entry,
+  type Host,
+  type ListPage,
+  nameOf,
+  type Quota,
+  type ReadResult,
+  StorageError,
+  type StoragePath,
+  type StorageProvider,
+  type Traits,
+} from '../contract.ts'
+import { openBody } from './body.ts'
+import { isRefusal, missing, refuseTarget } from './errors.ts'
+import type { Facts, PlainFiles } from './files.ts'
+import { makeFolders, renameWithParents } from './folders.ts'
+import { refuseStaging, Source, Staging, stagingName } from './staging.ts'
+
+/** Makes a provider of the commands of a server, and removes what killed servers left there. */
+export async function openPlainProvider(files: PlainFiles, host: Host): Promise<StorageProvider> {
+  const staging = new Staging(files)
+  try {
+    await staging.sweep(host)
+    return new PlainProvider(files, host, staging)
+  } catch (error) {
+    files.close()
+    throw error
+  }
+}
+
+class PlainProvider implements StorageProvider {
+  readonly traits: Traits
+  readonly copy?: NonNullable<StorageProvider['copy']>
+  readonly quota?: (call: Call) => Promise<Quota>
+  readonly #files: PlainFiles
+  readonly #host: Host
+  readonly #staging: Staging
+
+  constructor(files: PlainFiles, host: Host, staging: Staging) {
+    this.#files = files
+    this.#host = host
+    this.#staging = staging
+    this.traits = { emptyDirectories: true, ...files.traits }
+    const { copy, quota } = files
+    if (quota) this.quota = call => this.#run(call.signal, () => quota.call(files, call))
+    if (copy) this.copy = (from, to, options) => this.#copy(from, to, options)
+  }
+
+  async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
+    return await this.#run(signal, () => this.#entry(path, { signal }))
+  }
+
+  async list(
+    path: StoragePath,
+    { signal, cursor = '', limit }: Call & { cursor?: string; limit: number },
+  ): Promise<ListPage> {
+    const found = await this.#run(signal, () => this.#listed(path, { signal }))
+    const later = found.filter(({ name }) => name > cursor).sort((a, b) => (a.name < b.name ? -1 : 1))
+    const entries = later.slice(0, limit).map(facts => this.#toEntry(childOf(path, facts.name), facts))
+    const last = entries.at(-1)
+    return last && later.length > limit ? { entries, cursor: last.name } : { entries }
+  }
+
+  async read(
+    path: StoragePath,
+    { signal, range, ifMatch, entry: known }: Call & { range?: ByteRange; ifMatch?: string; entry?: Entry },
+  ): Promise<ReadResult> {
+    return await this.#run(signal, async () => {
+      const entry = known ?? (await this.#entry(path, { signal }))
+      if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
+      if (ifMatch !== undefined && ifMatch !== entry.etag) {
+        throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
+      }
+      const [size, start] = [entry.size ?? 0, range?.offset ?? 0]
+      if (range && start >= size) throw new StorageError('RANGE_NOT_SATISFIABLE', `The file has ${size} bytes.`)
+      const end = Math.min(size, start + (range?.length ?? size))
+      return { body: await openBody(this.#files, path, { signal, start, end, facts: entry }), entry }
+    })
+  }
+
+  async write(
+    path: StoragePath,
+    body: Readable,
+    { signal, modifiedAt, overwrite }: Call & { modifiedAt?: Date; overwrite: boolean },
+  ): Promise<Entry> {
+    const source = new Source(body)
+    const options = { signal, ...(modifiedAt && this.traits.keepsModifiedAt && { modifiedAt }) }
+    try {
+      return await this.#run(signal, async () => {
+        refuseTarget(await this.#find(path, { signal }), 'file', overwrite)
+        return await this.#publish(await this.#staging.store(source, options), path, { signal, overwrite })
+      })
+    } catch (error) {
+      body.destroy()
+      throw source.failure && !signal.aborted ? source.failure.error : error
+    }
+  }
+
+  async delete(path: StoragePath, { signal, entry }: Call & { entry?: Entry }): Promise<void> {
+    const call = { signal }
+    const remove = ({ kind }: Facts) =>
+      kind === 'file' ? this.#files.removeFile(path, call) : this.#files.removeFolder(path, call)
+    await this.#run(signal, async () => {
+      const known = entry ?? (await this.#find(path, call))
+      if (!known) return
+      await remove(known).catch(async error => {
+        if (!isRefusal(error)) throw error
+        const now = await this.#find(path, call)
+        if (!now) return
+        if (now.kind === 'directory' && (await this.#files.list(path, call)).length > 0) {
+          throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+        }
+        if (now.kind === known.kind) throw error
+        await remove(now)
+      })
+    })
+  }
+
+  async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
+    await this.#run(signal, async () => {
+      refuseStaging(path)
+      const made = await makeFolders(this.#files, path, { signal }).catch(async error => {
+        if (error.code === 'NOT_A_DIRECTORY') refuseTarget(await this.#find(path, { signal }), 'directory', false)
+        throw error
+      })
+      if (!exclusive || made.includes(path)) return
+      throw new StorageError('ALREADY_EXISTS', 'There is a folder at this path already.')
+    })
+  }
+
+  async move(
+    from: StoragePath,
+    to: StoragePath,
+    { signal, overwrite, entry }: Call & { overwrite: boolean; entry?: Entry },
+  ): Promise<Entry> {
+    const call = { signal }
+    return await this.#run(signal, async () => {
+      const source = entry ?? (await this.#find(from, call)) ?? missing()
+      return await this.#host.exclusively(this.#files.idOf(to), call, async () => {
+        const target = await this.#find(to, call)
+        refuseTarget(target, source.kind, overwrite)
+        if (target?.kind === 'directory') await this.#removeEmpty(to, call)
+        await renameWithParents(this.#files, from, to, { signal, overwrite })
+        return await this.#entry(to, call)
+      })
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#files.close()
+  }
+
+  async #copy(
+    from: StoragePath,
+    to: StoragePath,
+    { signal, overwrite }: Call & { overwrite: boolean },
+  ): Promise<Entry> {
+    return await this.#run(signal, async () => {
+      const source = (await this.#find(from, { signal })) ?? missing()
+      if (source.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
+      refuseTarget(await this.#find(to, { signal }), 'file', overwrite)
+      const staged = await this.#staging.fill({ signal }, async path => this.#files.copy?.(from, path, { signal }))
+      return await this.#publish(staged, to, { signal, overwrite })
+    })
+  }
+
+  /** Makes an unfinished write visible. */
+  async #publish(staged: StoragePath, path: StoragePath, options: Call & { overwrite: boolean }): Promise<Entry> {
+    const { signal, overwrite } = options
+    const publish = async () => {
+      signal.throwIfAborted()
+      if (!this.#files.hasExclusiveRename) refuseTarget(await this.#find(path, { signal }), 'file', overwrite)
+      await renameWithParents(this.#files, staged, path, options)
+      return await this.#entry(path, { signal })
+    }
+    try {
+      if (this.#files.hasExclusiveRename) return await publish()
+      return await this.#host.exclusively(this.#files.idOf(path), { signal }, publish)
+    } catch (error) {
+      await this.#staging.discard(staged)
+      throw error
+    }
+  }
+
+  /** @throws NOT_EMPTY */
+  async #removeEmpty(path: StoragePath, call: Call): Promise<void> {
+    if ((await this.#files.list(path, call)).length > 0) throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+    await this.#files.removeFolder(path, call)
+  }
+
+  /** @throws NOT_FOUND, NOT_A_DIRECTORY */
+  async #listed(path: StoragePath, call: Call) {
+    refuseStaging(path)
+    const found = await this.#files.list(path, call).catch(error => {
+      if (isRefusal(error)) return []
+      throw error
+    })
+    // Some servers return an empty list for a missing folder and for a file.
+    if (found.length === 0) {
+      const { kind } = (await this.#find(path, call)) ?? missing()
+      if (kind === 'file') throw new StorageError('NOT_A_DIRECTORY', 'This is a file, not a folder.')
+    }
+    return found.filter(({ name }) => name !== stagingName)
+  }
+
+  async #entry(path: StoragePath, call: Call): Promise<Entry> {
+    return this.#toEntry(path, (await this.#find(path, call)) ?? missing())
+  }
+
+  async #find(path: StoragePath, call: Call): Promise<Facts | null> {
+    refuseStaging(path)
+    return await this.#files.find(path, call)
+  }
+
+  #toEntry(path: StoragePath, { kind, size, modifiedAt, etag = null, mimeType = null }: Facts): Entry {
+    const isFile = kind === 'file'
+    const fileId = this.#files.idOf(path)
+    return {
+      name: nameOf(path),
+      kind,
+      size: isFile ? size : null,
+      modifiedAt,
+      etag: isFile ? etag : null,
+      mimeType,
+      fileId,
+    }
+  }
+
+  async #run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      signal.throwIfAborted()
+      return await work()
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error
+    }
+  }
+}

@@ -1,0 +1,200 @@
+/** The provider for servers of plain files, over the simplest server: a folder of this machine. */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rename, rm, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import t from 'tap'
+import { at, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
+import { type Call, StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
+import type { Facts, PlainFiles } from '../../adapters/plain/files.ts'
+import { openPlainProvider } from '../../adapters/plain/provider.ts'
+import { faults, runConformance } from './conformance.ts'
+import { silentHost } from './host.ts'
+
+/** Refuses what servers refuse, with one error for all reasons. */
+class Folder implements PlainFiles {
+  readonly traits = { keepsModifiedAt: true }
+  readonly root: string
+  /** Called before each command. */
+  before: (command: string) => void = () => {}
+
+  constructor(root: string) {
+    this.root = root
+  }
+
+  idOf(path: StoragePath): string {
+    return `folder:${this.#at(path)}`
+  }
+
+  async find(path: StoragePath, { signal }: Call): Promise<Facts | null> {
+    signal.throwIfAborted()
+    const found = await stat(this.#at(path)).catch(error => {
+      if (['ENOENT', 'ENOTDIR'].includes(error.code)) return null
+      throw refused(error)
+    })
+    if (!found) return null
+    const modifiedAt = new Date(Math.trunc(found.mtimeMs))
+    return found.isDirectory()
+      ? { kind: 'directory', size: null, modifiedAt }
+      : { kind: 'file', size: found.size, modifiedAt }
+  }
+
+  async list(path: StoragePath, options: Call): Promise<(Facts & { name: string })[]> {
+    const names = await this.#try('list', () => readdir(this.#at(path)))
+    const found = names.map(async name => {
+      const facts = await this.find((path === '' ? name : `${path}/${name}`) as StoragePath, options)
+      return facts ? [{ name, ...facts }] : []
+    })
+    return (await Promise.all(found)).flat()
+  }
+
+  async *receive(path: StoragePath, { signal, start }: Call & { start: number }): AsyncGenerator<Buffer, void> {
+    for await (const chunk of createReadStream(this.#at(path), { start, signal })) {
+      this.before('receive')
+      yield chunk
+    }
+  }
+
+  async store(path: StoragePath, body: Readable, { signal, modifiedAt }: Call & { modifiedAt?: Date }): Promise<void> {
+    await this.#try('store', () => pipeline(body, createWriteStream(this.#at(path), { flags: 'wx' }), { signal }))
+    if (modifiedAt) await utimes(this.#at(path), modifiedAt, modifiedAt)
+  }
+
+  async rename(from: StoragePath, to: StoragePath): Promise<void> {
+    await this.#try('rename', () => rename(this.#at(from), this.#at(to)))
+  }
+
+  async makeFolder(path: StoragePath): Promise<void> {
+    await this.#try('makeFolder', () => mkdir(this.#at(path)))
+  }
+
+  async removeFile(path: StoragePath): Promise<void> {
+    await this.#try('removeFile', () => unlink(this.#at(path)))
+  }
+
+  async removeFolder(path: StoragePath): Promise<void> {
+    await this.#try('removeFolder', () => rmdir(this.#at(path)))
+  }
+
+  close(): void {}
+
+  #at(path: StoragePath): string {
+    return path === '' ? this.root : `${this.root}/${path}`
+  }
+
+  async #try<T>(command: string, work: () => Promise<T>): Promise<T> {
+    this.before(command)
+    return await work().catch(error => {
+      throw refused(error)
+    })
+  }
+}
+
+function refused(cause: { code?: string }): unknown {
+  if (cause.code === 'ENAMETOOLONG') return new StorageError('INVALID_PATH', 'The name is too long.', { cause })
+  return cause.code?.startsWith('E') ? new StorageError('PERMISSION_DENIED', 'The server refuses.', { cause }) : cause
+}
+
+const roots = new Map<StorageProvider, string>()
+
+async function openRoot(root: string): Promise<{ provider: StorageProvider; files: Folder }> {
+  const files = new Folder(root)
+  const provider = await openPlainProvider(files, silentHost)
+  roots.set(provider, root)
+  return { provider, files }
+}
+
+async function openNew(): Promise<{ provider: StorageProvider; files: Folder; root: string }> {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-plain-'))
+  t.teardown(() => rm(root, { recursive: true, force: true }))
+  return { root, ...(await openRoot(root)) }
+}
+
+runConformance(
+  {
+    open: async () => (await openNew()).provider,
+    reopen: async provider => (await openRoot(roots.get(provider) ?? '')).provider,
+    openFolder: async (provider, path) => (await openRoot(`${roots.get(provider)}/${path}`)).provider,
+    manyEntries: 1_000,
+  },
+  [
+    'hasCreateRaces in the harness',
+    'partSize in the harness',
+    'resumable writes',
+    ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota'].map(
+      name => `the method ${name}`,
+    ),
+    ...faults,
+  ],
+)
+
+t.test('a read continues after a lost connection, and fails if the file has changed', async t => {
+  const { provider, files, root } = await openNew()
+  const bytes = Buffer.alloc(300_000, 'content ')
+  await put(provider, 'file', bytes)
+  let left = 2
+  files.before = command => {
+    if (command === 'receive' && left-- === 0) throw new StorageError('UNAVAILABLE', 'The connection is lost.')
+  }
+  t.ok((await get(provider, 'file')).equals(bytes))
+  t.ok(left < 0, 'the connection was lost once')
+  left = 2
+  const { body } = await provider.read(at('file'), call())
+  await writeFile(join(root, 'file'), 'shorter')
+  await t.rejects(body.toArray(), { code: 'UNAVAILABLE' })
+})
+
+t.test('a read gives up when the connection is lost again and again', async t => {
+  const { provider, files } = await openNew()
+  await put(provider, 'file', 'content')
+  let tries = 0
+  files.before = command => {
+    if (command !== 'receive') return
+    tries += 1
+    throw new StorageError('UNAVAILABLE', 'The connection is lost.')
+  }
+  await t.rejects(provider.read(at('file'), call()), { code: 'UNAVAILABLE' })
+  t.equal(tries, 4)
+})
+
+t.test('staging is hidden, refused as a path, and swept after a day', async t => {
+  const { provider, root } = await openNew()
+  await put(provider, 'file', 'content')
+  const staging = join(root, '.stowage-staging')
+  await writeFile(join(staging, 'old'), '')
+  await writeFile(join(staging, 'new'), '')
+  const long = new Date(Date.now() - 25 * 60 * 60_000)
+  await utimes(join(staging, 'old'), long, long)
+  t.same(await namesIn(provider, ''), ['file'])
+  for (const path of ['.stowage-staging', '.stowage-staging/new', 'folder/.stowage-staging/x']) {
+    await t.rejects(put(provider, path, 'x', true), { code: 'INVALID_PATH' })
+    await t.rejects(provider.stat(at(path), call()), { code: 'INVALID_PATH' })
+    await t.rejects(provider.delete(at(path), call()), { code: 'INVALID_PATH' })
+    await t.rejects(provider.mkdir(at(path), { ...call(), exclusive: false }), { code: 'INVALID_PATH' })
+    await t.rejects(provider.list(at(path), { ...call(), limit: 10 }), { code: 'INVALID_PATH' })
+  }
+  await openRoot(root)
+  t.same(await readdir(staging), ['new'])
+})
+
+t.test('a staging folder that another program removes is made again', async t => {
+  const { provider, root } = await openNew()
+  await put(provider, 'first', 'content')
+  await rm(join(root, '.stowage-staging'), { recursive: true })
+  await t.rejects(put(provider, 'second', 'content'))
+  await put(provider, 'second', 'content')
+  t.same(await namesIn(provider, ''), ['first', 'second'])
+})
+
+t.test('a file that arrives incomplete at the server is not stored', async t => {
+  const { provider, files } = await openNew()
+  const store = files.store.bind(files)
+  files.store = async (path, body, options) => {
+    await store(path, body, options)
+    await writeFile(join(files.root, path), 'cut')
+  }
+  await t.rejects(put(provider, 'file', 'content'), { code: 'UNAVAILABLE', message: /stored 3 of 7 bytes/ })
+  t.same(await namesIn(provider, ''), [])
+})
