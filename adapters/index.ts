@@ -1,12 +1,14 @@
 import type { AdapterDefinition } from './contract.ts'
 import { dropboxAdapter } from './dropbox/index.ts'
+import { ftpAdapter } from './ftp/index.ts'
 import { googleDriveAdapter } from './google-drive/index.ts'
 import type { LocalOptions } from './local/config.ts'
 import { localAdapter } from './local/index.ts'
 import { memoryAdapter } from './memory/index.ts'
 import { s3Adapter } from './s3/index.ts'
+import { sftpAdapter } from './sftp/index.ts'
 
 /** The adapters that come with Stowage. Each `open` takes a config that its own schema has passed. */
 export function builtInAdapters(options: LocalOptions): AdapterDefinition[] {
-  return [localAdapter(options), s3Adapter, googleDriveAdapter(), dropboxAdapter(), memoryAdapter]
+  return [localAdapter(options), s3Adapter, googleDriveAdapter(), dropboxAdapter(), sftpAdapter, ftpAdapter, memoryAdapter]
 }

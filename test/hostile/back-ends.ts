@@ -8,16 +8,20 @@ import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
 import { get, listAll, put } from '../../adapters/conformance/kit.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
+import { ftpAdapter } from '../../adapters/ftp/index.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { toStored } from '../../adapters/google-drive/names.ts'
 import { localAdapter } from '../../adapters/local/index.ts'
 import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { s3Adapter } from '../../adapters/s3/index.ts'
+import { sftpAdapter } from '../../adapters/sftp/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { configFor } from '../adapters/s3-provider.ts'
 import { base } from '../matrix/world.ts'
 import { folderType, startGoogleDrive } from '../servers/google-drive/index.ts'
+import { startProftpd } from '../servers/proftpd.ts'
 import { s3Server } from '../servers/radosgw.ts'
+import { startSshd } from '../servers/sshd.ts'
 
 /** An entry of the back end. `at` is its path from the top of the back end. */
 export interface Item {
@@ -105,15 +109,17 @@ export function local(): BackEnd {
       await mkdir(path, { recursive: true })
       await writeFile(`${path}/${where.at(-1)}`, content)
     },
-    async all() {
-      const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-      const items = entries.map(async entry => {
-        const path = join(entry.parentPath, entry.name)
-        return { at: path.slice(folder.length + 1).split('/'), is: await describe(path) }
-      })
-      return (await Promise.all(items)).filter(({ at }) => at[1] !== '.stowage-staging')
-    },
+    all: () => filesBelow(folder),
   }
+}
+
+async function filesBelow(folder: string): Promise<Item[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const items = entries.map(async entry => {
+    const path = join(entry.parentPath, entry.name)
+    return { at: path.slice(folder.length + 1).split('/'), is: await describe(path) }
+  })
+  return (await Promise.all(items)).filter(({ at }) => at[1] !== '.stowage-staging')
 }
 
 async function describe(path: string): Promise<string> {
@@ -122,6 +128,37 @@ async function describe(path: string): Promise<string> {
   if (stats.isDirectory()) return 'folder'
   if (stats.isSymbolicLink()) return `link to ${await readlink(path)}`
   return stats.isFile() ? `${ino} ${mtimeMs} ${await readFile(path, 'utf8')}` : `special ${mode} ${ino}`
+}
+
+/** A back end whose server stores files in a folder of this machine. */
+function onDisk(type: string, adapter: AdapterDefinition, root: string, config: object): BackEnd {
+  return {
+    type,
+    adapters: () => [adapter],
+    async config() {
+      await mkdir(join(root, top), { recursive: true })
+      return config
+    },
+    spelled: path => [top, ...segments(path)],
+    async make(where, content) {
+      const path = join(root, ...where.slice(0, -1))
+      await mkdir(path, { recursive: true })
+      await writeFile(`${path}/${where.at(-1)}`, content)
+    },
+    all: () => filesBelow(root),
+  }
+}
+
+export async function ftp(t: Test): Promise<BackEnd> {
+  const { host, port, user, password, fingerprint, root } = await startProftpd(t)
+  const config = { host, port, user, password, fingerprint, folder: `/${top}` }
+  return onDisk('ftp', ftpAdapter as AdapterDefinition, root, config)
+}
+
+export async function sftp(t: Test): Promise<BackEnd> {
+  const { host, port, user, privateKey, passphrase, hostKey, root } = await startSshd(t)
+  const config = { host, port, user, privateKey, passphrase, hostKey, folder: join(root, top) }
+  return onDisk('sftp', sftpAdapter as AdapterDefinition, root, config)
 }
 
 export async function s3(t: Test): Promise<BackEnd> {

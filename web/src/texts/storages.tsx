@@ -45,6 +45,8 @@ export const texts = {
     s3: 'A bucket in Amazon S3 or in any S3-compatible service.',
     'google-drive': 'My Drive, a shared drive, or a folder in either.',
     dropbox: 'Your Dropbox, the space of your team, or a folder in either.',
+    sftp: 'A folder at an SSH server.',
+    ftp: 'A folder at an FTP server, with or without TLS.',
     memory: 'The memory of the server, for trying things out. Files are lost when the server stops.',
   } as Readonly<Record<string, string>>,
   nameHelp: 'Shown to everyone who can use the storage.',

@@ -1,0 +1,39 @@
+import type { Client } from 'basic-ftp'
+import { type Host, StorageError, type StorageProvider } from '../contract.ts'
+import { isRefusal } from '../plain/errors.ts'
+import { openPlainProvider } from '../plain/provider.ts'
+import type { FtpSettings } from './config.ts'
+import { connect, isUsable } from './connect.ts'
+import { toStorageError } from './errors.ts'
+import { type Features, FtpFiles } from './files.ts'
+
+/** @throws INVALID_CONFIG, UNAUTHORIZED, UNAVAILABLE */
+export async function openProvider(settings: FtpSettings, host: Host): Promise<StorageProvider> {
+  const pool = host.pool<Client>({
+    max: settings.connections,
+    open: ({ signal }) => connect(settings, host, signal),
+    close: client => client.close(),
+    isOpen: isUsable,
+    check: client => client.send('NOOP'),
+  })
+  try {
+    const features = await pool.use(host, client => featuresOf(client, settings))
+    return await openPlainProvider(new FtpFiles(settings, features, pool), host)
+  } catch (error) {
+    pool.close()
+    throw toStorageError(error, settings)
+  }
+}
+
+/** Asks the server what it can do, and checks the folder. */
+async function featuresOf(client: Client, settings: FtpSettings): Promise<Features> {
+  const known = await client.features()
+  const home = settings.folder.startsWith('/') ? '' : await client.pwd()
+  const base = `${home}/${settings.folder}`.replace(/\/+/g, '/').replace(/\/$/, '')
+  await client.cd(base || '/').catch(cause => {
+    if (!isRefusal(toStorageError(cause, settings))) throw cause
+    throw new StorageError('INVALID_CONFIG', `The server has no folder "${base}": correct the folder.`, { cause })
+  })
+  const hasFacts = known.has('MLST')
+  return { base, hasFacts, setsTimes: hasFacts && known.has('MFMT'), restarts: known.has('REST') }
+}

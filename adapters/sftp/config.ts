@@ -1,0 +1,87 @@
+import { type ConfigSchema, StorageError } from '../contract.ts'
+
+export type SftpConfig = {
+  host: string
+  port: number
+  user: string
+  password?: string
+  privateKey?: string
+  passphrase?: string
+  hostKey?: string
+  folder: string
+  connections: number
+}
+
+export const configSchema: ConfigSchema = {
+  type: 'object',
+  properties: {
+    host: {
+      type: 'string',
+      title: 'Server',
+      description: 'A name or an address.',
+      pattern: '^[A-Za-z0-9._:-]{1,253}$',
+    },
+    port: { type: 'integer', title: 'Port', default: 22, minimum: 1, maximum: 65535 },
+    user: { type: 'string', title: 'User name', minLength: 1, maxLength: 256 },
+    password: { type: 'string', title: 'Password', maxLength: 1024, writeOnly: true },
+    privateKey: {
+      type: 'string',
+      title: 'Private key',
+      description: 'Instead of a password: the whole file, such as id_ed25519.',
+      maxLength: 32768,
+      writeOnly: true,
+    },
+    passphrase: {
+      type: 'string',
+      title: 'Passphrase',
+      description: 'Of the private key, if it has one.',
+      maxLength: 1024,
+      writeOnly: true,
+    },
+    hostKey: {
+      type: 'string',
+      title: 'Host key',
+      description:
+        "The fingerprint of the server's key, such as SHA256:... Leave it out to see it; then compare it with the one that the server's administrator names, and enter it.",
+      pattern: '^SHA256:[A-Za-z0-9+/]{43}=?( SHA256:[A-Za-z0-9+/]{43}=?){0,4}$',
+    },
+    folder: {
+      type: 'string',
+      title: 'Folder',
+      description: 'Serves only the content of this folder. A relative path begins in the login folder. It must exist.',
+      default: '',
+      maxLength: 1024,
+      keepsSecrets: true,
+    },
+    connections: {
+      type: 'integer',
+      title: 'Connections',
+      description: 'Advanced: the maximum number of connections of each server process.',
+      default: 4,
+      minimum: 1,
+      maximum: 32,
+      keepsSecrets: true,
+    },
+  },
+  required: ['host', 'port', 'user', 'folder', 'connections'],
+}
+
+export interface SftpSettings extends Omit<SftpConfig, 'hostKey'> {
+  /** The fingerprints of the accepted host keys. */
+  hostKeys: readonly string[]
+  /** The start of every `fileId`. */
+  storeId: string
+}
+
+/** @throws INVALID_CONFIG */
+export function parseConfig({ hostKey, ...config }: SftpConfig): SftpSettings {
+  if (config.password === undefined && config.privateKey === undefined) {
+    throw new StorageError('INVALID_CONFIG', 'Enter a password or a private key.')
+  }
+  const hostKeys = (hostKey ?? '').split(' ').filter(key => key !== '')
+  return {
+    ...config,
+    hostKeys: hostKeys.map(key => key.replace(/=$/, '')),
+    storeId: `sftp:${config.user}@${config.host.toLowerCase()}:${config.port}`,
+  }
+}

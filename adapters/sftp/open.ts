@@ -1,0 +1,64 @@
+import type { SFTPWrapper } from 'ssh2'
+import { type Host, StorageError, type StorageProvider } from '../contract.ts'
+import { isRefusal } from '../plain/errors.ts'
+import { openPlainProvider } from '../plain/provider.ts'
+import type { SftpSettings } from './config.ts'
+import { type Connection, connect } from './connect.ts'
+import { toStorageError } from './errors.ts'
+import { type Extensions, maxUsers, promised, SftpFiles } from './files.ts'
+
+/** @throws INVALID_CONFIG, UNAUTHORIZED, UNAVAILABLE */
+export async function openProvider(settings: SftpSettings, host: Host): Promise<StorageProvider> {
+  const pool = host.pool<Connection>({
+    max: settings.connections,
+    maxUsers,
+    open: ({ signal }) => connect(settings, host, signal),
+    close: ({ client }) => void client.end(),
+    isOpen: ({ isOpen }) => isOpen,
+  })
+  try {
+    const { base, extensions } = await pool.use(host, async ({ sftp }) => ({
+      base: await baseOf(sftp, settings),
+      extensions: extensionsOf(sftp),
+    }))
+    return await openPlainProvider(new SftpFiles(settings, base, extensions, pool), host)
+  } catch (error) {
+    pool.close()
+    throw toStorageError(error, settings)
+  }
+}
+
+/** Finds the folder of the provider. */
+async function baseOf(sftp: SFTPWrapper, settings: SftpSettings): Promise<string> {
+  try {
+    const path = await promised<string>(done => sftp.realpath(settings.folder || '.', done))
+    // `realpath` accepts a folder that is missing.
+    await promised(done =>
+      sftp.opendir(path, (error, handle) => (error ? done(error, undefined) : sftp.close(handle, done as () => void))),
+    )
+    return path.replace(/\/$/, '')
+  } catch (cause) {
+    if (!isRefusal(toStorageError(cause, settings))) throw cause
+    const message = `The server has no folder "${settings.folder}" that the user can list: correct the folder.`
+    throw new StorageError('INVALID_CONFIG', message, { cause })
+  }
+}
+
+function extensionsOf(sftp: SFTPWrapper): Extensions {
+  return {
+    posixRename: hasExtension(() => sftp.ext_openssh_rename(undefined as never, '', () => {})),
+    fsync: hasExtension(() => sftp.ext_openssh_fsync(undefined as never, () => {})),
+    statvfs: hasExtension(() => sftp.ext_openssh_statvfs(undefined as never, () => {})),
+    copyData: hasExtension(() => sftp.ext_copy_data(undefined as never, 0, 0, undefined as never, 0, () => {})),
+  }
+}
+
+/** The library checks whether the server has the extension before it looks at the arguments, which are wrong here. */
+function hasExtension(send: () => unknown): boolean {
+  try {
+    send()
+    return true
+  } catch (error) {
+    return !(error instanceof Error && error.message.includes('does not support'))
+  }
+}

@@ -1,0 +1,143 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import ssh2 from 'ssh2'
+import t from 'tap'
+import type { Harness } from '../../adapters/conformance/index.ts'
+import { at, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
+import type { SftpConfig } from '../../adapters/sftp/config.ts'
+import { sftpAdapter } from '../../adapters/sftp/index.ts'
+import { startSshd } from '../servers/sshd.ts'
+import { faults, runConformance } from './conformance.ts'
+import { silentHost } from './host.ts'
+
+// The server may need to be installed first.
+t.setTimeout(300_000)
+
+const server = await startSshd(t)
+const { host, port, user, privateKey, passphrase, hostKey, root } = server
+const folders = new Map<StorageProvider, string>()
+
+async function open(folder: string, changes: Partial<SftpConfig> = {}): Promise<StorageProvider> {
+  const config = { host, port, user, privateKey, passphrase, hostKey, connections: 1, folder, ...changes }
+  const provider = await sftpAdapter.open(config, silentHost)
+  folders.set(provider, folder)
+  return provider
+}
+
+async function newFolder(): Promise<string> {
+  const folder = join(root, randomUUID())
+  await mkdir(folder)
+  return folder
+}
+
+const harness: Harness = {
+  open: async () => await open(await newFolder()),
+  reopen: provider => open(folders.get(provider) ?? ''),
+  openFolder: (provider, path) => open(`${folders.get(provider)}/${path}`),
+  manyEntries: 1_100,
+}
+runConformance(harness, [
+  'hasCreateRaces in the harness',
+  'partSize in the harness',
+  'resumable writes',
+  ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
+  ...faults,
+])
+
+t.test('the host key is shown before anything secret is sent, and another one is refused', async t => {
+  const folder = await newFolder()
+  const { hostKey: _, ...rest } = { host, port, user, privateKey, passphrase, hostKey, connections: 1, folder }
+  await t.rejects(sftpAdapter.open(rest, silentHost), {
+    code: 'INVALID_CONFIG',
+    message: `${host} has the host key ${hostKey}. Compare it with the one that the administrator of the server names, and enter it as the host key.`,
+  })
+  const other = `SHA256:${'A'.repeat(43)}`
+  await t.rejects(open(folder, { hostKey: other }), { code: 'UNAUTHORIZED', message: /has another host key \(SHA256:/ })
+  const provider = await open(folder, { hostKey: `${other} ${hostKey}` })
+  await provider.close?.()
+})
+
+t.test('wrong credentials and folders are told apart', async t => {
+  const folder = await newFolder()
+  const stranger = ssh2.utils.generateKeyPairSync('ed25519')
+  await t.rejects(open(folder, { privateKey: stranger.private }), { code: 'UNAUTHORIZED' })
+  await t.rejects(open(folder, { passphrase: 'wrong' }), {
+    code: 'INVALID_CONFIG',
+    message: /private key cannot be read/,
+  })
+  await t.rejects(open(folder, { privateKey: stranger.public }), { code: 'INVALID_CONFIG' })
+  await t.rejects(open(`${folder}/missing`), { code: 'INVALID_CONFIG', message: /has no folder/ })
+  await writeFile(join(folder, 'file'), '')
+  await t.rejects(open(`${folder}/file`), { code: 'INVALID_CONFIG' })
+})
+
+t.test('a password is sent as a password, or as the answer to a question', async t => {
+  for (const method of ['password', 'keyboard-interactive'] as const) {
+    const keys = ssh2.utils.generateKeyPairSync('ed25519')
+    const seen: string[] = []
+    const clients = new Set<ssh2.Connection>()
+    const fake = new ssh2.Server({ hostKeys: [keys.private] }, client => {
+      clients.add(client)
+      client.on('error', () => {})
+      client.on('authentication', context => {
+        if (context.method === 'password' && method === 'password') {
+          seen.push(context.password)
+          return context.password === 'right' ? context.accept() : context.reject()
+        }
+        if (context.method === 'keyboard-interactive' && method === 'keyboard-interactive') {
+          return context.prompt([{ prompt: 'Password: ', echo: false }], answers => {
+            seen.push(answers[0] ?? '')
+            if (answers[0] === 'right') context.accept()
+            else context.reject()
+          })
+        }
+        return context.reject([method])
+      })
+    })
+    await once(fake.listen(0, '127.0.0.1'), 'listening')
+    const config = { host, port: (fake.address() as AddressInfo).port, user, connections: 1, folder: '' }
+    const [public_] = [ssh2.utils.parseKey(keys.public)].flat()
+    if (!public_ || public_ instanceof Error) throw new Error('the key cannot be parsed')
+    const fingerprint = `SHA256:${createHash('sha256').update(public_.getPublicSSH()).digest('base64').replace(/=$/, '')}`
+    await t.rejects(sftpAdapter.open({ ...config, password: 'wrong', hostKey: fingerprint }, silentHost), {
+      code: 'UNAUTHORIZED',
+    })
+    // This server accepts the password and then offers no SFTP.
+    await t.rejects(sftpAdapter.open({ ...config, password: 'right', hostKey: fingerprint }, silentHost), {
+      message: /does not offer SFTP/,
+    })
+    t.ok(seen.includes('wrong') && seen.includes('right'), method)
+    await t.rejects(sftpAdapter.open({ ...config, password: 'never sent' }, silentHost), { code: 'INVALID_CONFIG' })
+    t.notOk(seen.includes('never sent'), 'the host key is checked first')
+    for (const client of clients) client.end()
+    fake.close()
+  }
+})
+
+t.test('calls reconnect after the server was restarted', async t => {
+  const provider = await harness.open()
+  await put(provider, 'file', 'content')
+  const { body } = await provider.read(at('file'), call())
+  body.destroy()
+  await server.stop()
+  await t.rejects(provider.stat(at('file'), call()), { code: 'UNAVAILABLE' })
+  await server.start()
+  t.equal((await get(provider, 'file')).toString(), 'content')
+  await provider.close?.()
+})
+
+t.test('links and names that are not UTF-8 are left out', async t => {
+  const folder = await newFolder()
+  await writeFile(join(folder, 'file'), 'content')
+  await symlink(join(folder, 'file'), join(folder, 'link'))
+  await writeFile(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe])]), '')
+  const provider = await open(folder)
+  t.same(await namesIn(provider, ''), ['file'])
+  await t.rejects(provider.stat(at('link'), call()), { code: 'NOT_FOUND' })
+  await t.rejects(get(provider, 'link'), { code: 'NOT_FOUND' })
+  await provider.close?.()
+})

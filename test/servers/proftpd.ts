@@ -1,0 +1,128 @@
+/** A real FTP server with explicit TLS: proftpd. */
+import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../support/free-port.ts'
+import { until } from '../support/until.ts'
+import { certificate } from './certificate.ts'
+import { requirePrograms } from './programs.ts'
+
+export interface FtpServer {
+  host: string
+  port: number
+  user: string
+  password: string
+  /** The SHA-256 fingerprint of its certificate. */
+  fingerprint: string
+  /** The folder on this machine that the user sees as `/`. */
+  root: string
+  /** Ends the server, and starts it again. */
+  stop(): Promise<void>
+  start(): Promise<void>
+}
+
+interface Scope {
+  teardown(run: () => Promise<void>): unknown
+}
+
+/** @param more lines of its configuration */
+export async function startProftpd(t: Scope, more = ''): Promise<FtpServer> {
+  await requirePrograms({
+    who: 'The tests of FTP',
+    programs: ['proftpd', 'openssl'],
+    packages: ['proftpd-core', 'proftpd-mod-crypto', 'openssl'],
+    instead: 'put proftpd on PATH',
+  })
+  const home = await mkdtemp(join(tmpdir(), 'stowage-proftpd-'))
+  t.teardown(() => rm(home, { recursive: true, force: true }))
+  const [root, port] = [join(home, 'root'), await freePort()]
+  await mkdir(root)
+  const { key, cert } = await certificate()
+  await writeFile(join(home, 'key.pem'), key, { mode: 0o600 })
+  await writeFile(join(home, 'cert.pem'), cert)
+  const [user, password] = ['someone', randomBytes(9).toString('hex')]
+  const hash = execFileSync('openssl', ['passwd', '-1', password]).toString().trim()
+  const { uid, gid, username } = userInfo()
+  await writeFile(join(home, 'passwd'), `${user}:${hash}:${uid}:${gid}::${root}:/bin/sh\n`, { mode: 0o600 })
+  await writeFile(join(home, 'group'), `${username}:x:${gid}:\n`, { mode: 0o600 })
+  await chmod(home, 0o755)
+  await writeFile(join(home, 'proftpd.conf'), configuration({ home, root, port, more }))
+
+  let server: ReturnType<typeof spawn> | undefined
+  const start = async () => {
+    const output = await open(join(home, 'output'), 'a')
+    const started = spawn('proftpd', ['-n', '-c', join(home, 'proftpd.conf')], {
+      stdio: ['ignore', output.fd, output.fd],
+    })
+    await output.close()
+    server = started
+    await until(async () => {
+      if (started.exitCode !== null) throw new Error(`proftpd has exited: ${await logOf(home)}`)
+      return await accepts(port)
+    })
+  }
+  const stop = async () => {
+    if (!server || server.exitCode !== null) return
+    const gone = once(server, 'exit')
+    // Ends the sessions, too.
+    server.kill('SIGTERM')
+    await gone
+  }
+  t.teardown(stop)
+  await start()
+  const fingerprint = new X509Certificate(cert).fingerprint256
+  return { host: '127.0.0.1', port, user, password, fingerprint, root, start, stop }
+}
+
+function configuration({ home, root, port, more }: { home: string; root: string; port: number; more: string }): string {
+  const { username } = userInfo()
+  return `
+    LoadModule mod_tls.c
+    ServerType standalone
+    DefaultAddress 127.0.0.1
+    UseIPv6 off
+    Port ${port}
+    User ${username}
+    Group ${username}
+    PidFile ${home}/pid
+    ScoreboardFile ${home}/scoreboard
+    SystemLog ${home}/log
+    TransferLog none
+    WtmpLog off
+    UseReverseDNS off
+    RequireValidShell off
+    RootLogin on
+    AuthOrder mod_auth_file.c
+    AuthUserFile ${home}/passwd
+    AuthGroupFile ${home}/group
+    DefaultRoot ${root}
+    AllowOverwrite on
+    Umask 022
+    MaxInstances 60
+      TLSEngine on
+      TLSRequired on
+      TLSLog ${home}/tls.log
+      TLSECCertificateFile ${home}/cert.pem
+      TLSECCertificateKeyFile ${home}/key.pem
+    ${more}
+  `
+}
+
+async function logOf(home: string): Promise<string> {
+  return (await readFile(join(home, 'output'), 'utf8')).slice(-1000)
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+      .once('connect', () => {
+        socket.destroy()
+        resolve(true)
+      })
+      .once('error', () => resolve(false))
+  })
+}
