@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Harness } from '../../adapters/conformance/index.ts'
+import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { parseConfig } from '../../adapters/ftp/config.ts'
 import { openProvider } from '../../adapters/ftp/open.ts'
@@ -40,3 +40,15 @@ runConformance(harness, [
   ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
   ...faults,
 ])
+
+t.test('a server that is down', async t => {
+  const unavailable = async () => {
+    await server.stop()
+    return () => server.start()
+  }
+  const cases = conformanceCases({ open: harness.open, faults: { unavailable } })
+  for (const name of ['faults: a back end that is down', 'faults: an abort ends the wait']) {
+    const found = cases.find(each => each.name.startsWith(name))
+    t.strictSame(await found?.run(), {}, name)
+  }
+})

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import ssh2 from 'ssh2'
 import t from 'tap'
-import type { Harness } from '../../adapters/conformance/index.ts'
+import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import { at, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import type { SftpConfig } from '../../adapters/sftp/config.ts'
@@ -140,4 +140,16 @@ t.test('links and names that are not UTF-8 are left out', async t => {
   await t.rejects(provider.stat(at('link'), call()), { code: 'NOT_FOUND' })
   await t.rejects(get(provider, 'link'), { code: 'NOT_FOUND' })
   await provider.close?.()
+})
+
+t.test('a server that is down', async t => {
+  const unavailable = async () => {
+    await server.stop()
+    return () => server.start()
+  }
+  const cases = conformanceCases({ open: harness.open, faults: { unavailable } })
+  for (const name of ['faults: a back end that is down', 'faults: an abort ends the wait']) {
+    const found = cases.find(each => each.name.startsWith(name))
+    t.strictSame(await found?.run(), {}, name)
+  }
 })
