@@ -205,6 +205,7 @@ export interface StorageProvider {
    *
    * `from` is a text in the order of `traits.listOrder`, for the first page where that trait is set. The walk may leave out all
    * entries before it. It need not be a name, and may end in NUL.
+   * `stat`, but may lack `mimeType`, `modifiedAt` and `checksums`.
    * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY
    */
   list(path: StoragePath, options: Call & { cursor?: string; from?: string; limit: number }): Promise<ListPage>
@@ -464,7 +465,7 @@ export interface Network {
   /**
    * Opens a TCP connection, and begins TLS on it with `tls`. The socket has TCP keep-alive and no delay. When `signal`
    * aborts before the connection is ready, the socket is destroyed. Afterwards it is yours: destroy it.
-   * @throws errors of Node's sockets and of TLS
+   * @throws errors of Node's sockets and of TLS; that of a certificate that is not trusted has its `fingerprint`
    */
   connect(options: ConnectOptions & Call): Promise<Socket>
   /**
@@ -508,6 +509,8 @@ export interface PoolOptions<Connection> {
   check?(connection: Connection, options: Call): Promise<unknown>
   /** Milliseconds after which an idle connection is closed. Default: one minute. */
   idleTime?: number
+  /** Converts the errors of `open`, and those of the work in `use`, to StorageErrors. */
+  toError?(error: unknown): unknown
 }
 
 /** Connections that the calls of one provider share. A caller that has to wait gets its turn in order. */
@@ -625,6 +628,8 @@ export class StorageError extends Error {
   readonly code: StorageErrorCode
   /** Milliseconds to wait after RATE_LIMITED or UNAVAILABLE, 0 or more, where the back end states them. */
   readonly retryAfterMs: number | undefined
+  /** With INVALID_CONFIG: the property of the configuration that is wrong. Forms show the message there. */
+  readonly property: WrongProperty | undefined
 
   /**
    * @param message a sentence for the user: what is wrong and what to do, without secrets or text of the vendor
@@ -633,12 +638,19 @@ export class StorageError extends Error {
   constructor(
     code: StorageErrorCode,
     message: string,
-    details: { cause?: unknown; retryAfterMs?: number | undefined } = {},
+    details: { cause?: unknown; retryAfterMs?: number | undefined; property?: WrongProperty | undefined } = {},
   ) {
     super(message, { cause: details.cause })
     this.code = code
     this.retryAfterMs = details.retryAfterMs
+    this.property = details.property
   }
+}
+
+export interface WrongProperty {
+  name: string
+  /** A value that the person can accept after comparing it, such as the fingerprint of the server's key. */
+  suggestion?: string
 }
 
 export const storageErrorCodes = [

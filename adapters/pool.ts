@@ -8,7 +8,7 @@ const checkAfter = 10_000
 const defaultIdleTime = 60_000
 /** Milliseconds for opening a connection. */
 const openTime = 30_000
-/** Milliseconds for which a back end that refuses connections is tried again. */
+/** Milliseconds: see `createPool`. */
 const retryTime = 5_000
 /** Milliseconds before the second attempt; each further wait is twice as long. */
 const firstDelay = 100
@@ -23,19 +23,22 @@ interface Slot<Connection> {
   timer?: NodeJS.Timeout
 }
 
-export function createPool<Connection>(options: PoolOptions<Connection>): Pool<Connection> {
-  return new ConnectionPool(options)
+/** @param retry milliseconds for which a back end that refuses connections is tried again */
+export function createPool<Connection>(options: PoolOptions<Connection>, retry = retryTime): Pool<Connection> {
+  return new ConnectionPool(options, retry)
 }
 
 class ConnectionPool<Connection> implements Pool<Connection> {
   readonly #options: Required<Omit<PoolOptions<Connection>, 'check'>> & Pick<PoolOptions<Connection>, 'check'>
+  readonly #retry: number
   readonly #slots = new Set<Slot<Connection>>()
   #free: number
   readonly #waiting = new Set<() => void>()
   readonly #closed = new AbortController()
 
-  constructor(options: PoolOptions<Connection>) {
-    this.#options = { maxUsers: 1, idleTime: defaultIdleTime, ...options }
+  constructor(options: PoolOptions<Connection>, retry: number) {
+    this.#options = { maxUsers: 1, idleTime: defaultIdleTime, toError: error => error, ...options }
+    this.#retry = retry
     this.#free = this.#options.max * this.#options.maxUsers
   }
 
@@ -47,7 +50,7 @@ class ConnectionPool<Connection> implements Pool<Connection> {
     try {
       return await orAborted(work(lease.connection), signal)
     } catch (error) {
-      throw signal.aborted ? signal.reason : error
+      throw signal.aborted ? signal.reason : this.#options.toError(error)
     } finally {
       signal.removeEventListener('abort', onAbort)
       lease.release()
@@ -108,7 +111,7 @@ class ConnectionPool<Connection> implements Pool<Connection> {
   }
 
   async #slot(signal: AbortSignal): Promise<{ slot: Slot<Connection>; connection: Connection }> {
-    const end = performance.now() + retryTime
+    const end = performance.now() + this.#retry
     for (let delay = firstDelay; ; delay *= 2) {
       const slot = this.#choose()
       clearTimeout(slot.timer)
@@ -138,7 +141,7 @@ class ConnectionPool<Connection> implements Pool<Connection> {
 
   #open(): Slot<Connection> {
     const signal = AbortSignal.any([AbortSignal.timeout(openTime), this.#closed.signal])
-    const opened = (async () => this.#options.open({ signal }))()
+    const opened = this.#opened(signal)
     const slot: Slot<Connection> = { connection: undefined, opened, users: 0, idleSince: Number.POSITIVE_INFINITY }
     this.#slots.add(slot)
     opened.then(
@@ -150,6 +153,14 @@ class ConnectionPool<Connection> implements Pool<Connection> {
       () => this.#slots.delete(slot),
     )
     return slot
+  }
+
+  async #opened(signal: AbortSignal): Promise<Connection> {
+    try {
+      return await this.#options.open({ signal })
+    } catch (error) {
+      throw this.#options.toError(signal.aborted ? signal.reason : error)
+    }
   }
 
   /** Checks a connection that was idle for long. Drops one that no longer works. */

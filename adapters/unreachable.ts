@@ -1,4 +1,5 @@
 /** Explains why a server cannot be reached, by the codes of Node's sockets, of TLS and of DNS. */
+import { StorageError } from './contract.ts'
 
 const reasons: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there',
@@ -34,4 +35,13 @@ export function whyUnreachable({ code, name }: { code?: unknown; name: string })
   // The SDK of S3 reports every broken connection as a timeout.
   const known = reasons[text] ?? (name === 'TimeoutError' ? reasons.ETIMEDOUT : undefined)
   return known ?? (text.startsWith('HPE_') ? 'it does not speak HTTP' : 'the connection failed')
+}
+
+/** Makes the error for a server that cannot be reached. */
+export function unreachable(
+  error: Error & { code?: unknown },
+  { host, port }: { host: string; port: number },
+): StorageError {
+  const message = `${host}:${port} cannot be reached: ${whyUnreachable(error)}. Check the server and the port, or try again.`
+  return new StorageError('UNAVAILABLE', message, { cause: error })
 }

@@ -79,6 +79,7 @@ const ftp = await ftpAdapter.open(
     security: 'explicit',
     folder: '',
     connections: 8,
+    continuesUploads: false,
   },
   testHost(),
 )
@@ -108,9 +109,8 @@ for (let round = 0; round < rounds; round++) {
 }
 for (const [name, all] of rates) {
   const median = all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0
-  console.log(
-    `${name.padEnd(20)} ${median.toFixed(0).padStart(6)} MB/s  (${all.map(each => each.toFixed(0)).join(', ')})`,
-  )
+  const values = all.map(each => each.toFixed(0)).join(', ')
+  process.stdout.write(`${name.padEnd(20)} ${median.toFixed(0).padStart(6)} MB/s  (${values})\n`)
 }
 await Promise.all([sftp.close?.(), ftp.close?.()])
 for (const end of ends.reverse()) await end()

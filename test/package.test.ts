@@ -40,6 +40,10 @@ t.test('the types match the exports of the package', async t => {
   t.match(await check('--allowJs', '--checkJs', 'adapter/index.js', 'adapter/index.test.js'), { status: 0, stdout: '' })
   await writeFile(join(project, 'wrong.ts'), program.replace("'NOT_FOUND'", "'MISSING'"))
   t.match(await check('wrong.ts'), { stdout: /'"MISSING"' is not assignable/ }, 'the types are not any')
+  const loads = `process.stdout.write(Object.keys(await import('stowage/adapter/plain')).join(' '))`
+  const command = [process.execPath, '--input-type=module', '-e', loads] as const
+  const loaded = await runProgram({ environment: {}, cwd: project, command: [...command] })
+  t.match(loaded, { status: 0, stdout: /openPlainProvider/ })
 })
 
 t.test('the adapter template passes the conformance kit with node:test', async t => {
@@ -162,7 +166,7 @@ function definition(more: object): string {
   return `export default { ...${JSON.stringify(fields)}, open: async () => ({}) }`
 }
 
-/** Uses every name that both entry points export. */
+/** Uses every name that the entry points export. */
 const program = `
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -174,6 +178,10 @@ import {
 import {
   commonNames, type ConformanceCase, conformanceCases, type Faults, type Harness, oddNames, type TestHost, testHost, type Undo,
 } from 'stowage/adapter/conformance'
+import {
+  connectionsProperty, type Facts, folderProperty, hostProperty, isRefusal, openPlainProvider, passwordProperty,
+  type PlainFiles, portProperty, showCertificate, unreachable, userProperty,
+} from 'stowage/adapter/plain'
 
 const code: StorageErrorCode = 'NOT_FOUND'
 const missing = () => new StorageError(code, 'There is nothing at this path.', { retryAfterMs: 5 })
@@ -216,7 +224,13 @@ const oauth: OAuthFlow<Config> = {
   exchange: async () => tokens,
   refresh: async () => tokens,
 }
-const configSchema: ConfigSchema = { type: 'object', properties: { root: { type: 'string' } }, required: ['root'] }
+const shared = [connectionsProperty, folderProperty, hostProperty, passwordProperty, portProperty, userProperty]
+const configSchema: ConfigSchema = { type: 'object', properties: { root: { ...shared[0] } }, required: ['root'] }
+export async function openPlain(files: PlainFiles, { kind }: Facts): Promise<StorageProvider> {
+  const lost = unreachable(new Error(kind), { host: 'files.example', port: 22 })
+  if (isRefusal(lost)) throw showCertificate(lost, 'fingerprint', 'files.example')
+  return await openPlainProvider(files, host)
+}
 const adapter: AdapterDefinition<Config> = {
   type: 'mine', apiVersion, title: 'Mine', configSchema, oauth,
   async open({ root }, host: Host) {

@@ -80,11 +80,12 @@ export const roundTripCases: Case[] = [
   },
   {
     name: 'no two contents of a path share an etag, even after fast replacements',
-    async run(provider) {
+    async run(provider, { settle }) {
       const contents = new Map<string, string>()
       for (let i = 0; i < 60; i += 1) {
         const content = String(i % 10)
         const { etag } = await put(provider, 'file', content, true)
+        if (etag === null && !settle) return
         if (etag === null) continue
         assert.equal(contents.get(etag) ?? content, content, 'other bytes have the same etag')
         contents.set(etag, content)

@@ -1,4 +1,5 @@
 import { type ConfigSchema, StorageError } from '../contract.ts'
+import * as shared from '../plain/properties.ts'
 
 export type FtpConfig = {
   host: string
@@ -9,24 +10,14 @@ export type FtpConfig = {
   folder: string
   fingerprint?: string
   connections: number
+  continuesUploads: boolean
 }
 
 export const configSchema: ConfigSchema = {
   type: 'object',
   properties: {
-    host: {
-      type: 'string',
-      title: 'Server',
-      description: 'A name or an address.',
-      pattern: '^[A-Za-z0-9._:-]{1,253}$',
-    },
-    port: {
-      type: 'integer',
-      title: 'Port',
-      description: 'The default is 21, or 990 with implicit TLS.',
-      minimum: 1,
-      maximum: 65535,
-    },
+    host: shared.hostProperty,
+    port: { ...shared.portProperty, description: 'The default is 21, or 990 with implicit TLS.' },
     security: {
       type: 'string',
       title: 'Security',
@@ -35,17 +26,9 @@ export const configSchema: ConfigSchema = {
       enum: ['explicit', 'implicit', 'none'],
       default: 'explicit',
     },
-    user: { type: 'string', title: 'User name', minLength: 1, maxLength: 256, pattern: '^[^\\r\\n]*$' },
-    password: { type: 'string', title: 'Password', maxLength: 1024, pattern: '^[^\\r\\n]*$', writeOnly: true },
-    folder: {
-      type: 'string',
-      title: 'Folder',
-      description: 'Serves only the content of this folder. A relative path begins in the login folder. It must exist.',
-      default: '',
-      maxLength: 1024,
-      pattern: '^[^\\r\\n]*$',
-      keepsSecrets: true,
-    },
+    user: shared.userProperty,
+    password: shared.passwordProperty,
+    folder: shared.folderProperty,
     fingerprint: {
       type: 'string',
       title: 'Certificate fingerprint',
@@ -53,17 +36,17 @@ export const configSchema: ConfigSchema = {
         'Advanced: the SHA-256 fingerprint of the certificate, for a server whose certificate no authority has signed.',
       pattern: '^([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$',
     },
-    connections: {
-      type: 'integer',
-      title: 'Connections',
-      description: 'Advanced: the maximum number of connections of each server process.',
-      default: 8,
-      minimum: 3,
-      maximum: 64,
+    connections: { ...shared.connectionsProperty, default: 8, minimum: 3, maximum: 64 },
+    continuesUploads: {
+      type: 'boolean',
+      title: 'Continue unfinished uploads at the server',
+      description:
+        'Advanced: the server must allow REST before STOR. Otherwise Stowage keeps unfinished uploads itself.',
+      default: false,
       keepsSecrets: true,
     },
   },
-  required: ['host', 'security', 'user', 'password', 'folder', 'connections'],
+  required: ['host', 'security', 'user', 'password', 'folder', 'connections', 'continuesUploads'],
 }
 
 export type FtpSettings = FtpConfig & {
@@ -76,7 +59,8 @@ export type FtpSettings = FtpConfig & {
 export function parseConfig(config: FtpConfig): FtpSettings {
   const port = config.port ?? (config.security === 'implicit' ? 990 : 21)
   if (config.folder.split('/').some(name => name === '.' || name === '..')) {
-    throw new StorageError('INVALID_CONFIG', 'The folder must not contain "." or "..": enter its whole path.')
+    const message = 'The folder must not contain "." or "..": enter its whole path.'
+    throw new StorageError('INVALID_CONFIG', message, { property: { name: 'folder' } })
   }
   return { ...config, port, storeId: `ftp:${config.user}@${config.host.toLowerCase()}:${port}` }
 }

@@ -1,11 +1,12 @@
-import { PassThrough, pipeline, Readable, Transform } from 'node:stream'
+import { once } from 'node:events'
+import { PassThrough, Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type FileInfo, parseList } from 'basic-ftp'
-import { type Call, type Pool, StorageError, type StoragePath, type Traits } from '../contract.ts'
+import { type Call, type Pool, StorageError, type StoragePath } from '../contract.ts'
 import { isRefusal } from '../plain/errors.ts'
 import type { Facts, PlainFiles } from '../plain/files.ts'
 import type { FtpSettings } from './config.ts'
-import { wearOut } from './connect.ts'
-import { isLost, toStorageError } from './errors.ts'
+import { toStorageError } from './errors.ts'
 
 /** What the server can do. */
 export interface Features {
@@ -19,196 +20,139 @@ export interface Features {
   restarts: boolean
 }
 
-/**
- * Milliseconds between the handshake of TLS and the end of an empty file, for each attempt. Servers fail if a data connection
- * ends before they have completed the handshake, and do not say when they have.
- */
-const emptyDelays = [20, 100, 500]
+/** Bytes that are read to the end of a file that nobody needs, because ending a transfer closes its connection. */
+const shortRest = 256 * 1024
+/** Milliseconds to wait for the end of a handshake that shows no session. */
+const handshakeTime = 500
 
-export class FtpFiles implements PlainFiles {
-  readonly traits: PlainFiles['traits']
-  readonly #settings: FtpSettings
-  readonly #features: Features
-  readonly #pool: Pool<Client>
+export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<Client>): PlainFiles {
+  const transfers = settings.connections - 1
+  const at = (path: StoragePath) => (path === '' ? features.base || '/' : `${features.base}/${path}`)
+  const command = (call: Call, text: string) => pool.use(call, async client => void (await client.send(text)))
 
-  constructor(settings: FtpSettings, features: Features, pool: Pool<Client>) {
-    this.#settings = settings
-    this.#features = features
-    this.#pool = pool
-    const transfers = settings.connections - 1
-    const traits: Partial<Traits> = features.setsTimes ? { keepsModifiedAt: true } : {}
-    if (!features.hasFacts) traits.listedTimePrecision = Number.POSITIVE_INFINITY
-    this.traits = {
-      ...traits,
+  /** Closes the connection of a refused transfer, because servers do not accept its session of TLS again. */
+  const transfer = <T>(call: Call, work: (client: Client) => Promise<T>) =>
+    pool.use(call, client =>
+      work(client).catch(error => {
+        if (client.ftp.hasTLS) client.close()
+        throw error
+      }),
+    )
+
+  const send: NonNullable<PlainFiles['append']> = (path, body, { signal, offset }) =>
+    transfer({ signal }, async client => {
+      const { prepareTransfer } = client
+      let handshake: Promise<unknown> | undefined
+      async function* content() {
+        let isEmpty = true
+        for await (const chunk of body) {
+          isEmpty = false
+          yield chunk
+        }
+        // Servers fail if a data connection ends before they have completed the handshake. Then they offer a session.
+        if (isEmpty) await Promise.race([handshake, sleep(handshakeTime)])
+      }
+      client.prepareTransfer = async ftp => {
+        const opened = await prepareTransfer(ftp)
+        if (ftp.hasTLS && ftp.dataSocket) handshake = once(ftp.dataSocket, 'session').catch(() => {})
+        else handshake = Promise.resolve()
+        if (offset > 0) await ftp.request(`REST ${offset}`)
+        return opened
+      }
+      try {
+        await client.uploadFrom(Readable.from(content(), { objectMode: false }), at(path))
+      } finally {
+        client.prepareTransfer = prepareTransfer
+      }
+    })
+
+  return {
+    traits: {
+      ...(features.setsTimes && { keepsModifiedAt: true }),
       singleLineNames: true,
       maxReads: Math.ceil(transfers / 2),
       maxWrites: Math.floor(transfers / 2),
-    }
-  }
+    },
+    idOf: path => `${settings.storeId}${at(path)}`,
 
-  idOf(path: StoragePath): string {
-    return `${this.#settings.storeId}${this.#at(path)}`
-  }
+    find: (path, call) =>
+      pool
+        .use(call, client => factsOf(client, at(path)))
+        .catch(error => {
+          if (isRefusal(error)) return null
+          throw error
+        }),
 
-  async find(path: StoragePath, call: Call): Promise<Facts | null> {
-    return await this.#use(call, client => this.#facts(client, this.#at(path))).catch(error => {
-      if (isRefusal(error)) return null
-      throw error
-    })
-  }
-
-  async list(path: StoragePath, call: Call): Promise<(Facts & { name: string })[]> {
-    return await this.#use(call, async client => {
-      try {
-        const found = await this.#listed(client, this.#at(path))
+    list: (path, call) =>
+      transfer(call, async client => {
+        client.availableListCommands = features.hasFacts ? ['MLSD'] : ['LIST -a', 'LIST']
+        // LIST takes wildcards, so its command must not contain a path. Its times depend on the time zone of the server.
+        if (!features.hasFacts) await client.cd(at(path))
+        const found = await client.list(features.hasFacts ? at(path) : '')
         return found
           .filter(each => each.isFile || each.isDirectory)
           .map(each => ({ ...toFacts(each), name: each.name }))
-      } catch (error) {
-        wearOut(client)
-        throw error
+      }),
+
+    async *receive(path, { signal, start, facts }) {
+      if (start > 0 && !features.restarts) {
+        throw new StorageError('UNAVAILABLE', 'This server sends only whole files: download the whole file.')
       }
-    })
+      const lease = await pool.take({ signal })
+      const discard = () => lease.discard()
+      signal.addEventListener('abort', discard, { once: true })
+      const pipe = new PassThrough()
+      const done = lease.connection.downloadTo(pipe, at(path), start).then(() => lease.release())
+      done.catch(discard)
+      let rest = (facts.size ?? Number.POSITIVE_INFINITY) - start
+      try {
+        for await (const chunk of pipe.iterator({ destroyOnReturn: false })) {
+          rest -= chunk.length
+          yield chunk
+        }
+        await done
+      } catch (error) {
+        throw toStorageError(error, settings)
+      } finally {
+        signal.removeEventListener('abort', discard)
+        if (rest > shortRest) discard()
+        else pipe.resume()
+      }
+    },
+
+    async store(path, body, { signal, modifiedAt }) {
+      await send(path, body, { signal, offset: 0 })
+      const time = modifiedAt?.toISOString().replace(/\D/g, '').slice(0, 14)
+      if (time !== undefined) await command({ signal }, `MFMT ${time} ${at(path)}`)
+    },
+
+    ...(settings.continuesUploads && features.restarts && { append: send }),
+    rename: (from, to, call) => pool.use(call, async client => void (await client.rename(at(from), at(to)))),
+    makeFolder: (path, call) => command(call, `MKD ${at(path)}`),
+    removeFile: (path, call) => command(call, `DELE ${at(path)}`),
+    removeFolder: (path, call) => command(call, `RMD ${at(path)}`),
+    close: () => pool.close(),
   }
 
-  async *receive(path: StoragePath, { signal, start }: Call & { start: number }): AsyncGenerator<Buffer, void> {
-    if (start > 0 && !this.#features.restarts) {
-      throw new StorageError('UNAVAILABLE', 'This server sends only whole files: download the whole file.')
-    }
-    const lease = await this.#pool.take({ signal })
-    // Closes the connection, because the transfer has not ended.
-    const discard = () => lease.discard()
-    signal.addEventListener('abort', discard, { once: true })
-    const pipe = new PassThrough()
-    const done = lease.connection.downloadTo(pipe, this.#at(path), start)
-    // The end of the loop reports the error.
-    done.catch(() => {})
-    try {
-      yield* pipe
-      await done
-      lease.release()
-    } catch (error) {
-      throw toStorageError(error, this.#settings)
-    } finally {
-      signal.removeEventListener('abort', discard)
-      discard()
-    }
-  }
-
-  async store(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date }): Promise<void> {
-    let rest = body
-    for (const [attempt, delay] of emptyDelays.entries()) {
-      const isLast = attempt === emptyDelays.length - 1
-      if (await this.#use(options, client => send(client, this.#at(path), rest, { delay, isLast }))) break
-      rest = Readable.from([])
-    }
-    if (!options.modifiedAt) return
-    const time = options.modifiedAt.toISOString().replace(/\D/g, '').slice(0, 14)
-    await this.#command(options, `MFMT ${time} ${this.#at(path)}`)
-  }
-
-  async rename(from: StoragePath, to: StoragePath, call: Call): Promise<void> {
-    await this.#use(call, client => client.rename(this.#at(from), this.#at(to)))
-  }
-
-  async makeFolder(path: StoragePath, call: Call): Promise<void> {
-    await this.#command(call, `MKD ${this.#at(path)}`)
-  }
-
-  async removeFile(path: StoragePath, call: Call): Promise<void> {
-    await this.#command(call, `DELE ${this.#at(path)}`)
-  }
-
-  async removeFolder(path: StoragePath, call: Call): Promise<void> {
-    await this.#command(call, `RMD ${this.#at(path)}`)
-  }
-
-  close(): void {
-    this.#pool.close()
-  }
-
-  #at(path: StoragePath): string {
-    const { base } = this.#features
-    return path === '' ? base || '/' : `${base}/${path}`
-  }
-
-  async #facts(client: Client, at: string): Promise<Facts | null> {
-    if (this.#features.hasFacts) {
-      const { message } = await client.send(`MLST ${at}`)
+  async function factsOf(client: Client, path: string): Promise<Facts | null> {
+    if (features.hasFacts) {
+      const { message } = await client.send(`MLST ${path}`)
       const [, facts = ''] = /\n *(\S+;) /.exec(message) ?? []
       // The library leaves the folder itself ("cdir") out of listings.
       const [found] = parseList(`${facts.replace(/type=[cp]dir;/i, 'type=dir;')} name`)
       return found?.isFile || found?.isDirectory ? toFacts(found) : null
     }
     try {
-      const size = await client.size(at)
-      return { kind: 'file', size, modifiedAt: validTime(await client.lastMod(at)) }
+      const size = await client.size(path)
+      return { kind: 'file', size, modifiedAt: await client.lastMod(path) }
     } catch (error) {
-      if (!isRefusal(toStorageError(error, this.#settings))) throw error
-      await client.cd(at)
+      if (!isRefusal(toStorageError(error, settings))) throw error
+      await client.cd(path)
       return { kind: 'directory', size: null, modifiedAt: null }
     }
-  }
-
-  async #listed(client: Client, at: string): Promise<FileInfo[]> {
-    if (this.#features.hasFacts) {
-      client.availableListCommands = ['MLSD']
-      return await client.list(at)
-    }
-    // LIST takes wildcards, so its command must not contain a path. Its times depend on the time zone of the server.
-    await client.cd(at)
-    return (await client.list()).map(each => Object.assign(each, { modifiedAt: undefined }))
-  }
-
-  async #command(call: Call, command: string): Promise<void> {
-    await this.#use(call, client => client.send(command))
-  }
-
-  async #use<T>({ signal }: Call, work: (client: Client) => Promise<T>): Promise<T> {
-    try {
-      return await this.#pool.use({ signal }, work)
-    } catch (error) {
-      throw signal.aborted ? signal.reason : toStorageError(error, this.#settings)
-    }
-  }
-}
-
-/** Resolves with false for an empty file that the server did not take, which can be sent again. */
-async function send(
-  client: Client,
-  at: string,
-  body: Readable,
-  { delay, isLast }: { delay: number; isLast: boolean },
-): Promise<boolean> {
-  let [isEmpty, isEnded] = [true, false]
-  const content = new Transform({
-    transform(chunk: Buffer, _, done) {
-      isEmpty = false
-      done(null, chunk)
-    },
-    flush(done) {
-      isEnded = true
-      if (isEmpty && client.ftp.hasTLS) setTimeout(done, delay)
-      else done()
-    },
-  })
-  pipeline(body, content, () => {})
-  try {
-    await client.uploadFrom(content, at)
-    return true
-  } catch (error) {
-    wearOut(client)
-    if (isEmpty && isEnded && !isLast && isLost(error)) return false
-    throw error
   }
 }
 
 function toFacts({ isDirectory, size, modifiedAt }: FileInfo): Facts {
-  return isDirectory
-    ? { kind: 'directory', size: null, modifiedAt: validTime(modifiedAt) }
-    : { kind: 'file', size, modifiedAt: validTime(modifiedAt) }
-}
-
-function validTime(time: Date | undefined): Date | null {
-  return time && !Number.isNaN(time.getTime()) ? time : null
+  return { kind: isDirectory ? 'directory' : 'file', size, modifiedAt: modifiedAt ?? null }
 }

@@ -1,11 +1,12 @@
 import type { Client } from 'basic-ftp'
 import { type Host, StorageError, type StorageProvider } from '../contract.ts'
+import { showCertificate } from '../plain/certificate.ts'
 import { isRefusal } from '../plain/errors.ts'
 import { openPlainProvider } from '../plain/provider.ts'
 import type { FtpSettings } from './config.ts'
-import { connect, isUsable } from './connect.ts'
+import { connect } from './connect.ts'
 import { toStorageError } from './errors.ts'
-import { type Features, FtpFiles } from './files.ts'
+import { type Features, ftpFiles } from './files.ts'
 
 /** @throws INVALID_CONFIG, UNAUTHORIZED, UNAVAILABLE */
 export async function openProvider(settings: FtpSettings, host: Host): Promise<StorageProvider> {
@@ -13,15 +14,16 @@ export async function openProvider(settings: FtpSettings, host: Host): Promise<S
     max: settings.connections,
     open: ({ signal }) => connect(settings, host, signal),
     close: client => client.close(),
-    isOpen: isUsable,
+    isOpen: client => !client.closed,
     check: client => client.send('NOOP'),
+    toError: error => toStorageError(error, settings),
   })
   try {
     const features = await pool.use(host, client => featuresOf(client, settings))
-    return await openPlainProvider(new FtpFiles(settings, features, pool), host)
+    return await openPlainProvider(ftpFiles(settings, features, pool), host)
   } catch (error) {
     pool.close()
-    throw toStorageError(error, settings)
+    throw settings.fingerprint === undefined ? showCertificate(error, 'fingerprint', settings.host) : error
   }
 }
 
@@ -32,7 +34,8 @@ async function featuresOf(client: Client, settings: FtpSettings): Promise<Featur
   const base = `${home}/${settings.folder}`.replace(/\/+/g, '/').replace(/\/$/, '')
   await client.cd(base || '/').catch(cause => {
     if (!isRefusal(toStorageError(cause, settings))) throw cause
-    throw new StorageError('INVALID_CONFIG', `The server has no folder "${base}": correct the folder.`, { cause })
+    const message = `The server has no folder "${base}": correct the folder.`
+    throw new StorageError('INVALID_CONFIG', message, { cause, property: { name: 'folder' } })
   })
   const hasFacts = known.has('MLST')
   return { base, hasFacts, setsTimes: hasFacts && known.has('MFMT'), restarts: known.has('REST') }

@@ -15,6 +15,11 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof Error && error.name === 'StorageError' && 'code' in error && !clear.has(error.code)
 }
 
+/** Returns whether a file was not read because it has changed since its entry was. */
+export function isChanged(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'PRECONDITION_FAILED'
+}
+
 export function missing(): never {
   throw new StorageError('NOT_FOUND', 'There is nothing at this path.')
 }

@@ -3,10 +3,12 @@
  * a provider of them.
  */
 import type { Readable } from 'node:stream'
-import type { Call, Entry, Quota, StoragePath, Traits } from '../contract.ts'
+import type { Call, Entry, Quota, ResumableWrites, StoragePath, Traits } from '../contract.ts'
 
 /** What the server says about a file or folder. */
-export interface Facts extends Pick<Entry, 'kind' | 'size' | 'modifiedAt'>, Partial<Pick<Entry, 'etag' | 'mimeType'>> {}
+export interface Facts
+  extends Pick<Entry, 'kind' | 'size' | 'modifiedAt'>,
+    Partial<Pick<Entry, 'etag' | 'mimeType' | 'checksums' | 'fileId'>> {}
 
 /**
  * The commands of a server. Reject with a StorageError. When the server refuses a command and does not say why (a missing
@@ -18,7 +20,7 @@ export interface PlainFiles {
   /** True where `rename` without `overwrite` never replaces anything. Otherwise writes to one path take turns. */
   readonly hasExclusiveRename?: boolean
 
-  /** Returns the `fileId` of a path. */
+  /** Returns the `fileId` of a path, for entries whose facts have none. */
   idOf(path: StoragePath): string
 
   /** Returns null for a missing path, and for what is neither a file nor a folder. */
@@ -27,11 +29,12 @@ export interface PlainFiles {
   list(path: StoragePath, call: Call): Promise<(Facts & { name: string })[]>
   /**
    * Yields the bytes `start` to `end - 1` of a file, and may yield those after them. After an UNAVAILABLE, the provider looks
-   * at the file and continues where it stopped. An early `return` ends the transfer, as an abort does.
+   * at the file and continues where it stopped. An early `return` ends the transfer, as an abort does. Reject with
+   * PRECONDITION_FAILED for a file that has changed since its `facts` were read.
    */
   receive(path: StoragePath, options: Call & { start: number; end: number; facts: Facts }): AsyncIterable<Uint8Array>
   /** Stores a file at a path where there is none, durably where the server can. A failure may leave a part of it. */
-  store(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date }): Promise<void>
+  store(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date; size?: number }): Promise<void>
   /** Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. */
   rename(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<void>
   /** Makes one folder in an existing one. Is refused where anything exists. */
@@ -40,8 +43,18 @@ export interface PlainFiles {
   /** Is refused where the folder is not empty. */
   removeFolder(path: StoragePath, call: Call): Promise<void>
 
+  /** Removes a folder with everything below it. */
+  removeTree?(path: StoragePath, call: Call): Promise<void>
   /** Copies a file to a path where there is none. */
   copy?(from: StoragePath, to: StoragePath, call: Call): Promise<void>
+  /**
+   * Writes a body into a file from `offset` on, durably where the server can. The file has at least `offset` bytes, and more
+   * where an earlier attempt has failed: drop those where the server can. At offset 0, makes the file. Without this method, the
+   * host keeps unfinished uploads itself.
+   */
+  append?(path: StoragePath, body: Readable, options: Call & { offset: number }): Promise<void>
+  /** Unfinished uploads that the server has its own commands for, instead of `append`. */
+  readonly resumable?: ResumableWrites
   quota?(call: Call): Promise<Quota>
   close(): void
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import {
   type ByteRange,
@@ -9,16 +10,19 @@ import {
   nameOf,
   type Quota,
   type ReadResult,
+  type ResumableWrites,
   StorageError,
   type StoragePath,
   type StorageProvider,
   type Traits,
 } from '../contract.ts'
 import { openBody } from './body.ts'
-import { isRefusal, missing, refuseTarget } from './errors.ts'
+import { isChanged, isRefusal, missing, refuseTarget } from './errors.ts'
 import type { Facts, PlainFiles } from './files.ts'
 import { makeFolders, renameWithParents } from './folders.ts'
-import { refuseStaging, Source, Staging, stagingName } from './staging.ts'
+import { resumableWrites } from './resumable.ts'
+import { withSource } from './source.ts'
+import { refuseStaging, Staging, stagingName } from './staging.ts'
 
 /** Makes a provider of the commands of a server, and removes what killed servers left there. */
 export async function openPlainProvider(files: PlainFiles, host: Host): Promise<StorageProvider> {
@@ -32,10 +36,15 @@ export async function openPlainProvider(files: PlainFiles, host: Host): Promise<
   }
 }
 
+type ReadOptions = Call & { range?: ByteRange; ifMatch?: string; entry?: Entry }
+type WriteOptions = Call & { modifiedAt?: Date; size?: number; overwrite: boolean }
+
 class PlainProvider implements StorageProvider {
   readonly traits: Traits
   readonly copy?: NonNullable<StorageProvider['copy']>
+  readonly deleteTree?: NonNullable<StorageProvider['deleteTree']>
   readonly quota?: (call: Call) => Promise<Quota>
+  readonly resumable?: ResumableWrites
   readonly #files: PlainFiles
   readonly #host: Host
   readonly #staging: Staging
@@ -45,9 +54,12 @@ class PlainProvider implements StorageProvider {
     this.#host = host
     this.#staging = staging
     this.traits = { emptyDirectories: true, ...files.traits }
-    const { copy, quota } = files
+    const { copy, quota, removeTree } = files
     if (quota) this.quota = call => this.#run(call.signal, () => quota.call(files, call))
     if (copy) this.copy = (from, to, options) => this.#copy(from, to, options)
+    if (removeTree) this.deleteTree = (path, call) => this.#deleteTree(path, call)
+    const resumable = files.resumable ?? (appends(files) ? this.#appending(files) : undefined)
+    if (resumable) this.resumable = this.#running(resumable)
   }
 
   async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
@@ -65,39 +77,27 @@ class PlainProvider implements StorageProvider {
     return last && later.length > limit ? { entries, cursor: last.name } : { entries }
   }
 
-  async read(
-    path: StoragePath,
-    { signal, range, ifMatch, entry: known }: Call & { range?: ByteRange; ifMatch?: string; entry?: Entry },
-  ): Promise<ReadResult> {
-    return await this.#run(signal, async () => {
-      const entry = known ?? (await this.#entry(path, { signal }))
-      if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
-      if (ifMatch !== undefined && ifMatch !== entry.etag) {
-        throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
+  async read(path: StoragePath, { entry, ...options }: ReadOptions): Promise<ReadResult> {
+    return await this.#run(options.signal, async () => {
+      try {
+        return await this.#read(path, entry ?? (await this.#entry(path, options)), options)
+      } catch (error) {
+        if (!isChanged(error) || (options.ifMatch !== undefined && !entry)) throw error
+        return await this.#read(path, await this.#entry(path, options), options)
       }
-      const [size, start] = [entry.size ?? 0, range?.offset ?? 0]
-      if (range && start >= size) throw new StorageError('RANGE_NOT_SATISFIABLE', `The file has ${size} bytes.`)
-      const end = Math.min(size, start + (range?.length ?? size))
-      return { body: await openBody(this.#files, path, { signal, start, end, facts: entry }), entry }
     })
   }
 
-  async write(
-    path: StoragePath,
-    body: Readable,
-    { signal, modifiedAt, overwrite }: Call & { modifiedAt?: Date; overwrite: boolean },
-  ): Promise<Entry> {
-    const source = new Source(body)
-    const options = { signal, ...(modifiedAt && this.traits.keepsModifiedAt && { modifiedAt }) }
-    try {
-      return await this.#run(signal, async () => {
+  async write(path: StoragePath, body: Readable, { overwrite, ...options }: WriteOptions): Promise<Entry> {
+    const { signal } = options
+    const { modifiedAt: _, ...withoutTime } = options
+    const work = () =>
+      withSource(body, signal, async source => {
         refuseTarget(await this.#find(path, { signal }), 'file', overwrite)
-        return await this.#publish(await this.#staging.store(source, options), path, { signal, overwrite })
+        const staged = await this.#staging.store(source, this.traits.keepsModifiedAt ? options : withoutTime)
+        return await this.#publishOrDiscard(staged, path, { signal, overwrite })
       })
-    } catch (error) {
-      body.destroy()
-      throw source.failure && !signal.aborted ? source.failure.error : error
-    }
+    return await this.#run(signal, work, body)
   }
 
   async delete(path: StoragePath, { signal, entry }: Call & { entry?: Entry }): Promise<void> {
@@ -154,6 +154,18 @@ class PlainProvider implements StorageProvider {
     this.#files.close()
   }
 
+  /** Reads the version that `entry` describes. @throws PRECONDITION_FAILED where the server has another one */
+  async #read(path: StoragePath, entry: Entry, { signal, range, ifMatch }: ReadOptions): Promise<ReadResult> {
+    if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
+    if (ifMatch !== undefined && ifMatch !== entry.etag) {
+      throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
+    }
+    const [size, start] = [entry.size ?? 0, range?.offset ?? 0]
+    if (range && start >= size) throw new StorageError('RANGE_NOT_SATISFIABLE', `The file has ${size} bytes.`)
+    const end = Math.min(size, start + (range?.length ?? size))
+    return { body: await openBody(this.#files, path, { signal, start, end, facts: entry }), entry }
+  }
+
   async #copy(
     from: StoragePath,
     to: StoragePath,
@@ -163,9 +175,37 @@ class PlainProvider implements StorageProvider {
       const source = (await this.#find(from, { signal })) ?? missing()
       if (source.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
       refuseTarget(await this.#find(to, { signal }), 'file', overwrite)
-      const staged = await this.#staging.fill({ signal }, async path => this.#files.copy?.(from, path, { signal }))
-      return await this.#publish(staged, to, { signal, overwrite })
+      const copy = async (staged: StoragePath) => this.#files.copy?.(from, staged, { signal })
+      const staged = await this.#staging.fill({ signal }, randomUUID(), copy)
+      return await this.#publishOrDiscard(staged, to, { signal, overwrite })
     })
+  }
+
+  async #deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
+    await this.#run(signal, async () => {
+      const found = await this.#find(path, { signal })
+      if (found?.kind === 'file') await this.#files.removeFile(path, { signal })
+      else if (found) await this.#files.removeTree?.(path, { signal })
+    })
+  }
+
+  #appending(files: Parameters<typeof resumableWrites>[0]): ResumableWrites {
+    return resumableWrites(files, this.#staging, (staged, path, options) => this.#publish(staged, path, options))
+  }
+
+  /** Adds to resumable writes what all methods do. */
+  #running(writes: ResumableWrites): ResumableWrites {
+    return {
+      ...writes,
+      begin: (path, options) =>
+        this.#run(options.signal, async () => {
+          refuseStaging(path)
+          return await writes.begin(path, options)
+        }),
+      append: (state, body, options) => this.#run(options.signal, () => writes.append(state, body, options), body),
+      complete: (state, body, options) => this.#run(options.signal, () => writes.complete(state, body, options), body),
+      abort: (state, call) => this.#run(call.signal, () => writes.abort(state, call)),
+    }
   }
 
   /** Makes an unfinished write visible. */
@@ -177,9 +217,17 @@ class PlainProvider implements StorageProvider {
       await renameWithParents(this.#files, staged, path, options)
       return await this.#entry(path, { signal })
     }
+    if (this.#files.hasExclusiveRename) return await publish()
+    return await this.#host.exclusively(this.#files.idOf(path), { signal }, publish)
+  }
+
+  async #publishOrDiscard(
+    staged: StoragePath,
+    path: StoragePath,
+    options: Call & { overwrite: boolean },
+  ): Promise<Entry> {
     try {
-      if (this.#files.hasExclusiveRename) return await publish()
-      return await this.#host.exclusively(this.#files.idOf(path), { signal }, publish)
+      return await this.#publish(staged, path, options)
     } catch (error) {
       await this.#staging.discard(staged)
       throw error
@@ -216,9 +264,9 @@ class PlainProvider implements StorageProvider {
     return await this.#files.find(path, call)
   }
 
-  #toEntry(path: StoragePath, { kind, size, modifiedAt, etag = null, mimeType = null }: Facts): Entry {
+  #toEntry(path: StoragePath, facts: Facts): Entry {
+    const { kind, size, modifiedAt, etag = null, mimeType = null, checksums, fileId = this.#files.idOf(path) } = facts
     const isFile = kind === 'file'
-    const fileId = this.#files.idOf(path)
     return {
       name: nameOf(path),
       kind,
@@ -226,16 +274,23 @@ class PlainProvider implements StorageProvider {
       modifiedAt,
       etag: isFile ? etag : null,
       mimeType,
+      ...(checksums && { checksums }),
       fileId,
     }
   }
 
-  async #run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  /** @param body is destroyed when `work` fails */
+  async #run<T>(signal: AbortSignal, work: () => Promise<T>, body?: Readable): Promise<T> {
     try {
       signal.throwIfAborted()
       return await work()
     } catch (error) {
+      body?.destroy()
       throw signal.aborted ? signal.reason : error
     }
   }
+}
+
+function appends(files: PlainFiles): files is Parameters<typeof resumableWrites>[0] {
+  return files.append !== undefined
 }

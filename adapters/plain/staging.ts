@@ -1,14 +1,18 @@
 /** Unfinished writes: they go to a folder that no listing shows, and are renamed when they are whole. */
 import { randomUUID } from 'node:crypto'
-import { pipeline, type Readable, Transform } from 'node:stream'
 import { type Call, childOf, orAborted, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 import { isRefusal } from './errors.ts'
-import type { PlainFiles } from './files.ts'
+import type { Facts, PlainFiles } from './files.ts'
+import type { Source } from './source.ts'
 
 export const stagingName = '.stowage-staging'
 const folder = stagingName as StoragePath
 /** Milliseconds: a day, longer than any write. */
 const maxAge = 24 * 60 * 60 * 1000
+/** Milliseconds: longer than any resumable upload, which the host usually aborts earlier. */
+const maxUploadAge = 8 * maxAge
+/** Begins the names of resumable uploads. */
+export const uploadPrefix = 'upload-'
 /** Milliseconds to make the folder. */
 const makeTime = 30_000
 /** Milliseconds to remove an unfinished write after a failure. */
@@ -20,31 +24,9 @@ export function refuseStaging(path: StoragePath): void {
   throw new StorageError('INVALID_PATH', `The name "${stagingName}" is reserved: choose another one.`)
 }
 
-/** Counts the bytes of a body, and remembers its error, which the caller reports as it is. */
-export class Source {
-  sent = 0
-  failure: { error: unknown } | undefined
-  /** The same bytes. Destroying it destroys the body. */
-  readonly stream: Readable
-
-  constructor(body: Readable) {
-    const stream = new Transform({
-      transform: (chunk: Buffer, _, done) => {
-        this.sent += chunk.length
-        done(null, chunk)
-      },
-    })
-    // Once the stream is destroyed, the error of the body is only a consequence.
-    const fail = (error: unknown) => {
-      if (!stream.destroyed) this.failure ??= { error }
-    }
-    if (body.errored) fail(body.errored)
-    body.once('error', fail).once('close', () => {
-      if (!body.readableEnded) fail(new Error('The body was destroyed before its end'))
-    })
-    pipeline(body, stream, () => {})
-    this.stream = stream
-  }
+/** Returns the path of an unfinished write. */
+export function stagedAt(name: string): StoragePath {
+  return childOf(folder, name)
 }
 
 export class Staging {
@@ -56,19 +38,23 @@ export class Staging {
   }
 
   /** Stores a whole body. @throws UNAVAILABLE where the server stored another size */
-  async store(source: Source, options: Call & { modifiedAt?: Date }): Promise<StoragePath> {
-    return await this.fill(options, async path => {
+  async store(source: Source, options: Call & { modifiedAt?: Date; size?: number }): Promise<StoragePath> {
+    return await this.fill(options, randomUUID(), async path => {
       await this.#files.store(path, source.stream, options)
-      const stored = await this.#files.find(path, { signal: options.signal })
-      if (stored?.size === source.sent) return
-      const message = `The server stored ${stored?.size ?? 'none'} of ${source.sent} bytes: try again.`
-      throw new StorageError('UNAVAILABLE', message)
+      await this.check(path, source.sent, options)
     })
   }
 
+  /** @throws UNAVAILABLE where an unfinished write has another size */
+  async check(path: StoragePath, size: number, { signal }: Call): Promise<void> {
+    const stored = await this.#files.find(path, { signal })
+    if (stored?.size === size) return
+    throw new StorageError('UNAVAILABLE', `The server stored ${stored?.size ?? 'none'} of ${size} bytes: try again.`)
+  }
+
   /** Resolves with the path of an unfinished write, once `work` has stored it there. */
-  async fill({ signal }: Call, work: (path: StoragePath) => Promise<unknown>): Promise<StoragePath> {
-    const path = childOf(folder, randomUUID())
+  async fill({ signal }: Call, name: string, work: (path: StoragePath) => Promise<unknown>): Promise<StoragePath> {
+    const path = stagedAt(name)
     try {
       // All writes share this call, so none of them aborts it.
       this.#made ??= this.#files.makeFolder(folder, { signal: AbortSignal.timeout(makeTime) }).catch(error => {
@@ -96,7 +82,11 @@ export class Staging {
       if (isRefusal(error)) return []
       throw error
     })
-    const old = left.filter(({ modifiedAt }) => modifiedAt && Date.now() - modifiedAt.getTime() > maxAge)
-    for (const { name } of old) await this.#files.removeFile(childOf(folder, name), call).catch(() => {})
+    for (const { name } of left.filter(isLeftover)) await this.#files.removeFile(stagedAt(name), call).catch(() => {})
   }
+}
+
+function isLeftover({ name, modifiedAt }: Facts & { name: string }): boolean {
+  const limit = name.startsWith(uploadPrefix) ? maxUploadAge : maxAge
+  return modifiedAt !== null && Date.now() - modifiedAt.getTime() > limit
 }

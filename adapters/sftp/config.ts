@@ -1,4 +1,5 @@
 import { type ConfigSchema, StorageError } from '../contract.ts'
+import * as shared from '../plain/properties.ts'
 
 export type SftpConfig = {
   host: string
@@ -15,15 +16,10 @@ export type SftpConfig = {
 export const configSchema: ConfigSchema = {
   type: 'object',
   properties: {
-    host: {
-      type: 'string',
-      title: 'Server',
-      description: 'A name or an address.',
-      pattern: '^[A-Za-z0-9._:-]{1,253}$',
-    },
-    port: { type: 'integer', title: 'Port', default: 22, minimum: 1, maximum: 65535 },
-    user: { type: 'string', title: 'User name', minLength: 1, maxLength: 256 },
-    password: { type: 'string', title: 'Password', maxLength: 1024, writeOnly: true },
+    host: shared.hostProperty,
+    port: { ...shared.portProperty, default: 22 },
+    user: shared.userProperty,
+    password: shared.passwordProperty,
     privateKey: {
       type: 'string',
       title: 'Private key',
@@ -34,7 +30,7 @@ export const configSchema: ConfigSchema = {
     passphrase: {
       type: 'string',
       title: 'Passphrase',
-      description: 'Of the private key, if it has one.',
+      description: 'The passphrase of the private key, if it has one.',
       maxLength: 1024,
       writeOnly: true,
     },
@@ -42,26 +38,11 @@ export const configSchema: ConfigSchema = {
       type: 'string',
       title: 'Host key',
       description:
-        "The fingerprint of the server's key, such as SHA256:... Leave it out to see it; then compare it with the one that the server's administrator names, and enter it.",
+        "The fingerprint of the server's key, such as SHA256:... Leave it out to see it; then compare it with the one that the server's administrator names, and accept it.",
       pattern: '^SHA256:[A-Za-z0-9+/]{43}=?( SHA256:[A-Za-z0-9+/]{43}=?){0,4}$',
     },
-    folder: {
-      type: 'string',
-      title: 'Folder',
-      description: 'Serves only the content of this folder. A relative path begins in the login folder. It must exist.',
-      default: '',
-      maxLength: 1024,
-      keepsSecrets: true,
-    },
-    connections: {
-      type: 'integer',
-      title: 'Connections',
-      description: 'Advanced: the maximum number of connections of each server process.',
-      default: 4,
-      minimum: 1,
-      maximum: 32,
-      keepsSecrets: true,
-    },
+    folder: shared.folderProperty,
+    connections: { ...shared.connectionsProperty, default: 4, minimum: 1, maximum: 32 },
   },
   required: ['host', 'port', 'user', 'folder', 'connections'],
 }
@@ -76,7 +57,8 @@ export interface SftpSettings extends Omit<SftpConfig, 'hostKey'> {
 /** @throws INVALID_CONFIG */
 export function parseConfig({ hostKey, ...config }: SftpConfig): SftpSettings {
   if (config.password === undefined && config.privateKey === undefined) {
-    throw new StorageError('INVALID_CONFIG', 'Enter a password or a private key.')
+    const property = { name: 'password' }
+    throw new StorageError('INVALID_CONFIG', 'Enter a password or a private key.', { property })
   }
   const hostKeys = (hostKey ?? '').split(' ').filter(key => key !== '')
   return {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import ssh2, { type Client, type SFTPWrapper } from 'ssh2'
+import ssh2, { type AnyAuthMethod, type Client, type SFTPWrapper } from 'ssh2'
 import { type Host, orAborted, StorageError } from '../contract.ts'
 import type { SftpSettings } from './config.ts'
-import { toStorageError } from './errors.ts'
 
 /** Milliseconds. */
 const readyTimeout = 25_000
@@ -15,9 +14,14 @@ export interface Connection {
   isOpen: boolean
 }
 
-/** @throws INVALID_CONFIG for a key that cannot be read; UNAUTHORIZED, also for another host key; UNAVAILABLE */
-export async function connect(settings: SftpSettings, { network }: Host, signal: AbortSignal): Promise<Connection> {
-  const { host, port, user, password, privateKey, passphrase } = settings
+/** @throws INVALID_CONFIG for a host key that nobody has accepted; UNAUTHORIZED for another host key; errors of the library */
+export async function connect(
+  settings: SftpSettings,
+  authHandler: AnyAuthMethod[],
+  { network }: Host,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const { host, port, user, hostKeys } = settings
   const client = new ssh2.Client()
   let hostKey = ''
   const close = () => void client.end()
@@ -29,21 +33,15 @@ export async function connect(settings: SftpSettings, { network }: Host, signal:
     client.once('close', () =>
       reject(Object.assign(new Error('The server closed the connection'), { code: 'ECONNRESET' })),
     )
-    // Servers without passwords often ask the same question in this way.
-    client.on('keyboard-interactive', (_name, _text, _language, prompts, answer) =>
-      answer(prompts.map(() => password ?? '')),
-    )
     client.connect({
       sock,
       username: user,
-      ...(password !== undefined && { password, tryKeyboard: true }),
-      ...(privateKey !== undefined && { privateKey: checkedKey(privateKey, passphrase) }),
-      ...(privateKey !== undefined && passphrase !== undefined && { passphrase }),
+      authHandler,
       readyTimeout,
       keepaliveInterval,
       hostVerifier: (key: Buffer) => {
         hostKey = fingerprintOf(key)
-        return settings.hostKeys.includes(hostKey)
+        return hostKeys.includes(hostKey)
       },
     })
     await orAborted(promise, signal)
@@ -61,9 +59,8 @@ export async function connect(settings: SftpSettings, { network }: Host, signal:
     return connection
   } catch (error) {
     client.end()
-    if (signal.aborted) throw signal.reason
-    if (hostKey !== '' && !settings.hostKeys.includes(hostKey)) throw wrongHostKey(settings, hostKey)
-    throw toStorageError(error, settings)
+    if (hostKey !== '' && !hostKeys.includes(hostKey)) throw wrongHostKey(settings, hostKey)
+    throw error
   } finally {
     signal.removeEventListener('abort', close)
   }
@@ -75,25 +72,11 @@ function fingerprintOf(key: Buffer): string {
 }
 
 function wrongHostKey({ host, hostKeys }: SftpSettings, actual: string): StorageError {
-  return hostKeys.length === 0
-    ? new StorageError(
-        'INVALID_CONFIG',
-        `${host} has the host key ${actual}. Compare it with the one that the administrator of the server names, and enter it as the host key.`,
-      )
-    : new StorageError(
-        'UNAUTHORIZED',
-        `${host} has another host key (${actual}) than this storage. If its administrator has changed it, correct the host key; otherwise somebody may be intercepting the connection.`,
-      )
-}
-
-/** @throws INVALID_CONFIG */
-function checkedKey(privateKey: string, passphrase: string | undefined): string {
-  const parsed = ssh2.utils.parseKey(privateKey, passphrase)
-  const [key] = Array.isArray(parsed) ? parsed : [parsed]
-  if (key && !(key instanceof Error) && key.isPrivateKey()) return privateKey
-  throw new StorageError(
-    'INVALID_CONFIG',
-    'The private key cannot be read: paste the whole file of the key, and its passphrase if it has one.',
-    { cause: key instanceof Error ? key : undefined },
-  )
+  if (hostKeys.length === 0) {
+    const message = `${host} has the host key ${actual}. Compare it with the one that the administrator of the server names, and enter it as the host key.`
+    const property = { name: 'hostKey', suggestion: actual }
+    return new StorageError('INVALID_CONFIG', message, { property })
+  }
+  const message = `${host} has another host key (${actual}) than this storage. If its administrator has changed it, correct the host key; otherwise somebody may be intercepting the connection.`
+  return new StorageError('UNAUTHORIZED', message)
 }

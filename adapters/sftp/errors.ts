@@ -1,5 +1,5 @@
 import { StorageError, type StorageErrorCode } from '../contract.ts'
-import { isNetworkError, whyUnreachable } from '../unreachable.ts'
+import { unreachable } from '../unreachable.ts'
 
 /** https://datatracker.ietf.org/doc/html/draft-ietf-secsh-filexfer-02#section-7. 4 has many reasons. */
 const meanings: Record<number, [StorageErrorCode, string]> = {
@@ -10,16 +10,12 @@ const meanings: Record<number, [StorageErrorCode, string]> = {
 }
 
 /** Converts errors of the server and of connections. Returns others unchanged: an abort, or a bug. */
-export function toStorageError(error: unknown, { host, port }: { host: string; port: number }): unknown {
+export function toStorageError(error: unknown, server: { host: string; port: number }): unknown {
   if (!(error instanceof Error) || ['StorageError', 'AbortError', 'TypeError'].includes(error.name)) return error
   const { code, level } = error as Error & { code?: unknown; level?: string }
   const known = typeof code === 'number' && level === undefined ? meanings[code] : undefined
   if (known) return new StorageError(...known, { cause: error })
-  if (level === 'client-authentication') {
-    const message = 'The server refuses the user name, the password or the key: correct them.'
-    return new StorageError('UNAUTHORIZED', message, { cause: error })
-  }
-  const why = isNetworkError({ code, name: error.name }) ? whyUnreachable({ code, name: error.name }) : undefined
-  const message = `${host}:${port} cannot be reached: ${why ?? 'the connection failed'}. Check the server and the port, or try again.`
-  return new StorageError('UNAVAILABLE', message, { cause: error })
+  if (level !== 'client-authentication') return unreachable(error, server)
+  const message = 'The server refuses the user name, the password or the key: correct them.'
+  return new StorageError('UNAUTHORIZED', message, { cause: error })
 }

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
-import type { Attributes, FileEntry, SFTPWrapper } from 'ssh2'
-import { type Call, orAborted, type Pool, type Quota, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
+import type { Attributes, OpenMode, SFTPWrapper } from 'ssh2'
+import { type Call, orAborted, type Pool, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 import type { Facts, PlainFiles } from '../plain/files.ts'
 import type { SftpSettings } from './config.ts'
 import type { Connection } from './connect.ts'
 import { toStorageError } from './errors.ts'
+import { closed, confirmed, pagesOf, promised, quotaOf, setTime, statOf, withHandle } from './requests.ts'
 import { receive, send } from './transfer.ts'
 
 /** The maximum number of calls on one connection at once. Each transfer counts as one. */
@@ -15,9 +16,10 @@ const maxNameBytes = 255
 const maxEntries = 1_000_000
 /** Bytes. A server with less free space counts as full. */
 const leastSpace = 1024 * 1024
+/** Milliseconds to ask for the free space. */
+const spaceTime = 5_000
 /** The bits of the kind in the mode of a file (inode(7)). */
 const [kindMask, folderKind, fileKind] = [0o170000, 0o040000, 0o100000]
-const endOfFile = 1
 
 /** What the server can do beyond version 3 of SFTP. */
 export interface Extensions {
@@ -27,266 +29,186 @@ export interface Extensions {
   copyData: boolean
 }
 
-type Done<T> = (error: Error | null | undefined, result: T) => void
+/** @param base the folder of the provider: an absolute path without a `/` at its end */
+export function sftpFiles(
+  settings: SftpSettings,
+  base: string,
+  extensions: Extensions,
+  pool: Pool<Connection>,
+): PlainFiles {
+  const spell = (path: StoragePath) => (path === '' ? base || '/' : `${base}/${path}`)
 
-export class SftpFiles implements PlainFiles {
-  readonly traits: PlainFiles['traits']
-  readonly hasExclusiveRename: boolean
-  readonly copy?: NonNullable<PlainFiles['copy']>
-  readonly quota?: NonNullable<PlainFiles['quota']>
-  readonly #settings: SftpSettings
-  readonly #base: string
-  readonly #extensions: Extensions
-  readonly #pool: Pool<Connection>
-
-  /** @param base the folder of the provider: an absolute path without a `/` at its end */
-  constructor(settings: SftpSettings, base: string, extensions: Extensions, pool: Pool<Connection>) {
-    this.#settings = settings
-    this.#base = base
-    this.#extensions = extensions
-    this.#pool = pool
-    const transfers = settings.connections * maxUsers
-    this.traits = { keepsModifiedAt: true, maxReads: transfers / 2, maxWrites: transfers / 4 }
-    // The plain rename of servers with this extension never replaces. That of others may.
-    this.hasExclusiveRename = extensions.posixRename
-    if (extensions.copyData) this.copy = (from, to, call) => this.#copy(from, to, call)
-    if (extensions.statvfs) this.quota = call => this.#use(call, sftp => quotaOf(sftp, this.#at('' as StoragePath)))
+  /** @throws INVALID_PATH */
+  const at = (path: StoragePath) => {
+    if (segmentsOf(path).every(name => Buffer.byteLength(name) <= maxNameBytes)) return spell(path)
+    const message = `A name can have at most ${maxNameBytes} bytes here: choose a shorter one.`
+    throw new StorageError('INVALID_PATH', message)
   }
 
-  idOf(path: StoragePath): string {
-    return `${this.#settings.storeId}${path === '' ? this.#base || '/' : `${this.#base}/${path}`}`
+  const use = <T>(call: Call, work: (sftp: SFTPWrapper) => Promise<T>) => pool.use(call, ({ sftp }) => work(sftp))
+
+  /** Sends a request without a result. */
+  const ask = (call: Call, send: (sftp: SFTPWrapper, done: (error?: Error | null) => void) => unknown) =>
+    use(call, sftp => confirmed(done => send(sftp, done)))
+
+  const quota = (call: Call) => use(call, sftp => quotaOf(sftp, spell('' as StoragePath)))
+
+  /** Servers say only that a write failed, also when the disk is full. */
+  const explained = async (error: unknown) => {
+    if (!(error instanceof StorageError) || error.code !== 'PERMISSION_DENIED' || !extensions.statvfs) return error
+    const space = await quota({ signal: AbortSignal.timeout(spaceTime) }).catch(() => null)
+    const isFull = space !== null && space.total !== null && space.total - (space.used ?? 0) < leastSpace
+    return isFull ? new StorageError('QUOTA_EXCEEDED', 'The server is full: free some space.', { cause: error }) : error
   }
 
-  async find(path: StoragePath, call: Call): Promise<Facts | null> {
-    const attributes = await this.#ask<Attributes>(call, (sftp, done) => sftp.lstat(this.#at(path), done)).catch(
-      error => {
-        if (error.code === 'NOT_FOUND' || error.code === 'PERMISSION_DENIED') return null
-        throw error
-      },
-    )
-    return attributes && toFacts(attributes)
-  }
-
-  async list(path: StoragePath, call: Call): Promise<(Facts & { name: string })[]> {
-    return await this.#use(call, sftp =>
-      withHandle(
-        sftp,
-        done => sftp.opendir(this.#at(path), done),
-        async handle => {
-          const found: (Facts & { name: string })[] = []
-          for (;;) {
-            const page = await readPage(sftp, handle)
-            if (!page) return found
-            for (const { filename, attrs } of page) {
-              const facts = toFacts(attrs)
-              // A name that is not UTF-8 cannot be sent back.
-              if (facts && !['.', '..'].includes(filename) && !filename.includes('\ufffd'))
-                found.push({ ...facts, name: filename })
-            }
-            call.signal.throwIfAborted()
-            if (found.length > maxEntries)
-              throw new StorageError('UNAVAILABLE', `The folder has more than ${maxEntries} entries.`)
-          }
-        },
-      ),
-    )
-  }
-
-  async *receive(
+  /** Writes a body into a file that `open` opens. Makes the file durable. */
+  const write = async (
     path: StoragePath,
-    { signal, ...range }: Call & { start: number; end: number },
-  ): AsyncGenerator<Buffer, void> {
-    const lease = await this.#pool.take({ signal })
-    const { sftp } = lease.connection
-    try {
-      const opening = promised<Buffer>(done => sftp.open(this.#at(path), 'r', done))
-      const handle = await orAborted(opening, signal).catch(error => {
-        opening.then(late => closed(sftp, late)).catch(() => {})
-        throw error
-      })
-      const pieces = receive(sftp, handle, range)
-      try {
-        for (;;) {
-          const { done, value } = await orAborted(pieces.next(), signal)
-          if (done) return
-          yield value
-        }
-      } finally {
-        // Requests under way end before the handle is closed.
-        void pieces
-          .return()
-          .then(() => closed(sftp, handle))
-          .catch(() => {})
-      }
-    } catch (error) {
-      throw signal.aborted ? signal.reason : toStorageError(error, this.#settings)
-    } finally {
-      lease.release()
-    }
-  }
-
-  async store(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date }): Promise<void> {
-    const { signal, modifiedAt } = options
+    body: Readable,
+    options: Call & { flags: OpenMode; fill(sftp: SFTPWrapper, handle: Buffer): Promise<void> },
+  ) => {
+    const { signal, flags } = options
     const onAbort = () => body.destroy(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    // Wait for the end even after an abort, so that nothing is created after the caller has cleaned up.
-    const lease = await this.#pool.take({ signal })
     try {
+      // Wait for the end even after an abort, so that nothing is created after the caller has cleaned up.
+      const lease = await pool.take({ signal })
       const { sftp } = lease.connection
-      await this.#created(sftp, path, async handle => {
-        await send(sftp, handle, body)
-        if (modifiedAt) await setTime(sftp, handle, Math.floor(modifiedAt.getTime() / 1000))
-      })
+      await created(sftp, path, flags, handle => options.fill(sftp, handle)).finally(() => lease.release())
     } catch (error) {
-      throw signal.aborted ? signal.reason : await this.#explained(toStorageError(error, this.#settings))
+      throw signal.aborted ? signal.reason : await explained(toStorageError(error, settings))
     } finally {
-      lease.release()
       signal.removeEventListener('abort', onAbort)
     }
   }
 
-  async rename(
-    from: StoragePath,
-    to: StoragePath,
-    { overwrite, ...call }: Call & { overwrite: boolean },
-  ): Promise<void> {
-    const [source, target] = [this.#at(from), this.#at(to)]
-    const isPosix = overwrite && this.#extensions.posixRename
-    await this.#ask<void>(call, (sftp, done) =>
-      isPosix
-        ? sftp.ext_openssh_rename(source, target, done as () => void)
-        : sftp.rename(source, target, done as () => void),
+  const created = (sftp: SFTPWrapper, path: StoragePath, flags: OpenMode, fill: (handle: Buffer) => Promise<void>) =>
+    withHandle(
+      sftp,
+      done => sftp.open(at(path), flags, done),
+      async handle => {
+        await fill(handle)
+        if (extensions.fsync) await confirmed(done => sftp.ext_openssh_fsync(handle, done))
+      },
     )
-  }
 
-  async makeFolder(path: StoragePath, call: Call): Promise<void> {
-    await this.#ask<void>(call, (sftp, done) => sftp.mkdir(this.#at(path), done as () => void))
-  }
-
-  async removeFile(path: StoragePath, call: Call): Promise<void> {
-    await this.#ask<void>(call, (sftp, done) => sftp.unlink(this.#at(path), done as () => void))
-  }
-
-  async removeFolder(path: StoragePath, call: Call): Promise<void> {
-    await this.#ask<void>(call, (sftp, done) => sftp.rmdir(this.#at(path), done as () => void))
-  }
-
-  close(): void {
-    this.#pool.close()
-  }
-
-  async #copy(from: StoragePath, to: StoragePath, call: Call): Promise<void> {
-    await this.#use(call, sftp =>
+  const copy = (from: StoragePath, to: StoragePath, call: Call) =>
+    use(call, sftp =>
       withHandle(
         sftp,
-        done => sftp.open(this.#at(from), 'r', done),
+        done => sftp.open(at(from), 'r', done),
         async source => {
-          const { mtime } = await promised<Attributes>(done => sftp.fstat(source, done))
-          await this.#created(sftp, to, async target => {
-            await promised<void>(done => sftp.ext_copy_data(source, 0, 0, target, 0, done as () => void))
+          const { mtime } = await statOf(sftp, source)
+          await created(sftp, to, 'wx', async target => {
+            await confirmed(done => sftp.ext_copy_data(source, 0, 0, target, 0, done))
             await setTime(sftp, target, mtime)
           })
         },
       ),
     ).catch(async error => {
-      throw await this.#explained(error)
+      throw await explained(error)
     })
+
+  const transfers = settings.connections * maxUsers
+  return {
+    traits: { keepsModifiedAt: true, maxReads: transfers / 2, maxWrites: transfers / 4 },
+    // The plain rename of servers with this extension never replaces. That of others may.
+    hasExclusiveRename: extensions.posixRename,
+    idOf: path => `${settings.storeId}${spell(path)}`,
+
+    find: (path, call) =>
+      use(call, async sftp => toFacts(await promised<Attributes>(done => sftp.lstat(at(path), done)))).catch(error => {
+        if (error.code === 'NOT_FOUND' || error.code === 'PERMISSION_DENIED') return null
+        throw error
+      }),
+
+    list: (path, call) =>
+      use(call, sftp =>
+        withHandle(
+          sftp,
+          done => sftp.opendir(at(path), done),
+          async handle => {
+            const found: (Facts & { name: string })[] = []
+            for await (const page of pagesOf(sftp, handle)) {
+              for (const { filename: name, attrs } of page) {
+                const facts = toFacts(attrs)
+                // A name that is not UTF-8 cannot be sent back.
+                if (facts && !['.', '..'].includes(name) && !name.includes('\ufffd')) found.push({ ...facts, name })
+              }
+              call.signal.throwIfAborted()
+              if (found.length <= maxEntries) continue
+              throw new StorageError('UNAVAILABLE', `The folder has more than ${maxEntries} entries.`)
+            }
+            return found
+          },
+        ),
+      ),
+
+    async *receive(path, { signal, ...range }) {
+      const lease = await pool.take({ signal })
+      const { sftp } = lease.connection
+      try {
+        const opening = promised<Buffer>(done => sftp.open(at(path), 'r', done))
+        const handle = await orAborted(opening, signal).catch(error => {
+          opening.then(late => closed(sftp, late)).catch(() => {})
+          throw error
+        })
+        const pieces = receive(sftp, handle, range)
+        try {
+          for (;;) {
+            const { done, value } = await orAborted(pieces.next(), signal)
+            if (done) return
+            yield value
+          }
+        } finally {
+          // Requests under way end before the handle is closed.
+          void pieces
+            .return()
+            .then(() => closed(sftp, handle))
+            .catch(() => {})
+        }
+      } catch (error) {
+        throw signal.aborted ? signal.reason : toStorageError(error, settings)
+      } finally {
+        lease.release()
+      }
+    },
+
+    store: (path, body, { signal, modifiedAt }) =>
+      write(path, body, {
+        signal,
+        flags: 'wx',
+        async fill(sftp, handle) {
+          await send(sftp, handle, body, 0)
+          if (modifiedAt) await setTime(sftp, handle, Math.floor(modifiedAt.getTime() / 1000))
+        },
+      }),
+
+    append: (path, body, { signal, offset }) =>
+      write(path, body, {
+        signal,
+        flags: offset === 0 ? 'w' : 'r+',
+        async fill(sftp, handle) {
+          const { size } = await statOf(sftp, handle)
+          if (size > offset) await confirmed(done => sftp.fsetstat(handle, { size: offset }, done))
+          await send(sftp, handle, body, offset)
+        },
+      }),
+
+    rename: (from, to, { overwrite, signal }) =>
+      ask({ signal }, (sftp, done) =>
+        overwrite && extensions.posixRename
+          ? sftp.ext_openssh_rename(at(from), at(to), done)
+          : sftp.rename(at(from), at(to), done),
+      ),
+
+    makeFolder: (path, call) => ask(call, (sftp, done) => sftp.mkdir(at(path), done)),
+    removeFile: (path, call) => ask(call, (sftp, done) => sftp.unlink(at(path), done)),
+    removeFolder: (path, call) => ask(call, (sftp, done) => sftp.rmdir(at(path), done)),
+    ...(extensions.copyData && { copy }),
+    ...(extensions.statvfs && { quota }),
+    close: () => pool.close(),
   }
-
-  /** Creates a file and makes it durable. */
-  async #created(sftp: SFTPWrapper, path: StoragePath, fill: (handle: Buffer) => Promise<void>): Promise<void> {
-    await withHandle(
-      sftp,
-      done => sftp.open(this.#at(path), 'wx', done),
-      async handle => {
-        await fill(handle)
-        if (this.#extensions.fsync) await promised<unknown>(done => sftp.ext_openssh_fsync(handle, done))
-      },
-    )
-  }
-
-  /** Servers say only that a write failed, also when the disk is full. */
-  async #explained(error: unknown): Promise<unknown> {
-    if (!(error instanceof StorageError) || error.code !== 'PERMISSION_DENIED' || !this.quota) return error
-    const { used, total } = await this.quota({ signal: AbortSignal.timeout(5_000) }).catch(() => ({
-      used: null,
-      total: null,
-    }))
-    const isFull = used !== null && total !== null && total - used < leastSpace
-    return isFull ? new StorageError('QUOTA_EXCEEDED', 'The server is full: free some space.', { cause: error }) : error
-  }
-
-  /** @throws INVALID_PATH */
-  #at(path: StoragePath): string {
-    if (segmentsOf(path).some(name => Buffer.byteLength(name) > maxNameBytes)) {
-      throw new StorageError(
-        'INVALID_PATH',
-        `A name can have at most ${maxNameBytes} bytes here: choose a shorter one.`,
-      )
-    }
-    return path === '' ? this.#base || '/' : `${this.#base}/${path}`
-  }
-
-  async #ask<T>(call: Call, send: (sftp: SFTPWrapper, done: Done<T>) => unknown): Promise<T> {
-    return await this.#use(call, sftp => promised<T>(done => send(sftp, done)))
-  }
-
-  async #use<T>({ signal }: Call, work: (sftp: SFTPWrapper) => Promise<T>): Promise<T> {
-    try {
-      return await this.#pool.use({ signal }, ({ sftp }) => work(sftp))
-    } catch (error) {
-      throw signal.aborted ? signal.reason : toStorageError(error, this.#settings)
-    }
-  }
-}
-
-export function promised<T>(send: (done: Done<T>) => unknown): Promise<T> {
-  return new Promise((resolve, reject) => {
-    send((error, result) => (error ? reject(error) : resolve(result)))
-  })
-}
-
-/** Opens a file or a folder, and closes it after `work`. An error of closing counts, as it can be that of the last write. */
-async function withHandle<T>(
-  sftp: SFTPWrapper,
-  open: (done: Done<Buffer>) => unknown,
-  work: (handle: Buffer) => Promise<T>,
-): Promise<T> {
-  const handle = await promised<Buffer>(open)
-  let result: T
-  try {
-    result = await work(handle)
-  } catch (error) {
-    await closed(sftp, handle).catch(() => {})
-    throw error
-  }
-  await closed(sftp, handle)
-  return result
-}
-
-function closed(sftp: SFTPWrapper, handle: Buffer): Promise<void> {
-  return promised<void>(done => sftp.close(handle, done as () => void))
-}
-
-/** Returns null after the last page. */
-async function readPage(sftp: SFTPWrapper, handle: Buffer): Promise<FileEntry[] | null> {
-  return await promised<FileEntry[]>(done => sftp.readdir(handle, done)).catch(error => {
-    if (error.code === endOfFile) return null
-    throw error
-  })
-}
-
-/** @param seconds since 1970 */
-async function setTime(sftp: SFTPWrapper, handle: Buffer, seconds: number): Promise<void> {
-  await promised<void>(done => sftp.fsetstat(handle, { atime: seconds, mtime: seconds }, done as () => void))
-}
-
-async function quotaOf(sftp: SFTPWrapper, at: string): Promise<Quota> {
-  const found = await promised<{ f_frsize: number; f_blocks: number; f_bfree: number }>(done =>
-    sftp.ext_openssh_statvfs(at, done),
-  )
-  const { f_frsize: unit, f_blocks: blocks, f_bfree: free } = found
-  return { used: (blocks - free) * unit, total: blocks * unit }
 }
 
 /** Returns null for links, devices and others. */

@@ -4,27 +4,31 @@ import { isRefusal } from '../plain/errors.ts'
 import { openPlainProvider } from '../plain/provider.ts'
 import type { SftpSettings } from './config.ts'
 import { type Connection, connect } from './connect.ts'
+import { signIns } from './credentials.ts'
 import { toStorageError } from './errors.ts'
-import { type Extensions, maxUsers, promised, SftpFiles } from './files.ts'
+import { type Extensions, maxUsers, sftpFiles } from './files.ts'
+import { confirmed, promised } from './requests.ts'
 
 /** @throws INVALID_CONFIG, UNAUTHORIZED, UNAVAILABLE */
 export async function openProvider(settings: SftpSettings, host: Host): Promise<StorageProvider> {
+  const ways = signIns(settings)
   const pool = host.pool<Connection>({
     max: settings.connections,
     maxUsers,
-    open: ({ signal }) => connect(settings, host, signal),
+    open: ({ signal }) => connect(settings, ways, host, signal),
     close: ({ client }) => void client.end(),
     isOpen: ({ isOpen }) => isOpen,
+    toError: error => toStorageError(error, settings),
   })
   try {
     const { base, extensions } = await pool.use(host, async ({ sftp }) => ({
       base: await baseOf(sftp, settings),
       extensions: extensionsOf(sftp),
     }))
-    return await openPlainProvider(new SftpFiles(settings, base, extensions, pool), host)
+    return await openPlainProvider(sftpFiles(settings, base, extensions, pool), host)
   } catch (error) {
     pool.close()
-    throw toStorageError(error, settings)
+    throw error
   }
 }
 
@@ -33,14 +37,13 @@ async function baseOf(sftp: SFTPWrapper, settings: SftpSettings): Promise<string
   try {
     const path = await promised<string>(done => sftp.realpath(settings.folder || '.', done))
     // `realpath` accepts a folder that is missing.
-    await promised(done =>
-      sftp.opendir(path, (error, handle) => (error ? done(error, undefined) : sftp.close(handle, done as () => void))),
-    )
+    const handle = await promised<Buffer>(done => sftp.opendir(path, done))
+    await confirmed(done => sftp.close(handle, done))
     return path.replace(/\/$/, '')
   } catch (cause) {
     if (!isRefusal(toStorageError(cause, settings))) throw cause
     const message = `The server has no folder "${settings.folder}" that the user can list: correct the folder.`
-    throw new StorageError('INVALID_CONFIG', message, { cause })
+    throw new StorageError('INVALID_CONFIG', message, { cause, property: { name: 'folder' } })
   }
 }
 

@@ -1,14 +1,20 @@
 /** Pipelined reads and writes: many requests are under way at once, because each waits for a response of the server. */
 import type { Readable } from 'node:stream'
-import { promisify } from 'node:util'
 import type { SFTPWrapper } from 'ssh2'
+import { confirmed, endOfFile } from './requests.ts'
 
-/** Bytes of one request. Every server takes 32 KiB. */
-const pieceBytes = 32 * 1024
+/** Bytes of one request that every server takes, and that servers take which state their limits (OpenSSH 8.5). */
+const [smallPiece, largePiece] = [32 * 1024, 255 * 1024]
+/** Bytes of one transfer that are under way at once. */
+const window = 2 * 1024 * 1024
 /** The number of requests of one transfer that are under way at once. */
-const depth = 64
-/** https://datatracker.ietf.org/doc/html/draft-ietf-secsh-filexfer-02#section-7 */
-const endOfFile = 1
+const maxRequests = 64
+
+function pieceFor(sftp: SFTPWrapper): number {
+  // The library sets this when the server has stated its limits.
+  const { maxOpenHandles } = sftp as { maxOpenHandles?: number }
+  return maxOpenHandles === undefined ? smallPiece : largePiece
+}
 
 /** Yields the bytes `start` to `end - 1`, and ends early where the file does. */
 export async function* receive(
@@ -16,6 +22,8 @@ export async function* receive(
   handle: Buffer,
   { start, end }: { start: number; end: number },
 ): AsyncGenerator<Buffer, void> {
+  const pieceBytes = pieceFor(sftp)
+  const depth = Math.ceil(window / pieceBytes)
   const underWay: Promise<Buffer>[] = []
   try {
     for (let next = start; next < end || underWay.length > 0; ) {
@@ -52,24 +60,32 @@ async function readPiece(sftp: SFTPWrapper, handle: Buffer, position: number, le
   }
 }
 
-/** Writes a body from the start of a file on. */
-export async function send(sftp: SFTPWrapper, handle: Buffer, body: Readable): Promise<void> {
-  const write = promisify(sftp.write).bind(sftp)
-  const underWay = new Set<Promise<unknown>>()
+/** Writes a body into a file from `position` on. */
+export async function send(sftp: SFTPWrapper, handle: Buffer, body: Readable, position: number): Promise<void> {
+  const pieceBytes = pieceFor(sftp)
+  const underWay = new Set<Promise<void>>()
+  let bytesUnderWay = 0
   let failure: { error: unknown } | undefined
-  let position = 0
+  const write = (chunk: Buffer, start: number, length: number, at: number) => {
+    const piece = confirmed(done => sftp.write(handle, chunk, start, length, at, done))
+      .catch(error => {
+        failure ??= { error }
+      })
+      .finally(() => {
+        underWay.delete(piece)
+        bytesUnderWay -= length
+      })
+    underWay.add(piece)
+    bytesUnderWay += length
+  }
+  let next = position
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       for (let start = 0; start < chunk.length; start += pieceBytes) {
         const length = Math.min(pieceBytes, chunk.length - start)
-        const piece = write(handle, chunk, start, length, position)
-          .catch(error => {
-            failure ??= { error }
-          })
-          .finally(() => underWay.delete(piece))
-        underWay.add(piece)
-        position += length
-        if (underWay.size >= depth) await Promise.race(underWay)
+        write(chunk, start, length, next)
+        next += length
+        while (bytesUnderWay >= window || underWay.size >= maxRequests) await Promise.race(underWay)
         if (failure) throw failure.error
       }
     }

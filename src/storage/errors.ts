@@ -55,15 +55,24 @@ export function fromAdapter(error: unknown, signal?: AbortSignal): unknown {
     return new AppError('UNAVAILABLE', message, { cause: error })
   }
   if (isStorageError(error)) {
-    const { message, retryAfterMs } = error
+    const { message, retryAfterMs, code } = error
     const sentence = typeof message === 'string' && message !== '' ? message.slice(0, maxMessageLength) : undefined
     const isTime = typeof retryAfterMs === 'number' && retryAfterMs >= 0 && retryAfterMs <= maxRetryAfter
-    return new AppError(reasonOf[error.code], sentence, {
+    return new AppError(reasonOf[code], sentence, {
       cause: error,
       retryAfterMs: isTime ? retryAfterMs : undefined,
+      facts: code === 'INVALID_CONFIG' ? propertyIn(error) : undefined,
     })
   }
   return new AppError('BACK_END_FAULT', undefined, { cause: loggable(error) })
+}
+
+/** Returns the property that is wrong, as forms expect it. */
+function propertyIn({ property }: StorageError): Record<string, unknown> | undefined {
+  const { name, suggestion } = property ?? {}
+  if (typeof name !== 'string') return undefined
+  const isSuggested = typeof suggestion === 'string' && suggestion.length <= maxMessageLength
+  return { properties: [name], ...(isSuggested && { suggestions: { [name]: suggestion } }) }
 }
 
 /** Wraps a thrown value that is not an error, because the log would show no text for it. */

@@ -1,5 +1,5 @@
-import t from 'tap'
-import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
+import t, { type Test } from 'tap'
+import { conformanceCases, type Harness, type Undo } from '../../adapters/conformance/index.ts'
 import { documentedRow, documentRow, rowOf } from './back-ends-table.ts'
 
 /** The needs of cases that a harness without faults cannot run. */
@@ -35,4 +35,13 @@ export function runConformance(type: string | null, harness: Harness, lacks: rea
     if (process.argv.includes('--update')) await documentRow(type, row)
     t.equal(await documentedRow(type), row, `run "node test/adapters/${type}.test.ts --update"`)
   })
+}
+
+/** Runs the cases of a back end that is down. */
+export async function runFaultCases(t: Test, { open }: Harness, unavailable: () => Promise<Undo>): Promise<void> {
+  const cases = conformanceCases({ open, faults: { unavailable } })
+  for (const name of ['faults: a back end that is down', 'faults: an abort ends the wait']) {
+    const found = cases.find(each => each.name.startsWith(name))
+    t.strictSame(await found?.run(), {}, name)
+  }
 }

@@ -114,7 +114,7 @@ t.test('google-drive: every method, consent and service accounts', async t => {
 })
 
 t.test('ftp and sftp: a closed address is refused before anything is sent', async t => {
-  const server = { host: '127.0.0.1', user: 'someone', password: 'a password', folder: '' }
+  const server = { host: '127.0.0.1', user: 'someone', password: 'a password', folder: '', continuesUploads: false }
   const opens = {
     'explicit TLS': () => ftpAdapter.open({ ...server, security: 'explicit', connections: 3 }, closed),
     'implicit TLS': () => ftpAdapter.open({ ...server, security: 'implicit', connections: 3 }, closed),

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import t from 'tap'
-import { at, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
+import { at, bodyOf, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
 import { type Call, StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
 import type { Facts, PlainFiles } from '../../adapters/plain/files.ts'
 import { openPlainProvider } from '../../adapters/plain/provider.ts'
@@ -50,7 +50,7 @@ class Folder implements PlainFiles {
     return (await Promise.all(found)).flat()
   }
 
-  async *receive(path: StoragePath, { signal, start }: Call & { start: number }): AsyncGenerator<Buffer, void> {
+  async *receive(path: StoragePath, { signal, start }: Call & { start: number; facts: Facts }): AsyncGenerator<Buffer, void> {
     for await (const chunk of createReadStream(this.#at(path), { start, signal })) {
       this.before('receive')
       yield chunk
@@ -60,6 +60,12 @@ class Folder implements PlainFiles {
   async store(path: StoragePath, body: Readable, { signal, modifiedAt }: Call & { modifiedAt?: Date }): Promise<void> {
     await this.#try('store', () => pipeline(body, createWriteStream(this.#at(path), { flags: 'wx' }), { signal }))
     if (modifiedAt) await utimes(this.#at(path), modifiedAt, modifiedAt)
+  }
+
+  async append(path: StoragePath, body: Readable, { signal, offset }: Call & { offset: number }): Promise<void> {
+    const flags = offset === 0 ? 'w' : 'r+'
+    const target = createWriteStream(this.#at(path), { flags, start: offset })
+    await this.#try('append', () => pipeline(body, target, { signal }))
   }
 
   async rename(from: StoragePath, to: StoragePath): Promise<void> {
@@ -76,6 +82,10 @@ class Folder implements PlainFiles {
 
   async removeFolder(path: StoragePath): Promise<void> {
     await this.#try('removeFolder', () => rmdir(this.#at(path)))
+  }
+
+  async removeTree(path: StoragePath): Promise<void> {
+    await this.#try('removeTree', () => rm(this.#at(path), { recursive: true }))
   }
 
   close(): void {}
@@ -122,10 +132,7 @@ runConformance(
   [
     'hasCreateRaces in the harness',
     'partSize in the harness',
-    'resumable writes',
-    ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota'].map(
-      name => `the method ${name}`,
-    ),
+    ...['copy', 'copySmall', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
     ...faults,
   ],
 )
@@ -163,10 +170,12 @@ t.test('staging is hidden, refused as a path, and swept after a day', async t =>
   const { provider, root } = await openNew()
   await put(provider, 'file', 'content')
   const staging = join(root, '.stowage-staging')
-  await writeFile(join(staging, 'old'), '')
-  await writeFile(join(staging, 'new'), '')
-  const long = new Date(Date.now() - 25 * 60 * 60_000)
-  await utimes(join(staging, 'old'), long, long)
+  const hour = 60 * 60_000
+  for (const [name, age] of Object.entries({ new: 0, old: 25, 'upload-new': 25, 'upload-old': 200 })) {
+    await writeFile(join(staging, name), '')
+    const time = new Date(Date.now() - age * hour)
+    await utimes(join(staging, name), time, time)
+  }
   t.same(await namesIn(provider, ''), ['file'])
   for (const path of ['.stowage-staging', '.stowage-staging/new', 'folder/.stowage-staging/x']) {
     await t.rejects(put(provider, path, 'x', true), { code: 'INVALID_PATH' })
@@ -176,7 +185,7 @@ t.test('staging is hidden, refused as a path, and swept after a day', async t =>
     await t.rejects(provider.list(at(path), { ...call(), limit: 10 }), { code: 'INVALID_PATH' })
   }
   await openRoot(root)
-  t.same(await readdir(staging), ['new'])
+  t.same((await readdir(staging)).sort(), ['new', 'upload-new'])
 })
 
 t.test('a staging folder that another program removes is made again', async t => {
@@ -186,6 +195,48 @@ t.test('a staging folder that another program removes is made again', async t =>
   await t.rejects(put(provider, 'second', 'content'))
   await put(provider, 'second', 'content')
   t.same(await namesIn(provider, ''), ['first', 'second'])
+})
+
+t.test(
+  'a resumable upload continues where the server has less than was sent, and says when it has lost bytes',
+  async t => {
+    const { provider, files, root } = await openNew()
+    const writes = provider.resumable
+    if (!writes) throw new Error('The provider has no resumable writes')
+    const append = (state: string, content: string, offset: number) =>
+      writes.append(state, bodyOf(content), { ...call(), offset, size: content.length })
+    const begun = await writes.begin(at('folder/file'), call())
+    files.before = command => {
+      if (command === 'append') throw new StorageError('UNAVAILABLE', 'The connection is lost.')
+    }
+    await t.rejects(append(begun, 'first ', 0), { code: 'UNAVAILABLE' })
+    files.before = () => {}
+    const second = await append(begun, 'first ', 0)
+    await t.rejects(append(second, 'first ', 0), { code: 'PRECONDITION_FAILED' })
+    const end = { ...call(), offset: 6, size: 4, overwrite: false }
+    await t.rejects(writes.complete(second, bodyOf('too short'), end), { code: 'UNAVAILABLE' })
+    const third = await writes.begin(at('other'), call())
+    const lost = await append(third, 'first ', 0)
+    for (const name of await readdir(join(root, '.stowage-staging')))
+      await writeFile(join(root, '.stowage-staging', name), '')
+    await t.rejects(writes.complete(lost, bodyOf('rest'), end), { code: 'NOT_FOUND' })
+    await t.rejects(append('no state', 'x', 0), { code: 'NOT_FOUND' })
+    t.same(await namesIn(provider, ''), [])
+  },
+)
+
+t.test('a read of a file that has changed since its entry was read gets the current version', async t => {
+  const { provider, files } = await openNew()
+  const entry = await put(provider, 'file', 'first')
+  await put(provider, 'file', 'second version', true)
+  const receive = files.receive.bind(files)
+  files.receive = async function* (path, options) {
+    if (options.facts.size === 5) throw new StorageError('PRECONDITION_FAILED', 'The file has changed.')
+    yield* receive(path, options)
+  }
+  const { body, entry: current } = await provider.read(at('file'), { ...call(), entry })
+  t.equal(current.size, 14)
+  t.equal((await body.toArray()).join(''), 'second version')
 })
 
 t.test('a file that arrives incomplete at the server is not stored', async t => {

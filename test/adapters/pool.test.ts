@@ -127,6 +127,24 @@ t.test('an error that another attempt does not change is returned at once', asyn
   t.equal(attempts, 2)
 })
 
+t.test('errors of opening and of work are converted', async t => {
+  const toError = (cause: unknown) => new StorageError('PERMISSION_DENIED', 'converted', { cause })
+  const refused = new Error('refused')
+  const closed = world({ open: () => Promise.reject(refused), toError })
+  await t.rejects(closed.pool.use(call(), held().work), { message: 'converted', cause: refused })
+  await t.rejects(closed.pool.take(call()), { message: 'converted', cause: refused })
+  const { pool } = world({ toError })
+  await t.rejects(
+    pool.use(call(), () => Promise.reject(refused)),
+    { message: 'converted', cause: refused },
+  )
+  const controller = new AbortController()
+  const using = pool.use({ signal: controller.signal }, held().work)
+  controller.abort(refused)
+  await t.rejects(using, refused, 'the reason of an abort is not converted')
+  pool.close()
+})
+
 t.test('idle connections are closed after a while', async t => {
   const { pool, open } = world({ idleTime: 20 })
   await pool.use(call(), async () => {})

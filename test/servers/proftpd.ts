@@ -16,6 +16,7 @@ export interface FtpServer {
   port: number
   user: string
   password: string
+  security: Security
   /** The SHA-256 fingerprint of its certificate. */
   fingerprint: string
   /** The folder on this machine that the user sees as `/`. */
@@ -29,8 +30,17 @@ interface Scope {
   teardown(run: () => Promise<void>): unknown
 }
 
-/** @param more lines of its configuration */
-export async function startProftpd(t: Scope, more = ''): Promise<FtpServer> {
+type Security = 'explicit' | 'implicit' | 'none'
+
+const tlsLines: Record<Security, string> = {
+  explicit: 'TLSEngine on',
+  implicit: 'TLSEngine on\nTLSOptions UseImplicitSSL',
+  none: 'TLSEngine off',
+}
+
+/** @param options.more lines of its configuration */
+export async function startProftpd(t: Scope, options: { security?: Security; more?: string } = {}): Promise<FtpServer> {
+  const { security = 'explicit', more = '' } = options
   await requirePrograms({
     who: 'The tests of FTP',
     programs: ['proftpd', 'openssl'],
@@ -50,7 +60,10 @@ export async function startProftpd(t: Scope, more = ''): Promise<FtpServer> {
   await writeFile(join(home, 'passwd'), `${user}:${hash}:${uid}:${gid}::${root}:/bin/sh\n`, { mode: 0o600 })
   await writeFile(join(home, 'group'), `${username}:x:${gid}:\n`, { mode: 0o600 })
   await chmod(home, 0o755)
-  await writeFile(join(home, 'proftpd.conf'), configuration({ home, root, port, more }))
+  await writeFile(
+    join(home, 'proftpd.conf'),
+    configuration({ home, root, port, more: `${tlsLines[security]}\n${more}` }),
+  )
 
   let server: ReturnType<typeof spawn> | undefined
   const start = async () => {
@@ -75,7 +88,7 @@ export async function startProftpd(t: Scope, more = ''): Promise<FtpServer> {
   t.teardown(stop)
   await start()
   const fingerprint = new X509Certificate(cert).fingerprint256
-  return { host: '127.0.0.1', port, user, password, fingerprint, root, start, stop }
+  return { host: '127.0.0.1', port, user, password, security, fingerprint, root, start, stop }
 }
 
 function configuration({ home, root, port, more }: { home: string; root: string; port: number; more: string }): string {
@@ -103,7 +116,6 @@ function configuration({ home, root, port, more }: { home: string; root: string;
     AllowOverwrite on
     Umask 022
     MaxInstances 60
-      TLSEngine on
       TLSRequired on
       TLSLog ${home}/tls.log
       TLSECCertificateFile ${home}/cert.pem

@@ -233,13 +233,15 @@ t.test('an adapter without an address for consent says what to change', async t 
   const { oauth, ...adapter } = googleDriveAdapter()
   if (!oauth) throw new Error('The adapter has no OAuth flow')
   const authorizeUrl = () => {
-    throw new StorageError('INVALID_CONFIG', 'Enter another client id.')
+    const property = { name: 'clientId', suggestion: 'another id' }
+    throw new StorageError('INVALID_CONFIG', 'Enter another client id.', { property })
   }
   const app = await startApp(t, { adapters: [{ ...adapter, oauth: { ...oauth, authorizeUrl } } as AdapterDefinition] })
   const { token } = await app.register('owner@example.org')
   const config = { clientId: 'id', clientSecret: 'secret' }
   const { errors } = await app.graphql(connect, { input: { type: 'google-drive', name: 'Drive', config } }, token)
-  t.match(errors, [{ message: 'Enter another client id.', extensions: { reason: 'INVALID_CONFIG' } }])
+  const extensions = { reason: 'INVALID_CONFIG', properties: ['clientId'], suggestions: { clientId: 'another id' } }
+  t.match(errors, [{ message: 'Enter another client id.', extensions }], 'forms know the field')
 })
 
 t.test('a provider can be renamed or disconnected during its consent', async t => {

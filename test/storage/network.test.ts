@@ -326,7 +326,8 @@ t.test('startTls accepts a certificate with the given fingerprint, and no other'
   }
   t.equal(await text(await connect({ ca: cert, servername: 'storage.example' })), 'over TLS')
   await t.rejects(connect({ fingerprint: '0'.repeat(64) }), { code: 'ERR_TLS_CERT_FINGERPRINT' })
-  await t.rejects(connect({}), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+  await t.rejects(connect({}), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT', fingerprint: fingerprint256 })
+  t.equal(await text(await connect({ rejectUnauthorized: false })), 'over TLS')
   await t.rejects(connect({ ca: cert, servername: 'other.example' }), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
   const plain = await network.connect({ host: '127.0.0.1', port, ...without })
   const secure = network.startTls(plain, { fingerprint: fingerprint256 })

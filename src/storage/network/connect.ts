@@ -35,17 +35,20 @@ export function createConnect(guard: Guard): Pick<Network, 'connect' | 'startTls
 }
 
 function startTls(socket: Socket, { fingerprint, ...options }: TlsOptions): TLSSocket {
-  const { host } = options
+  const { host, rejectUnauthorized = true } = options
   const named = { ...(host !== undefined && isIP(host) === 0 && { servername: host }), ...options, socket }
-  if (fingerprint === undefined) return beginTls(named).on('error', ignore)
-  const expected = digitsOf(fingerprint)
+  // Node would reject the certificate without telling which one it is.
   const secure = beginTls({ ...named, rejectUnauthorized: false }).on('error', ignore)
   // This listener is the first one, so no other one sees a connection to another server.
   secure.once('secureConnect', () => {
+    if (fingerprint === undefined) {
+      if (rejectUnauthorized && !secure.authorized) secure.destroy(new UntrustedCertificate(secure))
+      return
+    }
     // The server proved its identity when the session began.
     if (secure.isSessionReused()) return
-    const actual = secure.getPeerX509Certificate()?.fingerprint256 ?? ''
-    if (digitsOf(actual) !== expected) secure.destroy(new WrongCertificate(actual))
+    const actual = fingerprintOf(secure)
+    if (digitsOf(actual) !== digitsOf(fingerprint)) secure.destroy(new WrongCertificate(actual))
   })
   return secure
 }
@@ -55,6 +58,25 @@ function ignore(): void {}
 
 function digitsOf(fingerprint: string): string {
   return fingerprint.replaceAll(':', '').toLowerCase()
+}
+
+function fingerprintOf(socket: TLSSocket): string {
+  return socket.getPeerX509Certificate()?.fingerprint256 ?? ''
+}
+
+class UntrustedCertificate extends Error {
+  override name = 'UntrustedCertificate'
+  /** Why, as Node names it: DEPTH_ZERO_SELF_SIGNED_CERT, CERT_HAS_EXPIRED, ... */
+  readonly code: string
+  readonly fingerprint: string
+
+  constructor(socket: TLSSocket) {
+    // Node's types are wrong here: this is the code of the error.
+    const code = String(socket.authorizationError)
+    super(`The certificate of the server is not trusted: ${code}`)
+    this.code = code
+    this.fingerprint = fingerprintOf(socket)
+  }
 }
 
 class WrongCertificate extends Error {
