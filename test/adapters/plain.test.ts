@@ -50,7 +50,10 @@ class Folder implements PlainFiles {
     return (await Promise.all(found)).flat()
   }
 
-  async *receive(path: StoragePath, { signal, start }: Call & { start: number; facts: Facts }): AsyncGenerator<Buffer, void> {
+  async *receive(
+    path: StoragePath,
+    { signal, start }: Call & { start: number; facts: Facts },
+  ): AsyncGenerator<Buffer, void> {
     for await (const chunk of createReadStream(this.#at(path), { start, signal })) {
       this.before('receive')
       yield chunk

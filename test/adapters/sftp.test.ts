@@ -1,7 +1,5 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
+import { randomUUID } from 'node:crypto'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import ssh2 from 'ssh2'
 import t from 'tap'
@@ -10,6 +8,7 @@ import { at, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import type { SftpConfig } from '../../adapters/sftp/config.ts'
 import { sftpAdapter } from '../../adapters/sftp/index.ts'
+import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startSshd } from '../servers/sshd.ts'
 import { faults, runConformance, runFaultCases } from './conformance.ts'
 import { impatientHost } from './host.ts'
@@ -79,32 +78,22 @@ t.test('wrong credentials and folders are told apart', async t => {
 
 t.test('a password is sent as a password, or as the answer to a question', async t => {
   for (const method of ['password', 'keyboard-interactive'] as const) {
-    const keys = ssh2.utils.generateKeyPairSync('ed25519')
     const seen: string[] = []
-    const clients = new Set<ssh2.Connection>()
-    const fake = new ssh2.Server({ hostKeys: [keys.private] }, client => {
-      clients.add(client)
-      client.on('error', () => {})
-      client.on('authentication', context => {
-        if (context.method === 'password' && method === 'password') {
-          seen.push(context.password)
-          return context.password === 'right' ? context.accept() : context.reject()
-        }
-        if (context.method === 'keyboard-interactive' && method === 'keyboard-interactive') {
-          return context.prompt([{ prompt: 'Password: ', echo: false }], answers => {
-            seen.push(answers[0] ?? '')
-            if (answers[0] === 'right') context.accept()
-            else context.reject()
-          })
-        }
-        return context.reject([method])
-      })
+    const { port, fingerprint } = await startFakeSsh(t, context => {
+      if (context.method === 'password' && method === 'password') {
+        seen.push(context.password)
+        return context.password === 'right' ? context.accept() : context.reject()
+      }
+      if (context.method === 'keyboard-interactive' && method === 'keyboard-interactive') {
+        return context.prompt([{ prompt: 'Password: ', echo: false }], answers => {
+          seen.push(answers[0] ?? '')
+          if (answers[0] === 'right') context.accept()
+          else context.reject()
+        })
+      }
+      return context.reject([method])
     })
-    await once(fake.listen(0, '127.0.0.1'), 'listening')
-    const config = { host, port: (fake.address() as AddressInfo).port, user, connections: 1, folder: '' }
-    const [public_] = [ssh2.utils.parseKey(keys.public)].flat()
-    if (!public_ || public_ instanceof Error) throw new Error('the key cannot be parsed')
-    const fingerprint = `SHA256:${createHash('sha256').update(public_.getPublicSSH()).digest('base64').replace(/=$/, '')}`
+    const config = { host, port, user, connections: 1, folder: '' }
     await t.rejects(sftpAdapter.open({ ...config, password: 'wrong', hostKey: fingerprint }, impatientHost), {
       code: 'UNAUTHORIZED',
     })
@@ -115,8 +104,6 @@ t.test('a password is sent as a password, or as the answer to a question', async
     t.ok(seen.includes('wrong') && seen.includes('right'), method)
     await t.rejects(sftpAdapter.open({ ...config, password: 'never sent' }, impatientHost), { code: 'INVALID_CONFIG' })
     t.notOk(seen.includes('never sent'), 'the host key is checked first')
-    for (const client of clients) client.end()
-    fake.close()
   }
 })
 
