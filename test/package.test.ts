@@ -180,7 +180,7 @@ import {
 } from 'stowage/adapter/conformance'
 import {
   connectionsProperty, type Facts, folderProperty, hostProperty, isRefusal, openPlainProvider, passwordProperty,
-  type PlainFiles, portProperty, showCertificate, unreachable, userProperty,
+  type PlainFiles, portProperty, type RenameOptions, showCertificate, unreachable, userProperty,
 } from 'stowage/adapter/plain'
 
 const code: StorageErrorCode = 'NOT_FOUND'
@@ -226,7 +226,7 @@ const oauth: OAuthFlow<Config> = {
 }
 const shared = [connectionsProperty, folderProperty, hostProperty, passwordProperty, portProperty, userProperty]
 const configSchema: ConfigSchema = { type: 'object', properties: { root: { ...shared[0] } }, required: ['root'] }
-export async function openPlain(files: PlainFiles, { kind }: Facts): Promise<StorageProvider> {
+export async function openPlain(files: PlainFiles, { kind }: Facts & Pick<RenameOptions, 'kind'>): Promise<StorageProvider> {
   const lost = unreachable(new Error(kind), { host: 'files.example', port: 22 })
   if (isRefusal(lost)) throw showCertificate(lost, 'fingerprint', 'files.example')
   return await openPlainProvider(files, host)

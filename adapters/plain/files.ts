@@ -10,6 +10,12 @@ export interface Facts
   extends Pick<Entry, 'kind' | 'size' | 'modifiedAt'>,
     Partial<Pick<Entry, 'etag' | 'mimeType' | 'checksums' | 'fileId'>> {}
 
+export interface RenameOptions extends Call {
+  overwrite: boolean
+  /** What is renamed. */
+  kind: Facts['kind']
+}
+
 /**
  * The commands of a server. Reject with a StorageError. When the server refuses a command and does not say why (a missing
  * parent, an existing target), use any code but UNAVAILABLE, RATE_LIMITED, UNAUTHORIZED and QUOTA_EXCEEDED, such as
@@ -36,13 +42,18 @@ export interface PlainFiles {
   /** Stores a file at a path where there is none, durably where the server can. A failure may leave a part of it. */
   store(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date; size?: number }): Promise<void>
   /** Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. */
-  rename(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean }): Promise<void>
+  rename(from: StoragePath, to: StoragePath, options: RenameOptions): Promise<void>
   /** Makes one folder in an existing one. Is refused where anything exists. */
   makeFolder(path: StoragePath, call: Call): Promise<void>
   removeFile(path: StoragePath, call: Call): Promise<void>
   /** Is refused where the folder is not empty. */
   removeFolder(path: StoragePath, call: Call): Promise<void>
 
+  /**
+   * Replaces a file by a body in one step: readers get the old or the new one, and a failure keeps the old one. Without this
+   * method, the provider stores the body beside the file, and renames.
+   */
+  replace?(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date; size?: number }): Promise<void>
   /** Removes a folder with everything below it. */
   removeTree?(path: StoragePath, call: Call): Promise<void>
   /** Copies a file to a path where there is none. */

@@ -1,6 +1,6 @@
 import { type Call, parentOf, StorageError, type StoragePath } from '../contract.ts'
 import { isRefusal, missing, refuseTarget } from './errors.ts'
-import type { PlainFiles } from './files.ts'
+import type { PlainFiles, RenameOptions } from './files.ts'
 
 /** Makes a folder and its missing parents. Resolves with the folders that it made, the deepest last. @throws NOT_A_DIRECTORY */
 export async function makeFolders(files: PlainFiles, path: StoragePath, call: Call): Promise<StoragePath[]> {
@@ -32,7 +32,7 @@ export async function renameWithParents(
   files: PlainFiles,
   from: StoragePath,
   to: StoragePath,
-  options: Call & { overwrite: boolean },
+  options: RenameOptions,
 ): Promise<void> {
   const { overwrite, signal } = options
   const call = { signal }

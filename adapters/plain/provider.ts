@@ -93,8 +93,14 @@ class PlainProvider implements StorageProvider {
     const { modifiedAt: _, ...withoutTime } = options
     const work = () =>
       withSource(body, signal, async source => {
-        refuseTarget(await this.#find(path, { signal }), 'file', overwrite)
-        const staged = await this.#staging.store(source, this.traits.keepsModifiedAt ? options : withoutTime)
+        const target = await this.#find(path, { signal })
+        refuseTarget(target, 'file', overwrite)
+        const stored = this.traits.keepsModifiedAt ? options : withoutTime
+        if (target && this.#files.replace) {
+          await this.#files.replace(path, source.stream, stored)
+          return await this.#entry(path, { signal })
+        }
+        const staged = await this.#staging.store(source, stored)
         return await this.#publishOrDiscard(staged, path, { signal, overwrite })
       })
     return await this.#run(signal, work, body)
@@ -144,7 +150,7 @@ class PlainProvider implements StorageProvider {
         const target = await this.#find(to, call)
         refuseTarget(target, source.kind, overwrite)
         if (target?.kind === 'directory') await this.#removeEmpty(to, call)
-        await renameWithParents(this.#files, from, to, { signal, overwrite })
+        await renameWithParents(this.#files, from, to, { signal, overwrite, kind: source.kind })
         return await this.#entry(to, call)
       })
     })
@@ -214,7 +220,7 @@ class PlainProvider implements StorageProvider {
     const publish = async () => {
       signal.throwIfAborted()
       if (!this.#files.hasExclusiveRename) refuseTarget(await this.#find(path, { signal }), 'file', overwrite)
-      await renameWithParents(this.#files, staged, path, options)
+      await renameWithParents(this.#files, staged, path, { ...options, kind: 'file' })
       return await this.#entry(path, { signal })
     }
     if (this.#files.hasExclusiveRename) return await publish()

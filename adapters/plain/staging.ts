@@ -6,7 +6,7 @@ import type { Facts, PlainFiles } from './files.ts'
 import type { Source } from './source.ts'
 
 export const stagingName = '.stowage-staging'
-const folder = stagingName as StoragePath
+export const stagingFolder = stagingName as StoragePath
 /** Milliseconds: a day, longer than any write. */
 const maxAge = 24 * 60 * 60 * 1000
 /** Milliseconds: longer than any resumable upload, which the host usually aborts earlier. */
@@ -26,7 +26,7 @@ export function refuseStaging(path: StoragePath): void {
 
 /** Returns the path of an unfinished write. */
 export function stagedAt(name: string): StoragePath {
-  return childOf(folder, name)
+  return childOf(stagingFolder, name)
 }
 
 export class Staging {
@@ -57,7 +57,7 @@ export class Staging {
     const path = stagedAt(name)
     try {
       // All writes share this call, so none of them aborts it.
-      this.#made ??= this.#files.makeFolder(folder, { signal: AbortSignal.timeout(makeTime) }).catch(error => {
+      this.#made ??= this.#files.makeFolder(stagingFolder, { signal: AbortSignal.timeout(makeTime) }).catch(error => {
         if (!isRefusal(error)) throw error
       })
       await orAborted(this.#made, signal)
@@ -78,7 +78,7 @@ export class Staging {
 
   /** Removes the unfinished writes that killed servers left. */
   async sweep(call: Call): Promise<void> {
-    const left = await this.#files.list(folder, call).catch(error => {
+    const left = await this.#files.list(stagingFolder, call).catch(error => {
       if (isRefusal(error)) return []
       throw error
     })

@@ -9,6 +9,8 @@ export interface Needed {
   /** The subject of messages: "The tests of S3". */
   who: string
   programs: readonly string[]
+  /** Files that must exist, such as modules of a program. */
+  files?: readonly string[]
   /** The Debian packages of the programs. */
   packages: readonly string[]
   /** The alternative for messages: "put ... on PATH". */
@@ -19,15 +21,17 @@ export interface Needed {
  * The lock of the installation. Several runs may start at once on a new machine: the first one installs, the others wait. The
  * lock is on a folder that always exists, and is not dpkg's own lock.
  */
-const install = ({ programs, packages }: Needed) => `flock /var/lib/dpkg sh -c '
-  ${programs.map(program => `command -v ${program}`).join(' && ')} && exit 0
+const install = ({ programs, files = [], packages }: Needed) => `flock /var/lib/dpkg sh -c '
+  ${[...programs.map(program => `command -v ${program}`), ...files.map(file => `test -e ${file}`)].join(' && ')} && exit 0
   export DEBIAN_FRONTEND=noninteractive
   apt-get -o DPkg::Lock::Timeout=120 -q update
   apt-get -o DPkg::Lock::Timeout=120 -qy install --no-install-recommends ${packages.join(' ')}'`
 
 /** Installs missing programs, for root on Debian. @throws where they cannot be installed */
 export async function requirePrograms(needed: Needed): Promise<void> {
-  const haveAll = async () => (await Promise.all(needed.programs.map(findProgram))).every(found => found !== null)
+  const { programs, files = [] } = needed
+  const haveAll = async () =>
+    (await Promise.all([...programs.map(findProgram), ...files.map(findFile)])).every(found => found !== null)
   if (await haveAll()) return
   let reason = 'apt-get can install them only for root, on Debian'
   if (process.getuid?.() === 0 && (await findProgram('apt-get'))) {
@@ -39,7 +43,14 @@ export async function requirePrograms(needed: Needed): Promise<void> {
       .at(-1)})`
   }
   throw new Error(
-    `${needed.who} need ${needed.programs.join(', ')}, and ${reason}: ${needed.instead}, or run as root on Debian.`,
+    `${needed.who} need ${[...programs, ...files].join(', ')}, and ${reason}: ${needed.instead}, or run as root on Debian.`,
+  )
+}
+
+async function findFile(path: string): Promise<string | null> {
+  return await access(path).then(
+    () => path,
+    () => null,
   )
 }
 
