@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type FileInfo, parseList } from 'basic-ftp'
@@ -22,8 +21,11 @@ export interface Features {
 
 /** Bytes that are read to the end of a file that nobody needs, because ending a transfer closes its connection. */
 const shortRest = 256 * 1024
-/** Milliseconds to wait for the end of a handshake that shows no session. */
-const handshakeTime = 500
+/**
+ * Milliseconds before the end of an empty file, for each attempt. Servers fail if a data connection ends before they have
+ * completed the handshake of TLS, and do not say when they have.
+ */
+const emptyWaits = [10, 500]
 
 export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<Client>): PlainFiles {
   const transfers = settings.connections - 1
@@ -39,32 +41,39 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
       }),
     )
 
-  const send: NonNullable<PlainFiles['append']> = (path, body, { signal, offset }) =>
-    transfer({ signal }, async client => {
-      const { prepareTransfer } = client
-      let handshake: Promise<unknown> | undefined
-      async function* content() {
-        let isEmpty = true
-        for await (const chunk of body) {
-          isEmpty = false
-          yield chunk
-        }
-        // Servers fail if a data connection ends before they have completed the handshake. Then they offer a session.
-        if (isEmpty) await Promise.race([handshake, sleep(handshakeTime)])
-      }
-      client.prepareTransfer = async ftp => {
-        const opened = await prepareTransfer(ftp)
-        if (ftp.hasTLS && ftp.dataSocket) handshake = once(ftp.dataSocket, 'session').catch(() => {})
-        else handshake = Promise.resolve()
-        if (offset > 0) await ftp.request(`REST ${offset}`)
-        return opened
-      }
+  const send: NonNullable<PlainFiles['append']> = async (path, body, { signal, offset }) => {
+    let rest = body
+    for (const [attempt, wait] of emptyWaits.entries()) {
+      let isEmpty = false
       try {
-        await client.uploadFrom(Readable.from(content(), { objectMode: false }), at(path))
-      } finally {
-        client.prepareTransfer = prepareTransfer
+        return await transfer({ signal }, async client => {
+          const { prepareTransfer } = client
+          async function* content() {
+            let bytes = 0
+            for await (const chunk of rest) {
+              bytes += chunk.length
+              yield chunk
+            }
+            isEmpty = bytes === 0 && client.ftp.hasTLS
+            if (isEmpty) await sleep(wait)
+          }
+          client.prepareTransfer = async ftp => {
+            const opened = await prepareTransfer(ftp)
+            if (offset > 0) await ftp.request(`REST ${offset}`)
+            return opened
+          }
+          try {
+            await client.uploadFrom(Readable.from(content(), { objectMode: false }), at(path))
+          } finally {
+            client.prepareTransfer = prepareTransfer
+          }
+        })
+      } catch (error) {
+        if (!isEmpty || attempt + 1 === emptyWaits.length) throw error
+        rest = Readable.from([])
       }
-    })
+    }
+  }
 
   return {
     traits: {

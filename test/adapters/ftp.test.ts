@@ -40,7 +40,6 @@ const harness: Harness = {
 }
 runConformance(harness, [
   'hasCreateRaces in the harness',
-  'partSize in the harness',
   ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
   ...faults,
 ])

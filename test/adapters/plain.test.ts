@@ -134,7 +134,6 @@ runConformance(
   },
   [
     'hasCreateRaces in the harness',
-    'partSize in the harness',
     ...['copy', 'copySmall', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
     ...faults,
   ],

@@ -43,7 +43,6 @@ const harness: Harness = {
 }
 runConformance(harness, [
   'hasCreateRaces in the harness',
-  'partSize in the harness',
   ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
   ...faults,
 ])
