@@ -8,13 +8,14 @@ import type { FtpConfig } from '../../adapters/ftp/config.ts'
 import { ftpAdapter } from '../../adapters/ftp/index.ts'
 import { type FtpServer, startProftpd } from '../servers/proftpd.ts'
 import { faults, runConformance, runFaultCases } from './conformance.ts'
-import { impatientHost } from './host.ts'
+import { impatientHost, sharingHost } from './host.ts'
 
 // The server may need to be installed first.
 t.setTimeout(300_000)
 
 const server = await startProftpd(t, { more: 'AllowStoreRestart on' })
 const folders = new Map<StorageProvider, string>()
+const sharing = sharingHost(t)
 
 function configOf({ host, port, user, password, fingerprint, security }: FtpServer): FtpConfig {
   const shared = { folder: '', connections: 8, continuesUploads: true }
@@ -22,7 +23,7 @@ function configOf({ host, port, user, password, fingerprint, security }: FtpServ
 }
 
 async function open(folder: string): Promise<StorageProvider> {
-  const provider = await ftpAdapter.open({ ...configOf(server), folder }, impatientHost)
+  const provider = await ftpAdapter.open({ ...configOf(server), folder }, sharing)
   folders.set(provider, folder)
   return provider
 }
@@ -38,7 +39,7 @@ const harness: Harness = {
   manyEntries: 100,
   largeFileSize: 80_000_000,
 }
-runConformance(harness, [
+runConformance('ftp', harness, [
   'hasCreateRaces in the harness',
   ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
   ...faults,
@@ -56,11 +57,12 @@ t.test('implicit TLS', async t => {
 
 t.test('a server without TLS and without facts in listings', async t => {
   const plain = await startProftpd(t, { security: 'none', more: 'FactsAdvertise off' })
+  const host = sharingHost(t)
   let count = 0
   const open = async () => {
     const folder = `/p ${count++}`
     await mkdir(join(plain.root, folder))
-    return await ftpAdapter.open({ ...configOf(plain), folder, continuesUploads: false }, impatientHost)
+    return await ftpAdapter.open({ ...configOf(plain), folder, continuesUploads: false }, host)
   }
   const tried = /^(?:common file|odd file|listed entries|listing a|a missing path|a directory that|ranges|move: moves)/
   for (const { name, run } of conformanceCases({ open })) if (tried.test(name)) t.strictSame(await run(), {}, name)

@@ -1,4 +1,5 @@
 import { type TestHost, testHost } from '../../adapters/conformance/index.ts'
+import type { Pool } from '../../adapters/contract.ts'
 import { createPool } from '../../adapters/pool.ts'
 import { createNetwork } from '../../src/storage/network/index.ts'
 
@@ -11,3 +12,20 @@ export const silentHost: TestHost = recordingHost()
 
 /** A host whose pools give up early when a server is down. */
 export const impatientHost: TestHost = { ...silentHost, pool: options => createPool(options, 300) }
+
+/**
+ * A host whose providers share one pool of connections, because connecting takes most of the time of a case. Use it for
+ * providers that differ only in their folder.
+ */
+export function sharingHost(t: { teardown(run: () => void): unknown }): TestHost {
+  let shared: Pool<never> | undefined
+  t.teardown(() => shared?.close())
+  return {
+    ...impatientHost,
+    pool(options) {
+      shared ??= impatientHost.pool(options) as Pool<never>
+      const pool: Pool<never> = shared
+      return { use: (call, work) => pool.use(call, work), take: call => pool.take(call), close() {} }
+    },
+  }
+}

@@ -126,6 +126,7 @@ async function openNew(): Promise<{ provider: StorageProvider; files: Folder; ro
 }
 
 runConformance(
+  null,
   {
     open: async () => (await openNew()).provider,
     reopen: async provider => (await openRoot(roots.get(provider) ?? '')).provider,

@@ -11,7 +11,7 @@ import { sftpAdapter } from '../../adapters/sftp/index.ts'
 import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startSshd } from '../servers/sshd.ts'
 import { faults, runConformance, runFaultCases } from './conformance.ts'
-import { impatientHost } from './host.ts'
+import { impatientHost, sharingHost } from './host.ts'
 
 // The server may need to be installed first.
 t.setTimeout(300_000)
@@ -19,10 +19,11 @@ t.setTimeout(300_000)
 const server = await startSshd(t)
 const { host, port, user, privateKey, passphrase, hostKey, root } = server
 const folders = new Map<StorageProvider, string>()
+const sharing = sharingHost(t)
 
-async function open(folder: string, changes: Partial<SftpConfig> = {}): Promise<StorageProvider> {
+async function open(folder: string, changes?: Partial<SftpConfig>): Promise<StorageProvider> {
   const config = { host, port, user, privateKey, passphrase, hostKey, connections: 1, folder, ...changes }
-  const provider = await sftpAdapter.open(config, impatientHost)
+  const provider = await sftpAdapter.open(config, changes ? impatientHost : sharing)
   folders.set(provider, folder)
   return provider
 }
@@ -41,7 +42,7 @@ const harness: Harness = {
   manyEntries: 250,
   largeFileSize: 80_000_000,
 }
-runConformance(harness, [
+runConformance('sftp', harness, [
   'hasCreateRaces in the harness',
   ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
   ...faults,
