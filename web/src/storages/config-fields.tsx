@@ -1,8 +1,7 @@
 import { useId } from 'react'
-import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from 'react-aria-components'
+import { Button, Disclosure, DisclosurePanel, Heading } from 'react-aria-components'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
-import { Button } from '../ui/button.tsx'
 import { Switch } from '../ui/checkbox.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
@@ -16,8 +15,6 @@ export function ConfigFields(props: {
   onChange: (name: string, value: FieldValue) => void
   /** Error messages from the server, by the name of the field. */
   problems: Record<string, string>
-  /** Values from the server that a person can accept, by the name of the field. */
-  suggestions: Record<string, string>
   /** Whether secrets are entered for the first time, may stay empty to keep the stored ones, or are required again. */
   secrets?: 'new' | 'kept' | 'again'
 }) {
@@ -35,10 +32,10 @@ export function ConfigFields(props: {
       {advanced.length > 0 && (
         <Disclosure key={String(needsAttention)} className="advanced" defaultExpanded={needsAttention}>
           <Heading level={2}>
-            <PlainButton slot="trigger" className="advanced-trigger" aria-describedby={summaryId}>
+            <Button slot="trigger" className="advanced-trigger" aria-describedby={summaryId}>
               <span className="advanced-mark" aria-hidden="true" />
               {texts.advanced}
-            </PlainButton>
+            </Button>
           </Heading>
           <p id={summaryId} className="help advanced-summary">
             {advanced.map(({ title }) => title).join(', ')}
@@ -58,13 +55,11 @@ function Field({
   field,
   values,
   onChange,
-  suggestions,
   secrets = 'new',
 }: {
   field: ConfigField
   values: Record<string, FieldValue>
   onChange: (name: string, value: FieldValue) => void
-  suggestions: Record<string, string>
   secrets?: 'new' | 'kept' | 'again'
 }) {
   const value = values[field.name] ?? ''
@@ -86,8 +81,7 @@ function Field({
   const isKept = field.isSecret && secrets === 'kept'
   // A field with a default may be empty: the server fills in the default.
   const isInputRequired = field.isRequired && field.defaultValue === undefined && !isKept
-  const suggestion = suggestions[field.name]
-  const input = (
+  return (
     <TextField
       name={field.name}
       label={field.isRequired || field.isAdvanced ? field.title : common.optional(field.title)}
@@ -101,18 +95,6 @@ function Field({
       {...(field.kind === 'number' && { inputMode: 'decimal' as const })}
       {...(typeof field.defaultValue === 'string' && field.defaultValue && { placeholder: field.defaultValue })}
     />
-  )
-  if (suggestion === undefined || suggestion === value) return input
-  return (
-    <>
-      {input}
-      <div className="notice">
-        <div className="row-of">
-          <code className="address">{suggestion}</code>
-          <Button onPress={() => set(suggestion)}>{texts.acceptSuggestion(field.title)}</Button>
-        </div>
-      </div>
-    </>
   )
 }
 
