@@ -201,11 +201,10 @@ export interface StorageProvider {
    * Returns one page of a directory: 0 to `limit` entries (`limit` is 1 to 1,000). A page without `cursor` is the last. A
    * cursor has 1 to 1,024 characters, contains no secrets and differs from the one passed in. It stays valid while entries
    * are added and removed: a walk returns each entry that exists during the whole walk exactly once. Entries equal those of
-   * `stat`, but may lack `mimeType` and `checksums`.
+   * `stat`, but may lack `mimeType`, `modifiedAt` and `checksums`.
    *
    * `from` is a text in the order of `traits.listOrder`, for the first page where that trait is set. The walk may leave out all
    * entries before it. It need not be a name, and may end in NUL.
-   * `stat`, but may lack `mimeType`, `modifiedAt` and `checksums`.
    * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY
    */
   list(path: StoragePath, options: Call & { cursor?: string; from?: string; limit: number }): Promise<ListPage>

@@ -10,5 +10,13 @@ import { sftpAdapter } from './sftp/index.ts'
 
 /** The adapters that come with Stowage. Each `open` takes a config that its own schema has passed. */
 export function builtInAdapters(options: LocalOptions): AdapterDefinition[] {
-  return [localAdapter(options), s3Adapter, googleDriveAdapter(), dropboxAdapter(), sftpAdapter, ftpAdapter, memoryAdapter]
+  return [
+    localAdapter(options),
+    s3Adapter,
+    googleDriveAdapter(),
+    dropboxAdapter(),
+    sftpAdapter,
+    ftpAdapter,
+    memoryAdapter,
+  ]
 }

@@ -41,12 +41,13 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
       }),
     )
 
-  const send: NonNullable<PlainFiles['append']> = async (path, body, { signal, offset }) => {
+  const send: NonNullable<PlainFiles['append']> = async (path, body, { signal, offset, modifiedAt }) => {
+    const time = modifiedAt?.toISOString().replace(/\D/g, '').slice(0, 14)
     let rest = body
     for (const [attempt, wait] of emptyWaits.entries()) {
       let isEmpty = false
       try {
-        return await transfer({ signal }, async client => {
+        await transfer({ signal }, async client => {
           const { prepareTransfer } = client
           async function* content() {
             let bytes = 0
@@ -67,7 +68,9 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
           } finally {
             client.prepareTransfer = prepareTransfer
           }
+          if (time !== undefined) await client.send(`MFMT ${time} ${at(path)}`)
         })
+        return
       } catch (error) {
         if (!isEmpty || attempt + 1 === emptyWaits.length) throw error
         rest = Readable.from([])
@@ -129,11 +132,7 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
       }
     },
 
-    async store(path, body, { signal, modifiedAt }) {
-      await send(path, body, { signal, offset: 0 })
-      const time = modifiedAt?.toISOString().replace(/\D/g, '').slice(0, 14)
-      if (time !== undefined) await command({ signal }, `MFMT ${time} ${at(path)}`)
-    },
+    store: (path, body, options) => send(path, body, { ...options, offset: 0 }),
 
     ...(settings.continuesUploads && features.restarts && { append: send }),
     rename: (from, to, call) => pool.use(call, async client => void (await client.rename(at(from), at(to)))),

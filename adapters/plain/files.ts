@@ -63,7 +63,7 @@ export interface PlainFiles {
    * where an earlier attempt has failed: drop those where the server can. At offset 0, makes the file. Without this method, the
    * host keeps unfinished uploads itself.
    */
-  append?(path: StoragePath, body: Readable, options: Call & { offset: number }): Promise<void>
+  append?(path: StoragePath, body: Readable, options: Call & { offset: number; modifiedAt?: Date }): Promise<void>
   /** Unfinished uploads that the server has its own commands for, instead of `append`. */
   readonly resumable?: ResumableWrites
   quota?(call: Call): Promise<Quota>

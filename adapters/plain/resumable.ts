@@ -13,6 +13,8 @@ interface State {
   name: string
   /** The number of bytes that the server has confirmed. */
   offset: number
+  /** The modification time of the file, in milliseconds. */
+  time?: number
 }
 
 const namePattern = /^upload-[0-9a-f-]{36}$/
@@ -26,7 +28,11 @@ export function resumableWrites(
   publish: (staged: StoragePath, path: StoragePath, options: Call & { overwrite: boolean }) => Promise<Entry>,
 ): ResumableWrites {
   /** Adds a body to the unfinished file. Returns its path and its size. */
-  const add = (text: string, body: Readable, { signal, offset, size }: Call & { offset: number; size: number }) =>
+  const add = (
+    text: string,
+    body: Readable,
+    { signal, offset, size, isLast }: Call & { offset: number; size: number; isLast: boolean },
+  ) =>
     withSource(body, signal, async source => {
       signal.throwIfAborted()
       const state = parse(text)
@@ -36,7 +42,8 @@ export function resumableWrites(
       const staged = stagedAt(state.name)
       const found = await files.find(staged, { signal })
       if ((found?.size ?? -1) < offset) throw uploadNotFound()
-      await files.append(staged, source.stream, { signal, offset })
+      const time = isLast && state.time !== undefined && { modifiedAt: new Date(state.time) }
+      await files.append(staged, source.stream, { signal, offset, ...time })
       const { sent } = source
       if (sent !== size) throw new StorageError('UNAVAILABLE', `${sent} of ${size} bytes arrived: send them again.`)
       return { state: { ...state, offset: offset + size }, staged }
@@ -44,18 +51,19 @@ export function resumableWrites(
   return {
     partSize: 1,
 
-    async begin(path, { signal }) {
+    async begin(path, { signal, modifiedAt }) {
       const name = `${uploadPrefix}${randomUUID()}`
       await staging.fill({ signal }, name, staged =>
         files.append(staged, Readable.from([], { objectMode: false }), { signal, offset: 0 }),
       )
-      return JSON.stringify({ path, name, offset: 0 } satisfies State)
+      const time = modifiedAt && files.traits.keepsModifiedAt ? { time: modifiedAt.getTime() } : {}
+      return JSON.stringify({ path, name, offset: 0, ...time } satisfies State)
     },
 
-    append: async (text, body, options) => JSON.stringify((await add(text, body, options)).state),
+    append: async (text, body, options) => JSON.stringify((await add(text, body, { ...options, isLast: false })).state),
 
     async complete(text, body, { signal, overwrite, ...range }) {
-      const { state, staged } = await add(text, body, { signal, ...range })
+      const { state, staged } = await add(text, body, { signal, ...range, isLast: true })
       await staging.check(staged, state.offset, { signal })
       return await publish(staged, state.path, { signal, overwrite })
     },

@@ -47,6 +47,15 @@ export function sftpFiles(
 
   const use = <T>(call: Call, work: (sftp: SFTPWrapper) => Promise<T>) => pool.use(call, ({ sftp }) => work(sftp))
 
+  /** Returns false for a name that is not UTF-8, which cannot be sent back. The library decodes it with U+FFFD. */
+  const isSpelled = async (sftp: SFTPWrapper, folder: StoragePath, name: string) => {
+    if (!name.includes('\ufffd')) return true
+    return await promised<Attributes>(done => sftp.lstat(`${spell(folder)}/${name}`, done)).then(
+      () => true,
+      () => false,
+    )
+  }
+
   /** Sends a request without a result. */
   const ask = (call: Call, send: (sftp: SFTPWrapper, done: (error?: Error | null) => void) => unknown) =>
     use(call, sftp => confirmed(done => send(sftp, done)))
@@ -132,8 +141,8 @@ export function sftpFiles(
             for await (const page of pagesOf(sftp, handle)) {
               for (const { filename: name, attrs } of page) {
                 const facts = toFacts(attrs)
-                // A name that is not UTF-8 cannot be sent back.
-                if (facts && !['.', '..'].includes(name) && !name.includes('\ufffd')) found.push({ ...facts, name })
+                if (facts && !['.', '..'].includes(name) && (await isSpelled(sftp, path, name)))
+                  found.push({ ...facts, name })
               }
               call.signal.throwIfAborted()
               if (found.length <= maxEntries) continue
@@ -184,7 +193,7 @@ export function sftpFiles(
         },
       }),
 
-    append: (path, body, { signal, offset }) =>
+    append: (path, body, { signal, offset, modifiedAt }) =>
       write(path, body, {
         signal,
         flags: offset === 0 ? 'w' : 'r+',
@@ -192,6 +201,7 @@ export function sftpFiles(
           const { size } = await statOf(sftp, handle)
           if (size > offset) await confirmed(done => sftp.fsetstat(handle, { size: offset }, done))
           await send(sftp, handle, body, offset)
+          if (modifiedAt) await setTime(sftp, handle, Math.floor(modifiedAt.getTime() / 1000))
         },
       }),
 
