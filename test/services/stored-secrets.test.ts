@@ -182,6 +182,11 @@ t.test('the built-in adapters name the properties that may change without their 
     s3: ['bucket', 'prefix', 'forcePathStyle'],
     // The hosts are always Google's. The secret and the consent belong to the client id.
     'google-drive': ['clientSecret', 'serviceAccountKey', 'driveId', 'rootFolderId'],
+    // The hosts are always Dropbox's. The secret and the consent belong to the app key.
+    dropbox: ['clientSecret', 'space', 'rootFolder'],
+    // The host and the port determine the server, and the secrets belong to the user.
+    sftp: ['folder', 'connections'],
+    ftp: ['folder', 'connections', 'continuesUploads'],
     memory: [],
   })
 })
