@@ -149,6 +149,8 @@ async function tryDav(on: Attack, path: string, n: number): Promise<void> {
   for (const depth of ['0', '1']) {
     const { text } = await dav(on, 'PROPFIND', path, { headers: { depth } })
     for (const [, href = ''] of text.matchAll(/<D:href>([^<]*)<\/D:href>/g)) {
+      // A lock of another call, which runs at the same time.
+      if (href.startsWith('opaquelocktoken:')) continue
       const inside = decodeURIComponent(href).slice(`/dav/${on.providerId}`.length)
       // Above the base path, only the way down to it is shown.
       if (!`${inside}/`.startsWith(`${base}/`) && !`${base}/`.startsWith(inside))
