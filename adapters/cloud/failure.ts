@@ -11,7 +11,7 @@ export interface Failure {
   cause: Error & { code?: unknown }
 }
 
-/** What the refusals of one vendor mean. */
+/** The meanings of the refusals of one vendor. */
 export interface Refusals {
   /** The vendor's name in messages. */
   name: string

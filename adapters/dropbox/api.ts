@@ -29,7 +29,7 @@ export interface DeletedMetadata {
   name: string
 }
 
-/** What a path refers to. */
+/** The entry that a path refers to. */
 export type Metadata = FileMetadata | FolderMetadata
 
 export const isFolder = (metadata: Metadata): metadata is FolderMetadata => metadata['.tag'] === 'folder'

@@ -7,7 +7,7 @@ import type { Facts, PlainFiles } from '../plain/files.ts'
 import type { FtpSettings } from './config.ts'
 import { toStorageError } from './errors.ts'
 
-/** What the server can do. */
+/** The abilities of the server. */
 export interface Features {
   /** The folder of the provider: an absolute path without a `/` at its end. */
   base: string

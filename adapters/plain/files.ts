@@ -5,14 +5,14 @@
 import type { Readable } from 'node:stream'
 import type { Call, Entry, Quota, ResumableWrites, StoragePath, Traits } from '../contract.ts'
 
-/** What the server says about a file or folder. */
+/** The facts about a file or folder that the server returns. */
 export interface Facts
   extends Pick<Entry, 'kind' | 'size' | 'modifiedAt'>,
     Partial<Pick<Entry, 'etag' | 'mimeType' | 'checksums' | 'fileId'>> {}
 
 export interface RenameOptions extends Call {
   overwrite: boolean
-  /** What is renamed. */
+  /** The kind of the entry that is renamed. */
   kind: Facts['kind']
 }
 

@@ -12,7 +12,7 @@ export interface Described {
   ChecksumCRC32C?: string | undefined
 }
 
-/** What the response to HEAD says about an object. */
+/** The facts about an object in the response to HEAD. */
 export interface Head extends Described {
   ContentLength?: number | undefined
   ContentEncoding?: string | undefined

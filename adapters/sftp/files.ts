@@ -21,7 +21,7 @@ const spaceTime = 5_000
 /** The bits of the kind in the mode of a file (inode(7)). */
 const [kindMask, folderKind, fileKind] = [0o170000, 0o040000, 0o100000]
 
-/** What the server can do beyond version 3 of SFTP. */
+/** The extensions of SFTP version 3 that the server has. */
 export interface Extensions {
   posixRename: boolean
   fsync: boolean

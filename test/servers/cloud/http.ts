@@ -1,4 +1,4 @@
-/** What the fake servers of cloud storages share. */
+/** The HTTP code that the fake servers of cloud storages share. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 export function sendJson(
