@@ -120,7 +120,7 @@ function canariesOf(world: World): Canary[] {
     text: id,
     isFor: (holder: Holder) => hasScope(holder, 'admin') && isWithin(holder, provider, path),
   }))
-  const nobody = ['$argon2', 'password', 'sealed'].map(text => ({ text, isFor: () => false }))
+  const nobody = ['$argon2', 'password_hash', 'passwordHash', 'sealed'].map(text => ({ text, isFor: () => false }))
   return [
     ...files,
     ...configs,
