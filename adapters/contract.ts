@@ -203,8 +203,8 @@ export interface StorageProvider {
    * are added and removed: a walk returns each entry that exists during the whole walk exactly once. Entries equal those of
    * `stat`, but may lack `mimeType`, `modifiedAt` and `checksums`.
    *
-   * `from` is a text in the order of `traits.listOrder`, for the first page where that trait is set. The walk may leave out all
-   * entries before it. It need not be a name, and may end in NUL.
+   * The host passes `from` only for the first page, and only if `traits.listOrder` is set. The walk may leave out all entries that
+   * come before this text in that order. The text need not be a name, and may end in NUL.
    * @throws NOT_FOUND where `traits.emptyDirectories`; NOT_A_DIRECTORY
    */
   list(path: StoragePath, options: Call & { cursor?: string; from?: string; limit: number }): Promise<ListPage>

@@ -90,7 +90,7 @@ export async function listPage(bucket: Bucket, { folderKey, after, limit, signal
   }
 }
 
-/** Returns a text before this one and after all names that come before it. */
+/** Returns a text that sorts between `text` and all names that sort before it. */
 export function textBefore(text: string): string {
   const points = [...text]
   const code = points.pop()?.codePointAt(0) ?? 0

@@ -1,6 +1,6 @@
 const green = '#2e7d32'
 const red = '#c62828'
-/** Pixels. The font decides about the real width, so `textLength` sets it. */
+/** The width of a letter in pixels. Fonts differ, so `textLength` stretches each text to the computed width. */
 const letter = 6.6
 const margin = 8
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Harness, testHost } from '../../adapters/conformance/index.ts'
+import { call } from '../../adapters/conformance/kit.ts'
 import { childOf, joinSegments, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
 import { StartError } from '../start-error.ts'
 import type { Adapter } from '../storage/registry.ts'
@@ -41,10 +42,6 @@ export function harnessFor({ definition, rules }: Adapter, configText: string): 
       }
     },
   }
-}
-
-function call() {
-  return { signal: new AbortController().signal }
 }
 
 /** Deletes the content of a folder, page by page. */

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { conformanceCases } from '../../adapters/conformance/index.ts'
+import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import type { Settings } from '../settings.ts'
 import { StartError } from '../start-error.ts'
@@ -75,7 +75,7 @@ async function readConfig(file: string): Promise<string> {
 }
 
 /** Without this, every case would fail for the same reason. @throws StartError, AppError */
-async function tryToOpen({ open }: { open: ReturnType<typeof harnessFor>['open'] }): Promise<void> {
+async function tryToOpen({ open }: Harness): Promise<void> {
   try {
     const provider = await open()
     await provider.close?.()

@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
 import { Dropbox } from '../servers/dropbox/index.ts'
+import { cloudFaults } from './cloud-faults.ts'
 import { runConformance } from './conformance.ts'
 import { configOf, endpointsOf, oauthHost } from './dropbox-world.ts'
 
@@ -22,20 +23,7 @@ const harness: Harness = {
   // Lower than the defaults, to save time. dropbox-files.test.ts writes files of several chunks.
   manyEntries: 500,
   largeFileSize: 80_000_000,
-  faults: {
-    async expireCredentials() {
-      fake.oauth.expireAccessTokens()
-      return async () => {}
-    },
-    async rateLimit(_provider, { retryAfterMs }) {
-      fake.faults.fail({ reason: 'too_many_requests', retryAfter: retryAfterMs / 1000, times: Infinity })
-      return async () => fake.faults.clear()
-    },
-    async unavailable() {
-      fake.faults.fail({ reason: 'server_error', status: 503, times: Infinity })
-      return async () => fake.faults.clear()
-    },
-  },
+  faults: cloudFaults(fake, { rateLimit: 'too_many_requests', unavailable: 'server_error' }),
   async open() {
     cases += 1
     fake.files.tree.folder(`case ${cases}`)

@@ -3,6 +3,7 @@ import type { Harness } from '../../adapters/conformance/index.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { chunkSize } from '../../adapters/google-drive/upload.ts'
 import { GoogleDrive } from '../servers/google-drive/index.ts'
+import { cloudFaults } from './cloud-faults.ts'
 import { runConformance } from './conformance.ts'
 import { endpointsOf, oauthHost } from './google-drive-world.ts'
 
@@ -23,20 +24,7 @@ const harness: Harness = {
   // google-drive-list.test.ts lists 10,000. Lower than the default, because writing each file takes four requests.
   manyEntries: 2000,
   partSize: chunkSize,
-  faults: {
-    async expireCredentials() {
-      fake.oauth.expireAccessTokens()
-      return async () => {}
-    },
-    async rateLimit(_provider, { retryAfterMs }) {
-      fake.faults.fail({ reason: 'userRateLimitExceeded', retryAfter: retryAfterMs / 1000, times: Infinity })
-      return async () => fake.faults.clear()
-    },
-    async unavailable() {
-      fake.faults.fail({ reason: 'backendError', status: 503, times: Infinity })
-      return async () => fake.faults.clear()
-    },
-  },
+  faults: cloudFaults(fake, { rateLimit: 'userRateLimitExceeded', unavailable: 'backendError' }),
   async open() {
     folder = fake.addFolder(fake.rootId, 'case').id
     return await open(folder)

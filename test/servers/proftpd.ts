@@ -1,14 +1,13 @@
 /** A real FTP server with explicit TLS: proftpd. */
-import { execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync } from 'node:child_process'
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../support/free-port.ts'
-import { until } from '../support/until.ts'
 import { certificate } from './certificate.ts'
+import { startDaemon } from './daemon.ts'
 import { requirePrograms } from './programs.ts'
 
 export interface FtpServer {
@@ -65,18 +64,10 @@ export async function startProftpd(t: Scope, options: { security?: Security; mor
     configuration({ home, root, port, more: `${tlsLines[security]}\n${more}` }),
   )
 
-  let server: ReturnType<typeof spawn> | undefined
+  let server: ChildProcess | undefined
   const start = async () => {
-    const output = await open(join(home, 'output'), 'a')
-    const started = spawn('proftpd', ['-n', '-c', join(home, 'proftpd.conf')], {
-      stdio: ['ignore', output.fd, output.fd],
-    })
-    await output.close()
-    server = started
-    await until(async () => {
-      if (started.exitCode !== null) throw new Error(`proftpd has exited: ${await logOf(home)}`)
-      return await accepts(port)
-    })
+    const args = ['-n', '-c', join(home, 'proftpd.conf')]
+    server = await startDaemon('proftpd', args, { port, output: join(home, 'output') })
   }
   const stop = async () => {
     if (!server || server.exitCode !== null) return
@@ -122,19 +113,4 @@ function configuration({ home, root, port, more }: { home: string; root: string;
       TLSECCertificateKeyFile ${home}/key.pem
     ${more}
   `
-}
-
-async function logOf(home: string): Promise<string> {
-  return (await readFile(join(home, 'output'), 'utf8')).slice(-1000)
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const socket = connect(port, '127.0.0.1')
-      .once('connect', () => {
-        socket.destroy()
-        resolve(true)
-      })
-      .once('error', () => resolve(false))
-  })
 }

@@ -1,13 +1,12 @@
 /** A real SFTP server: OpenSSH's sshd. */
-import { execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../support/free-port.ts'
-import { until } from '../support/until.ts'
+import { startDaemon } from './daemon.ts'
 import { findProgram, requirePrograms } from './programs.ts'
 
 const run = promisify(execFile)
@@ -71,16 +70,9 @@ export async function startSshd(t: Scope): Promise<SshServer> {
     Subsystem sftp internal-sftp
     `,
   )
-  let server: ReturnType<typeof spawn> | undefined
+  let server: ChildProcess | undefined
   const start = async () => {
-    const output = await open(join(home, 'output'), 'a')
-    const started = spawn(program, ['-D', '-e', '-f', join(home, 'conf')], { stdio: ['ignore', output.fd, output.fd] })
-    await output.close()
-    server = started
-    await until(async () => {
-      if (started.exitCode !== null) throw new Error(`sshd has exited: ${await readFile(join(home, 'output'), 'utf8')}`)
-      return await accepts(port)
-    })
+    server = await startDaemon(program, ['-D', '-e', '-f', join(home, 'conf')], { port, output: join(home, 'output') })
   }
   const stop = async () => {
     if (server?.pid === undefined || server.exitCode !== null || server.signalCode !== null) return
@@ -111,15 +103,4 @@ async function processesBelow(pid: number): Promise<number[]> {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')).trim()
   const pids = children === '' ? [] : children.split(' ').map(Number)
   return [...pids, ...(await Promise.all(pids.map(processesBelow))).flat()]
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const socket = connect(port, '127.0.0.1')
-      .once('connect', () => {
-        socket.destroy()
-        resolve(true)
-      })
-      .once('error', () => resolve(false))
-  })
 }

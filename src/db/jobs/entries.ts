@@ -80,7 +80,7 @@ function insertion(job: RawBuilder<unknown>, entries: readonly InsertedEntry[]):
     cursor: entry.cursor,
     reason: entry.reason,
     message: entry.message,
-    // As a text, because the ids in it can contain NUL.
+    // This is a JSON text inside the JSON of the rows, because the ids in it can contain NUL.
     copied: entry.copied && JSON.stringify(entry.copied),
   }))
   return sql`

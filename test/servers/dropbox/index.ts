@@ -2,9 +2,8 @@
  * A fake Dropbox on loopback: the HTTP behaviour that Dropbox publishes, with files in memory and faults on demand. It does
  * not depend on the adapter. `dropbox.test.ts` checks it with Dropbox's own SDK.
  */
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import { FakeServer } from '../cloud/fake-server.ts'
 import { answerWith, type Fault, Faults } from '../cloud/faults.ts'
 import { parseRange, readBody, sendChunks, sendJson, slice } from '../cloud/http.ts'
 import { OAuthServer } from '../cloud/oauth.ts'
@@ -19,7 +18,7 @@ const scopes = ['account_info.read', 'files.metadata.read', 'files.content.read'
 
 type Args = Record<string, unknown>
 
-export class Dropbox {
+export class Dropbox extends FakeServer {
   readonly oauth = new OAuthServer({
     clientId: randomId('', 9).toLowerCase(),
     clientSecret: randomId('', 9),
@@ -40,24 +39,6 @@ export class Dropbox {
   cutDownloadAfter: number | undefined
   /** If true, the connection stalls instead of being cut. */
   cutIsStall = false
-  readonly #server = createServer((request, response) => void this.#serve(request, response))
-
-  async start(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    return this
-  }
-
-  async stop(): Promise<void> {
-    this.#server.close()
-    this.#server.closeAllConnections()
-    await once(this.#server, 'close')
-  }
-
-  get url(): string {
-    const { port } = this.#server.address() as AddressInfo
-    return `http://127.0.0.1:${port}/`
-  }
 
   /** Puts the account into a team: its files are in a folder of the team's space, beside team folders. */
   joinTeam(folders: readonly string[]): void {
@@ -86,7 +67,7 @@ export class Dropbox {
     return node
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = request.url ?? '/'
     const method = request.method ?? 'GET'
     const token = request.headers.authorization?.replace(/^Bearer /, '')

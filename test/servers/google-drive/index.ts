@@ -3,9 +3,8 @@
  * It does not depend on the adapter. `google-drive.test.ts` checks it with Google's own client.
  */
 
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import { FakeServer } from '../cloud/fake-server.ts'
 import { answerWith, type Fault, Faults } from '../cloud/faults.ts'
 import { sendJson } from '../cloud/http.ts'
 import { sendExport, sendMedia } from './download.ts'
@@ -22,7 +21,7 @@ import { Uploads } from './upload.ts'
 export type { Fault, Match } from '../cloud/faults.ts'
 export { folderType, shortcutType }
 
-export class GoogleDrive {
+export class GoogleDrive extends FakeServer {
   readonly account = 'owner@example.com'
   readonly store = new Store()
   readonly oauth = new OAuth(this.account)
@@ -35,24 +34,6 @@ export class GoogleDrive {
   /** If true, the connection stalls instead of being cut. */
   cutIsStall = false
   readonly #texts = new Map<string, string>()
-  readonly #server = createServer((request, response) => void this.#serve(request, response))
-
-  async start(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    return this
-  }
-
-  async stop(): Promise<void> {
-    this.#server.close()
-    this.#server.closeAllConnections()
-    await once(this.#server, 'close')
-  }
-
-  get url(): string {
-    const { port } = this.#server.address() as AddressInfo
-    return `http://127.0.0.1:${port}/`
-  }
 
   /** The argument of `new OAuth2Client({ endpoints })`. */
   get oauthEndpoints() {
@@ -95,7 +76,7 @@ export class GoogleDrive {
     return this.store.add({ name, mimeType: shortcutType, owner: this.account, parent, shortcutTargetId: target })
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = request.url ?? '/'
     const method = request.method ?? 'GET'
     const token = request.headers.authorization?.replace(/^Bearer /, '')
