@@ -237,8 +237,10 @@ t.test('two providers over one store', async t => {
       await everyCase(t, { isKnown, isThorough, connect: newBucket })
     })
 
-    await t.test(`a drive and folders in it, ${title}`, async t => {
-      const robot = `robot-${isKnown}@fake.iam.gserviceaccount.com`
+    // Each entry of a drive has an id.
+    if (!isKnown) continue
+    await t.test('a drive and folders in it', async t => {
+      const robot = 'robot@fake.iam.gserviceaccount.com'
       const serviceAccountKey = fake.oauth.addServiceAccount(robot)
       const newFolders = async () => {
         const outer = fake.addFolder(fake.store.rootOf(robot), 'store', { owner: robot }).id
