@@ -5,6 +5,7 @@ import { googleDriveAdapter } from './google-drive/index.ts'
 import type { LocalOptions } from './local/config.ts'
 import { localAdapter } from './local/index.ts'
 import { memoryAdapter } from './memory/index.ts'
+import { oneDriveAdapter } from './onedrive/index.ts'
 import { s3Adapter } from './s3/index.ts'
 import { sftpAdapter } from './sftp/index.ts'
 
@@ -15,6 +16,7 @@ export function builtInAdapters(options: LocalOptions): AdapterDefinition[] {
     s3Adapter,
     googleDriveAdapter(),
     dropboxAdapter(),
+    oneDriveAdapter(),
     sftpAdapter,
     ftpAdapter,
     memoryAdapter,

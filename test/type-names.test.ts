@@ -28,6 +28,7 @@ for (const folder of [
   'adapters/s3',
   'adapters/google-drive',
   'adapters/dropbox',
+  'adapters/onedrive',
   'adapters/cloud',
   'adapters/plain',
 ]) {

@@ -21,9 +21,14 @@ export interface Refusals {
   meaningOf(failure: Failure): readonly [StorageErrorCode, string] | undefined
 }
 
+/** Statuses from 500 on that do not pass: not implemented, another version of HTTP, no space. */
+const lasting: readonly number[] = [501, 505, 507]
+
 /** Returns true for a temporary failure, after which the request may or may not have taken effect. */
-export const isTransient = ({ status, cause }: Failure) =>
-  status === undefined ? cause.code !== 'ERR_CLOSED_ADDRESS' : status >= 500 || status === 408
+export const isTransient = ({ status, cause }: Failure) => {
+  if (status === undefined) return cause.code !== 'ERR_CLOSED_ADDRESS'
+  return (status >= 500 && !lasting.includes(status)) || status === 408
+}
 
 export function toStorageError(failure: Failure, { name, isRateLimit, meaningOf }: Refusals): StorageError {
   const { retryAfterMs, cause } = failure

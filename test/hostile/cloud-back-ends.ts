@@ -2,9 +2,12 @@
 import type { Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
+import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
 import { backoff, configOf, endpointsOf } from '../adapters/dropbox-world.ts'
+import * as onedriveWorld from '../adapters/onedrive-world.ts'
 import { type FileTree, type Node, pathOf, segmentsIn } from '../servers/cloud/tree.ts'
 import { startDropbox } from '../servers/dropbox/index.ts'
+import { startOneDrive } from '../servers/onedrive/index.ts'
 import type { BackEnd, Item } from './back-ends.ts'
 
 const top = 'provider'
@@ -38,6 +41,26 @@ export async function dropbox(t: Test): Promise<BackEnd> {
     async config() {
       tree.folder(top)
       return { ...configOf(fake), rootFolder: `/${top}` }
+    },
+    spelled: path => [top, ...segmentsIn(path)],
+    async make(where, content) {
+      fake.addFile(where.join('/'), content)
+    },
+    all: async () => itemsOf(tree),
+  }
+}
+
+export async function onedrive(t: Test): Promise<BackEnd> {
+  const fake = await startOneDrive(t)
+  const { tree } = fake.drive
+  const options = { endpoints: onedriveWorld.endpointsOf(fake), backoff, copyInterval: 5 }
+  return {
+    type: 'onedrive',
+    foldsCase: true,
+    adapters: () => [authorized(oneDriveAdapter(options), () => fake.oauth.issue())],
+    async config() {
+      tree.folder(top)
+      return { ...onedriveWorld.configOf(fake), rootFolder: `/${top}` }
     },
     spelled: path => [top, ...segmentsIn(path)],
     async make(where, content) {

@@ -1,0 +1,62 @@
+import t from 'tap'
+import type { Harness } from '../../adapters/conformance/index.ts'
+import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
+import { OneDrive } from '../servers/onedrive/index.ts'
+import { runConformance } from './conformance.ts'
+import { configOf, endpointsOf, oauthHost } from './onedrive-world.ts'
+
+const fake = await new OneDrive().start()
+t.teardown(() => fake.stop())
+
+/** Longer delays fail the call, so the rate limit of the kit is returned at once. */
+const backoff = { first: 20, longest: 1000, attempts: 4 }
+const options = { endpoints: endpointsOf(fake), backoff, copyInterval: 5 }
+const host = await oauthHost(fake, options)
+const open = (rootFolder: string) => oneDriveAdapter(options).open({ ...configOf(fake), rootFolder }, host)
+let cases = 0
+
+const harness: Harness = {
+  inMemory: true,
+  foldsCase: true,
+  refuses: name => /["?]|^\s|^~\$|[\s.]$/.test(name),
+  // Lower than the defaults, to save time. onedrive-files.test.ts writes files of several chunks.
+  manyEntries: 500,
+  largeFileSize: 80_000_000,
+  faults: {
+    async expireCredentials() {
+      fake.oauth.expireAccessTokens()
+      return async () => {}
+    },
+    async rateLimit(_provider, { retryAfterMs }) {
+      fake.faults.fail({ reason: 'activityLimitReached', retryAfter: retryAfterMs / 1000, times: Infinity })
+      return async () => fake.faults.clear()
+    },
+    async unavailable() {
+      fake.faults.fail({ reason: 'serviceNotAvailable', status: 503, times: Infinity })
+      return async () => fake.faults.clear()
+    },
+  },
+  async open() {
+    cases += 1
+    fake.drive.tree.folder(`case ${cases}`)
+    return await open(`/case ${cases}`)
+  },
+  reopen: () => open(`/case ${cases}`),
+  openFolder: (_, name) => open(`/case ${cases}/${name}`),
+  async cleanUp() {
+    const folder = fake.drive.tree.find(`case ${cases}`)
+    if (folder) fake.drive.tree.remove(folder)
+    fake.faults.clear()
+  },
+}
+runConformance('onedrive', harness, [
+  'case-sensitive names',
+  'hasCreateRaces in the harness',
+  'partSize in the harness',
+  'resumable writes',
+  'this operation in one step (NOT_IN_ONE_STEP)',
+  'the method copySmall',
+  'the method openFile',
+  'the method readSmall',
+  'the method presign',
+])
