@@ -79,6 +79,6 @@ export function drivePathOf({ driveId, siteUrl }: OneDriveConfig): string {
   if (driveId !== undefined) return `drives/${encodeURIComponent(driveId)}`
   if (siteUrl === undefined) return 'me/drive'
   const { hostname, pathname } = new URL(siteUrl)
-  const path = pathname.replace(/\/+$/, '')
-  return path === '' ? `sites/${hostname}/drive` : `sites/${hostname}:${path}:/drive`
+  const names = pathname.split('/').filter(name => name !== '')
+  return names.length === 0 ? `sites/${hostname}/drive` : `sites/${hostname}:/${names.join('/')}:/drive`
 }
