@@ -1,7 +1,6 @@
 /** How the adapter uses Microsoft Graph, beyond what the conformance kit checks. */
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { usualTimeouts } from '../../adapters/cloud/backoff.ts'
@@ -24,6 +23,7 @@ import { QuickXorHash } from '../../adapters/onedrive/hash.ts'
 import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
 import { chunkSize } from '../../adapters/onedrive/upload.ts'
 import { startOneDrive } from '../servers/onedrive/index.ts'
+import { temporaryFolder } from '../support/program.ts'
 import { silentHost } from './host.ts'
 import { consent, consentingHost } from './oauth-host.ts'
 import { backoff, configOf, endpointsOf, openWorld } from './onedrive-world.ts'
@@ -259,7 +259,13 @@ t.test('after a failure of any request, a write has stored the whole file or not
 
 t.test('a body of unknown size waits on the disk without a name, and a wrong size stores nothing', async t => {
   const { provider, fake } = await openWorld(t)
-  const spools = async () => (await readdir(tmpdir())).filter(name => name.startsWith('stowage-onedrive-'))
+  const [folder, usual] = [await temporaryFolder(t), process.env.TMPDIR]
+  process.env.TMPDIR = folder
+  t.teardown(() => {
+    if (usual === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = usual
+  })
+  const spools = () => readdir(folder)
   const bytes = randomBytes(2 * chunkSize + 77)
   const controller = new AbortController()
   const reason = new Error('the client went away')
