@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
 import { OneDrive } from '../servers/onedrive/index.ts'
+import { cloudFaults } from './cloud-faults.ts'
 import { runConformance } from './conformance.ts'
 import { configOf, endpointsOf, oauthHost } from './onedrive-world.ts'
 
@@ -22,20 +23,7 @@ const harness: Harness = {
   // Lower than the defaults, to save time. onedrive-files.test.ts writes files of several chunks.
   manyEntries: 500,
   largeFileSize: 80_000_000,
-  faults: {
-    async expireCredentials() {
-      fake.oauth.expireAccessTokens()
-      return async () => {}
-    },
-    async rateLimit(_provider, { retryAfterMs }) {
-      fake.faults.fail({ reason: 'activityLimitReached', retryAfter: retryAfterMs / 1000, times: Infinity })
-      return async () => fake.faults.clear()
-    },
-    async unavailable() {
-      fake.faults.fail({ reason: 'serviceNotAvailable', status: 503, times: Infinity })
-      return async () => fake.faults.clear()
-    },
-  },
+  faults: cloudFaults(fake, { rateLimit: 'activityLimitReached', unavailable: 'serviceNotAvailable' }),
   async open() {
     cases += 1
     fake.drive.tree.folder(`case ${cases}`)

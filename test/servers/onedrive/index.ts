@@ -2,9 +2,8 @@
  * A fake Microsoft Graph on loopback with the drives of one account: the HTTP behaviour that Microsoft publishes, with files in
  * memory and faults on demand. It does not depend on the adapter. `onedrive.test.ts` checks it with Microsoft's own client.
  */
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import { FakeServer } from '../cloud/fake-server.ts'
 import { answerWith, type Fault, Faults } from '../cloud/faults.ts'
 import { parseRange, readBody, sendChunks, sendJson, slice } from '../cloud/http.ts'
 import { OAuthServer } from '../cloud/oauth.ts'
@@ -47,7 +46,7 @@ interface Exchange {
   path: string
 }
 
-export class OneDrive {
+export class OneDrive extends FakeServer {
   readonly oauth = new OAuthServer({
     clientId: '11111111-2222-3333-4444-555555555555',
     clientSecret: randomId('', 30),
@@ -74,24 +73,6 @@ export class OneDrive {
   readonly #sessions = new Map<string, Session>()
   readonly #copies = new Map<string, Copy>()
   readonly #pages = new Map<string, string>()
-  readonly #server = createServer((request, response) => void this.#serve(request, response))
-
-  async start(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    return this
-  }
-
-  async stop(): Promise<void> {
-    this.#server.close()
-    this.#server.closeAllConnections()
-    await once(this.#server, 'close')
-  }
-
-  get url(): string {
-    const { port } = this.#server.address() as AddressInfo
-    return `http://127.0.0.1:${port}/`
-  }
 
   get #links(): string {
     return this.publicUrl ?? this.url
@@ -118,7 +99,7 @@ export class OneDrive {
     return tree.put(parent, names.at(-1) ?? '', [Buffer.from(content)])
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = request.url ?? '/'
     const method = request.method ?? 'GET'
     const token = request.headers.authorization?.replace(/^Bearer /, '')
