@@ -184,6 +184,8 @@ t.test('the built-in adapters name the properties that may change without their 
     'google-drive': ['clientSecret', 'serviceAccountKey', 'driveId', 'rootFolderId'],
     // The hosts are always Dropbox's. The secret and the consent belong to the app key.
     dropbox: ['clientSecret', 'space', 'rootFolder'],
+    // The hosts are always Microsoft's. The secret and the consent belong to the app and its tenant.
+    onedrive: ['clientSecret', 'driveId', 'siteUrl', 'rootFolder'],
     // The host and the port determine the server, and the secrets belong to the user.
     sftp: ['folder', 'connections'],
     ftp: ['folder', 'connections', 'continuesUploads'],
