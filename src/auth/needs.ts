@@ -2,7 +2,8 @@
  * Lists the scopes that each operation requires at the locations in its input. The services get their grants from here, and the
  * GraphQL fields use the same objects as their rules, so a rule cannot differ from what is checked.
  */
-import { childOf, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
+import { AppError } from '../errors.ts'
+import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
 import { type Grant, grant, requireEveryProvider, requireScope } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import type { Viewer } from './viewer.ts'
@@ -10,6 +11,8 @@ import type { Viewer } from './viewer.ts'
 /** The ways in which an input names a location, each with the fields that it reads. Paths are unparsed text from the client. */
 interface Inputs {
   path: { providerId: string; path: string }
+  /** All of `paths`. */
+  paths: { providerId: string; paths: readonly string[] }
   /** An entry that is to be created at `path`. */
   newPath: { providerId: string; path: string }
   /** An entry that is to be created, in the provider of `path` unless `toProviderId` is given. */
@@ -32,6 +35,7 @@ export interface Need<S extends Scope = Scope> {
 
 export const needs = {
   read: [{ scope: 'read', at: 'path' }],
+  readAll: [{ scope: 'read', at: 'paths' }],
   create: [{ scope: 'write', at: 'newPath' }],
   delete: [{ scope: 'write', at: 'path' }],
   rename: [
@@ -64,7 +68,7 @@ type Intersection<Union> = (Union extends unknown ? (each: Union) => void : neve
   ? All
   : never
 
-/** One grant per need, in the same order. Needs at `sources` and `target` have their own function, `authorizeJob`. */
+/** One grant per need, in the same order. Needs at several locations have their own functions, `authorizeJob` and `authorizeAll`. */
 export type GrantsOf<N extends readonly Need[]> = { readonly [I in keyof N]: Grant<N[I]['scope']> }
 
 interface Location {
@@ -74,6 +78,7 @@ interface Location {
 
 const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location | Location[] } = {
   path: ({ providerId, path }) => ({ providerId, path: parsePath(path) }),
+  paths: ({ providerId, paths }) => paths.map(path => ({ providerId, path: parsePath(path) })),
   newPath: ({ providerId, path }) => ({ providerId, path: parseNewPath(path) }),
   toPath: ({ providerId, toProviderId, toPath }) => ({
     providerId: toProviderId ?? providerId,
@@ -109,6 +114,21 @@ function grantAll(viewer: Viewer | null, operation: readonly Need[], input: obje
     [locate[at](input as never)].flat().map(location => ({ scope, ...location })),
   )
   return located.map(need => grant(present, need))
+}
+
+/**
+ * Grants reading several paths of a provider.
+ * @returns the paths, each once, and a grant for the deepest folder that contains them, which the viewer may access as they
+ * may access everything in it that was asked for
+ * @throws as `authorize`; INVALID_INPUT for no path
+ */
+export function authorizeAll(
+  viewer: Viewer | null,
+  input: InputOf<typeof needs.readAll>,
+): { common: Grant<'read'>; paths: StoragePath[] } {
+  const paths = [...new Set(grantAll(viewer, needs.readAll, input).map(({ path }) => path))]
+  if (paths.length === 0) throw new AppError('INVALID_INPUT', '"paths" must name at least one file or folder.')
+  return { common: grant(viewer, { scope: 'read', providerId: input.providerId, path: commonPath(paths) }), paths }
 }
 
 /** The locations of a job. */

@@ -71,6 +71,13 @@ export function isWithin(path: StoragePath, base: StoragePath): boolean {
   return base === root || path === base || path.startsWith(`${base}/`)
 }
 
+/** Returns the deepest path that all of the paths are within; the root for none. */
+export function commonPath([first = root, ...others]: readonly StoragePath[]): StoragePath {
+  let common = first
+  for (const path of others) while (!isWithin(path, common)) common = parentOf(common)
+  return common
+}
+
 /** Returns the path of `name` in the folder `path`. @throws INVALID_PATH if the result is too long */
 export function childOf(path: StoragePath, name: string): StoragePath {
   const child = unboundedChildOf(path, name)

@@ -43,7 +43,9 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
     else args[name.value] = plain
   }
   const text = (name: string) => (typeof args[name] === 'string' ? args[name] : undefined)
-  const [id, userId, path] = [text('id'), text('userId'), text('path')]
+  const [firstPath] = Array.isArray(args.paths) ? args.paths : []
+  const [id, userId] = [text('id'), text('userId')]
+  const path = text('path') ?? (typeof firstPath === 'string' ? firstPath : undefined)
   if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
   if (id !== undefined && action.startsWith('JOB_')) return { subject: { kind: 'JOB', id } }
   if (id !== undefined && action.startsWith('SCHEDULE_')) return { subject: { kind: 'SCHEDULE', id } }

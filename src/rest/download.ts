@@ -42,7 +42,7 @@ export function downloadRoute(app: FastifyInstance, { files }: Services, sendfil
           contentType: contentType(entry.mimeType),
           headers: { 'Content-Disposition': contentDisposition(entry, query.inline ?? inline) },
         }),
-        sendFolder: (download, signal) => sendArchive(download, request, reply, signal),
+        sendFolder: (download, signal) => sendArchive({ ...download, isFolder: true }, request, reply, signal),
         sendfile,
       })
       await asTransfer(app, serving)

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
 import type { Sendfile } from '../settings.ts'
+import { archiveRoute } from './archive.ts'
 import { downloadRoute } from './download.ts'
 import { oauthCallbackRoute } from './oauth/callback.ts'
 import { oauthStartRoute } from './oauth/start.ts'
@@ -14,5 +15,6 @@ export async function registerRest(
   oauthStartRoute(app, services)
   oauthCallbackRoute(app, services)
   downloadRoute(app, services, sendfile)
+  await app.register(async scope => archiveRoute(scope, services))
   await app.register(scope => uploadRoute(scope, services))
 }

@@ -20,6 +20,7 @@ import { anyName, anyPath, names, rawPaths } from './corpus.ts'
 import {
   type Answer,
   type Attack,
+  archive,
   dav,
   download,
   follow,
@@ -28,6 +29,7 @@ import {
   headerOf,
   json,
   objectForm,
+  redeem,
   tool,
   tryCall,
   tus,
@@ -39,6 +41,7 @@ const isThorough = process.env.MATRIX === 'all'
 const entry = 'query ($providerId: ID!, $path: String!) { entry(providerId: $providerId, path: $path) { path name } }'
 const list = `query ($providerId: ID!, $path: String!) {
   folder(providerId: $providerId, path: $path) { downloadUrl entries(first: 1000) { nodes { path name __typename } } } }`
+const archiveTicket = 'query ($input: ArchiveTicketInput!) { archiveTicket(input: $input) }'
 const link = 'query ($providerId: ID!, $path: String!) { file(providerId: $providerId, path: $path) { downloadUrl } }'
 export const change = (name: string, select = 'path') => {
   const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
@@ -76,6 +79,10 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 1) await tryDav(on, path, n)
   await download(on, path)
   await download(on, path, '&disposition=inline', 'HEAD')
+  await archive(on, [path])
+  await archive(on, [`${base}/seed.txt`, path])
+  const ticket = json(await graphql(on, archiveTicket, { input: { providerId, paths: [path] } })).data?.archiveTicket
+  if (ticket) await redeem(on, ticket)
   await upload(on, path, 'uploaded')
   await form(on, path, `filename="form-${n}"`, 'uploaded')
   await form(on, base, `filename="${path}"`, 'uploaded')

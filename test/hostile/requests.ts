@@ -109,12 +109,27 @@ export function graphql(on: Attack, query: string, variables: object): Promise<A
   return tryCall(on, JSON.stringify(variables).slice(0, 200), { method: 'POST', path: '/graphql', headers, body })
 }
 
+const archivePath = '/api/download/archive'
 const address = (on: Attack, path: string, more = '') =>
   `?providerId=${on.providerId}&path=${encodeURIComponent(path.toWellFormed())}${more}`
 
 export function download(on: Attack, path: string, more = '', method = 'GET'): Promise<Answer> {
   const call = { method, path: `/api/download/proxy${address(on, path, more)}` }
   return tryCall(on, `${method} ${JSON.stringify(path.slice(0, 100))}`, call)
+}
+
+/** Downloads an archive of these paths. */
+export function archive(on: Attack, paths: readonly string[]): Promise<Answer> {
+  const body = JSON.stringify({ providerId: on.providerId, paths })
+  const call = { method: 'POST', path: archivePath, headers: { 'content-type': 'application/json' }, body }
+  return tryCall(on, `archive ${body.slice(0, 200)}`, call)
+}
+
+/** Downloads the archive of a ticket, without a credential. */
+export function redeem(on: Attack, ticket: string): Promise<Answer> {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const body = String(new URLSearchParams({ ticket }))
+  return tryCall(on, 'a ticket', { method: 'POST', path: archivePath, headers, body, isWithout: true })
 }
 
 export function upload(on: Attack, path: string, body: string): Promise<Answer> {

@@ -36,6 +36,8 @@ interface World {
   credentials: Readonly<Record<string, Record<string, string>>>
   /** A link to a file. */
   ticket: string
+  /** A ticket for an archive. */
+  archiveTicket: string
   etag: string
   next(): number
   /** Begins an upload whose size is not known yet, and resolves with its ID. */
@@ -59,6 +61,11 @@ async function start(t: Test): Promise<World> {
     { id: providerId },
     token,
   )
+  const { archiveTicket } = await app.ask(
+    'query ($input: ArchiveTicketInput!) { archiveTicket(input: $input) }',
+    { input: { providerId, paths: ['/folder/file'] } },
+    token,
+  )
   let count = 0
   const next = () => ++count
   return {
@@ -74,6 +81,7 @@ async function start(t: Test): Promise<World> {
       none: {},
     },
     ticket: new URL(file.downloadUrl).searchParams.get('ticket') ?? '',
+    archiveTicket,
     etag: stored.headers.get('etag') ?? '',
     next,
     async begin() {
@@ -165,6 +173,24 @@ function validValue(schema: Schema, known: readonly string[] | undefined): fc.Ar
 
 const bodies = ['', 'x', 'content', 'x'.repeat(20_000)]
 
+/** Bodies of types that have a structure. */
+function structured({ providerId, archiveTicket }: World): Readonly<Record<string, readonly string[]>> {
+  const selection = (...selected: unknown[]) => JSON.stringify({ providerId, paths: selected })
+  return {
+    'application/json': [
+      ...often(selection('/folder/file', '/folder'), selection('/folder/file')),
+      selection('/missing'),
+      selection('relative'),
+      selection(),
+      selection(1),
+      '{}',
+      'null',
+      '{',
+    ],
+    'application/x-www-form-urlencoded': [...often(`ticket=${archiveTicket}`), 'ticket=unknown', 'ticket=', ''],
+  }
+}
+
 function form({ providerId }: World, name: string): string {
   const part = (head: string, body: string) => `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${body}\r\n`
   const fields =
@@ -194,11 +220,14 @@ function requests(world: World, { method, path, operation }: DescribedCall): fc.
       given: fc.tuple(...given),
       who: fc.constantFrom(...Object.keys(world.credentials), ...Array(4).fill(['session', 'writer']).flat()),
       type: fc.constantFrom(undefined, ...often(...types)),
-      body: fc.constantFrom(...bodies),
+      pickedBody: fc.constantFrom(...bodies),
+      pickedStructure: fc.nat(),
       name: fc.constantFrom('a', 'b/c', '..', ''),
       id: fc.constantFrom(...often('begun', 'begun'), 'unknown'),
     })
-    .map(({ given, who, type, body, name, id }) => {
+    .map(({ given, who, type, pickedBody, pickedStructure, name, id }) => {
+      const known = type === undefined ? undefined : structured(world)[type]
+      const body = known?.[pickedStructure % known.length] ?? pickedBody
       const of = (place: string) =>
         given.flatMap(([parameter, value]) =>
           parameter.in === place && value !== undefined ? [[parameter.name, value] as const] : [],

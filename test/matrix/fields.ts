@@ -52,6 +52,14 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Query.entry': { needs: readPaths, takes: ['entry'], args: at, effect: 'names its path' },
   'Query.file': { needs: readPaths, takes: ['file'], args: at, effect: 'names its path' },
+  'Query.archiveTicket': {
+    needs: readPaths,
+    takes: ['entry'],
+    args: target => {
+      const { providerId, path } = at(target)
+      return { input: { providerId, paths: [path], expiresIn: 60 } }
+    },
+  },
   'Query.job': { needs: read, bounces: true, args: ({ ids }) => ({ id: ids.job }) },
   'Query.jobs': { needs: read, args: () => ({ first: 20, after: null, state: null }) },
   'Query.schedules': { needs: read, args: () => ({ first: 20, after: null }) },

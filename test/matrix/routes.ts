@@ -21,6 +21,12 @@ function query(path: string, { locations: [location] }: Target, more = ''): stri
   return `${path}?providerId=${encodeURIComponent(location?.provider ?? '')}&path=${encodeURIComponent(location?.path ?? '')}${more}`
 }
 
+/** Asks for an archive of one location. */
+function archiveOf({ locations: [location] }: Target): Call {
+  const body = JSON.stringify({ providerId: location?.provider ?? '', paths: [location?.path ?? ''] })
+  return { method: 'POST', path: '/api/download/archive', headers: { 'content-type': 'application/json' }, body }
+}
+
 /** Builds a form. It splits the path at its last `/` into the folder and the file name. */
 function form(target: Target): { headers: Record<string, string>; body: string } {
   const { provider = '', path = '' } = target.locations[0] ?? {}
@@ -403,5 +409,12 @@ export const routes: Readonly<Record<string, RouteRow>> = {
     takes: ['folder'],
     effect: 'archived',
     call: target => ({ method: 'GET', path: query('/api/download/proxy', target) }),
+  },
+  'POST /api/download/archive': {
+    needs: readPaths,
+    takes: ['file'],
+    effect: 'archived',
+    audit: 'DOWNLOAD',
+    call: archiveOf,
   },
 }

@@ -122,7 +122,7 @@ function numberIn(text: string | null | undefined): number | null {
 }
 
 /** @throws StowageError if the connection breaks */
-async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
   if (!body) return
   const reader = body.getReader()
   try {
@@ -139,7 +139,7 @@ async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, u
 }
 
 /** `ReadableStream.from` is missing in some browsers. */
-function streamOf(chunks: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
+export function streamOf(chunks: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await chunks.next()

@@ -1,3 +1,4 @@
+import { type ArchiveOptions, archive } from './archive.ts'
 import { type Download, type DownloadOptions, download } from './download.ts'
 import { Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
@@ -8,6 +9,7 @@ import { type StowageOptions, Transport } from './transport.ts'
 import { type UploadOptions, upload } from './upload.ts'
 import { type WalkOptions, walk } from './walk.ts'
 
+export type { ArchiveOptions } from './archive.ts'
 export type { Download, DownloadOptions } from './download.ts'
 export { StowageError, type StowageErrorDetails } from './error.ts'
 export type { RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
@@ -32,6 +34,8 @@ export class Stowage {
     discardUpload: (url: string): Promise<void> => discardUpload(this.#transport, url),
     /** Downloads a file, or a folder as a ZIP archive. */
     download: (options: DownloadOptions): Promise<Download> => download(this.#transport, options),
+    /** Downloads several files and folders as one ZIP archive. */
+    archive: (options: ArchiveOptions): Promise<ReadableStream<Uint8Array>> => archive(this.#transport, options),
     /** Yields the entries of a folder. */
     list: (options: Location & RequestOptions): AsyncGenerator<WalkedEntry, void, undefined> =>
       list(this.#graphql, options),

@@ -5,11 +5,35 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { children, requireDepth } from './tree.ts'
 
-/** An entry, or the error that stopped the listing of a folder. */
-export type ArchiveItem = { location: ReadLocation } & (
-  | { entry: CheckedEntry; error?: never }
-  | { entry?: never; path: StoragePath; error: AppError }
+/** An entry at the top of an archive. */
+export interface ArchiveTop {
+  location: ReadLocation
+  /** Null if the entry has to be looked up. */
+  entry: CheckedEntry | null
+  /** The name of the entry; the name of the provider for its root, so it need not be valid as a file name. */
+  name: string
+}
+
+/** An entry, or the error that stopped the archive from taking it. */
+export type ArchiveItem = { top: ArchiveTop } & (
+  | { location: ReadLocation; entry: CheckedEntry; error?: never }
+  | { path: StoragePath; error: AppError }
 )
+
+/** Files and folders to send as one archive. */
+export interface Archive {
+  /** The name of the archive without an ending. It need not be valid as a file name. */
+  name: string
+  /** Whether the archive has one folder that contains everything else. */
+  isFolder: boolean
+  /** Yields the tops and everything below them, each folder before its content. @throws TOO_MANY_ARCHIVES; as `Files.list` */
+  items(signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined>
+  /** Call this once with the number of bytes sent and the error that interrupted it, for the audit log. */
+  ended(bytes: number, error?: unknown): void
+}
+
+/** The number of tops that are looked up at the same time. */
+const lookupsAtOnce = 8
 
 /** Errors that concern one entry only: the archive continues without it. Any other error ends the archive. */
 const leftOut: ReadonlySet<Reason> = new Set([
@@ -39,17 +63,18 @@ export class Archives {
   #total = 0
 
   /**
-   * Yields everything below a folder. Counts as one archive of the credential from the first item to the last.
+   * Yields everything in an archive, and before it nothing that fails: if no top can be read, the first error is thrown.
+   * Counts as one archive of the credential from the first item to the last.
    * @throws TOO_MANY_ARCHIVES; as `archiveItems`
    */
-  async *items(folder: ReadLocation, signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined> {
-    const { credentialId } = folder.grant.viewer
+  async *items(tops: readonly ArchiveTop[], signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined> {
+    const credentialId = tops[0]?.location.grant.viewer.credentialId ?? ''
     const count = this.#counts.get(credentialId) ?? 0
-    if (count >= maxOfCredential) throw tooMany(`This credential is already downloading ${count} folders`)
+    if (count >= maxOfCredential) throw tooMany(`This credential is already downloading ${count} archives`)
     if (this.#total >= maxInAll) throw tooMany('The server is already creating as many archives as it can')
     this.#count(credentialId, 1)
     try {
-      yield* archiveItems(folder, signal)
+      yield* foundItems(tops, signal)
     } finally {
       this.#count(credentialId, -1)
     }
@@ -67,11 +92,87 @@ function tooMany(what: string): AppError {
   return new AppError('TOO_MANY_ARCHIVES', `${what}: wait until one of them is complete.`)
 }
 
+async function* foundItems(
+  tops: readonly ArchiveTop[],
+  signal: AbortSignal,
+): AsyncGenerator<ArchiveItem, void, undefined> {
+  const refused: (ArchiveItem & { error: AppError })[] = []
+  let isFound = false
+  for await (const { top, entry } of lookedUp(tops, signal)) {
+    for await (const item of topItems(top, entry, signal)) {
+      if (item.error && !isFound) {
+        refused.push(item)
+        continue
+      }
+      isFound = true
+      yield item
+    }
+  }
+  const [first] = refused
+  if (first && !isFound) throw first.error
+  yield* refused
+}
+
+/** Looks up the tops, a few at a time and in their order. */
+async function* lookedUp(tops: readonly ArchiveTop[], signal: AbortSignal) {
+  const lookUp = async (top: ArchiveTop) => ({ top, entry: top.entry ?? (await statOrError(top, signal)) })
+  const waiting: ReturnType<typeof lookUp>[] = []
+  const rest = tops.values()
+  for (;;) {
+    while (waiting.length < lookupsAtOnce) {
+      const { value: top } = rest.next()
+      if (!top) break
+      waiting.push(lookUp(top))
+    }
+    const found = waiting.shift()
+    if (!found) return
+    yield await found
+  }
+}
+
+/** Never rejects, because nothing awaits the last lookups if the archive fails. */
+function statOrError({ location }: ArchiveTop, signal: AbortSignal): Promise<CheckedEntry | { error: unknown }> {
+  return location.stat(signal).catch((error: unknown) => ({ error }))
+}
+
+/** Yields an entry at the top and everything below it. */
+async function* topItems(
+  top: ArchiveTop,
+  entry: CheckedEntry | { error: unknown },
+  signal: AbortSignal,
+): AsyncGenerator<ArchiveItem, void, undefined> {
+  const { location } = top
+  if ('error' in entry) {
+    if (!isLeftOut(entry.error)) throw entry.error
+    yield { top, path: location.path, error: entry.error }
+    return
+  }
+  if (entry.kind === 'file') {
+    yield { top, location, entry }
+    return
+  }
+  const below = archiveItems(top, location, signal)
+  try {
+    // A folder that cannot be listed is left out as a whole.
+    const first = await below.next()
+    if (!first.done && first.value.error && first.value.path === location.path) {
+      yield first.value
+      return
+    }
+    yield { top, location, entry }
+    if (!first.done) yield first.value
+    yield* below
+  } finally {
+    await below.return()
+  }
+}
+
 /**
  * Yields everything below a folder, each folder before its content, loading one page of a listing at a time.
- * @throws as `Files.list` for the folder itself; INVALID_INPUT if the tree is too deep
+ * @throws as `Files.list`; INVALID_INPUT if the tree is too deep
  */
 async function* archiveItems(
+  top: ArchiveTop,
   folder: ReadLocation,
   signal: AbortSignal,
   depth = 0,
@@ -81,15 +182,15 @@ async function* archiveItems(
     for await (const entry of children(folder, signal)) {
       const location = childOf(folder, entry.name)
       if (location instanceof AppError) {
-        yield { location: folder, path: `${folder.path}/${entry.name}` as StoragePath, error: location }
+        yield { top, path: `${folder.path}/${entry.name}` as StoragePath, error: location }
         continue
       }
-      yield { location, entry }
-      if (entry.kind === 'directory') yield* archiveItems(location, signal, depth + 1)
+      yield { top, location, entry }
+      if (entry.kind === 'directory') yield* archiveItems(top, location, signal, depth + 1)
     }
   } catch (error) {
-    if (depth === 0 || !isLeftOut(error)) throw error
-    yield { location: folder, path: folder.path, error }
+    if (!isLeftOut(error)) throw error
+    yield { top, path: folder.path, error }
   }
 }
 

@@ -10,20 +10,21 @@ import type { Audit, Recording } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { EntryData } from '../webdav/entry-data.ts'
-import { type ArchiveItem, Archives } from './archive.ts'
+import { type Archive, type ArchiveItem, Archives } from './archive.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type DirectFile, directDownload, directUpload, type UploadTicket } from './direct-links.ts'
-import { openLink, sealLink } from './download-links.ts'
+import { type LinkMaker, openLink, openSelection, sealLink, sealSelection } from './download-links.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import type { FolderJobs, RunOnFolder } from './folder-work.ts'
 import { type KeyPage, type KeyQuery, listKeys } from './keys/index.ts'
 import { cursorCodec, type EntryPage, entryPages, listPage } from './list.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './opened.ts'
 import { type FoundEntries, type SearchInput, search } from './search.ts'
+import { authorizeSelection, type SelectionInput, withSelection } from './selection.ts'
 import * as transfer from './transfer.ts'
 import { type UploadInput, upload } from './upload.ts'
 
-export { type ArchiveItem, isLeftOut } from './archive.ts'
+export { type Archive, type ArchiveItem, type ArchiveTop, isLeftOut } from './archive.ts'
 export type { Digests } from './checked-body.ts'
 export type { ConflictBehavior } from './conflict.ts'
 export { conflictBehaviors } from './conflict.ts'
@@ -32,6 +33,7 @@ export type { UploadTicket } from './direct-links.ts'
 export { entryId, type FileEntry, type LocationInput } from './entry.ts'
 export type { KeyPage, KeyQuery } from './keys/index.ts'
 export type { OpenFirst } from './opened.ts'
+export { maxSelected, type SelectionInput } from './selection.ts'
 export { tooLarge, type UploadInput } from './upload.ts'
 export type { WriteCondition } from './write-condition.ts'
 
@@ -45,7 +47,7 @@ export interface Download {
   opened: OpenedFile | null
   /** The entry's name; the provider's name for a root, which has none. */
   name: string
-  /** Lists everything below a folder, for an archive. @throws TOO_MANY_ARCHIVES; as `Files.list` */
+  /** Lists a folder and everything below it, as `Archive.items`. */
   items(signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined>
   /** Call this once with the number of bytes sent and the error that interrupted it, for the audit log. */
   ended(bytes: number, error?: unknown): void
@@ -53,6 +55,8 @@ export interface Download {
 
 /** Consumes a download. The signal aborts with an AppError when the download is no longer allowed. */
 export type UseDownload<T, D extends Download = Download> = (download: D, signal: AbortSignal) => Promise<T>
+
+export type UseArchive<T> = (archive: Archive, signal: AbortSignal) => Promise<T>
 
 export type Files = ReturnType<typeof createFiles>
 
@@ -88,7 +92,20 @@ export function createFiles(options: {
     const ended = (bytes: number, error?: unknown) =>
       audit.note(granted.viewer, 'DOWNLOAD', { location: input, bytes, details: { kind: entry.kind } }, error)
     const name = entry.name || (await storage.record(granted)).name
-    return { entry, location, opened, name, items: running => archives.items(location, running), ended }
+    const items = (running: AbortSignal) => archives.items([{ location, entry, name }], running)
+    return { entry, location, opened, name, items, ended }
+  }
+
+  /** Returns the viewer that made a link. @throws LINK_EXPIRED */
+  function makerOf({ credential }: LinkMaker, origin: Origin): Promise<Viewer> {
+    return credentials.recall({ ...credential, origin }).catch(cause => {
+      if (!(cause instanceof AppError)) throw cause
+      throw new AppError(
+        'LINK_EXPIRED',
+        'The credential that made this link is no longer valid: ask for a new link.',
+        { cause },
+      )
+    })
   }
 
   /** Records a failed download only if it was forbidden. A missing file, for example, is not an event. */
@@ -291,6 +308,26 @@ export function createFiles(options: {
       return sealLink(secrets, granted.viewer, input, link)
     },
 
+    /**
+     * Opens several files and folders as one archive for the duration of `use`.
+     * @throws as `stat`, INVALID_INPUT
+     */
+    archive: <T>(viewer: Viewer | null, input: SelectionInput, signal: AbortSignal, use: UseArchive<T>): Promise<T> =>
+      withSelection({ storage, archives, audit }, viewer, input, signal, use),
+
+    /** Returns the ticket with which `archiveLink` opens several files and folders without a credential. @throws as `archive` */
+    archiveTicket(viewer: Viewer | null, input: SelectionInput, expiresIn: number): string {
+      const { common } = authorizeSelection(viewer, input)
+      return sealSelection(secrets, common.viewer, input, expiresIn)
+    },
+
+    /** Opens the archive of a ticket, if the credential that made it may still read all of it. @throws LINK_EXPIRED, as `archive` */
+    async archiveLink<T>(sealed: string, origin: Origin, signal: AbortSignal, use: UseArchive<T>): Promise<T> {
+      const input = openSelection(secrets, sealed)
+      const viewer = await makerOf(input, origin)
+      return withSelection({ storage, archives, audit }, viewer, input, signal, use)
+    },
+
     /** Returns a direct link to the back end; null if it supports none. @throws as `stat`, INVALID_INPUT */
     directLink: (
       viewer: Viewer | null,
@@ -314,17 +351,8 @@ export function createFiles(options: {
       open: OpenFirst | null,
       use: UseDownload<T, Download & { inline: boolean }>,
     ): Promise<T> {
-      const { credential, inline, ...input } = openLink(secrets, sealed)
-      const viewer = await credentials.recall({ ...credential, origin }).catch(cause => {
-        if (!(cause instanceof AppError)) throw cause
-        throw new AppError(
-          'LINK_EXPIRED',
-          'The credential that made this link is no longer valid: ask for a new link.',
-          {
-            cause,
-          },
-        )
-      })
+      const { inline, ...input } = openLink(secrets, sealed)
+      const viewer = await makerOf(input, origin)
       return download(viewer, input, requestSignal, open, (found, signal) => use({ ...found, inline }, signal))
     },
   }

@@ -3,12 +3,9 @@ import { findJob } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import { findMember } from '../../db/members.ts'
 import type { JobState, ScheduledJob } from '../../db/schema.ts'
-import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts } from '../audit/index.ts'
+import { namedSources } from '../audit/named-sources.ts'
 import type { LocationInput } from '../files/entry.ts'
-
-/** Characters of the sources that an event names. */
-const maxNamed = 10_000
 
 /** Returns a function that records the end of a job, with its counts in place of one event per file. */
 export function createJobAudit({ db, audit }: { db: Database; audit: Audit }) {
@@ -55,17 +52,4 @@ export function factsOf({
       ...(target?.name != null && { targetName: cut(target.name) }),
     },
   }
-}
-
-/** Returns how many sources there are, and all but the first, whose paths have up to `maxNamed` characters together. */
-export function namedSources(sources: readonly LocationInput[]): { sources: number; otherSources?: LocationInput[] } {
-  const otherSources: LocationInput[] = []
-  let length = 0
-  for (const { providerId, path } of sources.slice(1)) {
-    const named = { providerId: cut(providerId), path: cut(path) }
-    length += named.providerId.length + named.path.length
-    if (length > maxNamed) break
-    otherSources.push(named)
-  }
-  return { sources: sources.length, ...(otherSources.length > 0 && { otherSources }) }
 }

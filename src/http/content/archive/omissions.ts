@@ -9,21 +9,21 @@ const titlePattern = /^_left-out(?: \(\d+\))?\.txt$/
 
 /** Lists the files that an archive lacks in a text file at its end, so that nobody takes the archive for complete. */
 export class Omissions {
-  readonly #top: string
+  readonly #prefix: string
   readonly #lines: string[] = []
   readonly #changed: string[] = []
   readonly #taken = new Set<string>()
   #count = 0
   #changedCount = 0
 
-  /** @param top the archive's top folder */
-  constructor(top: string) {
-    this.#top = top
+  /** @param prefix the folder of the list with a slash at its end; empty for the top of the archive */
+  constructor(prefix: string) {
+    this.#prefix = prefix
   }
 
   /** Records a name in the archive, so that the list gets another one. */
   note(name: string): void {
-    if (titlePattern.test(name.slice(this.#top.length + 1))) this.#taken.add(name)
+    if (titlePattern.test(name.slice(this.#prefix.length))) this.#taken.add(name)
   }
 
   add(name: string, { message }: AppError): void {
@@ -51,7 +51,7 @@ export class Omissions {
 
   #freeName(): string {
     for (let number = 0; ; number++) {
-      const name = `${this.#top}/${title}${number === 0 ? '' : ` (${number})`}.txt`
+      const name = `${this.#prefix}${title}${number === 0 ? '' : ` (${number})`}.txt`
       if (!this.#taken.has(name)) return name
     }
   }

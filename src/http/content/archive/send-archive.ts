@@ -1,6 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { formatPath } from '../../../auth/path.ts'
-import { type ArchiveItem, contentDisposition, type Download, isLeftOut } from '../../../services/files/index.ts'
+import { formatPath, type StoragePath } from '../../../auth/path.ts'
+import {
+  type Archive,
+  type ArchiveItem,
+  type ArchiveTop,
+  contentDisposition,
+  type Download,
+  isLeftOut,
+} from '../../../services/files/index.ts'
 import { cutResponse } from '../../connection/cut-response.ts'
 import { isNotModified } from '../download-conditions.ts'
 import { openCurrent } from '../file-content.ts'
@@ -9,36 +16,36 @@ import { archivedName, topName } from '../zip/names.ts'
 import { ZipWriter } from '../zip/writer.ts'
 import { compressionFor } from './compression.ts'
 import { Omissions } from './omissions.ts'
+import { TopNames } from './top-names.ts'
 
 const mimeType = 'application/zip'
 
 /**
- * Sends a folder as a ZIP archive that is created on the fly, so its length is unknown and it supports no ranges. One
+ * Sends files and folders as a ZIP archive that is created on the fly, so its length is unknown and it supports no ranges. One
  * file is open at a time.
  * @param signal aborts when the download must stop
  * @throws TOO_MANY_ARCHIVES, PRECONDITION_FAILED, and as `Files.list`
  */
 export async function sendArchive(
-  download: Download,
+  archive: Archive,
   request: FastifyRequest,
   reply: FastifyReply,
   signal: AbortSignal,
 ): Promise<null> {
-  const top = topName(download.name)
   reply.headers({ 'Accept-Ranges': 'none', 'Cache-Control': 'private, no-cache', 'Content-Security-Policy': 'sandbox' })
   // Pages embed links. A request with a credential comes from a script of the same origin.
   if (request.viewer === null) reply.header('Cross-Origin-Resource-Policy', 'cross-origin')
-  const isUnchanged = isNotModified(request.headers, { etag: null, modifiedAt: null })
+  const isUnchanged = request.method !== 'POST' && isNotModified(request.headers, { etag: null, modifiedAt: null })
   reply.headers({
     'Content-Type': mimeType,
-    'Content-Disposition': contentDisposition({ name: `${top}.zip`, mimeType }, false),
+    'Content-Disposition': contentDisposition({ name: `${topName(archive.name)}.zip`, mimeType }, false),
   })
   if (isUnchanged || request.method === 'HEAD') {
     reply.hijack()
     reply.raw.writeHead(isUnchanged ? 304 : 200, reply.getHeaders() as Record<string, string>).end()
     return null
   }
-  const items = download.items(signal)
+  const items = archive.items(signal)
   // Until the headers are sent, a refusal is still a proper error response.
   const first = await items.next()
   reply.hijack()
@@ -46,11 +53,11 @@ export async function sendArchive(
   const zip = new ZipWriter(chunk => write(response, chunk, signal))
   try {
     response.writeHead(200, reply.getHeaders() as Record<string, string>)
-    await writeArchive(zip, { download, top, first, items }, signal)
+    await writeArchive(zip, { archive, first, items }, signal)
     response.end()
-    download.ended(bytesWritten(response))
+    archive.ended(bytesWritten(response))
   } catch (error) {
-    download.ended(bytesWritten(response), signal.aborted ? signal.reason : error)
+    archive.ended(bytesWritten(response), signal.aborted ? signal.reason : error)
     // The directory of a ZIP file is at its end, so an incomplete archive does not open.
     cutResponse(reply, error, signal)
   } finally {
@@ -61,31 +68,27 @@ export async function sendArchive(
 }
 
 interface Source {
-  download: Download
-  top: string
+  archive: Archive
   first: IteratorResult<ArchiveItem, void>
   items: AsyncGenerator<ArchiveItem, void, undefined>
 }
 
-async function writeArchive(
-  zip: ZipWriter,
-  { download, top, first, items }: Source,
-  signal: AbortSignal,
-): Promise<void> {
-  const base = formatPath(download.entry.path)
-  const nameOf = (path: string) => {
-    const below = formatPath(path as typeof download.entry.path).slice(base === '/' ? 0 : base.length)
-    return `${top}${below.split('/').map(archivedName).join('/')}`
+async function writeArchive(zip: ZipWriter, { archive, first, items }: Source, signal: AbortSignal): Promise<void> {
+  const topNames = new TopNames()
+  const nameOf = (top: ArchiveTop, path: StoragePath) => {
+    const base = formatPath(top.location.path)
+    const below = path === top.location.path ? '' : formatPath(path).slice(base === '/' ? 0 : base.length)
+    return `${topNames.of(top)}${below.split('/').map(archivedName).join('/')}`
   }
-  const omissions = new Omissions(top)
-  await zip.folder(top, download.entry.modifiedAt)
+  const omissions = new Omissions(archive.isFolder && !first.done ? `${topNames.of(first.value.top)}/` : '')
   for (let item = first; !item.done; item = await items.next()) {
-    const { location, entry, error } = item.value
+    const { top, error } = item.value
     if (error) {
-      omissions.add(nameOf(item.value.path), error)
+      omissions.add(nameOf(top, item.value.path), error)
       continue
     }
-    const name = nameOf(location.path)
+    const { location, entry } = item.value
+    const name = nameOf(top, location.path)
     omissions.note(name)
     if (entry.kind === 'directory') await zip.folder(name, entry.modifiedAt)
     else await writeFile(zip, name, location, omissions, signal)
