@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { button, dialog, isGood, pick, startFiles } from './files.ts'
+import { readWithPython, requireArchivers } from '../http/archive-tools.ts'
+import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
 /** A PDF file with one empty page. */
 const pdf = `%PDF-1.4
@@ -9,6 +10,8 @@ const pdf = `%PDF-1.4
 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]>>endobj
 trailer<</Root 1 0 R>>
 %%EOF`
+
+await requireArchivers()
 
 const files = await startFiles(t)
 if (files) {
@@ -32,6 +35,57 @@ if (files) {
     const [zip] = await Promise.all([page.waitForEvent('download'), button(page, 'Download as ZIP').click()])
     t.equal(zip.suggestedFilename(), 'set.zip')
     t.equal((await readFile(await zip.path())).subarray(0, 2).toString(), 'PK')
+  })
+
+  t.test('many selected files are one download with its progress', async t => {
+    const photos = Array.from({ length: 60 }, (_, n) => [`photo ${n}.jpg`, Buffer.alloc(20_000, n)] as const)
+    const { page: address } = await store('photos', { ...Object.fromEntries(photos), 'trip/a.txt': 'a' })
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 390, height: 844 },
+    ]) {
+      const page = await open(t, { viewport })
+      const downloads: string[] = []
+      page.on('download', file => downloads.push(file.suggestedFilename()))
+      await page.goto(address)
+      await row(page, 'photo 0.jpg').waitFor()
+      await page.getByRole('grid').press('Control+a')
+      await pick(page, 'trip')
+      const [file] = await Promise.all([page.waitForEvent('download'), button(page, 'Download as ZIP').click()])
+      t.equal(file.suggestedFilename(), 'photos.zip')
+      const members = await readWithPython(await file.path())
+      t.equal(members.length, 60)
+      t.equal(members.find(({ name }) => name === 'photo 59.jpg')?.size, 20_000)
+      const panel = page.getByRole('region', { name: 'Downloads' })
+      await panel.getByText('1 download complete').waitFor()
+      t.equal(await panel.getByRole('progressbar').getAttribute('aria-valuenow'), '100')
+      await isGood(t, page)
+      await panel.getByRole('button', { name: 'Close' }).click()
+      await panel.waitFor({ state: 'detached' })
+
+      // A folder has no known size, so the browser shows the progress itself.
+      await pick(page, 'trip')
+      const [whole] = await Promise.all([page.waitForEvent('download'), button(page, 'Download as ZIP').click()])
+      t.equal(whole.suggestedFilename(), 'photos.zip')
+      t.ok((await readWithPython(await whole.path())).some(({ name }) => name === 'trip/a.txt'))
+      t.equal(downloads.length, 2)
+      t.same(page.faults, [])
+    }
+
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'photo 0.jpg').waitFor()
+    await page.route('**/api/download/archive', route =>
+      route.fulfill({
+        status: 503,
+        json: { errors: [{ message: 'Too many.', extensions: { reason: 'TOO_MANY_ARCHIVES' } }] },
+      }),
+    )
+    await page.getByRole('grid').press('Control+a')
+    await pick(page, 'trip')
+    await button(page, 'Download as ZIP').click()
+    await page.getByRole('region', { name: 'Downloads' }).getByText('Too many.').waitFor()
+    await isGood(t, page)
   })
 
   t.test('text, images, sound and PDF files have a preview', async t => {

@@ -50,6 +50,16 @@ export interface ApiKeyEdge {
 /** The state of an API key. A key that is not active is refused with HTTP 401 and never becomes active again. */
 export type ApiKeyState = 'active' | 'expired' | 'revoked'
 
+/** Files and folders of one provider. */
+export interface ArchiveTicketInput {
+  /** The lifetime of the ticket in seconds, at most one week. */
+  expiresIn?: number | null
+  /** The absolute paths of the files and folders, 1 to 1000. */
+  paths: readonly (string)[]
+  /** The ID of the provider. */
+  providerId: string
+}
+
 /** The action. */
 export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MOVE' | 'PASSWORD_CHANGE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'UPLOAD' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 

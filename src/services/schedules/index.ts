@@ -18,6 +18,7 @@ import {
 import { AppError } from '../../errors.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
+import { namedSources } from '../audit/named-sources.ts'
 import { asCreator } from '../creator.ts'
 import { encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'

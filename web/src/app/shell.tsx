@@ -3,6 +3,7 @@ import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-route
 import { loadPart } from '../api/load-part.ts'
 import { signOut } from '../api/session.ts'
 import { SessionContext, useClearCache, useSessionQuery } from '../api/use-session.ts'
+import { DownloadDock } from '../files/download/dock.tsx'
 import { UploadDock } from '../files/upload/dock.tsx'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
@@ -69,6 +70,7 @@ export function Shell() {
       </div>
       <div className="dock">
         <JobDock />
+        <DownloadDock />
         <UploadDock />
       </div>
       {isConfirming && (

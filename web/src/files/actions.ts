@@ -21,7 +21,7 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
   const actions: EntryAction[] = []
   if (single?.__typename === 'Folder') actions.push({ id: 'open', label: texts.open, run: () => on.open(single) })
   if (single && previewKind(single)) actions.push({ id: 'preview', label: texts.preview, run: () => on.open(single) })
-  const asZip = selected.every(entry => entry.__typename === 'Folder')
+  const asZip = selected.length > 1 || first.__typename === 'Folder'
   actions.push({
     id: 'download',
     label: asZip ? texts.downloadZip : texts.download,

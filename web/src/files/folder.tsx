@@ -17,7 +17,7 @@ import { actionsFor } from './actions.ts'
 import { folderHref } from './addresses.ts'
 import { Breadcrumb } from './breadcrumb.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
-import { downloadEntries } from './download.ts'
+import { downloadEntries } from './download/download.ts'
 import { type DroppedEntries, dropTarget, endDrag, startDrag } from './dragging.ts'
 import { FileTable } from './file-table.tsx'
 import { entryKey, updateListing, useListing, useRefreshFolder } from './listing.ts'
@@ -91,8 +91,11 @@ export function Folder({
     [providerId, path],
   )
   const download = useCallback(
-    (entries: readonly Entry[]) => void downloadEntries(folder, entries).catch(notifyError),
-    [folder],
+    (entries: readonly Entry[]) => {
+      const name = path === '/' ? provider.name : nameOfPath(path)
+      void downloadEntries(folder, name, entries).catch(notifyError)
+    },
+    [folder, path, provider.name],
   )
   const open = useCallback(
     (entry: Entry) => {

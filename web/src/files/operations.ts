@@ -44,6 +44,12 @@ const FolderLinkQuery = graphql(`
   }
 `)
 
+const ArchiveTicketQuery = graphql(`
+  query ArchiveTicket($input: ArchiveTicketInput!) {
+    archiveTicket(input: $input)
+  }
+`)
+
 const CreateFolderMutation = graphql(`
   mutation CreateFolder($input: CreateFolderInput!) {
     createFolder(input: $input) { name }
@@ -122,6 +128,11 @@ export async function fileLink(
 /** Returns a link to a ZIP archive of a folder. @throws StowageError */
 export async function folderLink(folder: StorageLocation): Promise<string> {
   return onThisOrigin((await ask(FolderLinkQuery, { ...folder })).folder.downloadUrl)
+}
+
+/** Returns a ticket for one archive of several entries. @throws StowageError */
+export async function archiveTicket(providerId: string, paths: string[]): Promise<string> {
+  return (await ask(ArchiveTicketQuery, { input: { providerId, paths } })).archiveTicket
 }
 
 /** Links go to the origin of this page, because the server may have another public address. */

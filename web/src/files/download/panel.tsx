@@ -1,0 +1,80 @@
+import { useState } from 'react'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/downloads.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { PanelHead } from '../../ui/panel-head.tsx'
+import { type ArchiveDownload, removeDownload, useDownloads } from './archive-download.ts'
+import './download.css'
+
+/** Shows the progress of archives in a corner of every page. */
+export function DownloadPanel() {
+  const downloads = useDownloads()
+  const [isCollapsed, setCollapsed] = useState(false)
+  const ended = downloads.filter(({ state }) => state !== 'running')
+  return (
+    <section className="dock-panel" aria-label={texts.downloads}>
+      <PanelHead title={headline(downloads)} isCollapsed={isCollapsed} onCollapse={setCollapsed} />
+      {!isCollapsed && (
+        <>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
+          <ul className="download-list" tabIndex={0} aria-label={texts.downloads}>
+            {downloads.map((download, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: two downloads can have the same name
+              <Row key={index} download={download} />
+            ))}
+          </ul>
+          <div className="dock-actions">
+            {ended.length > 0 && (
+              <Button variant="quiet" onPress={() => removeDownload(...ended)}>
+                {ended.length === downloads.length ? common.close : texts.clearCompleted}
+              </Button>
+            )}
+          </div>
+        </>
+      )}
+    </section>
+  )
+}
+
+function headline(downloads: readonly ArchiveDownload[]): string {
+  const countOf = (wanted: ArchiveDownload['state']) => downloads.filter(({ state }) => state === wanted).length
+  if (countOf('running') > 0) return texts.running(countOf('running'))
+  if (countOf('failed') > 0) return texts.failedCount(countOf('failed'))
+  return texts.complete(countOf('done'))
+}
+
+function Row({ download }: { download: ArchiveDownload }) {
+  const { name, count, state, size, received, error } = download
+  // The size of the archive differs a little from that of its files.
+  const percent = state === 'done' ? 100 : Math.min(99, Math.floor((received * 100) / Math.max(size, 1)))
+  return (
+    <li className="download-row">
+      <span className="download-title" title={name}>
+        {name}
+      </span>
+      {state === 'failed' ? (
+        <ErrorBox error={error} />
+      ) : (
+        <div
+          className="progress-track"
+          role="progressbar"
+          aria-label={name}
+          aria-valuemin={0}
+          aria-valuemax={100}
+          aria-valuenow={percent}
+        >
+          <div className="progress-fill" style={{ width: `${percent}%` }} />
+        </div>
+      )}
+      <div className="download-state">
+        <span>{state === 'done' ? texts.saved(count, received) : texts.bytesOf(count, received, size)}</span>
+        {state === 'running' && (
+          <Button variant="quiet" aria-label={common.actionOn(common.cancel, name)} onPress={() => download.cancel()}>
+            {common.cancel}
+          </Button>
+        )}
+      </div>
+    </li>
+  )
+}
