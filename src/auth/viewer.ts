@@ -27,6 +27,8 @@ export interface Origin {
   /** The client's IP address, as reported by a trusted proxy if there is one. */
   address: string
   requestId: string
+  /** The name that the client gives itself, of any length; undefined if it gives none. */
+  userAgent?: string | undefined
 }
 
 /** The origin of actions of this server itself. */

@@ -16,6 +16,8 @@ export interface Invite {
   apiKeyId: string | null
   createdAt: Date
   expiresAt: Date
+  /** For whom the invite is, in the words of the person who created it. */
+  note: string | null
 }
 
 const inviteColumns = [
@@ -27,6 +29,7 @@ const inviteColumns = [
   'api_key_id',
   'created_at',
   'expires_at',
+  'note',
 ] as const
 
 function toInvite(row: Pick<Selectable<Schema['invites']>, (typeof inviteColumns)[number]>): Invite {
@@ -39,6 +42,7 @@ function toInvite(row: Pick<Selectable<Schema['invites']>, (typeof inviteColumns
     apiKeyId: row.api_key_id,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    note: row.note,
   }
 }
 
@@ -52,6 +56,7 @@ export async function insertInvite(
     createdBy: string
     apiKeyId: string | null
     expiresAt: Date
+    note: string | null
   },
 ): Promise<string> {
   const { id } = await db
@@ -64,6 +69,7 @@ export async function insertInvite(
       created_by: values.createdBy,
       api_key_id: values.apiKeyId,
       expires_at: values.expiresAt,
+      note: values.note,
     })
     .returning('id')
     .executeTakeFirstOrThrow()

@@ -16,6 +16,9 @@ export const auditActions = [
   'LOGIN',
   'LOGOUT',
   'PASSWORD_CHANGE',
+  'PASSWORD_RESET_CREATE',
+  'PASSWORD_RESET',
+  'PROFILE_UPDATE',
   'INVITE_CREATE',
   'INVITE_REVOKE',
   'MEMBER_UPDATE',
@@ -68,6 +71,7 @@ export interface Schema {
   sessions: SessionTable
   api_keys: ApiKeyTable
   invites: InviteTable
+  password_resets: PasswordResetTable
   providers: ProviderTable
   oauth_states: OAuthStateTable
   provider_tokens: ProviderTokenTable
@@ -126,6 +130,9 @@ interface SessionTable {
   created_at: CreatedAt
   expires_at: Date
   revoked_at: Date | null
+  /** The address and the browser of the sign-in; null for sessions that are older than these columns. */
+  address: string | null
+  user_agent: string | null
 }
 
 interface ApiKeyTable {
@@ -157,6 +164,16 @@ interface InviteTable {
   created_at: CreatedAt
   expires_at: Date
   used_at: Date | null
+  note: string | null
+}
+
+interface PasswordResetTable {
+  user_id: string
+  workspace_id: string
+  /** SHA-256 of the token. */
+  token_hash: Buffer
+  created_by: string
+  expires_at: Date
 }
 
 interface ProviderTable {

@@ -27,12 +27,19 @@ export interface Session {
  */
 export async function insertSession(
   db: Change,
-  values: { workspaceId: string; userId: string; passwordHash: string; expiresAt: Date },
+  values: {
+    workspaceId: string
+    userId: string
+    passwordHash: string
+    expiresAt: Date
+    address: string
+    userAgent: string | null
+  },
 ): Promise<string | null> {
-  const { workspaceId, userId, passwordHash, expiresAt } = values
+  const { workspaceId, userId, passwordHash, expiresAt, address, userAgent } = values
   const row = await db
     .insertInto('sessions')
-    .columns(['workspace_id', 'user_id', 'expires_at'])
+    .columns(['workspace_id', 'user_id', 'expires_at', 'address', 'user_agent'])
     .expression(users =>
       users
         .selectFrom('users')
@@ -40,6 +47,8 @@ export async function insertSession(
           sql<string>`${workspaceId}::uuid`.as('workspace_id'),
           'users.id as user_id',
           sql<Date>`${expiresAt}::timestamptz`.as('expires_at'),
+          sql<string>`${address}::text`.as('address'),
+          sql<string | null>`${userAgent}::text`.as('user_agent'),
         ])
         .where('users.id', '=', userId)
         .where('users.password_hash', '=', passwordHash)
@@ -88,10 +97,10 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
 export async function listSessions(
   db: Database,
   { userId, workspaceId, limit }: { userId: string; workspaceId: string; limit: number },
-): Promise<{ id: string; createdAt: Date; expiresAt: Date }[]> {
+): Promise<{ id: string; createdAt: Date; expiresAt: Date; address: string | null; userAgent: string | null }[]> {
   const rows = await db
     .selectFrom('sessions')
-    .select(['id', 'created_at', 'expires_at'])
+    .select(['id', 'created_at', 'expires_at', 'address', 'user_agent'])
     .where('user_id', '=', userId)
     .where('workspace_id', '=', workspaceId)
     .where('revoked_at', 'is', null)
@@ -100,7 +109,13 @@ export async function listSessions(
     .orderBy('id')
     .limit(limit)
     .execute()
-  return rows.map(row => ({ id: row.id, createdAt: row.created_at, expiresAt: row.expires_at }))
+  return rows.map(row => ({
+    id: row.id,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    address: row.address,
+    userAgent: row.user_agent,
+  }))
 }
 
 /** Returns false if the person has no such active session. */
@@ -131,6 +146,15 @@ export async function revokeOtherSessions(db: Change, userId: string, keptId: st
     .set({ revoked_at: new Date() })
     .where('user_id', '=', userId)
     .where('id', '!=', keptId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+export async function revokeSessionsOf(db: Change, userId: string): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ revoked_at: new Date() })
+    .where('user_id', '=', userId)
     .where('revoked_at', 'is', null)
     .execute()
 }

@@ -53,6 +53,15 @@ export async function replacePassword(db: Change, userId: string, from: string, 
   return numUpdatedRows === 1n
 }
 
+export async function setPassword(db: Change, userId: string, passwordHash: string): Promise<void> {
+  await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId).execute()
+}
+
+/** @param name null for none */
+export async function setUserName(db: Change, userId: string, name: string | null): Promise<void> {
+  await db.updateTable('users').set({ name }).where('id', '=', userId).execute()
+}
+
 /** Deletes a user without a workspace, so that the person can register again with the same email. */
 export async function deleteUserWithoutMembership(db: Change, userId: string): Promise<void> {
   await db

@@ -57,6 +57,6 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
   })
 }
 
-export function originOf({ ip, id }: FastifyRequest): Origin {
-  return { address: ip, requestId: id }
+export function originOf({ ip, id, headers }: FastifyRequest): Origin {
+  return { address: ip, requestId: id, userAgent: headers['user-agent'] }
 }

@@ -20,6 +20,7 @@ import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
 import { createInvites } from './people/invites.ts'
 import { createMembers } from './people/members.ts'
+import { createPasswordResets } from './people/password-resets.ts'
 import { createRegistration } from './people/registration.ts'
 import { createWorkspaces } from './people/workspaces.ts'
 import { createProviders } from './providers/index.ts'
@@ -102,6 +103,7 @@ export function createServices(options: {
     apiKeys: createApiKeys({ db, secrets, audit }),
     members: createMembers({ db, audit }),
     invites: createInvites({ db, audit }),
+    passwordResets: createPasswordResets({ db, audit }),
     workspaces: createWorkspaces({ db, audit, setupCode }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),

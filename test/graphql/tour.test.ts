@@ -200,13 +200,22 @@ t.test('every field of the schema works in typical use', async t => {
     `query ($id: ID!) {
       entry(providerId: $id, path: "/team/a.txt") ${entry}
       file(providerId: $id, path: "/team/a.txt") { ${common} size mimeType etag checksums { algorithm hex } downloadUrl(expiresIn: 60, inline: true, direct: true) }
-      folder(providerId: $id) { downloadUrl(expiresIn: 60) entries(first: 1) { nodes { path } } }
+      folder(providerId: $id) {
+        downloadUrl(expiresIn: 60) entries(first: 1) { nodes { path } } usage { files folders bytes isComplete }
+      }
+      archiveTicket(input: { providerId: $id, paths: ["/team/a.txt", "/team"] })
     }`,
     { id: providerId },
   )
   t.equal(found.entry.id, found.file.id)
   isTime(found.file.modifiedAt, 'modifiedAt')
   t.equal(found.folder.entries.nodes[0].path, '/team')
+  t.match(found.folder.usage, { folders: 1, isComplete: true })
+  t.ok(found.folder.usage.bytes > 0)
+  const form = new URLSearchParams({ ticket: found.archiveTicket })
+  const selection = await fetch(`${app.url}/api/download/archive`, { method: 'POST', body: form })
+  t.match([selection.status, selection.headers.get('content-type')], [200, 'application/zip'])
+  await selection.arrayBuffer()
   t.ok(found.file.downloadUrl.startsWith(`${app.url}/api/download/proxy?ticket=`), found.file.downloadUrl)
   t.equal(await (await fetch(found.file.downloadUrl)).text(), 'hello', 'the link works without a header')
   const { createUploadTicket: ticket } = await change(
@@ -276,14 +285,18 @@ t.test('every field of the schema works in typical use', async t => {
 
   const { createInvite } = await ask(
     'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite expiresAt } }',
-    { input: { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ providerId }] } } },
+    { input: { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ providerId }] }, note: 'Nina' } },
   )
   isTime(createInvite.expiresAt, 'expiresAt')
   await ask('mutation { createInvite(input: { role: VIEWER }) { expiresAt } }')
-  const { invites } = await ask(`{ invites { id role ${access} createdAt expiresAt createdBy ${user} } }`)
+  const { invites } = await ask(`{ invites { id role ${access} createdAt expiresAt note createdBy ${user} } }`)
   t.match(invites, [
-    { role: 'VIEWER', providerAccess: { all: true }, createdBy: { id: owner.id } },
-    { role: 'EDITOR', providerAccess: { all: false, restrictions: [{ basePath: '/', provider: { id: providerId } }] } },
+    { role: 'VIEWER', providerAccess: { all: true }, note: null, createdBy: { id: owner.id } },
+    {
+      role: 'EDITOR',
+      note: 'Nina',
+      providerAccess: { all: false, restrictions: [{ basePath: '/', provider: { id: providerId } }] },
+    },
   ])
   isTime(invites[0].createdAt, 'createdAt')
   t.equal(invites[1].expiresAt, createInvite.expiresAt)
@@ -319,6 +332,14 @@ t.test('every field of the schema works in typical use', async t => {
   const { apiKeys } = await ask(keys)
   t.match(apiKeys, { nodes: [{ id: made.id, state: 'revoked' }], pageInfo: { hasNextPage: false } })
   t.match(await ask(keys, { after: apiKeys.edges[0].cursor }), { apiKeys: { nodes: [] } })
+  const { createPasswordReset: reset } = await ask(
+    'mutation ($userId: ID!) { createPasswordReset(userId: $userId) { token expiresAt } }',
+    { userId },
+  )
+  isTime(reset.expiresAt, 'expiresAt')
+  const resetInput = { token: reset.token, newPassword: `${password}?` }
+  const resetPassword = 'mutation ($input: ResetPasswordInput!) { resetPassword(input: $input) }'
+  t.same(await ask(resetPassword, { input: resetInput }, null), { resetPassword: true })
   t.same(await ask('mutation ($userId: ID!) { removeMember(userId: $userId) }', { userId }), { removeMember: true })
 
   const at = (path: string) => ({ providerId, path })
@@ -409,7 +430,10 @@ t.test('every field of the schema works in typical use', async t => {
   t.same((await ask(events, { filter, after: removal.edges[0].cursor })).auditEvents.nodes, [])
 
   const { token: elsewhere } = (await ask(signIn, { input: { email: owner.email, password: `${password}!` } })).login
-  const { sessions } = await ask('{ sessions { id createdAt expiresAt current } }')
+  const { sessions } = await ask('{ sessions { id createdAt expiresAt address userAgent current } }')
+  t.match(sessions[0], { address: '127.0.0.1', userAgent: 'node' })
+  const updateProfile = 'mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { name } }'
+  t.same(await ask(updateProfile, { input: { name: 'Olga P.' } }), { updateProfile: { name: 'Olga P.' } })
   t.same(
     sessions.map((session: { current: boolean }) => session.current),
     [false, true],

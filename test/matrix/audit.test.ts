@@ -31,7 +31,8 @@ interface Event {
 const isMutation = (row: string) => row.startsWith('Mutation.')
 /** Whether a call of the route is recorded, and not only its refusal. */
 const hasEffect = (row: string) => /\/api\/upload\/|^GET \/api\/download/.test(row) || routes[row]?.audit !== undefined
-const signsIn = (row: string) => row === 'Mutation.login' || row === 'Mutation.register'
+/** A credential does not matter, so the event names the person of the input or nobody. */
+const signsIn = (row: string) => ['Mutation.login', 'Mutation.register', 'Mutation.resetPassword'].includes(row)
 
 function actionOf(row: string): string {
   const { audit } = routes[row] ?? {}
@@ -172,6 +173,16 @@ t.test('every mutation and every route with an effect leaves an event', async t 
   const others: Record<string, () => Promise<unknown>> = {
     'Mutation.register': () => world.app.register('more@example.org'),
     'Mutation.connectProvider': () => world.connect('more'),
+    'Mutation.resetPassword': async () => {
+      const { createPasswordReset } = await world.app.ask(
+        'mutation ($userId: ID!) { createPasswordReset(userId: $userId) { token } }',
+        { userId: world.bystander.id },
+        founder.header?.slice('Bearer '.length),
+      )
+      await world.app.ask('mutation ($input: ResetPasswordInput!) { resetPassword(input: $input) }', {
+        input: { token: createPasswordReset.token, newPassword: password },
+      })
+    },
     'Mutation.changePassword': () =>
       world.app.ask(
         'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { expiresAt } }',
@@ -184,7 +195,8 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     await succeed()
     await world.app.app.services.audit.flush()
     const { rows } = await sql`select 1 from audit_events where action = ${actionOf(row)} and result = 'OK'
-      and at >= ${before} and user_id is not null and credential_id is not null`.execute(world.app.db)
+      and at >= ${before} and user_id is not null
+      and (credential_id is not null or action = 'PASSWORD_RESET')`.execute(world.app.db)
     t.equal(rows.length, 1, row)
     done.add(row)
   }

@@ -82,9 +82,20 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: () => ({ input: { currentPassword: password, newPassword: 'short' } }),
     bounces: true,
   },
+  'Mutation.updateProfile': { needs: session, args: () => ({ input: { name: null } }) },
+  'Mutation.resetPassword': {
+    needs: anyone,
+    args: ({ n }) => ({ input: { token: `unknown ${n}`, newPassword: 'short' } }),
+    bounces: true,
+  },
+  'Mutation.createPasswordReset': {
+    needs: { ...session, scope: 'admin' },
+    gives: 'what the bystander has',
+    args: ({ ids }) => ({ userId: ids.bystander }),
+  },
   'Mutation.createInvite': {
     needs: inviter,
-    args: () => ({ input: { role: 'NONE', providerAccess: null, expiresAt: null } }),
+    args: () => ({ input: { role: 'NONE', providerAccess: null, expiresAt: null, note: null } }),
   },
   'Mutation.revokeInvite': { needs: inviter, spends: 'invite', args: ({ ids }) => ({ id: ids.invite }) },
   'Mutation.updateMember': {
@@ -265,9 +276,10 @@ const own = 'as its parent' as const
 export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
   Installation: { hasOwner: own, needsSetupCode: own, registration: own },
   AuthPayload: { token: own, expiresAt: own, user: own },
-  Session: { id: own, createdAt: own, expiresAt: own, current: own },
-  Invite: { id: own, role: own, providerAccess: own, createdAt: own, expiresAt: own, createdBy: own },
+  Session: { id: own, createdAt: own, expiresAt: own, address: own, userAgent: own, current: own },
+  Invite: { id: own, role: own, providerAccess: own, createdAt: own, expiresAt: own, note: own, createdBy: own },
   CreateInvitePayload: { invite: own, expiresAt: own },
+  CreatePasswordResetPayload: { token: own, expiresAt: own },
   CreateApiKeyPayload: { apiKey: own, key: own, s3: own },
   S3Credentials: { accessKeyId: own, secretAccessKey: own, endpoint: own, region: own },
   ConnectProviderPayload: { provider: own, authorizationUrl: own },
@@ -451,7 +463,17 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     downloadUrl: own,
   },
   Checksum: { algorithm: own, hex: own },
-  Folder: { id: own, provider: own, path: own, name: own, modifiedAt: own, entries: own, downloadUrl: own },
+  Folder: {
+    id: own,
+    provider: own,
+    path: own,
+    name: own,
+    modifiedAt: own,
+    entries: own,
+    usage: own,
+    downloadUrl: own,
+  },
+  FolderUsage: { files: own, folders: own, bytes: own, isComplete: own },
   EntryConnection: { nodes: own, edges: own, pageInfo: own },
   EntryEdge: { node: own, cursor: own },
 }

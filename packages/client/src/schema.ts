@@ -61,7 +61,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MOVE' | 'PASSWORD_CHANGE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'UPLOAD' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MOVE' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'UPLOAD' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -265,6 +265,8 @@ export interface CreateFolderInput {
 export interface CreateInviteInput {
   /** The expiry date, in the future. The default is one week from now. */
   expiresAt?: string | null
+  /** For whom the invite is, with at most 200 characters. The invited person does not see it. */
+  note?: string | null
   /** The provider access, at most your own. The default is your own. */
   providerAccess?: ProviderAccessInput | null
   /** The role, at most your own. */
@@ -303,6 +305,15 @@ export interface CreateJobPayload {
   __typename: 'CreateJobPayload'
   /** The job, which a server runs at once. */
   job: Job
+}
+
+/** A way for a member to set a new password. */
+export interface CreatePasswordResetPayload {
+  __typename: 'CreatePasswordResetPayload'
+  /** The time at which the token expires. */
+  expiresAt: string
+  /** The token for `resetPassword`, which works once. It is not shown again. */
+  token: string
 }
 
 /** A new schedule. */
@@ -449,6 +460,21 @@ export interface Folder {
   path: string
   /** The provider that stores the entry. Requires the scope `read`. */
   provider: StorageProvider
+  /** Counts everything in the folder and below it now, within limits. Requires the scope `read` at the path of this entry. */
+  usage: FolderUsage
+}
+
+/** What a folder contains, with everything below it. */
+export interface FolderUsage {
+  __typename: 'FolderUsage'
+  /** The bytes of all files whose size is known. */
+  bytes: number
+  /** The number of files. */
+  files: number
+  /** The number of folders. */
+  folders: number
+  /** False if there is more: counting ends after 20,000 entries or ten seconds, and leaves out what cannot be read. */
+  isComplete: boolean
 }
 
 /** A header of an HTTP request. */
@@ -482,6 +508,8 @@ export interface Invite {
   expiresAt: string
   /** The permanent ID of the invite. It is not the code. */
   id: string
+  /** For whom the invite is, in the words of the person who created it. */
+  note: string | null
   /** The providers on which that person can use the role. */
   providerAccess: ProviderAccess
   /** The role of the person who registers with the invite. */
@@ -799,6 +827,14 @@ export interface ReplayDeliveriesInput {
   webhookId: string
 }
 
+/** A token from `createPasswordReset` and the new password. */
+export interface ResetPasswordInput {
+  /** The password, with 12 to 256 characters of any script. */
+  newPassword: string
+  /** The token, which works once. */
+  token: string
+}
+
 /** The role of a member in the workspace. A credential never has more access than the role of its owner. */
 export type Role = 'ADMIN' | 'EDITOR' | 'NONE' | 'OWNER' | 'VIEWER'
 
@@ -887,6 +923,8 @@ export type Scope = 'admin' | 'read' | 'write'
 /** A session in which you are signed in. */
 export interface Session {
   __typename: 'Session'
+  /** The IP address of the sign-in, or null if it is unknown. */
+  address: string | null
   /** The time of signing in. */
   createdAt: string
   /** True for the session that this request uses. */
@@ -895,6 +933,8 @@ export interface Session {
   expiresAt: string
   /** The permanent ID of the session. It is not the token. */
   id: string
+  /** The `User-Agent` of the sign-in, which names the browser. Null if it is unknown. */
+  userAgent: string | null
 }
 
 /** A back end that is connected to the workspace. */
@@ -934,6 +974,12 @@ export interface UpdateMemberInput {
   role?: Role | null
   /** The user ID of the member. */
   userId: string
+}
+
+/** Changes to your own account. */
+export interface UpdateProfileInput {
+  /** The new display name; null for none. */
+  name?: string | null
 }
 
 /** Changes to a provider. Omitted fields do not change. */

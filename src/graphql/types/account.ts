@@ -29,6 +29,14 @@ const Session = builder.objectRef<OpenSession>('Session').implement({
     id: t.exposeID('id', { description: 'The permanent ID of the session. It is not the token.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of signing in.' }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the session expires.' }),
+    address: t.exposeString('address', {
+      nullable: true,
+      description: 'The IP address of the sign-in, or null if it is unknown.',
+    }),
+    userAgent: t.exposeString('userAgent', {
+      nullable: true,
+      description: 'The `User-Agent` of the sign-in, which names the browser. Null if it is unknown.',
+    }),
     current: t.exposeBoolean('current', { description: 'True for the session that this request uses.' }),
   }),
 })
@@ -71,6 +79,19 @@ const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
   description: 'The current password and the new one.',
   fields: t => ({
     currentPassword: t.string({ required: true, description: 'The current password.' }),
+    newPassword: t.string({ required: true, description: 'The password, with 12 to 256 characters of any script.' }),
+  }),
+})
+
+const UpdateProfileInput = builder.inputType('UpdateProfileInput', {
+  description: 'Changes to your own account.',
+  fields: t => ({ name: t.string({ description: 'The new display name; null for none.' }) }),
+})
+
+const ResetPasswordInput = builder.inputType('ResetPasswordInput', {
+  description: 'A token from `createPasswordReset` and the new password.',
+  fields: t => ({
+    token: t.string({ required: true, description: 'The token, which works once.' }),
     newPassword: t.string({ required: true, description: 'The password, with 12 to 256 characters of any script.' }),
   }),
 })
@@ -125,5 +146,28 @@ builder.mutationFields(t => ({
     },
     resolve: (_root, { input }, { services, viewer, signal }) =>
       services.accounts.changePassword(viewer, input, signal),
+  }),
+  updateProfile: t.field({
+    type: UserRef,
+    description: 'Changes your own display name.',
+    audit: 'PROFILE_UPDATE',
+    authScopes: { session: true },
+    args: { input: t.arg({ type: UpdateProfileInput, required: true, description: 'The changes.' }) },
+    resolve: async (_root, { input }, { services, viewer }) => ({
+      member: await services.accounts.updateProfile(viewer, input),
+      seenBy: viewer,
+    }),
+  }),
+  resetPassword: t.boolean({
+    description:
+      'Sets a new password with a token from `createPasswordReset`. All sessions of the account end. Returns true.',
+    audit: 'PASSWORD_RESET',
+    authScopes: { public: true },
+    complexity: passwordCost,
+    args: { input: t.arg({ type: ResetPasswordInput, required: true, description: 'The token and the password.' }) },
+    resolve: async (_root, { input }, { services, origin, signal }) => {
+      await services.passwordResets.redeem(input, origin, signal)
+      return true
+    },
   }),
 }))

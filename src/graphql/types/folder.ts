@@ -1,9 +1,26 @@
 import { formatPath } from '../../auth/path.ts'
-import type { FileEntry } from '../../services/files/index.ts'
+import type { FileEntry, FolderUsage } from '../../services/files/index.ts'
+import { builder } from '../builder.ts'
 import { backEndCost, connectionCost } from '../cost.ts'
 import { EntryRef, FolderRef } from '../refs.ts'
 import { atEntry } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
+
+/** Each may list thousands of folders, so a document can ask for a few. */
+const usageCost = 25_000
+
+const FolderUsageType = builder.objectRef<FolderUsage>('FolderUsage').implement({
+  description: 'What a folder contains, with everything below it.',
+  fields: t => ({
+    files: t.exposeInt('files', { description: 'The number of files.' }),
+    folders: t.exposeInt('folders', { description: 'The number of folders.' }),
+    bytes: t.expose('bytes', { type: 'SafeInt', description: 'The bytes of all files whose size is known.' }),
+    isComplete: t.exposeBoolean('isComplete', {
+      description:
+        'False if there is more: counting ends after 20,000 entries or ten seconds, and leaves out what cannot be read.',
+    }),
+  }),
+})
 
 const EntryConnection = definePage<FileEntry>('Entry', EntryRef, 'files and folders in a folder')
 const maxPage = 1000
@@ -22,6 +39,14 @@ FolderRef.implement({
         const ticket = services.files.link(viewer, location, { expiresIn: expiresIn ?? 300, inline: false })
         return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
       },
+    }),
+    usage: t.field({
+      type: FolderUsageType,
+      description: 'Counts everything in the folder and below it now, within limits.',
+      authScopes: atEntry,
+      complexity: usageCost,
+      resolve: ({ providerId, path }, _args, { services, viewer, signal }) =>
+        services.files.usage(viewer, { providerId, path: formatPath(path) }, signal),
     }),
     entries: t.field({
       type: EntryConnection,

@@ -19,6 +19,10 @@ const InviteType = builder.objectRef<Invite>('Invite').implement({
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the invite expires.' }),
+    note: t.exposeString('note', {
+      nullable: true,
+      description: 'For whom the invite is, in the words of the person who created it.',
+    }),
     createdBy: t.field({
       type: UserRef,
       nullable: true,
@@ -51,6 +55,9 @@ const CreateInviteInput = builder.inputType('CreateInviteInput', {
     expiresAt: t.field({
       type: 'DateTime',
       description: 'The expiry date, in the future. The default is one week from now.',
+    }),
+    note: t.string({
+      description: 'For whom the invite is, with at most 200 characters. The invited person does not see it.',
     }),
   }),
 })

@@ -58,6 +58,18 @@ builder.queryFields(t => ({
   }),
 }))
 
+const CreatePasswordResetPayload = builder
+  .objectRef<{ token: string; expiresAt: Date }>('CreatePasswordResetPayload')
+  .implement({
+    description: 'A way for a member to set a new password.',
+    fields: t => ({
+      token: t.exposeString('token', {
+        description: 'The token for `resetPassword`, which works once. It is not shown again.',
+      }),
+      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the token expires.' }),
+    }),
+  })
+
 const UpdateMemberInput = builder.inputType('UpdateMemberInput', {
   description: 'Changes to a member. Omitted fields do not change.',
   fields: t => ({
@@ -78,6 +90,15 @@ builder.mutationFields(t => ({
       member: await services.members.update(viewer, input),
       seenBy: viewer,
     }),
+  }),
+  createPasswordReset: t.field({
+    type: CreatePasswordResetPayload,
+    description:
+      'Creates a token with which another member, whose role and access are at most your own, sets a new password. An earlier token of the member ends.',
+    audit: 'PASSWORD_RESET_CREATE',
+    authScopes: { session: true, scope: 'admin' },
+    args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
+    resolve: (_root, { userId }, { services, viewer }) => services.passwordResets.create(viewer, userId),
   }),
   removeMember: t.boolean({
     description: 'Removes a member and ends their sessions and API keys. Returns true.',

@@ -23,6 +23,7 @@ import { type FoundEntries, type SearchInput, search } from './search.ts'
 import { authorizeSelection, type SelectionInput, withSelection } from './selection.ts'
 import * as transfer from './transfer.ts'
 import { type UploadInput, upload } from './upload.ts'
+import { type FolderUsage, usageOf } from './usage.ts'
 
 export { type Archive, type ArchiveItem, type ArchiveTop, isLeftOut } from './archive.ts'
 export type { Digests } from './checked-body.ts'
@@ -35,6 +36,7 @@ export type { KeyPage, KeyQuery } from './keys/index.ts'
 export type { OpenFirst } from './opened.ts'
 export { maxSelected, type SelectionInput } from './selection.ts'
 export { tooLarge, type UploadInput } from './upload.ts'
+export type { FolderUsage } from './usage.ts'
 export type { WriteCondition } from './write-condition.ts'
 
 const maxPageSize = 1000
@@ -100,11 +102,9 @@ export function createFiles(options: {
   function makerOf({ credential }: LinkMaker, origin: Origin): Promise<Viewer> {
     return credentials.recall({ ...credential, origin }).catch(cause => {
       if (!(cause instanceof AppError)) throw cause
-      throw new AppError(
-        'LINK_EXPIRED',
-        'The credential that made this link is no longer valid: ask for a new link.',
-        { cause },
-      )
+      throw new AppError('LINK_EXPIRED', 'The credential that made this link is no longer valid: ask for a new link.', {
+        cause,
+      })
     })
   }
 
@@ -227,6 +227,10 @@ export function createFiles(options: {
     /** Finds entries by name below a folder, within limits. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT */
     search: (viewer: Viewer | null, input: SearchInput, signal: AbortSignal): Promise<FoundEntries> =>
       search(storage, viewer, input, signal),
+
+    /** Counts everything below a folder, within limits. @throws as `stat`, NOT_A_FOLDER */
+    usage: (viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FolderUsage> =>
+      usageOf(storage, viewer, input, signal),
 
     /** Creates a folder and its missing parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
     createFolder(viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FileEntry> {

@@ -3,9 +3,9 @@ import { isId } from '../../auth/id.ts'
 import { checkPassword, enterPasswordQueue, hashPassword, verifyPassword } from '../../auth/passwords.ts'
 import { requireSession } from '../../auth/policy.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
-import type { Origin, Viewer } from '../../auth/viewer.ts'
+import type { Member, Origin, Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { findMemberships } from '../../db/members.ts'
+import { findMember, findMemberships } from '../../db/members.ts'
 import {
   deleteSessionsExpiredBefore,
   listSessions,
@@ -13,10 +13,10 @@ import {
   revokeSession,
   revokeSessionOf,
 } from '../../db/sessions.ts'
-import { findPassword, findPasswordByEmail, replacePassword } from '../../db/users.ts'
+import { findPassword, findPasswordByEmail, replacePassword, setUserName } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
-import { parseKnownEmail } from '../input.ts'
+import { parseKnownEmail, parseName } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import { emailIn, type SignedIn, startSession, wrongPassword } from './new-session.ts'
 
@@ -27,6 +27,9 @@ export interface OpenSession {
   id: string
   createdAt: Date
   expiresAt: Date
+  /** The IP address and the browser of the sign-in; null if they are unknown. */
+  address: string | null
+  userAgent: string | null
   /** Whether the request uses this session. */
   current: boolean
 }
@@ -50,7 +53,9 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
           if (account && !member) recording.add({ subject: { kind: 'MEMBER', id: account.userId } })
           if (!account || !member) throw wrongPassword()
-          return recording.commit(change => startSession(tokens, change, recording, member, account.passwordHash))
+          return recording.commit(change =>
+            startSession(tokens, change, recording, member, account.passwordHash, origin),
+          )
         })
       })
     },
@@ -111,6 +116,19 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
         })
         const until = expiresAt ?? new Date()
         return { token: tokens.sign({ sub: member.userId, sid: credentialId }, until), expiresAt: until, member }
+      })
+    },
+
+    /** Changes the viewer's own name; null or an empty one removes it. @throws SESSION_REQUIRED, INVALID_INPUT */
+    updateProfile(viewer: Viewer | null, input: { name?: string | null | undefined }): Promise<Member> {
+      return audit.recorded(viewer, 'PROFILE_UPDATE', {}, async recording => {
+        const { member } = requireSession(viewer)
+        const name = input.name ? parseName(input.name, 'A name') : null
+        recording.add({ subject: { kind: 'MEMBER', id: member.userId }, details: { before: member.name, after: name } })
+        return recording.commit(async trx => {
+          await setUserName(trx, member.userId, name)
+          return (await findMember(trx, member.workspaceId, member.userId)) ?? member
+        })
       })
     },
 

@@ -8,7 +8,7 @@ import type { Database } from '../../db/client.ts'
 import { deleteInvite, type Invite, insertInvite, listOpenInvites, lockOpenInvite } from '../../db/invites.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
-import { parseFuture } from '../input.ts'
+import { parseFuture, parseName } from '../input.ts'
 import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
 import { requireEarlierExpiry } from './api-keys.ts'
 
@@ -23,10 +23,16 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
     /** Creates an invite. `invite` cannot be read again. An invite made by a key ends with the key. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
     create(
       viewer: Viewer | null,
-      input: { role: Role; providerAccess?: AccessInput | null | undefined; expiresAt?: Date | null | undefined },
+      input: {
+        role: Role
+        providerAccess?: AccessInput | null | undefined
+        expiresAt?: Date | null | undefined
+        note?: string | null | undefined
+      },
     ): Promise<{ invite: string; expiresAt: Date }> {
       return audit.recorded(viewer, 'INVITE_CREATE', { details: { role: input.role } }, async recording => {
         const admin = requireInviter(viewer)
+        const note = input.note ? parseName(input.note, 'A note') : null
         const access = input.providerAccess ? parseAccess(input.providerAccess) : null
         const offer = { role: input.role, access: access ?? admin.access }
         requireMayAssign(admin, offer)
@@ -41,7 +47,7 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
         const apiKeyId = admin.kind === 'API_KEY' ? admin.credentialId : null
         recording.add({ details: { gives: given(offer), expiresAt } })
         return recording.commit(async trx => {
-          const values = { workspaceId, tokenHash: hash, ...offer, createdBy: userId, apiKeyId, expiresAt }
+          const values = { workspaceId, tokenHash: hash, ...offer, createdBy: userId, apiKeyId, expiresAt, note }
           recording.add({ subject: { kind: 'INVITE', id: await insertInvite(trx, values) } })
           return { invite, expiresAt }
         })

@@ -1,6 +1,6 @@
 /** Starts sessions after a login or a registration. */
 import type { SessionTokens } from '../../auth/session-token.ts'
-import type { Member } from '../../auth/viewer.ts'
+import type { Member, Origin } from '../../auth/viewer.ts'
 import type { Change } from '../../db/client.ts'
 import { insertSession } from '../../db/sessions.ts'
 import { AppError } from '../../errors.ts'
@@ -9,6 +9,9 @@ import type { Recording } from '../audit/index.ts'
 
 /** Milliseconds: a week. */
 const sessionLifetime = 7 * 24 * 60 * 60 * 1000
+/** Characters of the longest IPv6 address. A misconfigured proxy may send any text. */
+const maxAddress = 45
+const maxUserAgent = 255
 
 export interface SignedIn {
   token: string
@@ -27,10 +30,15 @@ export async function startSession(
   recording: Recording,
   member: Member,
   passwordHash: string,
+  { address, userAgent }: Origin,
 ): Promise<SignedIn> {
   const { userId, workspaceId } = member
   const expiresAt = wholeSecond(Date.now() + sessionLifetime)
-  const sid = await insertSession(change, { workspaceId, userId, passwordHash, expiresAt })
+  const seen = {
+    address: address.slice(0, maxAddress),
+    userAgent: userAgent ? cut(userAgent.slice(0, maxUserAgent)) : null,
+  }
+  const sid = await insertSession(change, { workspaceId, userId, passwordHash, expiresAt, ...seen })
   if (sid === null) throw wrongPassword()
   recording.add({ user: member, credential: { kind: 'SESSION', id: sid } })
   return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }

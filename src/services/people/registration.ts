@@ -100,7 +100,7 @@ export function createRegistration(options: {
       await insertMember(trx, { userId, ...membership })
       const member = await findMember(trx, membership.workspaceId, userId)
       if (!member) throw new Error('A member that was just inserted is missing')
-      return startSession(tokens, trx, recording, member, passwordHash)
+      return startSession(tokens, trx, recording, member, passwordHash, origin)
     })
     await limits.noteRegistered(who)
     return signedIn

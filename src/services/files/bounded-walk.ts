@@ -1,0 +1,111 @@
+/** Visits everything below a folder, level by level, within limits. */
+import type { ReadLocation } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { allDone } from '../jobs/limiter.ts'
+import { isLeftOut } from './archive.ts'
+import { children } from './tree.ts'
+
+export interface Walked {
+  /** The number of visited entries. */
+  walked: number
+  /** The number of folders and files that were left out because of an error of their own. */
+  unreadable: number
+  /** What ended the walk before it was complete: `visit` or a limit. */
+  cut: 'VISITOR' | 'ENTRIES' | 'TIME' | null
+}
+
+/** The maximum number of entries that one walk visits. It also bounds the memory. */
+const maxEntries = 20_000
+/** Milliseconds. */
+const maxTime = 10_000
+/** The number of folders that one walk lists at the same time. */
+const foldersAtOnce = 8
+
+/**
+ * @param visit returns whether the walk goes on
+ * @throws as `Files.list` for the folder itself; UNAVAILABLE and others if the back end fails
+ */
+export async function walkBounded(
+  top: ReadLocation,
+  signal: AbortSignal,
+  visit: (location: ReadLocation, entry: CheckedEntry) => boolean,
+): Promise<Walked> {
+  const walk = new BoundedWalk(signal, visit)
+  for (let level = [top]; level.length > 0; ) level = await walk.through(level)
+  return walk.result()
+}
+
+class BoundedWalk {
+  readonly #visit: (location: ReadLocation, entry: CheckedEntry) => boolean
+  readonly #signal: AbortSignal
+  readonly #timeout = AbortSignal.timeout(maxTime)
+  #walked = 0
+  #unreadable = 0
+  #cut: Walked['cut'] = null
+  /** True after an error that ends the walk. */
+  #hasFailed = false
+
+  constructor(signal: AbortSignal, visit: (location: ReadLocation, entry: CheckedEntry) => boolean) {
+    this.#visit = visit
+    this.#signal = AbortSignal.any([signal, this.#timeout])
+  }
+
+  result(): Walked {
+    return { walked: this.#walked, unreadable: this.#unreadable, cut: this.#cut }
+  }
+
+  /** Returns the folders in these folders; none after the last level, and when the walk is cut. */
+  async through(level: readonly ReadLocation[]): Promise<ReadLocation[]> {
+    const next: ReadLocation[] = []
+    const folders = level.values()
+    const work = async () => {
+      for (const folder of folders) {
+        if (this.#cut || this.#hasFailed) return
+        await this.#list(folder, next)
+      }
+    }
+    await allDone(Array.from({ length: foldersAtOnce }, work))
+    return this.#cut ? [] : next
+  }
+
+  async #list(folder: ReadLocation, next: ReadLocation[]): Promise<void> {
+    try {
+      for await (const entry of children(folder, this.#signal)) {
+        if (this.#cut || this.#hasFailed) return
+        const location = this.#below(folder, entry.name)
+        if (!location) continue
+        if (this.#walked === maxEntries) return this.#end('ENTRIES')
+        this.#walked += 1
+        if (!this.#visit(location, entry)) return this.#end('VISITOR')
+        if (entry.kind === 'directory') next.push(location)
+      }
+    } catch (error) {
+      if (this.#timeout.aborted) return this.#end('TIME')
+      const isTop = folder.path === folder.grant.path
+      if (!isTop && this.#isTolerated(error)) return
+      this.#hasFailed = true
+      throw error
+    }
+  }
+
+  /** Returns null if the path is too long. */
+  #below(folder: ReadLocation, name: string): ReadLocation | null {
+    try {
+      return folder.child(name)
+    } catch (error) {
+      if (this.#isTolerated(error)) return null
+      throw error
+    }
+  }
+
+  /** Returns whether an error concerns one entry only, and counts it. */
+  #isTolerated(error: unknown): boolean {
+    if (!isLeftOut(error)) return false
+    this.#unreadable += 1
+    return true
+  }
+
+  #end(cut: NonNullable<Walked['cut']>): void {
+    this.#cut ??= cut
+  }
+}

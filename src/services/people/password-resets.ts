@@ -1,0 +1,85 @@
+/** Links with which members who forgot their password set a new one. The server sends no mail: an administrator passes the link on. */
+import { randomBytes } from 'node:crypto'
+import { hashToken } from '../../auth/api-key.ts'
+import { isId } from '../../auth/id.ts'
+import { checkPassword, enterPasswordQueue, hashPassword } from '../../auth/passwords.ts'
+import { requireMayAssign, requireScope, requireSession } from '../../auth/policy.ts'
+import { memberViewer, type Origin, type Viewer } from '../../auth/viewer.ts'
+import type { Change, Database } from '../../db/client.ts'
+import { findMember } from '../../db/members.ts'
+import { hasPasswordReset, type PasswordReset, putPasswordReset, takePasswordReset } from '../../db/password-resets.ts'
+import { revokeSessionsOf } from '../../db/sessions.ts'
+import { setPassword } from '../../db/users.ts'
+import { AppError } from '../../errors.ts'
+import type { Audit } from '../audit/index.ts'
+
+/** Milliseconds: a day. */
+const lifetime = 24 * 60 * 60 * 1000
+
+export function createPasswordResets({ db, audit }: { db: Database; audit: Audit }) {
+  return {
+    /**
+     * Creates a link for another member. `token` cannot be read again, and ends an earlier one of the member. An API key cannot
+     * create one, because the link outlives the key.
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, NOT_FOUND
+     */
+    create(viewer: Viewer | null, userId: string): Promise<{ token: string; expiresAt: Date }> {
+      const subject = { kind: 'MEMBER', id: userId } as const
+      return audit.recorded(viewer, 'PASSWORD_RESET_CREATE', { subject }, async recording => {
+        const admin = requireScope(requireSession(viewer), 'admin')
+        const { workspaceId } = admin.member
+        const token = randomBytes(24).toString('base64url')
+        const expiresAt = new Date(Date.now() + lifetime)
+        return recording.commit(async trx => {
+          const target = isId(userId) ? await findMember(trx, workspaceId, userId) : null
+          if (!target) throw new AppError('NOT_FOUND', 'There is no such member.')
+          recording.add({ details: { email: target.email, expiresAt } })
+          requireMayAssign(admin, target)
+          // A stolen session must not replace the password without knowing it.
+          if (userId === admin.member.userId) {
+            throw new AppError('OWN_MEMBERSHIP', 'Change your own password with "changePassword".')
+          }
+          const createdBy = admin.member.userId
+          await putPasswordReset(trx, { workspaceId, userId, createdBy, tokenHash: hashToken(token), expiresAt })
+          return { token, expiresAt }
+        })
+      })
+    },
+
+    /**
+     * Sets the password of the member for whom the link was made, and ends all their sessions. Their API keys stay valid.
+     * @throws INVALID_RESET, INVALID_INPUT, RATE_LIMITED
+     */
+    async redeem(input: { token: string; newPassword: string }, origin: Origin, signal?: AbortSignal): Promise<void> {
+      await audit.recorded({ origin }, 'PASSWORD_RESET', {}, async recording => {
+        checkPassword(input.newPassword)
+        const tokenHash = hashToken(input.token)
+        // Only the holder of a valid link makes the server hash a password.
+        if (!(await hasPasswordReset(db, tokenHash))) throw new AppError('INVALID_RESET')
+        using slot = enterPasswordQueue(origin.address, signal)
+        const passwordHash = await hashPassword(slot, input.newPassword)
+        await recording.commit(async trx => {
+          const reset = await takePasswordReset(trx, tokenHash)
+          const target = reset && (await targetOf(trx, reset, origin))
+          if (!target) throw new AppError('INVALID_RESET')
+          recording.add({ user: target, subject: { kind: 'MEMBER', id: target.userId } })
+          await setPassword(trx, target.userId, passwordHash)
+          await revokeSessionsOf(trx, target.userId)
+        })
+      })
+    },
+  }
+}
+
+/** Returns the member whom a link is for, if its maker could still make it. */
+async function targetOf(trx: Change, { workspaceId, userId, createdBy }: PasswordReset, origin: Origin) {
+  const [target, maker] = [await findMember(trx, workspaceId, userId), await findMember(trx, workspaceId, createdBy)]
+  if (!target || !maker) return null
+  try {
+    requireMayAssign(memberViewer(maker, maker.userId, origin), target)
+  } catch (error) {
+    if (error instanceof AppError) return null
+    throw error
+  }
+  return target
+}
