@@ -10,7 +10,17 @@ import { nothingHere } from '../http/not-found.ts'
 export const consoleFolder = fileURLToPath(new URL('../../web/dist', import.meta.url))
 
 /** All of these URLs serve one page, whose script reads the URL. */
-const pages = ['/', '/sign-in', '/register', '/connect', '/files', '/files/*', '/settings', '/settings/*']
+const pages = [
+  '/',
+  '/sign-in',
+  '/register',
+  '/reset-password',
+  '/connect',
+  '/files',
+  '/files/*',
+  '/settings',
+  '/settings/*',
+]
 
 /** Allows the console's own files, images and text it has fetched, and this server. Its scripts set inline styles. */
 const contentSecurityPolicy = [

@@ -300,6 +300,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /sign-in': head('/sign-in'),
   'GET /register': page('/register'),
   'HEAD /register': head('/register'),
+  'GET /reset-password': page('/reset-password'),
+  'HEAD /reset-password': head('/reset-password'),
   'GET /connect': page('/connect'),
   'HEAD /connect': head('/connect'),
   'GET /files': page('/files'),

@@ -172,7 +172,7 @@ t.test('an invited member registers and sees no pages of administrators', async 
   await page.getByRole('radio', { name: 'Viewer' }).check()
   await isAccessible(t, page, 'an invite')
   await page.getByRole('button', { name: 'Create invite' }).click()
-  const link = (await page.getByTestId('invite-link').textContent()) ?? ''
+  const link = (await page.getByTestId('link').textContent()) ?? ''
   await page.getByRole('button', { name: 'Done' }).click()
 
   const guest = await visit(browser, app, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' })
@@ -229,7 +229,7 @@ t.test('an open invite is listed and can be revoked', async t => {
   await page.getByRole('checkbox', { name: 'Team disk' }).check()
   await page.getByLabel('Folder in Team disk').fill('/backups')
   await page.getByRole('button', { name: 'Create invite' }).click()
-  const link = (await page.getByTestId('invite-link').textContent()) ?? ''
+  const link = (await page.getByTestId('link').textContent()) ?? ''
   await page.getByRole('button', { name: 'Done' }).click()
   const row = page.getByRole('table', { name: 'Open invites' }).getByRole('row', { name: 'Editor' })
   for (const text of ['/backups', 'by owner@example.com', 'in 7 days']) await row.getByText(text).waitFor()

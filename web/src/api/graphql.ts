@@ -7,4 +7,4 @@ export const graphql = initGraphQLTada<{
   scalars: { DateTime: string; SafeInt: number; JSON: unknown; ID: string }
 }>()
 
-export type { ResultOf } from 'gql.tada'
+export type { ResultOf, VariablesOf } from 'gql.tada'

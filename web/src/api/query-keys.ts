@@ -14,6 +14,8 @@ export const queryKeys = {
   /** The pages of the history of jobs, all or those in one state. */
   jobHistory: ['job-history'],
   schedules: ['schedules'],
+  /** The pages of the audit log, by filter. */
+  auditEvents: ['audit-events'],
   webhooks: ['webhooks'],
   /** The pages of the deliveries of a webhook. */
   deliveries: (webhookId: string) => ['deliveries', webhookId] as const,

@@ -31,6 +31,12 @@ const RegisterMutation = graphql(`
   }
 `)
 
+const ResetPasswordMutation = graphql(`
+  mutation ResetPassword($input: ResetPasswordInput!) {
+    resetPassword(input: $input)
+  }
+`)
+
 const LogoutMutation = graphql(`
   mutation Logout { logout }
 `)
@@ -78,6 +84,11 @@ export async function register(input: {
 }): Promise<void> {
   const { register } = await ask(RegisterMutation, { input }, { isAnonymous: true })
   await storeInCookie(register.token)
+}
+
+/** Sets a new password with the token of a link. @throws StowageError */
+export async function resetPassword(token: string, newPassword: string): Promise<void> {
+  await ask(ResetPasswordMutation, { input: { token, newPassword } }, { isAnonymous: true })
 }
 
 export async function signOut(): Promise<void> {

@@ -10,6 +10,10 @@ export const routes: RouteObject[] = [
   { path: '/sign-in', element: <SignIn /> },
   { path: '/register', element: <Register /> },
   {
+    path: '/reset-password',
+    lazy: async () => ({ Component: (await loadPart(import('../account/reset-password.tsx'))).ResetPassword }),
+  },
+  {
     element: <Shell />,
     // An error in a page is shown inside the shell, so that uploads continue.
     children: [
@@ -67,6 +71,10 @@ export const routes: RouteObject[] = [
                 lazy: async () => ({
                   Component: (await loadPart(import('../settings/webhooks/page.tsx'))).WebhooksPage,
                 }),
+              },
+              {
+                path: 'audit',
+                lazy: async () => ({ Component: (await loadPart(import('../settings/audit/page.tsx'))).AuditPage }),
               },
               {
                 path: 'workspace',

@@ -22,6 +22,7 @@ export function SettingsLayout() {
             <NavLink to="/settings/storages">{texts.storages}</NavLink>
             <NavLink to="/settings/members">{texts.members}</NavLink>
             <NavLink to="/settings/webhooks">{texts.webhooks}</NavLink>
+            <NavLink to="/settings/audit">{texts.audit}</NavLink>
             <NavLink to="/settings/workspace">{texts.workspace}</NavLink>
           </>
         )}

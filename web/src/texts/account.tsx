@@ -17,5 +17,11 @@ export const texts = {
   passwordHelp: 'At least 12 characters. A sentence works well.',
   setupCode: 'Setup code',
   setupCodeHelp: 'The value of STOWAGE_SETUP_CODE on the server.',
+  resetTitle: 'Set a new password',
+  newPassword: 'New password',
+  setPassword: 'Set password',
+  resetDone: 'Your password was changed. Sign in with the new one.',
+  resetWithoutToken:
+    'This link is incomplete. Copy all of it into the address bar, or ask an administrator for a new one.',
   hasAccount: (link: (text: string) => ReactNode) => <>Already have an account? {link('Sign in')}</>,
 }

@@ -10,6 +10,7 @@ export const texts = {
   storages: 'Storages',
   members: 'Members',
   webhooks: 'Webhooks',
+  audit: 'Audit log',
   workspace: 'Workspace',
 
   // The workspace
@@ -25,7 +26,7 @@ export const texts = {
   },
 
   // The profile
-  notSet: 'Not set',
+  ownNameHelp: 'Shown to other members.',
   email: 'Email',
   role: 'Role',
   someStorages: (role: string) => `${role}, on some storages`,
@@ -40,11 +41,17 @@ export const texts = {
   sessionsHelp:
     'Each place where you are signed in. If you do not recognize a session, end it and change your password.',
   loadingSessions: 'Loading the sessions',
+  browser: 'Browser',
+  browserOn: (browser: string, system: string | null) => (system === null ? browser : `${browser} on ${system}`),
+  unknownBrowser: 'Unknown browser',
   signedIn: 'Signed in',
   endSession: 'End session',
   endSessionTitle: 'End this session?',
   endSessionHelp: (time: string) =>
     `The browser that signed in on ${time} has to sign in again. API keys are not affected.`,
+  endOthers: 'End all other sessions',
+  endOthersTitle: (count: number) => `End ${count} other sessions?`,
+  endOthersHelp: 'All other browsers and programs have to sign in again. API keys are not affected.',
   thisBrowser: 'This browser',
 
   // Access
@@ -135,6 +142,12 @@ export const texts = {
   removeTitle: (name: string) => `Remove ${name}?`,
   removeHelp: (email: string) =>
     `The account ${email}, its sessions and its API keys are removed immediately. Files are not affected.`,
+  resetPassword: 'Reset password',
+  resetTitle: (name: string) => `Create a link for ${name} to set a new password?`,
+  resetHelp:
+    'Send the link to the member. Whoever opens it can set the password, and all sessions of the member end then. API keys keep working.',
+  createLink: 'Create link',
+  resetLinkHelp: (expiry: ReactNode) => <>It works once, until {expiry}. It is shown only once.</>,
   editAccess: (name: string) => `Edit access for ${name}`,
   editAccessHelp: 'Changes apply to the member’s API keys immediately, too.',
   inviteMember: 'Invite a member',
@@ -142,6 +155,8 @@ export const texts = {
   sendLink: 'Send this link',
   inviteLinkHelp: (expiry: ReactNode) => <>One person can register with it until {expiry}. It is shown only once.</>,
   copyLink: 'Copy link',
+  noteFor: 'For whom (optional)',
+  noteHelp: 'Such as a name, to tell invites apart. The person does not see it.',
   openInvites: 'Open invites',
   loadingInvites: 'Loading the invites',
   noInvites: 'There are no open invites.',

@@ -63,11 +63,12 @@ function InviteTable({ invites, onRevoke }: { invites: readonly Invite[]; onRevo
 }
 
 function Row({ invite, onRevoke }: { invite: Invite; onRevoke: (invite: Invite) => void }) {
-  const { id, role, providerAccess, createdAt, createdBy, expiresAt } = invite
+  const { id, role, note, providerAccess, createdAt, createdBy, expiresAt } = invite
   const [roleId, createdId] = [`invite-${id}`, `invite-${id}-created`]
   return (
     <tr>
       <td id={roleId}>
+        {note && <div className="main-cell">{note}</div>}
         <span className="badge">{texts.roles[role]}</span>
       </td>
       <td data-label={common.access}>{role === 'NONE' ? common.none : <AccessSummary access={providerAccess} />}</td>

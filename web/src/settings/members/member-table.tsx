@@ -10,6 +10,7 @@ import type { Member } from './operations.ts'
 
 interface MemberActions {
   onEdit: (member: Member) => void
+  onReset: (member: Member) => void
   onRemove: (member: Member) => void
 }
 
@@ -23,7 +24,7 @@ export function MemberTable({ members, ...actions }: MemberActions & { members: 
   )
 }
 
-function Row({ member, onEdit, onRemove }: MemberActions & { member: Member }) {
+function Row({ member, onEdit, onReset, onRemove }: MemberActions & { member: Member }) {
   const { user: self } = useSession().viewer
   const { id, name, email, role, createdAt, providerAccess } = member
   const nameId = `member-${id}`
@@ -51,6 +52,9 @@ function Row({ member, onEdit, onRemove }: MemberActions & { member: Member }) {
             </Link>
             <Button onPress={() => onEdit(member)} aria-describedby={nameId}>
               {common.edit}
+            </Button>
+            <Button onPress={() => onReset(member)} aria-describedby={nameId}>
+              {texts.resetPassword}
             </Button>
             <Button variant="danger" onPress={() => onRemove(member)} aria-describedby={nameId}>
               {common.remove}

@@ -26,6 +26,12 @@ export const RemoveMemberMutation = graphql(`
   }
 `)
 
+export const CreatePasswordResetMutation = graphql(`
+  mutation CreatePasswordReset($userId: ID!) {
+    createPasswordReset(userId: $userId) { token expiresAt }
+  }
+`)
+
 export const CreateInviteMutation = graphql(`
   mutation CreateInvite($input: CreateInviteInput!) {
     createInvite(input: $input) { invite expiresAt }
@@ -35,7 +41,7 @@ export const CreateInviteMutation = graphql(`
 export const InvitesQuery = graphql(`
   query Invites {
     invites {
-      id role createdAt expiresAt
+      id role note createdAt expiresAt
       providerAccess { all restrictions { basePath provider { id name } } }
       createdBy { id name email }
     }

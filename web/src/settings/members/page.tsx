@@ -15,8 +15,9 @@ import { InviteDialog } from './invite-dialog.tsx'
 import { Invites } from './invites.tsx'
 import { MemberTable } from './member-table.tsx'
 import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
+import { ResetDialog } from './reset-dialog.tsx'
 
-type MemberDialog = { kind: 'invite' } | { kind: 'edit' | 'remove'; member: Member }
+type MemberDialog = { kind: 'invite' } | { kind: 'edit' | 'reset' | 'remove'; member: Member }
 
 export function MembersPage() {
   return (
@@ -56,6 +57,7 @@ function Members() {
         <MemberTable
           members={data.pages.flatMap(({ users }) => users.nodes)}
           onEdit={member => setOpen({ kind: 'edit', member })}
+          onReset={member => setOpen({ kind: 'reset', member })}
           onRemove={member => setOpen({ kind: 'remove', member })}
         />
       )}
@@ -67,6 +69,7 @@ function Members() {
       <Invites />
       {open?.kind === 'invite' && <InviteDialog onCreated={() => void reloadInvites()} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
+      {open?.kind === 'reset' && <ResetDialog member={open.member} onClose={close} />}
       {open?.kind === 'remove' && (
         <Confirm
           title={texts.removeTitle(open.member.name ?? open.member.email)}

@@ -1,7 +1,7 @@
 import { useSession } from '../../api/use-session.ts'
-import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
 import { PageTitle } from '../../ui/page-title.tsx'
+import { NameForm } from './name-form.tsx'
 import { PasswordForm } from './password-form.tsx'
 import { Sessions } from './sessions.tsx'
 
@@ -12,8 +12,6 @@ export function Profile() {
       <PageTitle>{texts.profile}</PageTitle>
       <h1>{texts.profile}</h1>
       <dl className="facts">
-        <dt>{common.name}</dt>
-        <dd>{user.name ?? texts.notSet}</dd>
         <dt>{texts.email}</dt>
         <dd>{user.email}</dd>
         <dt>{texts.role}</dt>
@@ -24,6 +22,7 @@ export function Profile() {
         </dd>
       </dl>
       {user.role === 'NONE' && <p className="notice">{texts.noRole}</p>}
+      <NameForm name={user.name} />
       <h2>{texts.password}</h2>
       <PasswordForm email={user.email} />
       <h2>{texts.sessions}</h2>

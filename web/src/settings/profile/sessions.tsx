@@ -12,10 +12,11 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
+import { browserName } from './browser-name.ts'
 
 const SessionsQuery = graphql(`
   query Sessions {
-    sessions { id createdAt expiresAt current }
+    sessions { id createdAt expiresAt address userAgent current }
   }
 `)
 
@@ -27,35 +28,57 @@ const RevokeSessionMutation = graphql(`
 
 type OpenSession = ResultOf<typeof SessionsQuery>['sessions'][number]
 
+/** The number of sessions that are ended at the same time. */
+const endedAtOnce = 4
+
+/** Ends sessions, a few at a time. One that has ended meanwhile is no error. @throws StowageError */
+async function endSessions(sessions: readonly OpenSession[]): Promise<void> {
+  const rest = sessions.values()
+  const worker = async () => {
+    for (const { id } of rest) await ask(RevokeSessionMutation, { id })
+  }
+  await Promise.all(Array.from({ length: endedAtOnce }, worker))
+}
+
 export function Sessions() {
   const client = useQueryClient()
   const { data, error, refetch } = useQuery({
     queryKey: queryKeys.sessions,
     queryFn: ({ signal }) => ask(SessionsQuery, {}, { signal }),
   })
-  const [ending, setEnding] = useState<OpenSession | null>(null)
+  const [ending, setEnding] = useState<readonly OpenSession[] | null>(null)
+  const others = data?.sessions.filter(({ current }) => !current) ?? []
+  const [first] = ending ?? []
   return (
     <>
       {error && <ErrorBox error={error} retry={refetch} />}
       {!error && !data && <Loading label={texts.loadingSessions} />}
       {data && (
-        <RowTable label={texts.sessions} columns={[texts.signedIn, common.expires]}>
+        <RowTable label={texts.sessions} columns={[texts.browser, texts.signedIn, common.expires]}>
           {data.sessions.map(session => (
-            <Row key={session.id} session={session} onEnd={() => setEnding(session)} />
+            <Row key={session.id} session={session} onEnd={() => setEnding([session])} />
           ))}
         </RowTable>
       )}
-      {ending && (
+      {others.length > 1 && (
+        <Button variant="danger" onPress={() => setEnding(others)}>
+          {texts.endOthers}
+        </Button>
+      )}
+      {ending && first && (
         <Confirm
-          title={texts.endSessionTitle}
-          action={texts.endSession}
+          title={ending.length === 1 ? texts.endSessionTitle : texts.endOthersTitle(ending.length)}
+          action={ending.length === 1 ? texts.endSession : texts.endOthers}
           onConfirm={async () => {
-            await ask(RevokeSessionMutation, { id: ending.id })
-            await client.invalidateQueries({ queryKey: queryKeys.sessions })
+            try {
+              await endSessions(ending)
+            } finally {
+              await client.invalidateQueries({ queryKey: queryKeys.sessions })
+            }
           }}
           onClose={() => setEnding(null)}
         >
-          <p>{texts.endSessionHelp(formatMinute(ending.createdAt))}</p>
+          <p>{ending.length === 1 ? texts.endSessionHelp(formatMinute(first.createdAt)) : texts.endOthersHelp}</p>
         </Confirm>
       )}
     </>
@@ -63,13 +86,18 @@ export function Sessions() {
 }
 
 function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
-  const { id, createdAt, expiresAt, current } = session
-  const timeId = `session-${id}`
+  const { id, createdAt, expiresAt, address, userAgent, current } = session
+  const named = userAgent === null ? null : browserName(userAgent)
+  const nameId = `session-${id}`
   return (
     <tr>
-      <td className="main-cell">
-        <span id={timeId}>{formatMinute(createdAt)}</span>
+      <td id={nameId}>
+        <div className="main-cell" title={userAgent ?? undefined}>
+          {named ? texts.browserOn(named.browser, named.system) : texts.unknownBrowser}
+        </div>
+        {address && <div className="help">{address}</div>}
       </td>
+      <td data-label={texts.signedIn}>{formatMinute(createdAt)}</td>
       <td data-label={common.expires}>
         <Time at={expiresAt} as="distance" />
       </td>
@@ -78,7 +106,7 @@ function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
           {current ? (
             <span className="badge good">{texts.thisBrowser}</span>
           ) : (
-            <Button variant="danger" onPress={onEnd} aria-describedby={timeId}>
+            <Button variant="danger" onPress={onEnd} aria-describedby={nameId}>
               {texts.endSession}
             </Button>
           )}

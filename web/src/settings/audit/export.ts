@@ -1,0 +1,27 @@
+import { toCsv } from './csv.ts'
+import { type AuditEvent, type AuditFilter, listEvents } from './operations.ts'
+
+/** Events in one page of the server. */
+const pageSize = 200
+/** The maximum number of events in one file. */
+export const maxExported = 20_000
+
+/** Downloads all events of a filter as one file, the newest first. Returns whether there are more. @throws StowageError */
+export async function exportEvents(filter: AuditFilter, signal: AbortSignal): Promise<{ hasMore: boolean }> {
+  const events: AuditEvent[] = []
+  let after: string | null = null
+  let hasMore = true
+  while (hasMore && events.length < maxExported) {
+    const page: Awaited<ReturnType<typeof listEvents>> = await listEvents(filter, { first: pageSize, after }, signal)
+    events.push(...page.nodes)
+    after = page.pageInfo.endCursor
+    hasMore = page.pageInfo.hasNextPage
+  }
+  const url = URL.createObjectURL(new Blob([toCsv(events)], { type: 'text/csv' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = `audit-${new Date().toISOString().slice(0, 10)}.csv`
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+  return { hasMore }
+}

@@ -1,0 +1,95 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { queryKeys } from '../../api/query-keys.ts'
+import { texts } from '../../texts/audit.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Select } from '../../ui/select.tsx'
+import { emptyFilter, type FilterDraft, searchOf } from './filter.ts'
+import { auditChoices } from './operations.ts'
+
+/** Stands for no filter, because a choice needs a value. */
+const any = 'any'
+
+type Choices<Value extends string> = readonly { value: Value; title: string }[]
+
+const actionChoices = Object.entries(texts.actions).map(([value, title]) => ({ value, title }))
+const outcomeChoices = Object.entries(texts.outcomes).map(([value, title]) => ({ value, title }))
+
+export function FilterForm({ draft, onChange }: { draft: FilterDraft; onChange: (draft: FilterDraft) => void }) {
+  const { data } = useQuery({
+    queryKey: [...queryKeys.auditEvents, 'choices'],
+    queryFn: ({ signal }) => auditChoices(signal),
+  })
+  const set = (changed: Partial<FilterDraft>) => onChange({ ...draft, ...changed })
+  const members = data?.members.map(({ id, email, name }) => ({ value: id, title: name ?? email })) ?? []
+  const storages = data?.storages.map(({ id, name }) => ({ value: id, title: name })) ?? []
+  return (
+    <search className="audit-filters" aria-label={texts.filters}>
+      <Choice label={texts.member} choices={members} value={draft.userId} onChange={userId => set({ userId })} />
+      <Choice
+        label={texts.action}
+        choices={actionChoices}
+        value={draft.action}
+        onChange={action => set({ action: action as FilterDraft['action'] })}
+      />
+      <Choice
+        label={texts.result}
+        choices={outcomeChoices}
+        value={draft.outcome}
+        onChange={outcome => set({ outcome: outcome as FilterDraft['outcome'] })}
+      />
+      <Choice
+        label={texts.storage}
+        choices={storages}
+        value={draft.providerId}
+        onChange={providerId => set({ providerId, ...(providerId === '' && { path: '' }) })}
+      />
+      {draft.providerId !== '' && <PathField value={draft.path} onChange={path => set({ path })} />}
+      <TextField label={texts.from} type="date" value={draft.from} onChange={from => set({ from })} />
+      <TextField label={texts.to} type="date" value={draft.to} onChange={to => set({ to })} />
+      {Object.keys(searchOf(draft)).length > 0 && (
+        <Button variant="quiet" onPress={() => onChange(emptyFilter)}>
+          {texts.clearFilters}
+        </Button>
+      )}
+    </search>
+  )
+}
+
+function Choice(props: {
+  label: string
+  choices: Choices<string>
+  /** Empty for no filter. */
+  value: string
+  onChange: (value: string) => void
+}) {
+  const { label, choices, value, onChange } = props
+  // The address can name a member who has left, for example.
+  const isKnown = value === '' || choices.some(choice => choice.value === value)
+  return (
+    <Select
+      label={label}
+      options={[{ value: any, title: texts.any }, ...choices, ...(isKnown ? [] : [{ value, title: value }])]}
+      value={value || any}
+      onChange={picked => onChange(picked === any ? '' : picked)}
+    />
+  )
+}
+
+/** Applies the path when the person has finished typing. */
+function PathField({ value, onChange }: { value: string; onChange: (path: string) => void }) {
+  const [text, setText] = useState(value)
+  useEffect(() => setText(value), [value])
+  return (
+    <TextField
+      label={texts.path}
+      value={text}
+      onChange={setText}
+      onBlur={() => onChange(text.trim())}
+      onKeyDown={({ key }) => {
+        if (key === 'Enter') onChange(text.trim())
+      }}
+    />
+  )
+}
