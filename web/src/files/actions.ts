@@ -4,7 +4,7 @@ import type { Entry } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
 
 export interface EntryAction {
-  id: 'open' | 'preview' | 'download' | 'rename' | 'move' | 'copy' | 'delete'
+  id: 'open' | 'preview' | 'download' | 'rename' | 'move' | 'copy' | 'details' | 'delete'
   label: string
   icon?: IconName
   isDanger?: boolean
@@ -28,11 +28,13 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
     icon: 'download',
     run: on.download,
   })
-  if (!canWrite) return actions
+  const details: EntryAction = { id: 'details', label: texts.details, icon: 'info', run: on.details }
+  if (!canWrite) return single ? [...actions, details] : actions
   if (single) actions.push({ id: 'rename', label: texts.rename, icon: 'pencil', run: on.rename })
   actions.push(
     { id: 'move', label: texts.move, icon: 'move', run: on.move },
     { id: 'copy', label: texts.copy, icon: 'copy', run: on.copy },
+    ...(single ? [details] : []),
     { id: 'delete', label: texts.delete, icon: 'trash', isDanger: true, run: on.delete },
   )
   return actions

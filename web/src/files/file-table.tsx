@@ -30,6 +30,7 @@ interface TableKeys {
   onUp: () => void
   onRename: () => void
   onDelete: () => void
+  onDetails: () => void
   onHelp: () => void
 }
 
@@ -114,6 +115,7 @@ export function FileTable({
     else if (key === 'Home') moveTo(0, shiftKey)
     else if (key === 'End') moveTo(entries.length - 1, shiftKey)
     else if (key === 'a' && command) selectAll()
+    else if (key === 'Enter' && altKey) keys.onDetails()
     else if (command || altKey) return
     else if (key === 'Escape') clear()
     else if (key === ' ') pick(Math.max(0, focusedIndex), 'toggle')

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type DragEvent, lazy, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { Link, useLocation, useNavigate, useNavigationType, useSearchParams } from 'react-router'
+import { urlOf } from '../api/base-path.ts'
 import { StowageError } from '../api/client.ts'
 import { loadPart } from '../api/load-part.ts'
 import { childPath, nameOfPath, parentPath, type StorageLocation, validateName } from '../api/paths.ts'
@@ -34,10 +35,13 @@ const TransferDialog = lazy(async () => ({
   default: (await loadPart(import('./transfer-dialog.tsx'))).TransferDialog,
 }))
 const EntryMenu = lazy(async () => ({ default: (await loadPart(import('./entry-menu.tsx'))).EntryMenu }))
+const DetailsDialog = lazy(async () => ({
+  default: (await loadPart(import('./details/details-dialog.tsx'))).DetailsDialog,
+}))
 const KeyboardHelp = lazy(async () => ({ default: (await loadPart(import('./keyboard-help.tsx'))).KeyboardHelp }))
 const Preview = lazy(async () => ({ default: (await loadPart(import('./preview/preview.tsx'))).Preview }))
 
-type DialogKind = 'new-folder' | 'rename' | 'move' | 'copy' | 'delete' | 'keyboard'
+type DialogKind = 'new-folder' | 'rename' | 'move' | 'copy' | 'delete' | 'details' | 'keyboard'
 
 /** Set on navigation from another folder. */
 interface Arrival {
@@ -152,6 +156,7 @@ export function Folder({
     rename: () => openIfAllowed('rename'),
     move: () => openIfAllowed('move'),
     copy: () => openIfAllowed('copy'),
+    details: () => setOpenDialog('details'),
     delete: () => openIfAllowed('delete'),
   })
   const [first] = selectedEntries
@@ -214,6 +219,7 @@ export function Folder({
               onUp: up,
               onRename: () => openIfAllowed('rename'),
               onDelete: () => openIfAllowed('delete'),
+              onDetails: () => selectedEntries.length === 1 && setOpenDialog('details'),
               onHelp: () => setOpenDialog('keyboard'),
             }}
           />
@@ -296,6 +302,17 @@ export function Folder({
           onFailed={() => void refresh(folder)}
           onClose={closeDialog}
         />
+      )}
+      {openDialog === 'details' && first && (
+        <Suspense>
+          <DetailsDialog
+            folder={folder}
+            entry={first}
+            storage={provider.name}
+            href={urlOf(hrefOf(first))}
+            onClose={closeDialog}
+          />
+        </Suspense>
       )}
       {openDialog === 'keyboard' && (
         <Suspense>

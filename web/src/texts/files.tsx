@@ -72,7 +72,30 @@ export const texts = {
   newName: 'New name',
   move: 'Move to…',
   copy: 'Copy to…',
+  details: 'Details',
   delete: 'Delete',
+
+  // Details of an entry
+  storage: 'Storage',
+  copyPath: 'Copy path',
+  link: 'Link',
+  linkHelp: 'Opens here for members with access.',
+  copyLink: 'Copy link',
+  type: 'Type',
+  version: 'Version',
+  exactSize: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes, 'byte')})`),
+  copyHash: 'Copy checksum',
+  contents: 'Contents',
+  counting: 'Counting…',
+  usageUnknown: 'Unknown, because the folder cannot be read completely.',
+  usage: (files: number, folders: number, size: string) =>
+    `${formatCount(files, 'file')} and ${formatCount(folders, 'folder')}, ${size}`,
+  atLeast: (usage: string) => `At least ${usage}`,
+  history: 'History',
+  noHistory: 'Nothing was recorded yet.',
+  allHistory: 'All of the history',
+  event: (who: string, what: string, failure: string | null) =>
+    failure === null ? `${who}: ${what}` : `${who}: ${what} (failed: ${failure})`,
 
   // Deleting
   deleteTitle: (names: readonly string[]) =>
@@ -124,6 +147,7 @@ export const texts = {
     ['Ctrl + A', 'Select all'],
     ['Escape', 'Clear the selection'],
     ['Enter', 'Open'],
+    ['Alt + Enter', 'Show details'],
     ['Backspace', 'Go to the folder above'],
     ['A to Z', 'Go to the next name that starts with the letters'],
     ['F2', 'Rename'],
