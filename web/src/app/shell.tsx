@@ -4,6 +4,7 @@ import { loadPart } from '../api/load-part.ts'
 import { signOut } from '../api/session.ts'
 import { SessionContext, useClearCache, useSessionQuery } from '../api/use-session.ts'
 import { DownloadDock } from '../files/download/dock.tsx'
+import { forgetOpened } from '../files/sidebar/recent-files.ts'
 import { UploadDock } from '../files/upload/dock.tsx'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
@@ -39,6 +40,7 @@ export function Shell() {
   }
   const leave = async () => {
     await signOut()
+    forgetOpened()
     await navigate('/sign-in')
     await clearCache()
   }

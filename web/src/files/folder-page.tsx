@@ -9,6 +9,7 @@ import './files.css'
 import { folderHref, pathOfHref } from './addresses.ts'
 import { Folder } from './folder.tsx'
 import type { Provider } from './operations.ts'
+import { SidebarFrame } from './sidebar/sidebar-frame.tsx'
 import { useProviders } from './use-providers.ts'
 
 /** Shows the folder that the address names. An address without a path shows the topmost folder that the viewer may see. */
@@ -44,7 +45,12 @@ export function FolderPage() {
   }
   if (!isWithin(path, provider.root.path)) return <Refused provider={provider} path={path} />
   const key = folderHref(provider.id, path)
-  return <Folder key={key} provider={provider} providers={providers} path={path} />
+  return (
+    <div className="files-layout">
+      <SidebarFrame providers={providers} current={{ providerId: provider.id, path }} />
+      <Folder key={key} provider={provider} providers={providers} path={path} />
+    </div>
+  )
 }
 
 function Refused({ provider: { id, name, root }, path }: { provider: Provider; path: string }) {

@@ -6,7 +6,7 @@ import { StowageError } from '../api/client.ts'
 import { loadPart } from '../api/load-part.ts'
 import { childPath, nameOfPath, parentPath, type StorageLocation, validateName } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { usePermissions } from '../api/use-session.ts'
+import { usePermissions, useSession } from '../api/use-session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
@@ -25,6 +25,7 @@ import { entryKey, updateListing, useListing, useRefreshFolder } from './listing
 import { createFolder, type Entry, type Provider, rename } from './operations.ts'
 import { keepPlace, type Place, placeOf } from './places.ts'
 import { useSelection } from './selection.ts'
+import { noteOpened } from './sidebar/recent-files.ts'
 import { type SortColumn, useSorted, useSortOrder } from './sort.ts'
 import { Toolbar } from './toolbar.tsx'
 import { DropArea } from './upload/drop-area.tsx'
@@ -162,6 +163,11 @@ export function Folder({
   const [first] = selectedEntries
   const previewName = search.get('file')
   const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === previewName)
+  const { id: userId } = useSession().viewer.user
+  const previewedName = previewed?.name ?? null
+  useEffect(() => {
+    if (previewedName !== null) noteOpened(userId, { providerId, path: childPath(path, previewedName) })
+  }, [userId, providerId, path, previewedName])
   const closeDialog = () => setOpenDialog(null)
   const isMissing = error instanceof StowageError && error.reason === 'NOT_FOUND'
   const isUsable = !isMissing && (!error || isComplete)

@@ -3,6 +3,7 @@ import { texts } from '../texts/files.tsx'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icons.tsx'
 import type { EntryAction } from './actions.ts'
+import { useSidebar } from './sidebar/state.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
 import { type FileSelection, filesOfInput } from './upload/dropped-files.ts'
 
@@ -45,6 +46,7 @@ export function Toolbar(props: {
   }
   return (
     <div className="toolbar" role="toolbar" aria-label={texts.folderTools}>
+      <SidebarToggle />
       {canWrite && <UploadButtons onFiles={onFiles} />}
       {canWrite && (
         <Button onPress={onNewFolder}>
@@ -65,6 +67,21 @@ export function Toolbar(props: {
         <Icon name="refresh" />
       </Button>
     </div>
+  )
+}
+
+function SidebarToggle() {
+  const { isOpen, set } = useSidebar()
+  return (
+    <Button
+      variant="quiet"
+      aria-label={texts.sidebar}
+      aria-expanded={isOpen}
+      className="sidebar-toggle"
+      onPress={() => set(!isOpen)}
+    >
+      <Icon name="sidebar" />
+    </Button>
   )
 }
 

@@ -50,6 +50,15 @@ export const texts = {
   actions: 'Actions',
   folder: 'folder',
 
+  // The sidebar
+  sidebar: 'Storages and folders',
+  foldersIn: (name: string) => `Folders in ${name}`,
+  foldersFailed: 'The folders could not be loaded.',
+  noFolders: 'No folders',
+  recentFiles: 'Recent files',
+  folderSize: 'Size of this folder',
+  count: 'Count',
+
   // The toolbar
   selection: 'Selection',
   folderTools: 'Folder',

@@ -19,6 +19,7 @@ const shapes = {
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   trash: 'M5 7h14M10 4h4M7 7l1 13h8l1-13M10.5 11v5M13.5 11v5',
   refresh: 'M20 11a8 8 0 1 0-2.3 6.3M20 5v6h-6',
+  sidebar: 'M4 5h16v14H4zM10 5v14',
   info: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 11v5M12 8h.01',
   drive: 'M4 14h16v5H4zM4 14l3-9h10l3 9M16.5 16.5h.01',
   cross: 'M6 6l12 12M18 6 6 18',

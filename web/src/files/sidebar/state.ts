@@ -1,0 +1,56 @@
+import { useSyncExternalStore } from 'react'
+
+/** Beside the files from this width; below it, the sidebar covers them. */
+const dockable = matchMedia('(min-width: 64rem)')
+/** Windows of this width have room for the sidebar from the start. */
+const roomy = matchMedia('(min-width: 90rem)')
+const storageKey = 'stowage.sidebar'
+
+/** What the person chose for wide windows; null if nothing yet. */
+let choice = readChoice()
+let isDrawerOpen = false
+let version = 0
+const listeners = new Set<() => void>()
+
+function update(): void {
+  version += 1
+  for (const listener of listeners) listener()
+}
+
+function subscribe(listener: () => void): () => void {
+  if (listeners.size === 0) for (const query of [dockable, roomy]) query.addEventListener('change', update)
+  listeners.add(listener)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size === 0) for (const query of [dockable, roomy]) query.removeEventListener('change', update)
+  }
+}
+
+function readChoice(): 'open' | 'closed' | null {
+  try {
+    const stored = localStorage.getItem(storageKey)
+    return stored === 'open' || stored === 'closed' ? stored : null
+  } catch {
+    return null
+  }
+}
+
+function set(isOpen: boolean): void {
+  if (dockable.matches) {
+    choice = isOpen ? 'open' : 'closed'
+    try {
+      localStorage.setItem(storageKey, choice)
+    } catch {
+      // The choice lasts until the page is closed.
+    }
+  } else isDrawerOpen = isOpen
+  update()
+}
+
+/** Whether the sidebar is open, which this browser remembers for wide windows. */
+export function useSidebar() {
+  useSyncExternalStore(subscribe, () => version)
+  const isDocked = dockable.matches
+  const isOpen = isDocked ? (choice === null ? roomy.matches : choice === 'open') : isDrawerOpen
+  return { isOpen, isDocked, set }
+}
