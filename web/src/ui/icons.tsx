@@ -13,6 +13,7 @@ const shapes = {
   upload: 'M12 16V4M7 9l5-5 5 5M4 17v3h16v-3',
   download: 'M12 4v12M7 11l5 5 5-5M4 17v3h16v-3',
   plus: 'M12 5v14M5 12h14',
+  minus: 'M5 12h14',
   more: 'M5 12h.01M12 12h.01M19 12h.01',
   pencil: 'M4 20v-4L16 4l4 4L8 20zM13 7l4 4',
   move: 'M3 7a2 2 0 0 1 2-2h4l2 2h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2zM9 13h6M12.5 10.5 15 13l-2.5 2.5',

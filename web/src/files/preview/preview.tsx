@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, useMemo } from 'react'
+import { type KeyboardEvent, useMemo, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { childPath, type StorageLocation } from '../../api/paths.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { formatBytes } from '../../texts/format.ts'
 import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
@@ -53,19 +54,24 @@ export function Preview({
   const at = files.findIndex(({ name }) => name === entry.name)
   const previous = files[at - 1]
   const next = at < 0 ? undefined : files[at + 1]
+  /** Whether a text was edited and not saved. */
+  const [isDirty, setDirty] = useState(false)
+  const [isLeaving, setLeaving] = useState(false)
   const onKeyDown = ({ key, target }: KeyboardEvent) => {
-    // Media players seek with the arrow keys, and texts scroll sideways.
-    if (target instanceof HTMLMediaElement || (target instanceof HTMLElement && target.tagName === 'PRE')) return
+    // Media players seek with the arrow keys, texts scroll sideways, and editors move the cursor.
+    if (isDirty || target instanceof HTMLMediaElement) return
+    if (target instanceof HTMLElement && ['PRE', 'TEXTAREA'].includes(target.tagName)) return
     if (key === 'ArrowLeft' && previous) onShow(previous.name)
     if (key === 'ArrowRight' && next) onShow(next.name)
   }
+  const close = () => (isDirty ? setLeaving(true) : onClose())
   return (
     <ModalOverlay
       isOpen
-      isDismissable
+      isDismissable={!isDirty}
       className="overlay preview-overlay"
       onOpenChange={isOpen => {
-        if (!isOpen) onClose()
+        if (!isOpen) close()
       }}
     >
       <Modal className="preview">
@@ -80,7 +86,7 @@ export function Preview({
               <Button
                 variant="quiet"
                 aria-label={texts.previousFile}
-                isDisabled={!previous}
+                isDisabled={!previous || isDirty}
                 onPress={() => previous && onShow(previous.name)}
               >
                 <Icon name="left" />
@@ -88,7 +94,7 @@ export function Preview({
               <Button
                 variant="quiet"
                 aria-label={texts.nextFile}
-                isDisabled={!next}
+                isDisabled={!next || isDirty}
                 onPress={() => next && onShow(next.name)}
               >
                 <Icon name="right" />
@@ -96,7 +102,7 @@ export function Preview({
               <Button variant="quiet" aria-label={texts.download} onPress={() => onDownload(entry)}>
                 <Icon name="download" />
               </Button>
-              <Button variant="quiet" aria-label={common.close} autoFocus onPress={onClose}>
+              <Button variant="quiet" aria-label={common.close} autoFocus onPress={close}>
                 <Icon name="cross" />
               </Button>
             </div>
@@ -104,9 +110,21 @@ export function Preview({
               {error && <ErrorBox error={error} retry={refetch} />}
               {kind === null && <NoPreview onDownload={() => onDownload(entry)} />}
               {kind && !link && !error && <Loading label={common.loading} />}
-              {kind && link && <View key={link} file={{ providerId, path }} kind={kind} entry={entry} link={link} />}
+              {kind && link && (
+                <View key={link} file={{ providerId, path }} kind={kind} entry={entry} link={link} onDirty={setDirty} />
+              )}
             </div>
           </div>
+          {isLeaving && (
+            <Confirm
+              title={texts.discardTitle}
+              action={texts.discard}
+              onConfirm={async () => onClose()}
+              onClose={() => setLeaving(false)}
+            >
+              <p>{texts.discardHelp(entry.name)}</p>
+            </Confirm>
+          )}
         </Dialog>
       </Modal>
     </ModalOverlay>
@@ -118,11 +136,12 @@ interface ViewProps {
   kind: PreviewKind
   entry: Entry
   link: string
+  onDirty: (isDirty: boolean) => void
 }
 
-function View({ file, kind, entry, link }: ViewProps) {
-  const size = entry.__typename === 'File' ? entry.size : null
-  if (kind === 'text') return <TextView file={file} />
+function View({ file, kind, entry, link, onDirty }: ViewProps) {
+  const [size, type] = entry.__typename === 'File' ? [entry.size, entry.mimeType] : [null, null]
+  if (kind === 'text') return <TextView file={file} name={entry.name} type={type} onDirty={onDirty} />
   if (kind === 'table') return <TableView file={file} name={entry.name} />
   if (kind === 'pdf') return <PdfView file={file} name={entry.name} size={size} />
   return <Media kind={kind} link={link} name={entry.name} />
