@@ -223,6 +223,15 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
     (await register('invited@example.org', { invite }, names('invited session'))).data.register.token,
   )
   await register('late@example.org', { invite }, [])
+  const { users } = (await graphql(url, '{ users(first: 10) { nodes { id email } } }', {}, owner)).data
+  const userId = users.nodes.find(({ email }: { email: string }) => email === 'invited@example.org').id
+  const createReset = 'mutation ($userId: ID!) { createPasswordReset(userId: $userId) { token } }'
+  const resetting = await graphql(url, createReset, { userId }, owner, ['reset token'])
+  const reset = secret('reset token', resetting.data.createPasswordReset.token)
+  const resetPassword = secret('reset password', random('reset-'))
+  const redeem = 'mutation ($input: ResetPasswordInput!) { resetPassword(input: $input) }'
+  for (const newPassword of [short, resetPassword, resetPassword])
+    await graphql(url, redeem, { input: { token: reset, newPassword } })
   const next = secret('next password', random('next-'))
   const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
   await graphql(url, change, { input: { currentPassword: wrong, newPassword: next } }, again)

@@ -82,12 +82,18 @@ function generated(names: (path: string) => { name: string; isFolder?: boolean }
   return made
 }
 
+const usageOf = `query ($providerId: ID!, $path: String!) {
+  folder(providerId: $providerId, path: $path) { usage { files folders bytes isComplete } } }`
+
 t.test('a search stops after 20,000 entries', async t => {
   const files = Array.from({ length: 3000 }, (_, index) => ({ name: `file-${index}` }))
   const { adapter } = generated(path => [...files, { name: `folder ${path.length}`, isFolder: true }])
-  const { providerId, tool } = await startMcpWorld(t, { adapters: [adapter] }, 'generated')
+  const { app, token, providerId, tool } = await startMcpWorld(t, { adapters: [adapter] }, 'generated')
   const { output } = await tool('search', { providerId, path: '/', name: 'nothing like this' })
   t.match(output, { entries: [], walked: 20_000, cut: 'ENTRIES' })
+  const { usage } = (await app.ask(usageOf, { providerId, path: '/' }, token)).folder
+  t.equal(usage.files + usage.folders, 20_000, 'the size of a folder has the same limit')
+  t.match(usage, { bytes: usage.files, isComplete: false })
 })
 
 t.test('a search stops after ten seconds and says so', async t => {
@@ -105,7 +111,9 @@ t.test('a search stops after ten seconds and says so', async t => {
 t.test('a folder that cannot be listed does not end the search', async t => {
   const folders = ['refused', 'fine'].map(name => ({ name, isFolder: true }))
   const made = generated(path => (path === '' ? folders : [{ name: 'found' }]))
-  const { providerId, tool } = await startMcpWorld(t, { adapters: [made.adapter] }, 'generated')
+  const { app, token, providerId, tool } = await startMcpWorld(t, { adapters: [made.adapter] }, 'generated')
+  const { usage } = (await app.ask(usageOf, { providerId, path: '/' }, token)).folder
+  t.same(usage, { files: 1, folders: 2, bytes: 1, isComplete: false })
   t.match((await tool('search', { providerId, path: '/', name: 'found' })).output, {
     entries: [{ path: '/fine/found' }],
     unreadable: 1,

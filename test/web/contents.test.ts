@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { readWithPython, requireArchivers } from '../http/archive-tools.ts'
+import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
 /** A PDF file with one empty page. */
@@ -11,11 +12,16 @@ const pdf = `%PDF-1.4
 trailer<</Root 1 0 R>>
 %%EOF`
 
+const pixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
 await requireArchivers()
 
 const files = await startFiles(t)
 if (files) {
-  const { open, store } = files
+  const { app, owner, open, store } = files
 
   t.test('files download unchanged, and folders as ZIP archives', async t => {
     const { page: address } = await store('download', { 'data.bin': 'bytes', 'set/a.txt': 'a' })
@@ -91,10 +97,7 @@ if (files) {
   t.test('text, images, sound and PDF files have a preview', async t => {
     const files = {
       'page.html': '<script>document.title = "ran"</script>',
-      'pixel.png': Buffer.from(
-        'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-        'base64',
-      ),
+      'pixel.png': pixel,
       'sound.wav': wav(60),
       'paper.pdf': pdf,
       'latin-1.txt': Buffer.from('caf\xe9 na\xefve', 'latin1'),
@@ -150,6 +153,109 @@ if (files) {
     await page.goto(`${address}?file=paper.pdf`)
     await page.locator('iframe, .preview-note').waitFor()
     await isGood(t, page)
+  })
+
+  t.test('an image is scaled with buttons, keys, the wheel and two fingers', async t => {
+    const { page: address } = await store('zoom', { 'shown.png': pixel, 'before.png': pixel })
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 390, height: 844 },
+    ]) {
+      const page = await open(t, { viewport, hasTouch: true })
+      await page.goto(`${address}?file=shown.png`)
+      const image = page.getByRole('img', { name: 'shown.png' })
+      await image.waitFor()
+      const scale = () =>
+        image.evaluate(element => Math.round(new DOMMatrix(getComputedStyle(element).transform).a * 100) / 100)
+      t.equal(await scale(), 1)
+      await button(page, 'Zoom in').click()
+      t.equal(await scale(), 1.5)
+      await page.keyboard.press('+')
+      t.equal(await scale(), 2.25)
+      await page.keyboard.press('0')
+      t.equal(await scale(), 1)
+      await image.dblclick()
+      t.equal(await scale(), 3)
+      await page.mouse.move(viewport.width / 2, viewport.height / 2)
+      await page.mouse.wheel(0, 10_000)
+      await until(async () => (await scale()) === 1)
+      const finger = await page.context().newCDPSession(page)
+      const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...xs: number[]) =>
+        finger.send('Input.dispatchTouchEvent', {
+          type,
+          touchPoints: xs.map((x, id) => ({ x: viewport.width / 2 + x, y: viewport.height / 2, id })),
+        })
+      await touch('touchStart', -40, 40)
+      await touch('touchMove', -80, 80)
+      await touch('touchEnd')
+      await until(async () => (await scale()) === 2 || `a scale of ${await scale()}`)
+      await isGood(t, page)
+      await page.keyboard.press('ArrowLeft')
+      await page.getByRole('img', { name: 'before.png' }).waitFor()
+      t.equal(await button(page, 'Fit to the window').textContent(), '100%', 'the next image fits again')
+    }
+  })
+
+  t.test('a text is edited, and a version of somebody else is never replaced', async t => {
+    const { id, page: address, at } = await store('edit', { 'empty.txt': '', 'windows.txt': 'one\r\ntwo\r\n' })
+    const read = (name: string) => readFile(at(name), 'utf8')
+    for (const [n, viewport] of [
+      { width: 1280, height: 800 },
+      { width: 390, height: 844 },
+    ].entries()) {
+      const name = `notes ${n}.txt`
+      await app.upload(owner.token, id, `/${name}`, 'first')
+      const page = await open(t, { viewport })
+      await page.goto(`${address}?file=${encodeURIComponent(name)}`)
+      await button(page, 'Edit').click()
+      const editor = page.getByLabel(`Text of ${name}`)
+      await editor.fill('second')
+      await isGood(t, page)
+      await button(page, 'Save').click()
+      await page.locator('pre').getByText('second', { exact: true }).waitFor()
+      t.equal(await read(name), 'second')
+
+      await button(page, 'Edit').click()
+      await editor.fill('third')
+      await page.keyboard.press('Escape')
+      await page.getByRole('alertdialog').getByText('is not saved').waitFor()
+      await isGood(t, page)
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click()
+      await app.upload(owner.token, id, `/${name}`, 'of somebody else', '&conflict=replace')
+      await editor.press('Control+s')
+      await page.getByText('Somebody else changed this file').waitFor()
+      await isGood(t, page)
+      t.equal(await read(name), 'of somebody else')
+      await button(page, 'Save as a copy').click()
+      await page.getByText(`Saved as “notes ${n} (1).txt”`).waitFor()
+      t.equal(await read(`notes ${n} (1).txt`), 'third')
+      await page.locator('pre').getByText('of somebody else', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Close' }).click()
+      await row(page, `notes ${n} (1).txt`).waitFor()
+    }
+
+    const page = await open(t)
+    await page.goto(`${address}?file=windows.txt`)
+    await button(page, 'Edit').click()
+    await page.getByLabel('Text of windows.txt').fill('one\ntwo\nthree\n')
+    await button(page, 'Save').click()
+    await page.locator('pre').getByText('three').waitFor()
+    t.equal(await read('windows.txt'), 'one\r\ntwo\r\nthree\r\n', 'line endings are kept')
+    await page.goto(`${address}?file=empty.txt`)
+    await button(page, 'Edit').click()
+    await page.getByLabel('Text of empty.txt').fill('no longer')
+    await button(page, 'Save').click()
+    await page.locator('pre').getByText('no longer').waitFor()
+    t.equal(await read('empty.txt'), 'no longer')
+
+    const { id: readerId, token } = await app.register('reader@example.org')
+    const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+    await app.ask(update, { input: { userId: readerId, role: 'VIEWER' } }, owner.token)
+    const reader = await open(t, { token })
+    await reader.goto(`${address}?file=empty.txt`)
+    await reader.locator('pre').getByText('no longer').waitFor()
+    t.equal(await button(reader, 'Edit').count(), 0)
+    t.same(page.faults, [])
   })
 }
 

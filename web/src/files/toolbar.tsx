@@ -7,6 +7,9 @@ import { useSidebar } from './sidebar/state.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
 import { type FileSelection, filesOfInput } from './upload/dropped-files.ts'
 
+/** Actions of one entry that need no place on the screen all the time. */
+const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'details'])
+
 /** The actions for the folder, or for the selected entries. */
 export function Toolbar(props: {
   actions: readonly EntryAction[]
@@ -33,7 +36,7 @@ export function Toolbar(props: {
         <strong>{texts.selected(selectedCount)}</strong>
         <div className="selection-actions">
           {actions
-            .filter(({ id }) => id !== 'open' && id !== 'preview')
+            .filter(({ id }) => !onlyInMenu.has(id))
             .map(({ id, label, icon, isDanger, run }) => (
               <Button key={id} variant={isDanger ? 'danger' : 'default'} onPress={run}>
                 {icon && <Icon name={icon} />}

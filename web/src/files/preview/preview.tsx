@@ -77,7 +77,7 @@ export function Preview({
       <Modal className="preview">
         <Dialog className="preview-dialog">
           {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys repeat what the buttons do */}
-          <div className="preview-frame" onKeyDown={onKeyDown}>
+          <div className="preview-frame" tabIndex={-1} onKeyDown={onKeyDown}>
             <div className="preview-head">
               <Heading slot="title">{entry.name}</Heading>
               <span className="aside-text">
