@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { consoleFolder } from '../../src/console/pages.ts'
+import { until } from '../support/until.ts'
 import { button, dialog, focusedRow, isGood, names, pick, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
@@ -200,6 +201,65 @@ if (files) {
       await page.getByText(path === '/elsewhere' ? 'you only have access to /team' : 'may have been moved').waitFor()
       t.equal(await page.getByRole('button', { name: wanted }).count(), 0, 'nothing can be uploaded there')
       await isGood(t, page)
+    }
+  })
+
+  t.test('entries are shown as a list, close together or as tiles, which arrow keys cross', async t => {
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`file ${n}.txt`, 'x']))
+    const { page: address } = await store('views', { ...many, 'folder/x': '' })
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'folder').waitFor()
+    const heightOf = async (name: string) => (await row(page, name).boundingBox())?.height
+    t.equal(await heightOf('file 0.txt'), 44)
+    await page.getByLabel('View', { exact: true }).selectOption('Compact')
+    await until(async () => (await heightOf('file 0.txt')) === 32)
+    await isGood(t, page)
+    await page.getByLabel('View', { exact: true }).selectOption('Tiles')
+    await until(async () => (await heightOf('file 0.txt')) === 132)
+    const [first, second] = [await row(page, 'folder').boundingBox(), await row(page, 'file 0.txt').boundingBox()]
+    t.equal(first?.y, second?.y, 'tiles are beside each other')
+    await isGood(t, page)
+    await page.getByRole('grid').focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('ArrowRight')
+    await focusedRow(page).getByRole('link', { name: 'file 0.txt' }).waitFor()
+    const lanes = Math.round((await page.getByRole('grid').evaluate(grid => grid.clientWidth)) / (first?.width ?? 1))
+    await page.keyboard.press('ArrowDown')
+    await focusedRow(page)
+      .getByRole('link', { name: `file ${lanes}.txt`, exact: true })
+      .waitFor()
+    await page.keyboard.press('End')
+    await focusedRow(page).getByRole('link', { name: 'file 199.txt' }).waitFor()
+    t.ok((await page.getByRole('row').count()) < 150, 'only visible tiles are in the document')
+    await pick(page, 'file 199.txt')
+    await pick(page, 'file 198.txt')
+    await page
+      .getByText(/^2 selected$/)
+      .first()
+      .waitFor()
+    await page.reload()
+    await row(page, 'folder').waitFor()
+    await until(async () => (await heightOf('folder')) === 132)
+    await page.setViewportSize({ width: 390, height: 844 })
+    await until(async () => (await heightOf('folder')) === 44)
+    await isGood(t, page)
+  })
+
+  t.test('a person who has just added a storage is led to the first upload', async t => {
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 390, height: 844 },
+    ]) {
+      const { page: address, names: stored } = await store(`first ${viewport.width}`)
+      const page = await open(t, { viewport })
+      await page.goto(address)
+      await page.getByText('Drop your first files here').waitFor()
+      await isGood(t, page)
+      const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button(page, 'Choose files').click()])
+      await chooser.setFiles({ name: 'first.txt', mimeType: 'text/plain', buffer: Buffer.from('first') })
+      await row(page, 'first.txt').waitFor()
+      t.same(await stored(), ['first.txt'])
     }
   })
 

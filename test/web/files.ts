@@ -1,7 +1,7 @@
 /** Helpers for tests of the file pages. Each test file has its own server. */
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
 import { axeViolations, startBrowser, type Visit, visit } from './browser.ts'
@@ -34,6 +34,7 @@ export interface TestStore {
 
 export interface FilesApp {
   app: TestApp
+  browser: Browser
   owner: Awaited<ReturnType<TestApp['register']>>
   /** Opens a window, signed in as the owner by default. */
   open(t: Test, options?: Parameters<typeof visit>[2]): Promise<Visit>
@@ -49,6 +50,7 @@ export async function startFiles(t: Test): Promise<FilesApp | null> {
   const owner = await app.register('owner@example.org')
   return {
     app,
+    browser,
     owner,
     async open(t, options = {}) {
       const page = await visit(browser, app, { token: owner.token, ...options })

@@ -1,6 +1,6 @@
 import { cut } from './event.ts'
 
-interface Source {
+interface NamedSource {
   providerId: string
   path: string
 }
@@ -12,8 +12,8 @@ const maxNamed = 10_000
  * Returns how many sources an action has, and all but the first, whose paths have up to `maxNamed` characters together. The
  * first source is the location of the event.
  */
-export function namedSources(sources: readonly Source[]): { sources: number; otherSources?: Source[] } {
-  const otherSources: Source[] = []
+export function namedSources(sources: readonly NamedSource[]): { sources: number; otherSources?: NamedSource[] } {
+  const otherSources: NamedSource[] = []
   let length = 0
   for (const { providerId, path } of sources.slice(1)) {
     const named = { providerId: cut(providerId), path: cut(path) }

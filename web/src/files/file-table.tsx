@@ -1,5 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import {
+  type CSSProperties,
   type KeyboardEvent,
   type MouseEvent,
   useCallback,
@@ -7,6 +8,7 @@ import {
   useEffectEvent,
   useLayoutEffect,
   useRef,
+  useState,
 } from 'react'
 import { texts } from '../texts/files.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -17,9 +19,10 @@ import type { Entry } from './operations.ts'
 import type { Place } from './places.ts'
 import type { PickMode, useSelection } from './selection.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
+import { lineHeights, useLanes, type View } from './view.ts'
 
 /** Pixels. files.css sets the same height. */
-const rowHeight = 44
+const headHeight = 44
 /** Milliseconds after which a typed letter starts a new search. */
 const typeAheadTimeout = 800
 
@@ -47,6 +50,7 @@ export function FileTable({
   selection,
   order,
   onSort,
+  view,
   onMenu,
   keys,
   start,
@@ -61,6 +65,7 @@ export function FileTable({
   selection: ReturnType<typeof useSelection>
   order: SortOrder
   onSort: (column: SortColumn) => void
+  view: View
   onMenu: (index: number, at: { x: number; y: number }) => void
   keys: TableKeys
   /** The place where the table takes the focus; null if it does not. */
@@ -69,23 +74,33 @@ export function FileTable({
   dragging: RowDragging | null
 }) {
   const scroller = useRef<HTMLDivElement>(null)
+  const [element, setElement] = useState<HTMLDivElement | null>(null)
+  const attach = useCallback((table: HTMLDivElement | null) => {
+    scroller.current = table
+    setElement(table)
+  }, [])
+  const lanes = useLanes(view, element)
+  const lineHeight = lineHeights[view]
   useFocusReturn(isCovered, scroller)
   const typed = useRef({ text: '', at: 0 })
   const { selectedKeys, selectedEntries, focusedKey, focusedIndex, pick, focusFirst, selectAll, clear } = selection
   const selectedCount = selectedEntries.length
   const virtualizer = useVirtualizer({
-    count: entries.length,
+    count: Math.ceil(entries.length / lanes),
     getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
+    estimateSize: () => lineHeight,
     overscan: 12,
     // The head of the table stays visible above the rows.
-    scrollPaddingStart: rowHeight,
+    scrollPaddingStart: headHeight,
   })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the heights change with the view
+  useEffect(() => virtualizer.measure(), [lineHeight, virtualizer])
+  const scrollTo = (index: number) => virtualizer.scrollToIndex(Math.floor(index / lanes))
 
   const moveTo = (index: number, extend: boolean) => {
     const to = Math.max(0, Math.min(index, entries.length - 1))
     pick(to, extend ? 'range' : 'only')
-    virtualizer.scrollToIndex(to)
+    scrollTo(to)
   }
 
   const jumpTo = (letter: string) => {
@@ -99,8 +114,14 @@ export function FileTable({
     }
   }
 
-  const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / rowHeight) - 2)
-  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: pageRows, PageUp: -pageRows }
+  const pageLines = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / lineHeight) - 2)
+  const steps: Record<string, number> = {
+    ArrowDown: lanes,
+    ArrowUp: -lanes,
+    PageDown: pageLines * lanes,
+    PageUp: -pageLines * lanes,
+    ...(view === 'tiles' && { ArrowRight: 1, ArrowLeft: -1 }),
+  }
   const onKeyDown = (event: KeyboardEvent) => {
     // The column headings are buttons and handle their keys themselves.
     if (event.target !== scroller.current) return
@@ -158,7 +179,7 @@ export function FileTable({
     const index = focused === null ? 0 : entries.findIndex(entry => entryKey(entry) === focused)
     if (index >= 0) pick(index, 'focus')
     if (top !== null) scroller.current?.scrollTo({ top })
-    else if (index > 0) virtualizer.scrollToIndex(index)
+    else if (index > 0) scrollTo(index)
     // After going back, the link that was pressed before still has the focus.
     const isFree = document.activeElement === document.body || document.activeElement instanceof HTMLAnchorElement
     if (isFree) scroller.current?.focus({ preventScroll: true })
@@ -177,13 +198,18 @@ export function FileTable({
     }
   }, [])
 
-  const virtualRows = virtualizer.getVirtualItems()
-  const isFocusShown = virtualRows.some(({ index }) => index === focusedIndex)
+  const shown = virtualizer
+    .getVirtualItems()
+    .flatMap(({ index: line, start }) =>
+      Array.from({ length: lanes }, (_, lane) => ({ index: line * lanes + lane, top: start, lane })),
+    )
+  const isFocusShown = shown.some(({ index }) => index === focusedIndex)
   return (
     // biome-ignore lint/a11y/useSemanticElements: a virtual table renders only its visible rows
     <div
-      ref={scroller}
-      className={`file-table by-${order.column}`}
+      ref={attach}
+      className={`file-table by-${order.column} ${view}`}
+      style={{ '--lanes': lanes } as CSSProperties}
       role="grid"
       aria-label={label}
       aria-rowcount={entries.length + 1}
@@ -239,7 +265,7 @@ export function FileTable({
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
       <div role="rowgroup" className="file-rows" style={{ height: virtualizer.getTotalSize() }}>
-        {virtualRows.map(({ index, start }) => {
+        {shown.map(({ index, top, lane }) => {
           const entry = entries[index]
           if (!entry) return null
           const key = entryKey(entry)
@@ -248,7 +274,8 @@ export function FileTable({
               key={key}
               entry={entry}
               index={index}
-              top={start}
+              top={top}
+              lane={lane}
               href={hrefOf(entry)}
               isSelected={selectedKeys.has(key)}
               isFocused={index === focusedIndex}

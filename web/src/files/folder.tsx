@@ -9,6 +9,7 @@ import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions, useSession } from '../api/use-session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
+import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Loading } from '../ui/loading.tsx'
@@ -27,10 +28,11 @@ import { keepPlace, type Place, placeOf } from './places.ts'
 import { useSelection } from './selection.ts'
 import { noteOpened } from './sidebar/recent-files.ts'
 import { type SortColumn, useSorted, useSortOrder } from './sort.ts'
-import { Toolbar } from './toolbar.tsx'
+import { chooseFiles, Toolbar } from './toolbar.tsx'
 import { DropArea } from './upload/drop-area.tsx'
 import type { FileSelection } from './upload/dropped-files.ts'
 import { uploadFiles } from './upload/waiting-uploads.ts'
+import { useView } from './view.ts'
 
 const TransferDialog = lazy(async () => ({
   default: (await loadPart(import('./transfer-dialog.tsx'))).TransferDialog,
@@ -66,6 +68,7 @@ export function Folder({
   const refresh = useRefreshFolder()
   const [search, setSearch] = useSearchParams()
   const [order, setOrder] = useSortOrder()
+  const [view, setView] = useView()
   const href = folderHref(provider.id, path)
   const isReturn = useNavigationType() === 'POP'
   const [start] = useState((): Place | null => {
@@ -184,6 +187,8 @@ export function Folder({
             filter={filter}
             order={order}
             onOrder={setOrder}
+            view={view}
+            onView={setView}
             isLoading={isFetching}
             onFilter={setFilter}
             onFiles={upload}
@@ -205,7 +210,13 @@ export function Folder({
         )}
         {isPending && !error && <Loading label={texts.loadingFolder} />}
         {!isPending && shown.length === 0 && isComplete && !error && (
-          <Empty isFiltered={filter !== '' && entries.length > 0} canWrite={canWrite} onUp={up} />
+          <Empty
+            isFiltered={filter !== '' && entries.length > 0}
+            isStorage={path === provider.root.path}
+            canWrite={canWrite}
+            onUp={up}
+            onNewFolder={() => setOpenDialog('new-folder')}
+          />
         )}
         {shown.length > 0 && (
           <FileTable
@@ -216,6 +227,7 @@ export function Folder({
             selection={selection}
             order={order}
             onSort={onSort}
+            view={view}
             onMenu={onMenu}
             start={start}
             onLeave={place => keepPlace(href, place)}
@@ -341,7 +353,15 @@ export function Folder({
   )
 }
 
-function Empty({ isFiltered, canWrite, onUp }: { isFiltered: boolean; canWrite: boolean; onUp: () => void }) {
+function Empty(props: {
+  isFiltered: boolean
+  /** Whether the folder is all that the person sees of the storage. */
+  isStorage: boolean
+  canWrite: boolean
+  onUp: () => void
+  onNewFolder: () => void
+}) {
+  const { isFiltered, isStorage, canWrite, onUp, onNewFolder } = props
   const goUp = useEffectEvent(onUp)
   useEffect(() => {
     // An empty folder has no table that handles these keys.
@@ -358,9 +378,19 @@ function Empty({ isFiltered, canWrite, onUp }: { isFiltered: boolean; canWrite: 
         <p>{texts.noMatches}</p>
       ) : (
         <>
-          <Icon name="folder" />
+          <Icon name={isStorage ? 'upload' : 'folder'} />
           <p className="empty-title">{texts.empty}</p>
-          {canWrite && <p>{texts.emptyInvitation}</p>}
+          {canWrite && (
+            <>
+              <p>{isStorage ? texts.storageInvitation : texts.emptyInvitation}</p>
+              <div className="empty-actions">
+                <Button variant="primary" onPress={chooseFiles}>
+                  {texts.chooseFiles}
+                </Button>
+                <Button onPress={onNewFolder}>{texts.createFolder}</Button>
+              </div>
+            </>
+          )}
         </>
       )}
     </div>

@@ -6,6 +6,7 @@ import type { EntryAction } from './actions.ts'
 import { useSidebar } from './sidebar/state.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
 import { type FileSelection, filesOfInput } from './upload/dropped-files.ts'
+import { type View, viewTitles } from './view.ts'
 
 /** Actions of one entry that need no place on the screen all the time. */
 const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'details'])
@@ -18,6 +19,8 @@ export function Toolbar(props: {
   filter: string
   order: SortOrder
   onOrder: (order: SortOrder) => void
+  view: View
+  onView: (view: View) => void
   isLoading: boolean
   onFilter: (text: string) => void
   onFiles: (files: FileSelection) => void
@@ -25,8 +28,8 @@ export function Toolbar(props: {
   onRefresh: () => void
   onClear: () => void
 }) {
-  const { actions, selectedCount, canWrite, filter, order, isLoading } = props
-  const { onFilter, onOrder, onFiles, onNewFolder, onRefresh, onClear } = props
+  const { actions, selectedCount, canWrite, filter, order, view, isLoading } = props
+  const { onFilter, onOrder, onView, onFiles, onNewFolder, onRefresh, onClear } = props
   if (selectedCount > 0) {
     return (
       <div className="toolbar selection" role="toolbar" aria-label={texts.selection}>
@@ -66,6 +69,18 @@ export function Toolbar(props: {
         onChange={event => onFilter(event.target.value)}
       />
       <SortChoice order={order} onOrder={onOrder} />
+      <select
+        className="view-choice"
+        aria-label={texts.view}
+        value={view}
+        onChange={({ target }) => onView(target.value as View)}
+      >
+        {Object.entries(viewTitles).map(([value, title]) => (
+          <option key={value} value={value}>
+            {title}
+          </option>
+        ))}
+      </select>
       <Button variant="quiet" className={isLoading ? 'refreshing' : ''} aria-label={texts.refresh} onPress={onRefresh}>
         <Icon name="refresh" />
       </Button>
@@ -113,6 +128,13 @@ function SortChoice({ order, onOrder }: { order: SortOrder; onOrder: (order: Sor
   )
 }
 
+/** Other parts of the page open the same choice of files. */
+const fileInputId = 'files-to-upload'
+
+export function chooseFiles(): void {
+  document.getElementById(fileInputId)?.click()
+}
+
 function UploadButtons({ onFiles }: { onFiles: (files: FileSelection) => void }) {
   const files = useRef<HTMLInputElement>(null)
   const folder = useRef<HTMLInputElement>(null)
@@ -133,6 +155,7 @@ function UploadButtons({ onFiles }: { onFiles: (files: FileSelection) => void })
       </Button>
       <input
         ref={files}
+        id={fileInputId}
         type="file"
         multiple
         hidden

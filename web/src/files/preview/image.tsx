@@ -2,7 +2,7 @@ import { type PointerEvent, useEffect, useEffectEvent, useRef, useState } from '
 import { texts } from '../../texts/files.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icons.tsx'
-import { fitted, maxScale, moveBy, type Zoom, zoomAt } from './zoom.ts'
+import { fitted, maxScale, moveBy, type Point, type Zoom, zoomAt } from './zoom.ts'
 
 /** The factor of a press on a button or a key. */
 const step = 1.5
@@ -10,11 +10,6 @@ const step = 1.5
 const wheelStep = 1.002
 /** The scale after a double click. */
 const closeUp = 3
-
-interface Point {
-  x: number
-  y: number
-}
 
 /** Shows an image that can be scaled with the wheel, two fingers, a double click, the keys + and -, and buttons. */
 export function ImageView({ link, name, onFailed }: { link: string; name: string; onFailed: () => void }) {

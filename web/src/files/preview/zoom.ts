@@ -5,7 +5,8 @@ export interface Zoom {
   y: number
 }
 
-interface Point {
+/** Pixels from the top left corner of the page, or from the middle of the frame. */
+export interface Point {
   x: number
   y: number
 }

@@ -1,0 +1,122 @@
+/**
+ * Takes pictures of all pages of the console, at two widths, in light and dark: `SCREENSHOTS=<folder> npx tap test/web/screenshots.ts`.
+ */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { type Visit, visit } from './browser.ts'
+import { button, pick, row, startFiles } from './files.ts'
+
+const folder = process.env.SCREENSHOTS ?? 'screenshots'
+t.setTimeout(600_000)
+
+const files = await startFiles(t)
+if (files) {
+  const { app, owner, open, store } = files
+  const { id, page: address } = await store('Team disk', {
+    'Photos/2026/beach.jpg': 'x',
+    'Photos/2025/winter.jpg': 'x',
+    'Reports/plan.md': '# Plan\n\nWhat we do **next**.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n',
+    'Reports/numbers.csv': 'month;sales\nMay;12\nJune;15\n',
+    'notes.txt': 'Some notes\n',
+    'script.ts': 'export const answer: number = 42 // the answer\nconsole.log(answer)\n',
+    'film.mp4': 'x',
+    'song.mp3': 'x',
+    'paper.pdf': 'x',
+    'archive.zip': 'x',
+  })
+  const { page: empty } = await store('Empty disk')
+  const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'
+  const { createInvite } = await app.ask(invite, { input: { role: 'EDITOR', note: 'Mona' } }, owner.token)
+  await app.register('member@example.org', { invite: createInvite.invite })
+  await app.ask(invite, { input: { role: 'VIEWER', note: 'Nina from accounting' } }, owner.token)
+  await app.createKey(owner.token, { name: 'nightly backup', scopes: ['read'] })
+  await app.upload(owner.token, id, '/notes.txt', 'Some more notes\n', '&conflict=replace')
+  await app.app.services.audit.flush()
+
+  /** Each page with what to do on it before the picture. */
+  const pages: Readonly<Record<string, readonly [path: string, act?: (page: Visit) => Promise<unknown>]>> = {
+    storages: ['/files'],
+    folder: [address, page => row(page, 'notes.txt').waitFor()],
+    'folder-selection': [
+      address,
+      async page => {
+        await pick(page, 'notes.txt')
+        await pick(page, 'film.mp4')
+      },
+    ],
+    'folder-tiles': [
+      address,
+      async page => {
+        if (await page.getByLabel('View', { exact: true }).isVisible())
+          await page.getByLabel('View').selectOption('Tiles')
+      },
+    ],
+    'folder-sidebar': [
+      `${address}/Reports`,
+      async page => {
+        await row(page, 'plan.md').waitFor()
+        await button(page, 'Storages and folders').click()
+        await page.getByRole('navigation', { name: 'Storages and folders' }).getByText('Photos').waitFor()
+      },
+    ],
+    'folder-empty': [empty, page => page.getByText('This folder is empty').waitFor()],
+    details: [
+      address,
+      async page => {
+        await row(page, 'notes.txt').getByRole('button', { name: 'Actions' }).click()
+        await page.getByRole('menuitem', { name: 'Details' }).click()
+        await page.getByText('History').waitFor()
+      },
+    ],
+    'preview-text': [`${address}?file=notes.txt`, page => page.locator('pre').waitFor()],
+    'preview-code': [`${address}?file=script.ts`, page => page.locator('pre').waitFor()],
+    'preview-markdown': [`${address}/Reports?file=plan.md`, page => page.locator('pre, article').first().waitFor()],
+    'preview-table': [`${address}/Reports?file=numbers.csv`, page => page.getByRole('table').waitFor()],
+    'preview-none': [`${address}?file=archive.zip`],
+    connect: ['/connect'],
+    profile: ['/settings/profile', page => page.getByRole('table', { name: 'Sessions' }).waitFor()],
+    'api-keys': ['/settings/api-keys', page => page.getByText('nightly backup').waitFor()],
+    jobs: ['/settings/jobs'],
+    schedules: ['/settings/schedules'],
+    'storage-settings': ['/settings/storages'],
+    members: ['/settings/members', page => page.getByText('Nina from accounting').waitFor()],
+    webhooks: ['/settings/webhooks'],
+    audit: ['/settings/audit', page => page.getByRole('table', { name: 'Audit log' }).waitFor()],
+    workspace: ['/settings/workspace'],
+    'not-found': ['/settings/nothing'],
+  }
+  const publicPages = { 'sign-in': '/sign-in', register: '/register', 'reset-password': '/reset-password#token' }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const [size, viewport] of Object.entries({
+      wide: { width: 1280, height: 800 },
+      phone: { width: 390, height: 844 },
+    })) {
+      const target = join(folder, `${size}-${colorScheme}`)
+      await mkdir(target, { recursive: true })
+      const take = async (page: Visit, name: string) => {
+        await page.waitForLoadState('networkidle')
+        await page.screenshot({ path: join(target, `${name}.png`), animations: 'disabled' })
+      }
+      await t.test(`pages at ${size} width in ${colorScheme} colours`, async t => {
+        for (const [name, [path, act]] of Object.entries(pages)) {
+          const page = await open(t, { viewport, colorScheme })
+          await page.goto(path)
+          await page.locator('main').first().waitFor()
+          await act?.(page)
+          await take(page, name)
+          await page.context().close()
+        }
+        for (const [name, path] of Object.entries(publicPages)) {
+          const page = await visit(files.browser, app, { viewport, colorScheme })
+          await page.goto(path)
+          await page.getByRole('heading').first().waitFor()
+          await take(page, name)
+          await page.context().close()
+        }
+        t.ok(Object.keys(pages).length > 20)
+      })
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { useCallback, useEffect, useState } from 'react'
+import { texts } from '../texts/files.tsx'
+import { useIsPhone } from '../ui/use-is-phone.ts'
+
+/** How the entries of a folder are shown. */
+export type View = 'list' | 'compact' | 'tiles'
+
+export const viewTitles: Readonly<Record<View, string>> = texts.views
+
+/** Pixels of a line of entries. files.css sets the same heights. */
+export const lineHeights: Readonly<Record<View, number>> = { list: 44, compact: 32, tiles: 132 }
+/** Pixels of the narrowest tile. */
+const minTileWidth = 144
+const storageKey = 'stowage.view'
+
+function storedView(): View {
+  try {
+    const stored = localStorage.getItem(storageKey)
+    if (stored === 'compact' || stored === 'tiles') return stored
+  } catch {
+    // The browser does not allow it.
+  }
+  return 'list'
+}
+
+/** The view of all folders, which this browser remembers. Phones always show a list, whose lines fit a finger. */
+export function useView(): [View, (view: View) => void] {
+  const isPhone = useIsPhone()
+  const [view, setView] = useState(storedView)
+  const change = useCallback((view: View) => {
+    setView(view)
+    try {
+      localStorage.setItem(storageKey, view)
+    } catch {
+      // The view holds until the folder is left.
+    }
+  }, [])
+  return [isPhone ? 'list' : view, change]
+}
+
+/** Returns how many entries fit beside each other. */
+export function useLanes(view: View, container: HTMLElement | null): number {
+  const [width, setWidth] = useState(0)
+  useEffect(() => {
+    if (view !== 'tiles' || !container) return
+    const observer = new ResizeObserver(() => setWidth(container.clientWidth))
+    observer.observe(container)
+    return () => observer.disconnect()
+  }, [view, container])
+  return view === 'tiles' ? Math.max(1, Math.floor(width / minTileWidth)) : 1
+}
