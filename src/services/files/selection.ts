@@ -69,11 +69,13 @@ export async function withSelection<T>(
     const top = await storage.readAt(common).catch(noteRefusal)
     const isRoot = common.path === root
     const rootName = isRoot ? (await storage.record(common).catch(noteRefusal)).name : ''
-    const tops = paths.map((path): ArchiveTop => ({
-      location: top.at(path),
-      entry: null,
-      name: nameOf(path) || rootName,
-    }))
+    const tops = paths.map(
+      (path): ArchiveTop => ({
+        location: top.at(path),
+        entry: null,
+        name: nameOf(path) || rootName,
+      }),
+    )
     const archive: Archive = {
       name: nameOf(common.path) || rootName,
       isFolder: false,
