@@ -55,6 +55,7 @@ function goodValue({ ids }: World, root: string, name: string): unknown {
     toProviderId: ids.provider,
     userId: ids.member,
     path: '/folder/file',
+    paths: ['/folder/file'],
     toPath: '/folder/other',
     basePath: '/',
     name: 'a name',
@@ -234,6 +235,9 @@ function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
   const file = [Buffer.from('name="f"; filename="new"'), Buffer.from('x')] as const
   const named = (before: string, text: Buffer, after: string) =>
     Buffer.concat([Buffer.from(before), text, Buffer.from(after)])
+  const archive = (body: Buffer, type = 'application/json'): Call => {
+    return { method: 'POST', path: '/api/download/archive', headers: { 'content-type': type }, body }
+  }
   const withHeader = (name: string) => ({
     [`download, header ${name}`]: (text: Buffer) => download({ [name]: headerText(text) }),
     [`upload, header ${name}`]: (text: Buffer) => upload(at('&conflict=rename'), { [name]: headerText(text) }),
@@ -260,6 +264,11 @@ function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
       path: `/api/download/proxy?${at()}&disposition=${encoded(text)}`,
     }),
     'download ticket': text => ({ method: 'GET', path: `/api/download/proxy?ticket=${encoded(text)}` }),
+    'archive body': text => archive(text),
+    'archive providerId': text => archive(named('{"paths":["/folder"],"providerId":"', text, '"}')),
+    'archive paths': text => archive(named(`{"providerId":"${ids.provider}","paths":["/folder","`, text, '"]}')),
+    'archive form': text => archive(text, 'application/x-www-form-urlencoded'),
+    'archive ticket': text => archive(Buffer.from(`ticket=${encoded(text)}`), 'application/x-www-form-urlencoded'),
     'a query parameter': text => ({ method: 'GET', path: `/api/download/proxy?${encoded(text)}=1` }),
     'upload providerId': text => upload(`path=/folder/new&providerId=${encoded(text)}`),
     'upload path': text => upload(`providerId=${ids.provider}&path=${encoded(text)}`),
