@@ -165,7 +165,11 @@ export function Folder({
   })
   const [first] = selectedEntries
   const previewName = search.get('file')
-  const previewed = entries.find(({ __typename, name }) => __typename === 'File' && name === previewName)
+  const found = entries.find(({ __typename, name }) => __typename === 'File' && name === previewName)
+  // A file that somebody deletes or renames stays open, because the person may be editing it.
+  const [opened, setOpened] = useState<Entry | null>(null)
+  if (found && found !== opened) setOpened(found)
+  const previewed = found ?? (opened?.name === previewName ? opened : undefined)
   const { id: userId } = useSession().viewer.user
   const previewedName = previewed?.name ?? null
   useEffect(() => {

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useMemo, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
+import { useBlocker } from 'react-router'
 import { childPath, type StorageLocation } from '../../api/paths.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
@@ -17,6 +18,9 @@ import { PdfView } from './pdf.tsx'
 import './preview.css'
 import { TableView } from './table.tsx'
 import { TextView } from './text.tsx'
+
+/** The browser plays these with a link; the others are read by the page. */
+const mediaKinds: ReadonlySet<PreviewKind> = new Set(['image', 'video', 'audio'])
 
 /** Seconds. It is long enough to pause a film and continue later. */
 const linkLifetime = 6 * 60 * 60
@@ -40,6 +44,7 @@ export function Preview({
   const { providerId } = folder
   const path = childPath(folder.path, entry.name)
   const kind = previewKind(entry)
+  const isMedia = kind !== null && mediaKinds.has(kind)
   const {
     data: link,
     error,
@@ -48,7 +53,7 @@ export function Preview({
     queryKey: ['link', providerId, path, entry.modifiedAt],
     queryFn: ({ signal }) => fileLink({ providerId, path }, { inline: true, expiresIn: linkLifetime }, signal),
     staleTime: (linkLifetime * 1000) / 2,
-    enabled: kind !== null,
+    enabled: isMedia,
   })
   const files = useMemo(() => entries.filter(({ __typename }) => __typename === 'File'), [entries])
   const at = files.findIndex(({ name }) => name === entry.name)
@@ -56,7 +61,8 @@ export function Preview({
   const next = at < 0 ? undefined : files[at + 1]
   /** Whether a text was edited and not saved. */
   const [isDirty, setDirty] = useState(false)
-  const [isLeaving, setLeaving] = useState(false)
+  // Any way out of the preview is a navigation, also that with the Back button.
+  const blocker = useBlocker(isDirty)
   const onKeyDown = ({ key, target }: KeyboardEvent) => {
     // Media players seek with the arrow keys, texts scroll sideways, and editors move the cursor.
     if (isDirty || target instanceof HTMLMediaElement) return
@@ -64,14 +70,13 @@ export function Preview({
     if (key === 'ArrowLeft' && previous) onShow(previous.name)
     if (key === 'ArrowRight' && next) onShow(next.name)
   }
-  const close = () => (isDirty ? setLeaving(true) : onClose())
   return (
     <ModalOverlay
       isOpen
       isDismissable={!isDirty}
       className="overlay preview-overlay"
       onOpenChange={isOpen => {
-        if (!isOpen) close()
+        if (!isOpen) onClose()
       }}
     >
       <Modal className="preview">
@@ -102,25 +107,32 @@ export function Preview({
               <Button variant="quiet" aria-label={texts.download} onPress={() => onDownload(entry)}>
                 <Icon name="download" />
               </Button>
-              <Button variant="quiet" aria-label={common.close} autoFocus onPress={close}>
+              <Button variant="quiet" aria-label={common.close} autoFocus onPress={onClose}>
                 <Icon name="cross" />
               </Button>
             </div>
             <div className="preview-body">
               {error && <ErrorBox error={error} retry={refetch} />}
               {kind === null && <NoPreview onDownload={() => onDownload(entry)} />}
-              {kind && !link && !error && <Loading label={common.loading} />}
-              {kind && link && (
-                <View key={link} file={{ providerId, path }} kind={kind} entry={entry} link={link} onDirty={setDirty} />
+              {isMedia && !link && !error && <Loading label={common.loading} />}
+              {kind && (link || !isMedia) && (
+                <View
+                  key={isMedia ? link : path}
+                  file={{ providerId, path }}
+                  kind={kind}
+                  entry={entry}
+                  link={link ?? ''}
+                  onDirty={setDirty}
+                />
               )}
             </div>
           </div>
-          {isLeaving && (
+          {blocker.state === 'blocked' && (
             <Confirm
               title={texts.discardTitle}
               action={texts.discard}
-              onConfirm={async () => onClose()}
-              onClose={() => setLeaving(false)}
+              onConfirm={async () => blocker.proceed()}
+              onClose={blocker.reset}
             >
               <p>{texts.discardHelp(entry.name)}</p>
             </Confirm>
