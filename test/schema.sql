@@ -78,8 +78,10 @@ invites.api_key_id uuid
 invites.created_at timestamp with time zone not null default now()
 invites.expires_at timestamp with time zone not null
 invites.used_at timestamp with time zone
+invites.note text
 invites: invites_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE
 invites: invites_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL
+invites: invites_note_check CHECK ((octet_length(note) <= 1000))
 invites: invites_pkey PRIMARY KEY (id)
 invites: invites_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
 invites: invites_token_hash_key UNIQUE (token_hash)
@@ -192,6 +194,20 @@ CREATE INDEX oauth_states_expires_at ON public.oauth_states USING btree (expires
 CREATE INDEX oauth_states_member ON public.oauth_states USING btree (workspace_id, user_id)
 CREATE INDEX oauth_states_provider_id ON public.oauth_states USING btree (provider_id)
 CREATE UNIQUE INDEX oauth_states_pkey ON public.oauth_states USING btree (state_hash)
+password_resets.user_id uuid not null
+password_resets.workspace_id uuid not null
+password_resets.token_hash bytea not null
+password_resets.created_by uuid not null
+password_resets.expires_at timestamp with time zone not null
+password_resets: password_resets_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE CASCADE
+password_resets: password_resets_pkey PRIMARY KEY (user_id)
+password_resets: password_resets_token_hash_key UNIQUE (token_hash)
+password_resets: password_resets_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+password_resets: password_resets_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX password_resets_created_by ON public.password_resets USING btree (created_by)
+CREATE INDEX password_resets_workspace_id ON public.password_resets USING btree (workspace_id)
+CREATE UNIQUE INDEX password_resets_pkey ON public.password_resets USING btree (user_id)
+CREATE UNIQUE INDEX password_resets_token_hash_key ON public.password_resets USING btree (token_hash)
 provider_tokens.provider_id uuid not null
 provider_tokens.sealed bytea not null
 provider_tokens.expires_at timestamp with time zone not null
@@ -259,7 +275,11 @@ sessions.user_id uuid not null
 sessions.created_at timestamp with time zone not null default now()
 sessions.expires_at timestamp with time zone not null
 sessions.revoked_at timestamp with time zone
+sessions.address text
+sessions.user_agent text
+sessions: sessions_address_check CHECK ((octet_length(address) <= 200))
 sessions: sessions_pkey PRIMARY KEY (id)
+sessions: sessions_user_agent_check CHECK ((octet_length(user_agent) <= 1000))
 sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
 CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
