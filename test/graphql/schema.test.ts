@@ -61,7 +61,7 @@ t.test('every root field has a rule', async t => {
   )
   t.same(
     roots.filter(field => JSON.stringify(options(field).authScopes) === '{"public":true}').map(field => field.name),
-    ['installation', 'login', 'register'],
+    ['installation', 'login', 'register', 'resetPassword'],
     'only these fields are public',
   )
 })

@@ -210,7 +210,7 @@ t.test('every field of the schema works in typical use', async t => {
   t.equal(found.entry.id, found.file.id)
   isTime(found.file.modifiedAt, 'modifiedAt')
   t.equal(found.folder.entries.nodes[0].path, '/team')
-  t.match(found.folder.usage, { folders: 1, isComplete: true })
+  t.match(found.folder.usage, { folders: 2, isComplete: true })
   t.ok(found.folder.usage.bytes > 0)
   const form = new URLSearchParams({ ticket: found.archiveTicket })
   const selection = await fetch(`${app.url}/api/download/archive`, { method: 'POST', body: form })

@@ -73,7 +73,12 @@ function open(
     ...(start !== undefined && { range: `bytes=${start}-${range?.end ?? ''}` }),
     ...(rest && { 'if-range': rest.etag }),
   }
-  return transport.request(url, { headers, ...(signal && { signal }) })
+  return transport.request(url, {
+    headers,
+    // Browsers request only as many bytes as a cached earlier version had.
+    ...(start !== undefined && { cache: 'no-store' as const }),
+    ...(signal && { signal }),
+  })
 }
 
 /** Yields the content, and requests the rest of it when the connection breaks. */

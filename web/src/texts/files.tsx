@@ -177,7 +177,7 @@ export const texts = {
   zoom: 'Zoom',
   zoomIn: 'Zoom in',
   zoomOut: 'Zoom out',
-  zoomFit: 'Fit to the window',
+  zoomFit: (percent: string) => `${percent}, fit to the window`,
   percent: (percent: number) => `${percent}%`,
   editor: 'Editor',
   textOf: (name: string) => `Text of ${name}`,

@@ -18,6 +18,7 @@ export function ImageView({ link, name, onFailed }: { link: string; name: string
   /** The positions of the fingers, or of the pressed mouse. */
   const pointers = useRef(new Map<number, Point>())
   const isZoomed = zoom.scale > 1
+  const percent = texts.percent(Math.round(zoom.scale * 100))
 
   const sizeOfFrame = () => {
     const { clientWidth: width = 0, clientHeight: height = 0 } = frame.current ?? {}
@@ -99,8 +100,13 @@ export function ImageView({ link, name, onFailed }: { link: string; name: string
         <Button variant="quiet" aria-label={texts.zoomOut} isDisabled={!isZoomed} onPress={() => scaleBy(1 / step)}>
           <Icon name="minus" />
         </Button>
-        <Button variant="quiet" aria-label={texts.zoomFit} isDisabled={!isZoomed} onPress={() => setZoom(fitted)}>
-          {texts.percent(Math.round(zoom.scale * 100))}
+        <Button
+          variant="quiet"
+          aria-label={texts.zoomFit(percent)}
+          isDisabled={!isZoomed}
+          onPress={() => setZoom(fitted)}
+        >
+          {percent}
         </Button>
         <Button
           variant="quiet"
