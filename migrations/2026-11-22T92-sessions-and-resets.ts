@@ -10,7 +10,7 @@ export async function up(db: Kysely<never>): Promise<void> {
     create table password_resets (
       user_id uuid primary key references users on delete cascade,
       workspace_id uuid not null references workspaces on delete cascade,
-      token_hash bytea not null unique,
+      token_hash bytea not null unique check (octet_length(token_hash) = 32),
       created_by uuid not null references users on delete cascade,
       expires_at timestamptz not null
     );

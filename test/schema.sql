@@ -201,6 +201,7 @@ password_resets.created_by uuid not null
 password_resets.expires_at timestamp with time zone not null
 password_resets: password_resets_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE CASCADE
 password_resets: password_resets_pkey PRIMARY KEY (user_id)
+password_resets: password_resets_token_hash_check CHECK ((octet_length(token_hash) = 32))
 password_resets: password_resets_token_hash_key UNIQUE (token_hash)
 password_resets: password_resets_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 password_resets: password_resets_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
