@@ -35,12 +35,11 @@ export function TextEditor({
   const [text, setText] = useState(shown)
   const isDirty = text !== shown
   useEffect(() => {
-    onDirty(isDirty)
     if (!isDirty) return
     const onLeave = (event: BeforeUnloadEvent) => event.preventDefault()
     addEventListener('beforeunload', onLeave)
     return () => removeEventListener('beforeunload', onLeave)
-  }, [isDirty, onDirty])
+  }, [isDirty])
   useEffect(() => () => onDirty(false), [onDirty])
   const save = useMutation({
     mutationFn: () => saveText(file, { text, original, etag, type }),
@@ -91,7 +90,11 @@ export function TextEditor({
         // biome-ignore lint/a11y/noAutofocus: the person has just pressed "Edit"
         autoFocus
         value={text}
-        onChange={event => setText(event.target.value)}
+        onChange={({ target }) => {
+          setText(target.value)
+          // With the same update, so that a key that follows at once cannot close the editor.
+          onDirty(target.value !== shown)
+        }}
         onKeyDown={event => {
           if (event.key !== 's' || !(event.ctrlKey || event.metaKey)) return
           event.preventDefault()
