@@ -6,6 +6,7 @@ import { metadataHeader, tusPath } from '../http/tus.ts'
 import { base } from '../matrix/world.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type ToolOutcome, toolCall, toolOutcome } from '../support/mcp.ts'
+import { until } from '../support/until.ts'
 import { type BackEnd, secret, seed } from './back-ends.ts'
 
 export interface Answer {
@@ -119,10 +120,20 @@ export function download(on: Attack, path: string, more = '', method = 'GET'): P
 }
 
 /** Downloads an archive of these paths. */
-export function archive(on: Attack, paths: readonly string[]): Promise<Answer> {
+export async function archive(on: Attack, paths: readonly string[]): Promise<Answer> {
   const body = JSON.stringify({ providerId: on.providerId, paths })
   const call = { method: 'POST', path: archivePath, headers: { 'content-type': 'application/json' }, body }
-  return tryCall(on, `archive ${body.slice(0, 200)}`, call)
+  let answer = await tryCall(on, `archive ${body.slice(0, 200)}`, call)
+  // A credential can download a few archives at once, and the requests of a test run at once.
+  await until(
+    async () => {
+      if (!answer.text.includes('TOO_MANY_ARCHIVES')) return true
+      answer = await tryCall(on, `archive ${body.slice(0, 200)}`, call)
+      return 'waiting for an archive'
+    },
+    { every: 20 },
+  )
+  return answer
 }
 
 /** Downloads the archive of a ticket, without a credential. */
