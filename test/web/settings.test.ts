@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
+import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
@@ -62,6 +63,21 @@ t.test('the first person registers, connects a storage and sees its files', asyn
   t.equal(await page.getByLabel('Session token', { exact: true }).getAttribute('type'), 'password')
   t.equal(await page.getByRole('switch', { name: 'Bucket in the path' }).isChecked(), true)
   await isAccessible(t, page, 'a long form')
+
+  const ssh = await startFakeSsh(t, context => context.reject(['password']))
+  await page.getByRole('radio', { name: 'SFTP' }).check()
+  await page.getByLabel('Server').fill('127.0.0.1')
+  await page.getByLabel('Port').fill(String(ssh.port))
+  await page.getByLabel('User name').fill('someone')
+  await page.getByLabel('Password').fill('a password')
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  const accept = page.getByRole('button', { name: 'Accept as “Host key”' })
+  await accept.waitFor()
+  await isAccessible(t, page, 'the key of a server')
+  await accept.click()
+  t.equal(await page.getByLabel('Host key').inputValue(), ssh.fingerprint, 'the key of the server is accepted')
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await page.getByText("rejects Stowage's credentials").waitFor()
 
   await page.getByRole('radio', { name: 'Local disk' }).check()
   await page.getByLabel('Folder').fill('relative')

@@ -1,7 +1,8 @@
 import { useId } from 'react'
-import { Button, Disclosure, DisclosurePanel, Heading } from 'react-aria-components'
+import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from 'react-aria-components'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
+import { Button } from '../ui/button.tsx'
 import { Switch } from '../ui/checkbox.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
@@ -15,6 +16,10 @@ export function ConfigFields(props: {
   onChange: (name: string, value: FieldValue) => void
   /** Error messages from the server, by the name of the field. */
   problems: Record<string, string>
+  /** Values from the server that a person can accept, by the name of the field. */
+  suggestions: Record<string, string>
+  /** Sets a field to its suggestion, and ends the error of the server, with which the form could not be sent again. */
+  onAccept: (name: string, value: string) => void
   /** Whether secrets are entered for the first time, may stay empty to keep the stored ones, or are required again. */
   secrets?: 'new' | 'kept' | 'again'
 }) {
@@ -32,10 +37,10 @@ export function ConfigFields(props: {
       {advanced.length > 0 && (
         <Disclosure key={String(needsAttention)} className="advanced" defaultExpanded={needsAttention}>
           <Heading level={2}>
-            <Button slot="trigger" className="advanced-trigger" aria-describedby={summaryId}>
+            <PlainButton slot="trigger" className="advanced-trigger" aria-describedby={summaryId}>
               <span className="advanced-mark" aria-hidden="true" />
               {texts.advanced}
-            </Button>
+            </PlainButton>
           </Heading>
           <p id={summaryId} className="help advanced-summary">
             {advanced.map(({ title }) => title).join(', ')}
@@ -55,11 +60,15 @@ function Field({
   field,
   values,
   onChange,
+  suggestions,
+  onAccept,
   secrets = 'new',
 }: {
   field: ConfigField
   values: Record<string, FieldValue>
   onChange: (name: string, value: FieldValue) => void
+  suggestions: Record<string, string>
+  onAccept: (name: string, value: string) => void
   secrets?: 'new' | 'kept' | 'again'
 }) {
   const value = values[field.name] ?? ''
@@ -81,7 +90,8 @@ function Field({
   const isKept = field.isSecret && secrets === 'kept'
   // A field with a default may be empty: the server fills in the default.
   const isInputRequired = field.isRequired && field.defaultValue === undefined && !isKept
-  return (
+  const suggestion = suggestions[field.name]
+  const input = (
     <TextField
       name={field.name}
       label={field.isRequired || field.isAdvanced ? field.title : common.optional(field.title)}
@@ -95,6 +105,18 @@ function Field({
       {...(field.kind === 'number' && { inputMode: 'decimal' as const })}
       {...(typeof field.defaultValue === 'string' && field.defaultValue && { placeholder: field.defaultValue })}
     />
+  )
+  if (suggestion === undefined || suggestion === value) return input
+  return (
+    <>
+      {input}
+      <div className="notice">
+        <div className="row-of">
+          <code className="address">{suggestion}</code>
+          <Button onPress={() => onAccept(field.name, suggestion)}>{texts.acceptSuggestion(field.title)}</Button>
+        </div>
+      </div>
+    </>
   )
 }
 

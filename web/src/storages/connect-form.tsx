@@ -12,7 +12,7 @@ import { TextField } from '../ui/field.tsx'
 import { ConfigFields } from './config-fields.tsx'
 import { toConfig } from './config-schema.ts'
 import { type ConnectedProvider, ConnectMutation, type ProviderType } from './operations.ts'
-import { problemsOf, useConfigForm } from './use-config-form.ts'
+import { problemsOf, suggestionsOf, useConfigForm } from './use-config-form.ts'
 
 /** Connects a storage. The server tests it first, and stores nothing if the test fails. */
 export function ConnectForm({
@@ -49,7 +49,17 @@ export function ConnectForm({
         autoComplete="off"
       />
       {type.needsAuthorization && <RedirectAddress />}
-      <ConfigFields fields={fields} values={values} onChange={change} problems={problems} />
+      <ConfigFields
+        fields={fields}
+        values={values}
+        onChange={change}
+        problems={problems}
+        suggestions={suggestionsOf(connect.error)}
+        onAccept={(name, value) => {
+          change(name, value)
+          connect.reset()
+        }}
+      />
       {connect.error && <ErrorBox error={connect.error} />}
       <div className="row-of">
         <Button type="submit" variant="primary" isPending={connect.isPending}>

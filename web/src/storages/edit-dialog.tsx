@@ -11,7 +11,7 @@ import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.
 import { JobLimitFields, useJobLimits } from './job-limits.tsx'
 import { type ManagedProvider, UpdateMutation } from './operations.ts'
 import { SlugField } from './slug-field.tsx'
-import { problemsOf, useConfigForm } from './use-config-form.ts'
+import { problemsOf, suggestionsOf, useConfigForm } from './use-config-form.ts'
 
 /** Edits a storage. Only changed fields are sent, and the server tests them before it stores them. */
 export function EditDialog({
@@ -73,6 +73,11 @@ export function EditDialog({
         values={values}
         onChange={change}
         problems={problems}
+        suggestions={suggestionsOf(save.error)}
+        onAccept={(name, value) => {
+          change(name, value)
+          save.reset()
+        }}
         secrets={changedTitles.length > 0 ? 'again' : 'kept'}
       />
       {optionalSecrets.map(({ name, title }) => (

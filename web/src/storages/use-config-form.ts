@@ -10,6 +10,13 @@ export function useConfigForm(schema: unknown, stored?: Config) {
   return { fields, values, change }
 }
 
+/** Returns the values that the server suggests, by the name of the field. A person has to accept them. */
+export function suggestionsOf(error: unknown): Record<string, string> {
+  const { suggestions } = error instanceof StowageError ? error.extensions : {}
+  if (typeof suggestions !== 'object' || suggestions === null) return {}
+  return Object.fromEntries(Object.entries(suggestions).map(([name, value]) => [name, String(value)]))
+}
+
 /** Returns the server's message for each invalid field, by the name of the field. */
 export function problemsOf(error: unknown): Record<string, string> {
   if (!(error instanceof StowageError)) return {}

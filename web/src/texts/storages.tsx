@@ -55,6 +55,7 @@ export const texts = {
   testingHelp: 'Testing the storage. Nothing is saved until it works.',
   redirectHelp: 'If you use an OAuth client, first add this address to its authorized redirect URIs:',
   advanced: 'Advanced',
+  acceptSuggestion: (field: string) => `Accept as “${field}”`,
   startWithHttp: 'Start with http:// or https://',
   startWithSlash: 'Start with /',
 
