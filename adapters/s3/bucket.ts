@@ -1,5 +1,6 @@
 import { S3, type S3ClientConfig } from '@aws-sdk/client-s3'
 import type { Exclusive, Host, Network } from '../contract.ts'
+import type { PartLimits } from '../objects/parts.ts'
 import type { S3Settings } from './config.ts'
 import { DirectRequests } from './direct.ts'
 import type { Head } from './entry.ts'
@@ -7,11 +8,7 @@ import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from '.
 import { decodeKey } from './keys.ts'
 
 /** Limits, which tests set to lower values. */
-export interface Limits {
-  /** Bytes of a part. Very large files use larger parts. */
-  partBytes: number
-  /** The maximum number of bytes that one write buffers. The limit of the process is in part-memory.ts. */
-  memoryBytes: number
+export interface Limits extends PartLimits {
   /** Milliseconds that a part of a file of unknown size waits for memory. */
   memoryTime: number
   /** Bytes above which a file is copied in parts: the limit of CopyObject. */

@@ -15,17 +15,18 @@ import {
   type Traits,
   type Unfinished,
 } from '../contract.ts'
+import { ObjectBody } from '../objects/body.ts'
 import { Bucket, defaultLimits, isPrecondition, type Limits } from './bucket.ts'
 import type { S3Settings } from './config.ts'
 import { copyObject, headOf } from './copy.ts'
 import { fileEntry, type Head } from './entry.ts'
+import { unreachable } from './errors.ts'
 import { alreadyExists, Folders } from './folders.ts'
 import { Keys } from './keys.ts'
 import { linkToRead, linkToWrite } from './links.ts'
 import { listPage, textBefore } from './list.ts'
 import { maxFileSize } from './parts.ts'
 import { type Conditions, noConditions, probe } from './probe.ts'
-import { ObjectBody } from './read.ts'
 import { removeAll, removeKey } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
 import { writeBody } from './write.ts'
@@ -130,8 +131,13 @@ export class S3Provider implements StorageProvider {
       })
       return again.stream
     }
-    const { idleTime } = this.#bucket.limits
-    const body = new ObjectBody(stream, { start, end }, { open, signal, idleTime, where: this.#bucket.where })
+    const source = {
+      open,
+      signal,
+      idleTime: this.#bucket.limits.idleTime,
+      unreachable: (error: Error) => unreachable(error, this.#bucket.where),
+    }
+    const body = new ObjectBody(stream, { start, end }, source)
     return { body, entry }
   }
 

@@ -16,9 +16,10 @@ import {
   stalledBody,
 } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider, Unfinished } from '../../adapters/contract.ts'
+import { BodyReader, maxParts, planParts } from '../../adapters/objects/parts.ts'
 import { Bucket, defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
 import { parseConfig } from '../../adapters/s3/config.ts'
-import { BodyReader, maxFileSize, maxParts, planParts } from '../../adapters/s3/parts.ts'
+import { maxFileSize } from '../../adapters/s3/parts.ts'
 import { allConditions } from '../../adapters/s3/probe.ts'
 import { S3Provider } from '../../adapters/s3/provider.ts'
 import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'

@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StorageError } from '../contract.ts'
-import { unreachable, type Where } from './errors.ts'
 
-export interface Source {
+export interface BodySource {
   /** Returns a new stream from `position` to the end of the requested range. */
   open(position: number, signal: AbortSignal): Promise<Readable>
   signal: AbortSignal
   /** Milliseconds without a byte, while the reader waits, after which the connection counts as dropped. */
   idleTime: number
-  where: Where
+  /** Returns the error for the last of several failures of the connection. */
+  unreachable(error: Error): StorageError
 }
 
 /** The maximum number of connection failures in a row without a byte in between. */
@@ -19,7 +19,7 @@ const firstDelay = 100
 
 /** The bytes from `start` to `end`, exclusive. When a connection drops, it continues at the same byte over a new one. */
 export class ObjectBody extends Readable {
-  readonly #source: Source
+  readonly #source: BodySource
   readonly #end: number
   readonly #closing = new AbortController()
   #position: number
@@ -28,7 +28,7 @@ export class ObjectBody extends Readable {
   #attempts = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(stream: Readable, { start, end }: { start: number; end: number }, source: Source) {
+  constructor(stream: Readable, { start, end }: { start: number; end: number }, source: BodySource) {
     super()
     this.#position = start
     this.#end = end
@@ -107,7 +107,7 @@ export class ObjectBody extends Readable {
 
   async #reopen(error: Error): Promise<void> {
     this.#attempts += 1
-    if (this.#attempts >= maxAttempts) throw unreachable(error, this.#source.where)
+    if (this.#attempts >= maxAttempts) throw this.#source.unreachable(error)
     const { signal } = this.#closing
     await sleep(firstDelay * 2 ** (this.#attempts - 1), undefined, { signal })
     this.#attach(await this.#source.open(this.#position, signal))

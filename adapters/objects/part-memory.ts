@@ -9,8 +9,8 @@ const mib = 1024 * 1024
 /** The maximum number of bytes in use. */
 const budget = 48 * mib
 /**
- * The bytes of the budget that only writes of unknown size get. They must buffer, as S3 needs the length of each part
- * first.
+ * The bytes of the budget that only writes of unknown size get. They must buffer, as object stores need the length of each
+ * part first.
  */
 const reserve = 16 * mib
 
