@@ -5,7 +5,7 @@
  * server. An optional method that is present is a capability; `traits` state other facts about the back end.
  */
 import type { FileHandle } from 'node:fs/promises'
-import type { Agent as HttpAgent, AgentOptions as HttpAgentOptions } from 'node:http'
+import type { ClientRequest, Agent as HttpAgent, AgentOptions as HttpAgentOptions } from 'node:http'
 import type { Agent as HttpsAgent, AgentOptions as HttpsAgentOptions } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
@@ -462,6 +462,12 @@ export interface Network {
   /** Use this instead of the global `fetch`. */
   readonly fetch: typeof globalThis.fetch
   /**
+   * Begins a request as `request` of `node:http` or `node:https` does, whichever the URL needs. Use it where bodies are Node's
+   * streams, or where the bytes of a response matter: `fetch` decompresses them. The agent is one of `httpAgent` or
+   * `httpsAgent`. Redirects are not followed.
+   */
+  request(url: URL, options: HttpRequestOptions): ClientRequest
+  /**
    * Opens a TCP connection, and begins TLS on it with `tls`. The socket has TCP keep-alive and no delay. When `signal`
    * aborts before the connection is ready, the socket is destroyed. Afterwards it is yours: destroy it.
    * @throws errors of Node's sockets and of TLS; that of a certificate that is not trusted has its `fingerprint`
@@ -472,6 +478,16 @@ export interface Network {
    * emits `secureConnect` once the server has proved its identity, or `error`.
    */
   startTls(socket: Socket, options: TlsOptions): TLSSocket
+}
+
+/** A part of the options of Node's own `request`. */
+export interface HttpRequestOptions {
+  method: string
+  headers: Readonly<Record<string, string>>
+  agent: HttpAgent
+  signal?: AbortSignal | undefined
+  /** Milliseconds without a byte until the request emits `timeout`. */
+  timeout: number
 }
 
 export interface ConnectOptions {

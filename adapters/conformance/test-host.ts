@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+import { Agent as HttpAgent, request } from 'node:http'
+import { Agent as HttpsAgent, request as requestTls } from 'node:https'
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type Exclusive, type Host, type Network, StorageError } from '../contract.ts'
@@ -40,6 +40,8 @@ const openNetwork: Network = {
   httpAgent: options => new HttpAgent(options),
   httpsAgent: options => new HttpsAgent(options),
   fetch: (input, init) => fetch(input, init),
+  request: (url, { signal, ...options }) =>
+    (url.protocol === 'https:' ? requestTls : request)(url, { ...options, ...(signal && { signal }) }),
   async connect({ host, port, tls, signal }) {
     signal.throwIfAborted()
     const plain = connectTcp({ host, port, noDelay: true, keepAlive: true })

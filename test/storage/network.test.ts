@@ -1,7 +1,7 @@
 /** Outgoing connections: no spelling, name, redirect or DNS change leads to a closed address. */
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
+import { Agent, createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import { get as getTls } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -15,6 +15,8 @@ import { certificate } from '../servers/certificate.ts'
 
 const without = { signal: new AbortController().signal }
 
+const getRequest = { method: 'GET', headers: {}, timeout: 5000 }
+
 /** All ways to send a request. Each resolves with the status. */
 const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
   httpAgent: (network, url) => ask(done => get(url, { agent: network.httpAgent() }, done)),
@@ -24,6 +26,22 @@ const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
     const answer = await network.fetch(url)
     await answer.body?.cancel()
     return answer.status
+  },
+  request: (network, url) =>
+    ask(done =>
+      network
+        .request(url, { ...getRequest, agent: network.httpAgent() })
+        .on('response', done)
+        .end(),
+    ),
+  'request over TLS': (network, { href }) => {
+    const url = new URL(href.replace('http:', 'https:'))
+    return ask(done =>
+      network
+        .request(url, { ...getRequest, agent: network.httpsAgent() })
+        .on('response', done)
+        .end(),
+    )
   },
   connect: async (network, { hostname, port }) => {
     const host = hostname.replace(/^\[|\]$/g, '')
@@ -39,7 +57,7 @@ const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
   },
 }
 
-const plainWays = ['httpAgent', 'fetch', 'connect']
+const plainWays = ['httpAgent', 'fetch', 'request', 'connect']
 
 function ask(send: (done: (answer: IncomingMessage) => void) => ReturnType<typeof get>): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -333,4 +351,19 @@ t.test('startTls accepts a certificate with the given fingerprint, and no other'
   const secure = network.startTls(plain, { fingerprint: fingerprint256 })
   await once(secure, 'secureConnect')
   t.equal(await text(secure), 'over TLS')
+})
+
+t.test('a request needs an agent of the network', async t => {
+  const { visited, at } = await listen(t, (_, response) => response.end())
+  const network = createNetwork({ deny: ['127.0.0.0/8'] })
+  const foreign = new Agent()
+  t.throws(() => network.request(at('127.0.0.1'), { ...getRequest, agent: foreign }), TypeError)
+  const options = { ...getRequest, agent: network.httpAgent(), createConnection: () => foreign, socketPath: '/x' }
+  await t.rejects(
+    ask(done => network.request(at('127.0.0.1'), options).on('response', done).end()),
+    {
+      code: 'ERR_CLOSED_ADDRESS',
+    },
+  )
+  t.same(visited, [])
 })

@@ -1,8 +1,8 @@
 /** The only network access of adapters. It checks each connection by the address that it goes to, not by its name. */
-import { type AgentOptions, type ClientRequestArgs, Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions } from 'node:https'
+import { type AgentOptions, type ClientRequest, type ClientRequestArgs, Agent as HttpAgent, request } from 'node:http'
+import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions, request as requestTls } from 'node:https'
 import type { Duplex } from 'node:stream'
-import type { Network } from '../../../adapters/contract.ts'
+import type { HttpRequestOptions, Network } from '../../../adapters/contract.ts'
 import type { Networks } from './addresses.ts'
 import { createConnect } from './connect.ts'
 import { guardedFetch } from './fetch.ts'
@@ -54,6 +54,15 @@ function connect(
   return undefined
 }
 
+/** Passes on the options of the contract alone, because some others lead around the agent. */
+function sendGuarded(url: URL, { method, headers, agent, signal, timeout }: HttpRequestOptions): ClientRequest {
+  if (!(agent instanceof GuardedHttpAgent || agent instanceof GuardedHttpsAgent)) {
+    throw new TypeError('The agent of a request must be an agent of the network.')
+  }
+  const send = url.protocol === 'https:' ? requestTls : request
+  return send(url, { method, headers, agent, timeout, ...(signal && { signal }) })
+}
+
 /** @param options.resolve replaces the system's resolver */
 export function createNetwork({ resolve, ...networks }: Networks & { resolve?: Resolve } = {}): Network {
   const guard = createGuard(networks, resolve)
@@ -61,6 +70,7 @@ export function createNetwork({ resolve, ...networks }: Networks & { resolve?: R
     httpAgent: options => new GuardedHttpAgent(guard, options),
     httpsAgent: options => new GuardedHttpsAgent(guard, options),
     fetch: guardedFetch(guard),
+    request: sendGuarded,
     ...createConnect(guard),
   }
 }
