@@ -1,3 +1,4 @@
+import { azureBlobAdapter } from './azure-blob/index.ts'
 import type { AdapterDefinition } from './contract.ts'
 import { dropboxAdapter } from './dropbox/index.ts'
 import { ftpAdapter } from './ftp/index.ts'
@@ -14,6 +15,7 @@ export function builtInAdapters(options: LocalOptions): AdapterDefinition[] {
   return [
     localAdapter(options),
     s3Adapter,
+    azureBlobAdapter(),
     googleDriveAdapter(),
     dropboxAdapter(),
     oneDriveAdapter(),

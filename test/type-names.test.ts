@@ -26,6 +26,7 @@ for (const folder of [
   'packages/cli/src',
   'adapters/local',
   'adapters/s3',
+  'adapters/azure-blob',
   'adapters/google-drive',
   'adapters/dropbox',
   'adapters/onedrive',

@@ -2,6 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
+import { azureBlobAdapter } from '../../adapters/azure-blob/index.ts'
 import { at, call } from '../../adapters/conformance/kit.ts'
 import type { Host, StorageProvider } from '../../adapters/contract.ts'
 import { ftpAdapter } from '../../adapters/ftp/index.ts'
@@ -123,3 +124,26 @@ t.test('ftp and sftp: a closed address is refused before anything is sent', asyn
   }
   t.equal(await socketsDuring(() => refusesAll(t, opens)), 0)
 })
+
+for (const protocol of ['http', 'https']) {
+  t.test(`azure-blob over ${protocol}: open, every way of access, and consent`, async t => {
+    const client = { tenantId: 'tenant', clientId: 'client', clientSecret: 'secret' }
+    const base = { account: 'account', container: 'container', prefix: '', endpoint: `${protocol}://127.0.0.1:9` }
+    const adapter = azureBlobAdapter({ authority: `${protocol}://127.0.0.1:10/` })
+    const isSecure = protocol === 'https'
+    const code = { redirectUri: 'http://127.0.0.1:1/', code: 'code', codeVerifier: 'verifier' }
+    const count = await socketsDuring(() =>
+      refusesAll(t, {
+        key: () => adapter.open({ ...base, access: 'key', accountKey: 'a2V5' }, closed),
+        sas: () => adapter.open({ ...base, access: 'sas', sas: 'sv=1&sig=2' }, closed),
+        ...(isSecure && {
+          application: () => adapter.open({ ...base, ...client, access: 'application' }, closed),
+          person: () => adapter.open({ ...base, ...client, access: 'person' }, closed),
+        }),
+        exchange: async () => adapter.oauth?.exchange({ ...base, ...client, access: 'person' }, code, closed.network),
+        refresh: async () => adapter.oauth?.refresh({ ...base, ...client, access: 'person' }, 'token', closed.network),
+      }),
+    )
+    t.equal(count, 0)
+  })
+}

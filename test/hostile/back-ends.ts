@@ -6,6 +6,7 @@ import { lstat, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/pr
 import { join } from 'node:path'
 import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
+import { azureBlobAdapter } from '../../adapters/azure-blob/index.ts'
 import { get, listAll, put } from '../../adapters/conformance/kit.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { ftpAdapter } from '../../adapters/ftp/index.ts'
@@ -15,9 +16,11 @@ import { localAdapter } from '../../adapters/local/index.ts'
 import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { s3Adapter } from '../../adapters/s3/index.ts'
 import { sftpAdapter } from '../../adapters/sftp/index.ts'
+import { azureConfigFor } from '../adapters/azure-provider.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { configFor } from '../adapters/s3-provider.ts'
 import { base } from '../matrix/world.ts'
+import { azureServer } from '../servers/azurite.ts'
 import { folderType, startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startProftpd } from '../servers/proftpd.ts'
 import { s3Server } from '../servers/radosgw.ts'
@@ -185,6 +188,28 @@ export async function s3(t: Test): Promise<BackEnd> {
           items.push({ at: where, is: isFolder ? 'folder' : `${ETag} ${LastModified?.getTime()}` })
         }
         token = page.NextContinuationToken
+      }
+      return items
+    },
+  }
+}
+
+export async function azureBlob(t: Test): Promise<BackEnd> {
+  const server = await azureServer(t)
+  const container = await server.newContainer()
+  return {
+    type: 'azure-blob',
+    adapters: () => [azureBlobAdapter() as AdapterDefinition],
+    config: async () => azureConfigFor(server, container.containerName, { prefix: top }),
+    spelled: path => [top, ...segments(path)],
+    async make(where, content) {
+      await container.getBlockBlobClient(where.join('/')).upload(content, Buffer.byteLength(content))
+    },
+    async all() {
+      const items: Item[] = []
+      for await (const { name, metadata, properties } of container.listBlobsFlat({ includeMetadata: true })) {
+        const is = metadata?.hdi_isfolder ? 'folder' : `${properties.etag}`
+        items.push({ at: name.split('/'), is })
       }
       return items
     },

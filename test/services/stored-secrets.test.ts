@@ -180,6 +180,8 @@ t.test('the built-in adapters name the properties that may change without their 
     local: [],
     // The endpoint or the region determines the host. The secret belongs to the access key ID.
     s3: ['bucket', 'prefix', 'forcePathStyle'],
+    // The account and the endpoint determine the host, and the tokens belong to the directory and the application.
+    'azure-blob': ['container', 'prefix'],
     // The hosts are always Google's. The secret and the consent belong to the client id.
     'google-drive': ['clientSecret', 'serviceAccountKey', 'driveId', 'rootFolderId'],
     // The hosts are always Dropbox's. The secret and the consent belong to the app key.

@@ -43,6 +43,7 @@ export const texts = {
   typeHelp: {
     local: 'A folder on the server that Stowage runs on.',
     s3: 'A bucket in Amazon S3 or in any S3-compatible service.',
+    'azure-blob': 'A container in Azure Blob Storage or Data Lake Storage.',
     'google-drive': 'My Drive, a shared drive, or a folder in either.',
     dropbox: 'Your Dropbox, the space of your team, or a folder in either.',
     onedrive: 'A personal or business OneDrive, a SharePoint library, or a folder in either.',

@@ -1,0 +1,49 @@
+/**
+ * The operations of a hierarchical namespace on folders, at the address `<account>.dfs...`. Everything else uses the address
+ * for blobs, which shows the same files: https://learn.microsoft.com/azure/storage/blobs/data-lake-storage-multi-protocol-access
+ */
+import type { Container } from './container.ts'
+import { encodeKey } from './keys.ts'
+
+const service = 'dfs'
+
+/** Returns whether the account has a hierarchical namespace; undefined where it does not say. */
+export async function isHierarchical(container: Container, signal: AbortSignal): Promise<boolean | undefined> {
+  const query = { restype: 'account', comp: 'properties' }
+  const { headers } = await container.call({ method: 'GET', query }, signal)
+  const text = headers['x-ms-is-hns-enabled']
+  return text === undefined ? undefined : text === 'true'
+}
+
+/** Makes a folder and its parents. @throws ALREADY_EXISTS */
+export async function makeDirectory(container: Container, key: string, signal?: AbortSignal): Promise<void> {
+  const headers = { 'if-none-match': '*' }
+  await container.call({ method: 'PUT', key, query: { resource: 'directory' }, headers, service }, signal)
+}
+
+/** Deletes a folder. @throws NOT_EMPTY unless `recursive`; NOT_FOUND */
+export async function removeDirectory(
+  container: Container,
+  key: string,
+  recursive: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  // A large folder is deleted in several steps.
+  for (let continuation: string | undefined; ; ) {
+    const query = { recursive: String(recursive), ...(continuation && { continuation }) }
+    const { headers } = await container.call({ method: 'DELETE', key, query, service, isSlow: true }, signal)
+    continuation = headers['x-ms-continuation']?.toString()
+    if (!continuation) return
+  }
+}
+
+/** Moves a file or a folder, in one step. @throws NOT_FOUND, ALREADY_EXISTS */
+export async function rename(container: Container, from: string, to: string, overwrite: boolean): Promise<void> {
+  const { container: name } = container.settings
+  const headers = {
+    // With a shared access signature, the source needs it, too.
+    'x-ms-rename-source': `/${name}/${encodeKey(from)}${container.urlOf(from).search}`,
+    ...(!overwrite && { 'if-none-match': '*' }),
+  }
+  await container.call({ method: 'PUT', key: to, headers, service, isSlow: true })
+}
