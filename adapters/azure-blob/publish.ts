@@ -84,7 +84,7 @@ export function storedBlob(
 /** Bytes that are hashed at once, since the whole process waits meanwhile. */
 const hashedAtOnce = 1024 * 1024
 
-/** Returns the MD5 in base64. */
+/** Returns the MD5 in base64. It takes turns with other work. */
 export async function md5Of(bytes: Buffer): Promise<string> {
   const hash = createHash('md5')
   for (let start = 0; start < bytes.length; start += hashedAtOnce) {

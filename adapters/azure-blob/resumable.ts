@@ -2,12 +2,16 @@ import type { Readable } from 'node:stream'
 import { type Call, type Entry, nameOf, type ResumableWrites, StorageError } from '../contract.ts'
 import { BodyReader, maxParts, planFor, planParts } from '../objects/parts.ts'
 import { sendParts } from '../objects/send.ts'
+import { whileReading } from '../objects/while-reading.ts'
 import type { Container } from './container.ts'
 import type { Folders } from './folders.ts'
 import type { Keys } from './keys.ts'
+import { partWrites } from './part-writes.ts'
 import { md5Of, putWhole } from './publish.ts'
 import {
   beginStaged,
+  blockId,
+  blockIds,
   blocksOf,
   freeStaged,
   isBegun,
@@ -35,10 +39,7 @@ export function resumableWrites(
     body: Readable,
     { signal, offset, size }: Call & { offset: number; size: number },
   ): Promise<State> {
-    const onAbort = () => body.destroy(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    try {
-      signal.throwIfAborted()
+    return await whileReading(body, signal, async () => {
       const state = parseState(text)
       if (offset !== state.offset) {
         throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
@@ -49,23 +50,19 @@ export function resumableWrites(
       // A repeated call sends the same parts again and so replaces those of the call before.
       const options = { first: state.next, partPlan: planFor(state.part, limits), size, signal }
       const sent = await sendParts(body, new BodyReader(body), options, limits, (part, late) =>
-        putBlock(container, staged, part, late),
+        putBlock(container, staged, blockId(part.number), part, late),
       )
       if (sent.bytes !== size) {
         throw new StorageError('UNAVAILABLE', `${sent.bytes} of ${size} bytes arrived: send them again.`)
       }
       return { ...state, next: state.next + sent.count, offset: offset + size }
-    } catch (error) {
-      body.destroy()
-      throw signal.aborted ? signal.reason : error
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-    }
+    })
   }
 
   return {
     partSize: limits.partBytes,
     maxAppends: maxParts,
+    parts: partWrites(container, keys, folders, stagedOf, onError),
 
     async begin(path, { signal, size, mimeType, unfinished }): Promise<string> {
       keys.blob(path)
@@ -105,7 +102,13 @@ export function resumableWrites(
       if (stored !== size) {
         throw new StorageError('UNAVAILABLE', `Azure has ${stored} of ${size} bytes: send the file again.`)
       }
-      const entry = await publishStaged(container, staged, destination, { file, count, size, md5: null }, onError)
+      const entry = await publishStaged(
+        container,
+        staged,
+        destination,
+        { file, ids: blockIds(count), size, md5: null },
+        onError,
+      )
       folders.noteFile(path)
       return entry
     },

@@ -45,10 +45,12 @@ export async function isBegun(container: Container, { key }: Staged, signal: Abo
 export async function putBlock(
   container: Container,
   { key }: Staged,
-  { number, content, length }: BodyPart,
+  /** In base64. */
+  id: string,
+  { content, length }: Pick<BodyPart, 'content' | 'length'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const query = { comp: 'block', blockid: blockId(number) }
+  const query = { comp: 'block', blockid: id }
   const check = Buffer.isBuffer(content) ? { 'content-md5': await md5Of(content) } : {}
   const headers = { ...check, 'content-length': String(length) }
   // Only a streamed part is slow: the client decides how fast it comes.
@@ -64,8 +66,8 @@ export async function blocksOf(container: Container, { key }: Staged, signal: Ab
 
 export interface StagedFile {
   file: FileHeaders
-  /** The number of parts. */
-  count: number
+  /** The ids of the parts in base64, in their order. */
+  ids: readonly string[]
   /** Bytes. */
   size: number
   /** The MD5 of the whole file in base64; null where parts came with several requests. */
@@ -81,10 +83,9 @@ export async function publishStaged(
   container: Container,
   { key }: Staged,
   destination: Destination,
-  { file, count, size, md5 }: StagedFile,
+  { file, ids, size, md5 }: StagedFile,
   onError: (error: unknown) => void,
 ): Promise<Entry> {
-  const ids = Array.from({ length: count }, (_, i) => blockId(i + 1))
   const headers = {
     ...headersOf(file),
     'content-type': 'application/xml',
@@ -112,8 +113,13 @@ export async function freeStaged(container: Container, staged: Staged): Promise<
   await container.remove(staged.key)
 }
 
-/** All ids of a blob need the same length. */
-function blockId(number: number): string {
+/** Returns the ids of the parts 1 to `count`. */
+export function blockIds(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => blockId(i + 1))
+}
+
+/** Returns the id of a part of an upload whose parts come in order. All ids of a blob need the same length. */
+export function blockId(number: number): string {
   return Buffer.from(String(number).padStart(8, '0')).toString('base64')
 }
 
@@ -121,8 +127,8 @@ function blockId(number: number): string {
 export function sizeOf(blocks: readonly Block[], count: number): number {
   const sizes = new Map(blocks.map(({ id, size }) => [id, size]))
   let total = 0
-  for (let number = 1; number <= count; number += 1) {
-    const size = sizes.get(blockId(number))
+  for (const id of blockIds(count)) {
+    const size = sizes.get(id)
     if (size === undefined) {
       throw new StorageError('UNAVAILABLE', 'Azure has lost a part of the upload: send the file again.')
     }

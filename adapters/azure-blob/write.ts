@@ -9,7 +9,7 @@ import type { FileHeaders } from './entry.ts'
 import { alreadyExists } from './errors.ts'
 import type { Keys } from './keys.ts'
 import { type Destination, putWhole } from './publish.ts'
-import { freeStaged, maxBlockBytes, newStaged, publishStaged, putBlock } from './staging.ts'
+import { blockId, blockIds, freeStaged, maxBlockBytes, newStaged, publishStaged, putBlock } from './staging.ts'
 import { formatRecord } from './upload-state.ts'
 
 /** Bytes: 38 TiB, the number of parts that one upload uses times their largest length. */
@@ -81,9 +81,9 @@ export async function writeBody(
       const options = { partPlan, size, signal, buffered }
       try {
         const sent = await sendParts(body, reader, options, limits, (part, late) =>
-          putBlock(container, staged, part, late),
+          putBlock(container, staged, blockId(part.number), part, late),
         )
-        const whole = { file, count: sent.count, size: sent.bytes, md5: hash.digest('base64') }
+        const whole = { file, ids: blockIds(sent.count), size: sent.bytes, md5: hash.digest('base64') }
         let isFreed = true
         const entry = await publishStaged(container, staged, destination, whole, error => {
           isFreed = false

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { nameOf, type PartWrites, StorageError } from '../contract.ts'
 import { BodyReader, planFor } from '../objects/parts.ts'
+import { whileReading } from '../objects/while-reading.ts'
 import type { Bucket } from './bucket.ts'
 import { etagOf } from './entry.ts'
 import { codeOf } from './errors.ts'
@@ -9,7 +10,6 @@ import { complete, sendBody, type Upload } from './multipart.ts'
 import { minPartBytes } from './parts.ts'
 import type { Conditions } from './probe.ts'
 import { parseState, type State } from './upload-state.ts'
-import { whileReading } from './while-reading.ts'
 
 /** Passes parts on to S3, which keeps them in any order. The tag of a part is its ETag. */
 export function partWrites(

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import { type Call, type Entry, nameOf, type ResumableWrites, StorageError } from '../contract.ts'
 import { BodyReader, maxParts, planFor, planParts } from '../objects/parts.ts'
+import { whileReading } from '../objects/while-reading.ts'
 import { begin, freeLost } from './begin.ts'
 import type { Bucket } from './bucket.ts'
 import { headersOf } from './entry.ts'
@@ -12,7 +13,6 @@ import { partWrites } from './part-writes.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
 import { parseRecord, parseState, type State } from './upload-state.ts'
-import { whileReading } from './while-reading.ts'
 
 export function resumableWrites(
   bucket: Bucket,
