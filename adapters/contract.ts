@@ -437,7 +437,8 @@ export interface PartWrites {
    * Makes the file visible: the bytes of these parts, one or more, in the order of their numbers, and of no others. `size` is
    * that of the file. The host may repeat the call as it may repeat `ResumableWrites.complete`.
    * @throws NOT_FOUND for a missing upload; PRECONDITION_FAILED for a part that is missing or has another tag, or for one that is
-   * not listed where the back end cannot leave it out; ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY as `write`
+   * not listed where the back end cannot leave it out; ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY as `write`. The bytes of a
+   * part that was sent again may still be there under their own tag: the host passes the latest one.
    */
   complete(
     state: string,

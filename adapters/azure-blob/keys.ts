@@ -68,8 +68,8 @@ export function isStaging(name: string): boolean {
   return name.startsWith(stagingPrefix) && isUploadId(name.slice(stagingPrefix.length))
 }
 
-export function isUploadId(text: string): boolean {
-  return /^[0-9a-f-]{36}$/.test(text)
+export function isUploadId(id: unknown): id is string {
+  return typeof id === 'string' && /^[0-9a-f-]{36}$/.test(id)
 }
 
 /** True for a name that this adapter can read and write, although the emulator has others, too. */

@@ -2,13 +2,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import { nameOf, type PartWrites, StorageError } from '../contract.ts'
 import { BodyReader, planFor } from '../objects/parts.ts'
 import { sendParts } from '../objects/send.ts'
+import { fileOf, noUpload, parseState, requireBytes } from '../objects/uploads.ts'
 import { whileReading } from '../objects/while-reading.ts'
 import type { Container } from './container.ts'
 import type { Folders } from './folders.ts'
 import type { Keys } from './keys.ts'
 import { md5Of, putWhole } from './publish.ts'
-import { blocksOf, freeStaged, isBegun, publishStaged, putBlock, type Staged } from './staging.ts'
-import { noUpload, parseState, type State } from './upload-state.ts'
+import { blocksOf, freeStaged, isBegun, publishStaged, putBlock } from './staging.ts'
+import { stagedOf } from './upload-state.ts'
 import type { Block } from './xml.ts'
 
 /** Bytes. Azure takes shorter parts, too, but 10,000 of them would be a small file. */
@@ -23,7 +24,6 @@ export function partWrites(
   container: Container,
   keys: Keys,
   folders: Folders,
-  stagedOf: (state: State) => Staged,
   onError: (error: unknown) => void,
 ): PartWrites {
   const { limits } = container
@@ -33,7 +33,7 @@ export function partWrites(
 
     async put(text, body, { signal, number, size }) {
       return await whileReading(body, signal, async () => {
-        const staged = stagedOf(parseState(text))
+        const staged = stagedOf(keys, parseState(text).id)
         if (!(await isBegun(container, staged, signal))) throw noUpload()
         const attempt = randomBytes(4).toString('hex')
         const digests: string[] = []
@@ -50,9 +50,7 @@ export function partWrites(
             late,
           )
         })
-        if (sent.bytes !== size) {
-          throw new StorageError('UNAVAILABLE', `${sent.bytes} of ${size} bytes arrived: send them again.`)
-        }
+        requireBytes(sent.bytes, size)
         return tagOf(digests)
       })
     },
@@ -60,7 +58,7 @@ export function partWrites(
     async complete(text, parts, { signal, size, overwrite }) {
       signal.throwIfAborted()
       const state = parseState(text)
-      const staged = stagedOf(state)
+      const staged = stagedOf(keys, state.id)
       const destination = { key: keys.blob(state.path), name: nameOf(state.path), overwrite }
       if (!(await isBegun(container, staged, signal))) throw noUpload()
       await folders.refuseFolder(state.path, overwrite, signal)
@@ -71,7 +69,7 @@ export function partWrites(
         throw new StorageError('PRECONDITION_FAILED', `The parts have ${stored} bytes, not ${size}: send them again.`)
       }
       signal.throwIfAborted()
-      const file = { mimeType: state.type, modifiedAt: undefined }
+      const file = fileOf(state)
       if (size === 0) {
         const empty = { body: Buffer.alloc(0), md5: createHash('md5').digest('base64'), file }
         const entry = await putWhole(container, destination, empty)

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import {
   type ByteRange,
@@ -16,7 +15,7 @@ import {
   type Traits,
   type Unfinished,
 } from '../contract.ts'
-import { ObjectBody } from '../objects/body.ts'
+import { openObject, rangeHeader, sizeOf } from '../objects/read.ts'
 import type { AzureSettings } from './config.ts'
 import { Container, defaultLimits, type Limits } from './container.ts'
 import { copyBlob } from './copy.ts'
@@ -120,40 +119,31 @@ export class AzureBlobProvider implements StorageProvider {
         ...(typeof etag === 'string' && { 'if-match': `"${etag}"` }),
       }
       const stream = await this.#container.stream({ method: 'GET', key, headers }, callSignal)
-      const { length, size } = sizesOf(stream, part)
-      const md5 = part ? (stream.headers['x-ms-blob-content-md5']?.toString() ?? null) : undefined
-      return { stream, length, blob: describe(stream.headers, size, md5) }
+      const { 'content-length': length, 'content-range': contentRange = '' } = stream.headers
+      try {
+        // The emulator responds to a range at the end with no bytes.
+        if (part && length === '0') throw pastEnd()
+        const size = sizeOf(part, length === undefined ? undefined : Number(length), contentRange)
+        const md5 = part ? (stream.headers['x-ms-blob-content-md5']?.toString() ?? null) : undefined
+        const blob = describe(stream.headers, size, md5)
+        if (blob.isFolder) throw notAFile()
+        return { stream, length: Number(length), etag: blob.etag, blob }
+      } catch (error) {
+        stream.destroy()
+        throw error
+      }
     }
-    const { stream, length, blob } = await get(range, ifMatch, signal).catch(async error => {
+    const { settings, limits } = this.#container
+    const source = { get, idleTime: limits.idleTime, unreachable: (error: Error) => unreachable(error, settings) }
+    const { opened, body } = await openObject(source, { range, ifMatch, signal }).catch(async error => {
       // The blob of a folder is empty, so a range of it does not exist.
-      if (hasCode(error, 'RANGE_NOT_SATISFIABLE')) {
-        if ((await folders.stat(path, signal)).kind === 'directory') throw notAFile()
+      if (hasCode(error, 'RANGE_NOT_SATISFIABLE') && (await folders.stat(path, signal)).kind === 'directory') {
+        throw notAFile()
       }
       if (hasCode(error, 'NOT_FOUND')) return await folders.refuseNoFile(path, signal)
       throw error
     })
-    if (blob.isFolder) {
-      stream.destroy()
-      throw notAFile()
-    }
-    const start = range?.offset ?? 0
-    const end = start + length
-    const open = async (position: number, callSignal: AbortSignal) => {
-      const rest = { offset: position, length: end - position }
-      const again = await get(rest, blob.etag, callSignal).catch(error => {
-        if (!hasCode(error, 'PRECONDITION_FAILED', 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE')) throw error
-        throw new StorageError('UNAVAILABLE', 'The file changed while it was read: read it again.', { cause: error })
-      })
-      return again.stream
-    }
-    const { settings, limits } = this.#container
-    const source = {
-      open,
-      signal,
-      idleTime: limits.idleTime,
-      unreachable: (error: Error) => unreachable(error, settings),
-    }
-    return { body: new ObjectBody(stream, { start, end }, source), entry: folders.file(path, blob) }
+    return { body, entry: folders.file(path, opened.blob) }
   }
 
   async write(
@@ -249,20 +239,6 @@ export class AzureBlobProvider implements StorageProvider {
   }
 }
 
-/** Returns the bytes of the response and of the whole file. @throws UNAVAILABLE for a response that does not say this */
-function sizesOf(response: IncomingMessage, part: ByteRange | undefined): { length: number; size: number } {
-  const { 'content-length': length, 'content-range': range = '' } = response.headers
-  const [, first, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(range) ?? []
-  const size = part ? total : length
-  const isRight = !part || (Number(first) === part.offset && part.offset < Number(size))
-  if (length !== undefined && size !== undefined && isRight) return { length: Number(length), size: Number(size) }
-  response.destroy()
-  // The emulator responds to a range at the end with no bytes.
-  if (length === '0') throw new StorageError('RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.')
-  throw new StorageError('UNAVAILABLE', 'The back end does not say which part of the file it sends.')
-}
-
-function rangeHeader({ offset, length }: ByteRange): string {
-  const end = length === undefined ? Number.POSITIVE_INFINITY : offset + length - 1
-  return `bytes=${offset}-${end <= Number.MAX_SAFE_INTEGER ? end : ''}`
+function pastEnd(): StorageError {
+  return new StorageError('RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.')
 }

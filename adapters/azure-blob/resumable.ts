@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { type Call, type Entry, nameOf, type ResumableWrites, StorageError } from '../contract.ts'
-import { BodyReader, maxParts, planFor, planParts } from '../objects/parts.ts'
+import { maxParts } from '../objects/parts.ts'
 import { sendParts } from '../objects/send.ts'
-import { whileReading } from '../objects/while-reading.ts'
+import { appendParts, beginState, fileOf, noUpload } from '../objects/uploads.ts'
 import type { Container } from './container.ts'
 import type { Folders } from './folders.ts'
 import type { Keys } from './keys.ts'
@@ -18,10 +18,9 @@ import {
   newStaged,
   publishStaged,
   putBlock,
-  type Staged,
   sizeOf,
 } from './staging.ts'
-import { formatRecord, noUpload, parseRecord, parseState, type State } from './upload-state.ts'
+import { formatRecord, parseRecord, stagedOf } from './upload-state.ts'
 
 /** @param onError called where parts could not be freed after the file was stored */
 export function resumableWrites(
@@ -30,41 +29,23 @@ export function resumableWrites(
   folders: Folders,
   onError: (error: unknown) => void,
 ): ResumableWrites {
-  const stagedOf = ({ id }: Pick<State, 'id'>): Staged => ({ id, key: keys.staging(id) })
   const { limits } = container
-
-  /** Sends the body as parts and returns the new state. */
-  async function appendParts(
-    text: string,
-    body: Readable,
-    { signal, offset, size }: Call & { offset: number; size: number },
-  ): Promise<State> {
-    return await whileReading(body, signal, async () => {
-      const state = parseState(text)
-      if (offset !== state.offset) {
-        throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
-      }
-      const staged = stagedOf(state)
+  const append = (text: string, body: Readable, options: Call & { offset: number; size: number }) =>
+    appendParts(text, body, options, limits, async (state, reader, sendOptions) => {
+      const staged = stagedOf(keys, state.id)
       // A missing upload would begin again with its next part.
-      if (!(await isBegun(container, staged, signal))) throw noUpload()
-      // A repeated call sends the same parts again and so replaces those of the call before.
-      const options = { first: state.next, partPlan: planFor(state.part, limits), size, signal }
-      const sent = await sendParts(body, new BodyReader(body), options, limits, (part, late) =>
+      if (!(await isBegun(container, staged, options.signal))) throw noUpload()
+      return await sendParts(body, reader, sendOptions, limits, (part, late) =>
         putBlock(container, staged, blockId(part.number), part, late),
       )
-      if (sent.bytes !== size) {
-        throw new StorageError('UNAVAILABLE', `${sent.bytes} of ${size} bytes arrived: send them again.`)
-      }
-      return { ...state, next: state.next + sent.count, offset: offset + size }
     })
-  }
 
   return {
     partSize: limits.partBytes,
     maxAppends: maxParts,
-    parts: partWrites(container, keys, folders, stagedOf, onError),
+    parts: partWrites(container, keys, folders, onError),
 
-    async begin(path, { signal, size, mimeType, unfinished }): Promise<string> {
+    async begin(path, { signal, size, mimeType, modifiedAt, unfinished }): Promise<string> {
       keys.blob(path)
       await folders.refuseFolder(path, true, signal)
       signal.throwIfAborted()
@@ -72,22 +53,20 @@ export function resumableWrites(
       await unfinished?.began(formatRecord(staged))
       await beginStaged(container, staged)
       await unfinished?.ended()
-      const part = Math.ceil(planParts(size, limits).partBytes / limits.partBytes) * limits.partBytes
-      const state: State = { path, id: staged.id, part, next: 1, offset: 0, ...(mimeType && { type: mimeType }) }
-      return JSON.stringify(state)
+      return beginState({ path, id: staged.id, size, mimeType, modifiedAt }, limits)
     },
 
     async append(text, body, options): Promise<string> {
-      return JSON.stringify(await appendParts(text, body, options))
+      return JSON.stringify(await append(text, body, options))
     },
 
     async complete(text, body, { overwrite, ...options }): Promise<Entry> {
       const { signal } = options
-      const state = await appendParts(text, body, options)
+      const state = await append(text, body, options)
       const { path, offset: size, next } = state
-      const staged = stagedOf(state)
+      const staged = stagedOf(keys, state.id)
       const destination = { key: keys.blob(path), name: nameOf(path), overwrite }
-      const file = { mimeType: state.type, modifiedAt: undefined }
+      const file = fileOf(state)
       await folders.refuseFolder(path, overwrite, signal)
       if (size === 0) {
         const empty = Buffer.alloc(0)
@@ -115,8 +94,8 @@ export function resumableWrites(
 
     async abort(text, { signal }: Call): Promise<void> {
       signal.throwIfAborted()
-      const id = parseRecord(text)
-      if (id) await freeStaged(container, stagedOf({ id }))
+      const staged = parseRecord(text, keys)
+      if (staged) await freeStaged(container, staged)
     },
   }
 }

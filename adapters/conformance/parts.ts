@@ -67,13 +67,15 @@ export const partCases: Case[] = [
     async run(provider) {
       const upload = await begin(provider, 'file')
       const [first, bytes] = [pattern(upload.minSize), Buffer.from('second')]
-      const before = await upload.put(2, Buffer.from('before'))
+      const other = await begin(provider, 'other')
+      const wrongTag = await other.put(2, Buffer.from('others'))
+      await other.abort()
       const parts = [await upload.put(1, first), await upload.put(2, bytes)]
       const size = first.length + bytes.length
-      const missing = { number: 3, tag: before.tag }
+      const missing = { number: 3, tag: wrongTag.tag }
       for (const wrong of [
         [...parts, missing],
-        [parts[0] ?? missing, before],
+        [parts[0] ?? missing, wrongTag],
       ]) {
         await rejectsWith('PRECONDITION_FAILED', upload.complete(wrong, size))
         await isMissing(provider, 'file')

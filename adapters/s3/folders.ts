@@ -1,30 +1,31 @@
-import { ancestorsOf, childOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../contract.ts'
+import { childOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../contract.ts'
+import { Parents } from '../objects/parents.ts'
+import { maxEntries, Subfolders } from '../objects/subfolders.ts'
 import { type Bucket, isPrecondition } from './bucket.ts'
 import { fileEntry, folderEntry } from './entry.ts'
-import type { Keys } from './keys.ts'
+import { decodeKey, type Keys } from './keys.ts'
 import type { Conditions } from './probe.ts'
-import { Subfolders } from './subfolders.ts'
-
-/** Milliseconds for which a parent that is not a file is not checked again, as many files often go into one folder. */
-const notFileTime = 5_000
-const maxRemembered = 1000
 
 /** A folder exists while any key has its prefix. An empty folder has a marker: an empty object with the key `<folder>/`. */
 export class Folders {
   readonly #bucket: Bucket
   readonly #keys: Keys
-  readonly #notFiles = new Map<StoragePath, number>()
+  readonly #parents: Parents
   readonly #subfolders: Subfolders
 
   constructor(bucket: Bucket, keys: Keys) {
     this.#bucket = bucket
     this.#keys = keys
-    this.#subfolders = new Subfolders(bucket, keys)
+    this.#parents = new Parents(async (path, signal) => (await bucket.head(keys.file(path), signal)) !== undefined)
+    this.#subfolders = new Subfolders({
+      isFolder: (path, signal) => this.exists(path, signal),
+      foldersIn: path => this.#foldersIn(path),
+    })
   }
 
   /** Returns true where any key lies below, including the marker. */
-  exists(path: StoragePath, signal?: AbortSignal): Promise<boolean> {
-    return this.#subfolders.exists(path, signal)
+  async exists(path: StoragePath, signal?: AbortSignal): Promise<boolean> {
+    return (await this.#bucket.keys(this.#keys.folder(path), 1, signal)).length > 0
   }
 
   /** @throws NOT_FOUND */
@@ -58,32 +59,17 @@ export class Folders {
   async refuseFolder(path: StoragePath, overwrite: boolean, signal: AbortSignal): Promise<void> {
     this.#subfolders.noteEntry(path)
     const [, isFolder] = await Promise.all([
-      this.refuseFilesAbove(path, signal),
-      this.#subfolders.existsForWrite(path, signal),
+      this.#parents.refuseFiles(path, signal),
+      this.#subfolders.isFolder(path, signal),
     ])
     if (!isFolder) return
     if (!overwrite) throw alreadyExists()
     if (!(await this.statFile(path, signal))) throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
   }
 
-  /** @throws NOT_A_DIRECTORY */
-  async refuseFilesAbove(path: StoragePath, signal: AbortSignal): Promise<void> {
-    const now = performance.now()
-    const unknown = ancestorsOf(path)
-      .slice(1)
-      .filter(parent => (this.#notFiles.get(parent) ?? 0) < now)
-    const heads = await Promise.all(unknown.map(parent => this.#bucket.head(this.#keys.file(parent), signal)))
-    const blocking = unknown.find((_, i) => heads[i] !== undefined)
-    if (blocking !== undefined) {
-      throw new StorageError('NOT_A_DIRECTORY', `"${nameOf(blocking)}" in this path is a file, not a folder.`)
-    }
-    if (this.#notFiles.size > maxRemembered) this.#notFiles.clear()
-    for (const parent of unknown) this.#notFiles.set(parent, now + notFileTime)
-  }
-
   /** Call this after creating a file. */
   noteFile(path: StoragePath): void {
-    this.#notFiles.delete(path)
+    this.#parents.noteFile(path)
   }
 
   async make(
@@ -93,7 +79,7 @@ export class Folders {
     if (path === '' && exclusive) throw alreadyExists()
     if (path === '') return
     const [, file, exists] = await Promise.all([
-      this.refuseFilesAbove(path, signal),
+      this.#parents.refuseFiles(path, signal),
       this.#bucket.head(this.#keys.file(path), signal),
       this.exists(path, signal),
     ])
@@ -131,6 +117,21 @@ export class Folders {
       if (isPrecondition(error)) return false
       throw error
     }
+  }
+
+  async #foldersIn(path: StoragePath): Promise<ReadonlySet<string> | null> {
+    const top = this.#keys.folder(path)
+    const { CommonPrefixes = [], IsTruncated } = await this.#bucket.call(undefined, s3 =>
+      s3.listObjectsV2({
+        Bucket: this.#bucket.name,
+        Prefix: top,
+        Delimiter: '/',
+        MaxKeys: maxEntries,
+        EncodingType: 'url',
+      }),
+    )
+    if (IsTruncated) return null
+    return new Set(CommonPrefixes.map(({ Prefix = '' }) => (decodeKey(Prefix) ?? '').slice(top.length, -1)))
   }
 }
 

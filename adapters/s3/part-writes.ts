@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { nameOf, type PartWrites, StorageError } from '../contract.ts'
 import { BodyReader, planFor } from '../objects/parts.ts'
+import { parseState, requireBytes, type State } from '../objects/uploads.ts'
 import { whileReading } from '../objects/while-reading.ts'
 import type { Bucket } from './bucket.ts'
 import { etagOf } from './entry.ts'
@@ -9,7 +10,6 @@ import type { Folders } from './folders.ts'
 import { complete, sendBody, type Upload } from './multipart.ts'
 import { minPartBytes } from './parts.ts'
 import type { Conditions } from './probe.ts'
-import { parseState, type State } from './upload-state.ts'
 
 /** Passes parts on to S3, which keeps them in any order. The tag of a part is its ETag. */
 export function partWrites(
@@ -26,7 +26,7 @@ export function partWrites(
       signal,
       first,
     })
-    if (bytes !== size) throw new StorageError('UNAVAILABLE', `${bytes} of ${size} bytes arrived: send them again.`)
+    requireBytes(bytes, size)
     if (parts[0]) return parts[0]
     const empty = { ...upload, PartNumber: first, Body: Buffer.alloc(0), ContentLength: 0 }
     return await bucket.call(signal, (s3, options) => s3.uploadPart(empty, options))

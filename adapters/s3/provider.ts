@@ -15,7 +15,7 @@ import {
   type Traits,
   type Unfinished,
 } from '../contract.ts'
-import { ObjectBody } from '../objects/body.ts'
+import { openObject, rangeHeader, sizeOf } from '../objects/read.ts'
 import { Bucket, defaultLimits, isPrecondition, type Limits } from './bucket.ts'
 import type { S3Settings } from './config.ts'
 import { copyObject, headOf } from './copy.ts'
@@ -108,37 +108,26 @@ export class S3Provider implements StorageProvider {
         s3.getObject({ ...object, ...condition }, options),
       )
       const stream = response.Body as Readable
-      const { ContentLength: length, ContentRange = '' } = response
-      const [, first, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(ContentRange) ?? []
-      const size = part ? total : length
-      if (length === undefined || size === undefined || (part && Number(first) !== part.offset)) {
+      const { ContentLength: length = 0, ContentRange = '' } = response
+      try {
+        const size = sizeOf(part, response.ContentLength, ContentRange)
+        const entry = fileEntry(nameOf(path), this.#bucket.fileId(object.Key), size, response)
+        return { stream, length, etag: entry.etag, entry }
+      } catch (error) {
         stream.destroy()
-        throw new StorageError('UNAVAILABLE', 'The back end does not say which part of the file it sends.')
+        throw error
       }
-      return { stream, length, entry: fileEntry(nameOf(path), this.#bucket.fileId(object.Key), Number(size), response) }
-    }
-    const { stream, length, entry } = await get(range, ifMatch, signal).catch(error => {
-      if (error?.code === 'NOT_FOUND') return this.#folders.refuseNoFile(path, signal)
-      throw error
-    })
-    const start = range?.offset ?? 0
-    const end = start + length
-    const open = async (position: number, callSignal: AbortSignal) => {
-      const rest = { offset: position, length: end - position }
-      const again = await get(rest, entry.etag, callSignal).catch(error => {
-        if (!['PRECONDITION_FAILED', 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'].includes(error?.code)) throw error
-        throw new StorageError('UNAVAILABLE', 'The file changed while it was read: read it again.', { cause: error })
-      })
-      return again.stream
     }
     const source = {
-      open,
-      signal,
+      get,
       idleTime: this.#bucket.limits.idleTime,
       unreachable: (error: Error) => unreachable(error, this.#bucket.where),
     }
-    const body = new ObjectBody(stream, { start, end }, source)
-    return { body, entry }
+    const { opened, body } = await openObject(source, { range, ifMatch, signal }).catch(error => {
+      if (error?.code === 'NOT_FOUND') return this.#folders.refuseNoFile(path, signal)
+      throw error
+    })
+    return { body, entry: opened.entry }
   }
 
   async write(
@@ -289,9 +278,4 @@ export class S3Provider implements StorageProvider {
 /** Returns whether a copy failed because its source is no longer the listed one. */
 function hasChanged(error: unknown): boolean {
   return isPrecondition(error) || (error instanceof StorageError && error.code === 'NOT_FOUND')
-}
-
-function rangeHeader({ offset, length }: ByteRange): string {
-  const end = length === undefined ? Number.POSITIVE_INFINITY : offset + length - 1
-  return `bytes=${offset}-${end <= Number.MAX_SAFE_INTEGER ? end : ''}`
 }

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import { type Call, type Entry, nameOf, type ResumableWrites, StorageError } from '../contract.ts'
-import { BodyReader, maxParts, planFor, planParts } from '../objects/parts.ts'
-import { whileReading } from '../objects/while-reading.ts'
+import { maxParts } from '../objects/parts.ts'
+import { appendParts, beginState, fileOf, type State } from '../objects/uploads.ts'
 import { begin, freeLost } from './begin.ts'
 import type { Bucket } from './bucket.ts'
 import { headersOf } from './entry.ts'
@@ -12,7 +12,7 @@ import { abortUnrecorded, abortUpload, complete, type SentParts, sendBody, type 
 import { partWrites } from './part-writes.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
-import { parseRecord, parseState, type State } from './upload-state.ts'
+import { parseRecord } from './upload-state.ts'
 
 export function resumableWrites(
   bucket: Bucket,
@@ -21,26 +21,11 @@ export function resumableWrites(
   conditionsOf: () => Promise<Conditions>,
 ): ResumableWrites {
   const uploadOf = ({ path, id }: State): Upload => ({ Bucket: bucket.name, Key: keys.file(path), UploadId: id })
-  /** Sends the body as parts and returns the new state. */
-  async function appendParts(
-    text: string,
-    body: Readable,
-    { signal, offset, size }: Call & { offset: number; size: number },
-  ): Promise<State> {
-    return await whileReading(body, signal, async () => {
-      const state = parseState(text)
-      if (offset !== state.offset) {
-        throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
-      }
-      // A repeated call sends the same part numbers again and so replaces the parts of the call before.
-      const options = { first: state.next, partPlan: planFor(state.part, bucket.limits), size, signal }
-      const sent = await sendBody(bucket, uploadOf(state), body, new BodyReader(body), options)
-      if (sent.bytes !== size) {
-        throw new StorageError('UNAVAILABLE', `${sent.bytes} of ${size} bytes arrived: send them again.`)
-      }
-      return { ...state, next: state.next + sent.parts.length, offset: offset + size }
+  const append = (text: string, body: Readable, options: Call & { offset: number; size: number }) =>
+    appendParts(text, body, options, bucket.limits, async (state, reader, sendOptions) => {
+      const { parts, bytes } = await sendBody(bucket, uploadOf(state), body, reader, sendOptions)
+      return { bytes, count: parts.length }
     })
-  }
 
   return {
     partSize: bucket.limits.partBytes,
@@ -52,19 +37,16 @@ export function resumableWrites(
       const headers = headersOf({ mimeType, modifiedAt })
       const { upload, since } = await begin(bucket, { path, key, headers }, unfinished)
       if (since === undefined) await unfinished?.ended()
-      const part = roundUp(planParts(size, bucket.limits).partBytes, bucket.limits.partBytes)
-      const kept = { ...(mimeType && { type: mimeType }), ...(modifiedAt && { time: modifiedAt.getTime() }) }
-      const state: State = { path, id: upload.UploadId, part, next: 1, offset: 0, ...kept }
-      return JSON.stringify(state)
+      return beginState({ path, id: upload.UploadId, size, mimeType, modifiedAt }, bucket.limits)
     },
 
     async append(text, body, options): Promise<string> {
-      return JSON.stringify(await appendParts(text, body, options))
+      return JSON.stringify(await append(text, body, options))
     },
 
     async complete(text, body, { overwrite, ...options }): Promise<Entry> {
       const { signal } = options
-      const state = await appendParts(text, body, options)
+      const state = await append(text, body, options)
       const { path, offset } = state
       const upload = uploadOf(state)
       const destination = { key: upload.Key, name: nameOf(path), overwrite, signal }
@@ -75,8 +57,7 @@ export function resumableWrites(
       ])
       signal.throwIfAborted()
       if (offset === 0) {
-        const modifiedAt = state.time === undefined ? undefined : new Date(state.time)
-        const headers = headersOf({ mimeType: state.type, modifiedAt })
+        const headers = headersOf(fileOf(state))
         const entry = await putWhole(bucket, conditions, destination, Buffer.alloc(0), headers)
         // The file is stored, so a failure to free the upload does not fail the call.
         await abortUpload(bucket, upload).catch(() => void abortUnrecorded(bucket, upload).catch(() => {}))
@@ -120,8 +101,4 @@ async function partsOf(bucket: Bucket, upload: Upload, { next }: State, signal: 
     PartNumberMarker = page.IsTruncated ? page.NextPartNumberMarker : undefined
   } while (PartNumberMarker !== undefined)
   return sent
-}
-
-function roundUp(value: number, step: number): number {
-  return Math.ceil(value / step) * step
 }

@@ -309,7 +309,7 @@ t.test('a configuration that cannot work says what to change', async t => {
   }
   const other = azureBlobAdapter().open({ ...base, accountKey: Buffer.from('other').toString('base64') }, silentHost)
   await t.rejects(other, { code: 'PERMISSION_DENIED', message: /what the credentials allow/ })
-  const down = azureBlobAdapter().open({ ...base, endpoint: 'http://127.0.0.1:9/' }, silentHost)
+  const down = openAzure({ ...server, endpoint: 'http://127.0.0.1:9/' }, containerName)
   await t.rejects(down, { code: 'UNAVAILABLE', message: /nothing listens there/ })
   const provider = await openAzure(server, containerName, { config: { prefix: '/sas/' } })
   t.equal((await get(provider, 'copy')).length, 900_000)
