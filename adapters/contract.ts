@@ -101,8 +101,8 @@ export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
  *
  * The host also aborts calls that take too long: after one minute `stat`, `list`, `readSmall`, `delete`, `mkdir`, `quota` and `presign`;
  * after five minutes without progress `read`, `write`, `openFile` and `resumable`; after one hour `copy`, `copySmall`, `move`,
- * `deleteTree` and the end of a write, whose progress it cannot see; after 30 seconds `resumable.abort`. Add timeouts only where you can
- * detect a dead connection earlier.
+ * `deleteTree`, the methods of `trash` and the end of a write, whose progress it cannot see; after 30 seconds `resumable.abort`. Add
+ * timeouts only where you can detect a dead connection earlier.
  */
 export interface Call {
   signal: AbortSignal
@@ -341,6 +341,12 @@ export interface StorageProvider {
   /** Implement it only where the back end itself keeps an unfinished upload across requests and server replicas. */
   resumable?: ResumableWrites
 
+  /**
+   * Implement it only where the back end itself has a trash, into which an entry goes and from which it comes back in one step.
+   * Without it, the host moves deleted entries to a folder at the root of the provider.
+   */
+  trash?: NativeTrash
+
   /** Frees what `open` acquired. The host calls it once, when no other call is running, and makes no call after it. */
   close?(): Promise<void>
 }
@@ -445,6 +451,32 @@ export interface PartWrites {
     parts: readonly { number: number; tag: string }[],
     options: Call & { size: number; overwrite: boolean },
   ): Promise<Entry>
+}
+
+/**
+ * The trash of a back end. The host stores which entries it has put there, and shows only those.
+ *
+ * The host may be killed between any two calls, so an entry has an id that is known before it goes to the trash: opaque text of
+ * 1 to 1,024 characters without secrets, which stays the same in the trash, and on which another server can act later.
+ */
+export interface NativeTrash {
+  /** Returns the id of a file or directory. @throws NOT_FOUND */
+  identify(path: StoragePath, options: Call): Promise<string>
+  /**
+   * Moves an entry, with everything below it, to the trash. Resolves for one that is there. `path` is where `identify` has just
+   * found it, for caches.
+   * @throws NOT_FOUND
+   */
+  put(id: string, path: StoragePath, options: Call): Promise<void>
+  /** Returns whether the entry itself is in the trash, and not just a directory that contains it. */
+  has(id: string, options: Call): Promise<boolean>
+  /**
+   * Moves an entry from the trash to a path and makes missing parents. Never replaces anything.
+   * @throws NOT_FOUND where it is not in the trash; ALREADY_EXISTS; NOT_A_DIRECTORY where a parent is a file
+   */
+  restore(id: string, to: StoragePath, options: Call): Promise<Entry>
+  /** Deletes an entry of the trash with everything below it. Resolves for one that is not in the trash. */
+  remove(id: string, options: Call): Promise<void>
 }
 
 /**

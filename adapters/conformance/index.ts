@@ -16,6 +16,7 @@ import { presignCases } from './presign.ts'
 import { rangeCases } from './range.ts'
 import { resumableCases } from './resumable.ts'
 import { roundTripCases } from './round-trip.ts'
+import { trashCases } from './trash.ts'
 import { watchCalls } from './watch-calls.ts'
 
 export type { Faults, Harness, Undo } from './harness.ts'
@@ -53,6 +54,7 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
     ...resumableCases,
     ...partCases,
     ...presignCases,
+    ...trashCases,
     ...faultCases,
   ]
   return cases.map(entry => ({ name: entry.name, run: () => runCase(entry, harness) }))

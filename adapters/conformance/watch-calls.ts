@@ -19,7 +19,8 @@ export function watchCalls(original: StorageProvider, harness: Harness): Watched
     new Proxy(object, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name, target)
-        if ((name === 'resumable' || name === 'parts') && value) return watched(value, `${prefix}${name}.`)
+        const isObject = name === 'resumable' || name === 'parts' || name === 'trash'
+        if (isObject && value) return watched(value, `${prefix}${name}.`)
         if (typeof value !== 'function') return value
         return (...args: unknown[]) => {
           const result: unknown = value.apply(target, args)

@@ -12,7 +12,7 @@ export type DriveFile = drive_v3.Schema$File & { id: string; name: string; mimeT
 
 /** Only the fields that entries, twins and confinement need. */
 export const fileFields =
-  'id,name,mimeType,size,modifiedTime,createdTime,parents,trashed,driveId,headRevisionId,md5Checksum,sha1Checksum,sha256Checksum'
+  'id,name,mimeType,size,modifiedTime,createdTime,parents,trashed,explicitlyTrashed,driveId,headRevisionId,md5Checksum,sha1Checksum,sha256Checksum'
 
 export interface ApiRequest {
   method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'

@@ -142,12 +142,12 @@ export class DriveFiles {
     return await this.once(id, { ...request, json: { ...json, id } })
   }
 
-  /** @param move the ids of the folders to move the file from and to */
+  /** @param move the ids of the folders to move the file from, if it is in one, and to */
   async update(
     id: string,
     json: drive_v3.Schema$File,
     signal: AbortSignal,
-    move?: { from: string; to: string },
+    move?: { from: string | undefined; to: string },
   ): Promise<DriveFile> {
     const parents = move && move.from !== move.to ? { addParents: move.to, removeParents: move.from } : {}
     const query = { fields: fileFields, ...parents }
@@ -164,12 +164,15 @@ export class DriveFiles {
     }
   }
 
+  /** Deletes a file for good. Resolves for a missing one. */
+  async remove(id: string, signal: AbortSignal): Promise<void> {
+    await this.#json({ method: 'DELETE', url: fileUrl(id), accept: [404], repeatable: true, signal })
+  }
+
   /** Deletes a file that was just created, if it exists. Trashes it where deleting is not allowed. Never rejects. */
   async undo(id: string): Promise<void> {
     const signal = AbortSignal.timeout(30_000)
-    const request = { url: fileUrl(id), query: common, accept: [404], repeatable: true, signal }
-    await this.api
-      .request({ ...request, method: 'DELETE' })
+    await this.remove(id, signal)
       .catch(() => this.trash(id, signal))
       // The caller needs the error that made the call fail, not this one.
       .catch(() => {})

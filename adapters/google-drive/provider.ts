@@ -6,6 +6,7 @@ import {
   type Entry,
   type Host,
   type ListPage,
+  type NativeTrash,
   nameOf,
   type Quota,
   type ReadResult,
@@ -27,6 +28,7 @@ import { isFolder } from './names.ts'
 import { readFile } from './read.ts'
 import { resumableWrites } from './resumable.ts'
 import { copyFile, moveEntry } from './transfer.ts'
+import { driveTrash } from './trash.ts'
 import { Write } from './write.ts'
 
 /** The maximum size of a file in bytes: 5 TB (support.google.com/drive/answer/37603). */
@@ -40,6 +42,7 @@ export class GoogleDriveProvider implements StorageProvider {
     keepsModifiedAt: true,
   } as const
   readonly resumable: ResumableWrites
+  readonly trash: NativeTrash
   readonly #tree: Tree
   readonly #host: Host
 
@@ -49,6 +52,7 @@ export class GoogleDriveProvider implements StorageProvider {
     const locks = new Locks()
     this.#tree = { files, ids, locks, folders: new Folders(files, ids, locks) }
     this.resumable = resumableWrites(this.#tree)
+    this.trash = driveTrash(this.#tree)
     this.#host = host
   }
 

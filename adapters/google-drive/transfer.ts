@@ -76,7 +76,7 @@ export async function copyFile(tree: Tree, transfer: Transfer): Promise<DriveFil
 }
 
 /** Creates missing parents of the destination, checks it, and runs `work`. Removes those folders if `work` fails. */
-async function atDestination(
+export async function atDestination(
   tree: Tree,
   { from, to, overwrite, signal }: Transfer,
   source: DriveFile,
@@ -125,7 +125,7 @@ async function checkReplaceable(
 }
 
 /** Returns the name to store in Drive. @throws INVALID_PATH where a document would lose the ending of its export */
-function nameFor(source: DriveFile, to: readonly string[]): string {
+export function nameFor(source: DriveFile, to: readonly string[]): string {
   const name = to.at(-1) ?? ''
   const ending = extensionOf(source.mimeType)
   if (!name.endsWith(ending) || name.length === ending.length) {

@@ -77,7 +77,7 @@ function writesInTurn(provider: StorageProvider, lane: Lane): Partial<StoragePro
 const methodsWithoutPath: ReadonlySet<string> = new Set(['quota', 'close'])
 
 function withSingleLines(provider: StorageProvider): StorageProvider {
-  const { resumable } = provider
+  const { resumable, trash } = provider
   const checked =
     <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
     async (...args: Args): Promise<T> => {
@@ -99,6 +99,12 @@ function withSingleLines(provider: StorageProvider): StorageProvider {
     ...Object.fromEntries(methods),
     ...(resumable && {
       resumable: changed(resumable, { begin: checked(resumable.begin.bind(resumable)) }),
+    }),
+    ...(trash && {
+      trash: changed(trash, {
+        identify: checked(trash.identify.bind(trash)),
+        restore: checked(trash.restore.bind(trash)),
+      }),
     }),
   })
 }

@@ -18,13 +18,14 @@ export const providerMethods = [...requiredMethods, ...optionalMethods] as const
 const storedChecksums: ReadonlySet<unknown> = new Set(['md5', 'sha1', 'sha256'])
 const resumableMethods = ['begin', 'append', 'complete', 'abort'] as const
 const partMethods = ['put', 'complete'] as const
+const trashMethods = ['identify', 'put', 'has', 'restore', 'remove'] as const
 
 /** Validates what an adapter's `open` returns, as far as possible without calling it. @throws BACK_END_FAULT */
 export function checkProvider(provider: StorageProvider): StorageProvider {
   if (typeof provider !== 'object' || provider === null) throw fault('no provider')
   for (const name of requiredMethods) requireFunction(name, provider[name])
   for (const name of optionalMethods) if (provider[name] !== undefined) requireFunction(name, provider[name])
-  const { traits, resumable } = provider
+  const { traits, resumable, trash } = provider
   if (typeof traits?.emptyDirectories !== 'boolean') {
     throw fault('a provider whose traits.emptyDirectories is neither true nor false')
   }
@@ -55,6 +56,7 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
       for (const name of partMethods) requireFunction(`resumable.parts.${name}`, parts[name])
     }
   }
+  if (trash !== undefined) for (const name of trashMethods) requireFunction(`trash.${name}`, trash[name])
   return provider
 }
 

@@ -30,10 +30,16 @@ const methods =
 const mutated =
   (mutation: Mutation) =>
   (original: StorageProvider): StorageProvider => {
-    const { traits, resumable } = original
+    const { traits, resumable, trash } = original
     const own = Object.entries(original).concat(methods.map(name => [name, original[name as 'stat']]))
     const bound = own.flatMap(([name, value]) => (typeof value === 'function' ? [[name, value.bind(original)]] : []))
-    return { traits, ...(resumable && { resumable }), ...Object.fromEntries(bound), ...mutation(original) }
+    return {
+      traits,
+      ...(resumable && { resumable }),
+      ...(trash && { trash }),
+      ...Object.fromEntries(bound),
+      ...mutation(original),
+    }
   }
 
 const entries =

@@ -14,6 +14,7 @@ import {
   type StorageProvider,
 } from '../../adapters/contract.ts'
 import { MemoryProvider } from '../../adapters/memory/provider.ts'
+import { MemoryTrash } from '../support/native-trash.ts'
 
 interface Upload {
   path: StoragePath
@@ -24,6 +25,7 @@ interface Upload {
 /** The back end, which providers can share. */
 class BackEnd {
   readonly files = new MemoryProvider(512 * 1024 * 1024)
+  readonly trash = new MemoryTrash(this.files)
   readonly uploads = new Map<string, Upload>()
   /** The error of every call while a fault is active. */
   fault: { code: StorageErrorCode; retryAfterMs?: number } | null = null
@@ -89,6 +91,7 @@ export function open(backEnd = new BackEnd()): StorageProvider {
   }
   const provider: StorageProvider = {
     traits: files.traits,
+    trash: backEnd.trash,
     stat: async (path, options) => checked().stat(path, options),
     list: async (path, options) => checked().list(path, options),
     read: async (path, options) => checked().read(path, options),
