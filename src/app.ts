@@ -87,6 +87,7 @@ export async function buildApp(options: {
     warn: (message, details = {}) => log.warn(describeDetails(details), message),
     metadataTimeout: options.metadataTimeout,
     transferTimeout: settings.backEndTimeout * 1000,
+    trashDays: settings.trashDays,
     observe: (provider, record) =>
       observers.reduce((seen, { observeProvider }) => observeProvider(seen, record), provider),
   })

@@ -148,6 +148,11 @@ export const definitions = {
     '900',
   ),
   STOWAGE_AUDIT_DAYS: define('Days that audit events are kept; `0` keeps them forever', wholeNumber(0, 36_500), '90'),
+  STOWAGE_TRASH_DAYS: define(
+    'Days that deleted files stay in the [trash](trash.md) of a storage that sets no other number and moves them there in one step; `0` deletes them at once',
+    wholeNumber(0, 3650),
+    '30',
+  ),
   STOWAGE_PROCESSES: define(
     '[Server processes](operations.md#processes) behind the port',
     wholeNumber(1, 64),
@@ -232,6 +237,8 @@ export interface Settings {
   readonly signInLimit: number
   /** Days; 0 means forever. */
   readonly auditDays: number
+  /** Days that deleted files stay in the trash, unless a provider sets another number; 0 deletes them at once. */
+  readonly trashDays: number
   /** Processes that share the port. */
   readonly processes: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
@@ -296,6 +303,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     signInLimit: read('STOWAGE_SIGN_IN_LIMIT'),
     directSeconds: read('STOWAGE_DIRECT_SECONDS'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),
+    trashDays: read('STOWAGE_TRASH_DAYS'),
     processes: read('STOWAGE_PROCESSES') ?? Math.min(4, Math.ceil(availableParallelism() / 2)),
     workers: read('STOWAGE_WORKERS'),
     metricsAddress: read('STOWAGE_METRICS_ADDRESS'),

@@ -147,6 +147,7 @@ jobs.lease_id uuid
 jobs.lease_until timestamp with time zone
 jobs.is_atomic boolean not null default false
 jobs.outcome text
+jobs.permanent boolean not null default true
 jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
 jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
 jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text])))
@@ -229,11 +230,13 @@ providers.created_at timestamp with time zone not null default now()
 providers.job_files_at_once integer not null default 16
 providers.job_bytes_per_second bigint
 providers.slug text not null
+providers.trash_days smallint
 providers: providers_job_bytes_per_second_check CHECK ((job_bytes_per_second >= 65536))
 providers: providers_job_files_at_once_check CHECK (((job_files_at_once >= 1) AND (job_files_at_once <= 128)))
 providers: providers_pkey PRIMARY KEY (id)
 providers: providers_slug_check CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$'::text) AND (octet_length(slug) <= 63)))
 providers: providers_status_check CHECK ((status = ANY (ARRAY['CONNECTED'::text, 'NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text, 'UNAVAILABLE'::text])))
+providers: providers_trash_days_check CHECK (((trash_days >= 0) AND (trash_days <= 3650)))
 providers: providers_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 providers: providers_workspace_slug UNIQUE (workspace_id, slug)
 CREATE INDEX providers_workspace_id ON public.providers USING btree (workspace_id, created_at, id)
@@ -285,6 +288,27 @@ sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id)
 CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+trash_items.id uuid not null
+trash_items.provider_id uuid not null
+trash_items.path text not null
+trash_items.kind text not null
+trash_items.size bigint
+trash_items.native_id text
+trash_items.state text not null
+trash_items.user_id uuid not null
+trash_items.job_id uuid
+trash_items.restored_to text
+trash_items.deleted_at timestamp with time zone not null default now()
+trash_items.expires_at timestamp with time zone not null
+trash_items.due_at timestamp with time zone not null
+trash_items: trash_items_kind_check CHECK ((kind = ANY (ARRAY['file'::text, 'directory'::text])))
+trash_items: trash_items_pkey PRIMARY KEY (id)
+trash_items: trash_items_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+trash_items: trash_items_state_check CHECK ((state = ANY (ARRAY['TRASHING'::text, 'TRASHED'::text, 'RESTORING'::text, 'REMOVING'::text])))
+CREATE INDEX trash_items_due ON public.trash_items USING btree (due_at)
+CREATE INDEX trash_items_job ON public.trash_items USING btree (job_id) WHERE (job_id IS NOT NULL)
+CREATE INDEX trash_items_listed ON public.trash_items USING btree (provider_id, id)
+CREATE UNIQUE INDEX trash_items_pkey ON public.trash_items USING btree (id)
 upload_chunks.upload_id text not null
 upload_chunks.position bigint not null
 upload_chunks.bytes bytea not null

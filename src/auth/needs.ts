@@ -6,6 +6,7 @@ import { AppError } from '../errors.ts'
 import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
 import { type Grant, grant, requireEveryProvider, requireScope } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
+import { parseTrashId } from './trash-id.ts'
 import type { Viewer } from './viewer.ts'
 
 /** The ways in which an input names a location, each with the fields that it reads. Paths are unparsed text from the client. */
@@ -21,6 +22,8 @@ interface Inputs {
   name: { providerId: string; path: string; name: string }
   /** The root of the provider with this id. */
   id: { id: string }
+  /** The place at which the entry with this id in the trash was deleted. */
+  trashed: { id: string }
   /** All of `sources`. */
   sources: { sources: readonly { providerId: string; path: string }[] }
   /** The folder `target`, if there is one. */
@@ -38,6 +41,7 @@ export const needs = {
   readAll: [{ scope: 'read', at: 'paths' }],
   create: [{ scope: 'write', at: 'newPath' }],
   delete: [{ scope: 'write', at: 'path' }],
+  restore: [{ scope: 'write', at: 'trashed' }],
   rename: [
     { scope: 'write', at: 'path' },
     { scope: 'write', at: 'name' },
@@ -89,6 +93,10 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
     path: childOf(parentOf(parsePath(path)), parseNewName(name)),
   }),
   id: ({ id }) => ({ providerId: id, path: root }),
+  trashed: ({ id }) => {
+    const { providerId, path } = parseTrashId(id)
+    return { providerId, path: parsePath(path) }
+  },
   sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   // Its missing folders are created.
   target: ({ target }) => (target ? [{ providerId: target.providerId, path: parseNewPath(target.path) }] : []),
@@ -97,7 +105,8 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
 /**
  * Grants an operation without any lookup. Checks the scope first, then the syntax of each path, then whether the viewer
  * may access each location.
- * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, INVALID_PATH, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH
+ * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, INVALID_PATH, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH; NOT_FOUND for a malformed
+ * id of an entry in the trash
  */
 export function authorize<const N extends readonly Need[]>(
   viewer: Viewer | null,

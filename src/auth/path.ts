@@ -18,6 +18,27 @@ const maxNameBytes = 1024
 
 export const root = '' as StoragePath
 
+/** The folder at the root of a provider that contains deleted entries, unless the back end has a trash of its own. */
+export const trashFolder = '.stowage-trash' as StoragePath
+
+// Some file systems ignore characters that are not shown.
+const ignorable = /\p{Default_Ignorable_Code_Point}/gu
+
+/**
+ * Returns whether a name is that of the folder for deleted entries, in any spelling that a file system could take for it: other
+ * letter cases, compatibility forms, and additions that Windows ignores. The name is reserved at every level, because the root of
+ * another provider may be below this one.
+ */
+export function isReservedName(name: string): boolean {
+  const first = name.charCodeAt(0)
+  // A name that starts with another ASCII character than "." is a different one.
+  if (first < 0x80 && first !== 0x2e) return false
+  const [plain = ''] = name.replace(ignorable, '').normalize('NFKD').split(':', 1)
+  let end = plain.length
+  while (end > 0 && (plain[end - 1] === '.' || plain[end - 1] === ' ')) end -= 1
+  return plain.slice(0, end).toUpperCase().toLowerCase() === trashFolder
+}
+
 /**
  * Parses a client's path, which is absolute within a provider: `/`, `/team/assets/logo.svg`. Only this function turns text
  * from a client into a `StoragePath`. It decodes and normalizes nothing: `%2F`, `\` and NFD are ordinary characters.
@@ -92,6 +113,7 @@ function segmentFault(segment: string): string | null {
   if (segment.includes('\0')) return 'A path cannot contain a NUL character.'
   if (!segment.isWellFormed()) return 'A path must be well-formed Unicode.'
   if (Buffer.byteLength(segment) > maxNameBytes) return `A name can have at most ${maxNameBytes} bytes.`
+  if (isReservedName(segment)) return `The name "${trashFolder}" is reserved for deleted files: choose another name.`
   return null
 }
 

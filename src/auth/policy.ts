@@ -48,10 +48,19 @@ export function grant<S extends Scope>(
 
 /** Grants reading from the viewer's topmost path in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
 export function grantBasePath(viewer: Viewer | null, providerId: string): Grant<'read'> {
-  const present = requireScope(viewer, 'read')
+  return grantTop(viewer, 'read', providerId)
+}
+
+/** Grants the entries in the trash that were deleted at or below the viewer's topmost path in a provider. @throws as `grantBasePath` */
+export function grantTrash(viewer: Viewer | null, providerId: string): Grant<'write'> {
+  return grantTop(viewer, 'write', providerId)
+}
+
+function grantTop<S extends Scope>(viewer: Viewer | null, scope: S, providerId: string): Grant<S> {
+  const present = requireScope(viewer, scope)
   const base = basePathIn(present.access, providerId)
   if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
-  return grant(present, { scope: 'read', providerId, path: base })
+  return grant(present, { scope, providerId, path: base })
 }
 
 /**

@@ -20,6 +20,8 @@ export interface ProviderRecord {
   statusReason: string | null
   version: number
   jobLimits: JobLimits
+  /** Days that deleted entries stay in the trash; 0 deletes them at once, null leaves it to the server's setting. */
+  trashDays: number | null
   createdAt: Date
 }
 
@@ -118,7 +120,7 @@ export function prepareProviders(db: Database): (ids: readonly string[]) => Prom
 }
 
 /** The properties that do not affect how a provider is opened. */
-type ProviderDetails = Pick<ProviderRecord, 'name' | 'slug' | 'jobLimits'>
+type ProviderDetails = Pick<ProviderRecord, 'name' | 'slug' | 'jobLimits' | 'trashDays'>
 
 /**
  * Updates a provider and increments its version, so that servers open it again. Returns null if the row no longer has `version`.
@@ -199,14 +201,16 @@ function toProvider(row: Selectable<Schema['providers']>): ProviderRecord {
       filesAtOnce: row.job_files_at_once,
       bytesPerSecond: row.job_bytes_per_second === null ? null : Number(row.job_bytes_per_second),
     },
+    trashDays: row.trash_days,
     createdAt: row.created_at,
   }
 }
 
-function toColumns({ name, slug, jobLimits }: Partial<ProviderDetails>) {
+function toColumns({ name, slug, jobLimits, trashDays }: Partial<ProviderDetails>) {
   return {
     ...(name !== undefined && { name }),
     ...(slug !== undefined && { slug }),
+    ...(trashDays !== undefined && { trash_days: trashDays }),
     ...(jobLimits && {
       job_files_at_once: jobLimits.filesAtOnce,
       job_bytes_per_second: jobLimits.bytesPerSecond,

@@ -44,6 +44,8 @@ export const auditActions = [
   'DIRECT_UPLOAD',
   'PROPERTIES_UPDATE',
   'READ',
+  'RESTORE',
+  'TRASH_EMPTY',
   'JOB_CREATE',
   'JOB_PAUSE',
   'JOB_RESUME',
@@ -90,6 +92,7 @@ export interface Schema {
   webhook_deliveries: WebhookDeliveryTable
   webdav_locks: WebdavLockTable
   webdav_properties: WebdavPropertyTable
+  trash_items: TrashItemTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -195,6 +198,8 @@ interface ProviderTable {
   job_files_at_once: Generated<number>
   /** Null is no limit. */
   job_bytes_per_second: ColumnType<string | null, number | null | undefined, number | null>
+  /** Null leaves it to the server's setting. */
+  trash_days: ColumnType<number | null, number | null | undefined, number | null>
   created_at: CreatedAt
 }
 
@@ -401,6 +406,8 @@ interface JobTable extends CreatorColumns {
   conflict: JobConflict
   delete_extra: boolean
   dry_run: boolean
+  /** A DELETE or a SYNC deletes for good, without the trash. True for jobs of versions without a trash. */
+  permanent: Generated<boolean>
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
   is_atomic: Generated<boolean>
   /** The decision of an atomic COPY or MOVE about its copies; null until everything is copied or something has failed. */
@@ -501,6 +508,8 @@ export interface ScheduledJob {
   conflict: JobConflict
   deleteExtra: boolean
   dryRun: boolean
+  /** True if a DELETE or a SYNC deletes for good, without the trash. */
+  permanent: boolean
 }
 
 interface WebhookTable extends CreatorColumns {
@@ -584,4 +593,34 @@ interface WebdavPropertyTable {
   name: string
   /** The element with this name. */
   xml: string
+}
+
+/**
+ * TRASHING: it goes to the trash, and is perhaps there. TRASHED: it is there, and people see it. RESTORING: it comes back, and is
+ * perhaps still there. REMOVING: it is deleted for good.
+ */
+export type TrashState = 'TRASHING' | 'TRASHED' | 'RESTORING' | 'REMOVING'
+
+interface TrashItemTable {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  provider_id: string
+  /** The path before the deletion, which starts with "/". */
+  path: string
+  kind: 'file' | 'directory'
+  /** Null for a directory, and where the back end does not know it. */
+  size: ColumnType<string | null, number | null, never>
+  /** The id in the trash of the back end; null in the reserved folder. */
+  native_id: string | null
+  state: ColumnType<TrashState, TrashState | undefined, TrashState>
+  /** Who deleted it. */
+  user_id: string
+  /** The job that deleted it; null for a request. */
+  job_id: string | null
+  /** The path that an interrupted restore has begun to copy a folder to. */
+  restored_to: ColumnType<string | null, never, string | null>
+  deleted_at: CreatedAt
+  expires_at: ColumnType<Date, Date | undefined, never>
+  /** When a server takes care of the item: when it expires or, before that, when a change of its state counts as interrupted. */
+  due_at: ColumnType<Date, Date | undefined, Date>
 }

@@ -5,6 +5,7 @@ import type { ApiKey } from '../db/api-keys.ts'
 import type { AuditEvent } from '../db/audit-events.ts'
 import type { JobRecord } from '../db/jobs/record.ts'
 import type { ProviderRecord } from '../db/providers.ts'
+import type { TrashItem } from '../db/trash.ts'
 import type { Workspace } from '../db/workspaces.ts'
 import type { FileEntry } from '../services/files/index.ts'
 import type { Adapter } from '../storage/registry.ts'
@@ -29,6 +30,7 @@ export const ApiKeyRef = builder.objectRef<ApiKey>('ApiKey')
 export const ProviderTypeRef = builder.objectRef<ProviderTypeShape>('ProviderType')
 export const StorageProviderRef = builder.objectRef<ProviderRecord>('StorageProvider')
 export const JobRef = builder.objectRef<JobRecord>('Job')
+export const TrashItemRef = builder.objectRef<TrashItem>('TrashItem')
 export const AuditEventRef = builder.objectRef<AuditEvent>('AuditEvent')
 export const EntryRef = builder.interfaceRef<FileEntry>('Entry')
 export const FileRef = builder.objectRef<FileEntry>('File')

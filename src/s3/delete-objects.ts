@@ -16,11 +16,15 @@ const atOnce = 16
 /** There is no such object, so it counts as deleted: it is missing, or of the other kind, or a folder with objects below it. */
 const missing: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FILE', 'NOT_A_FOLDER', 'NOT_EMPTY'])
 
+/** An object goes to the trash, unless the request names its only version, which S3 then deletes for good. */
 export const deleteObject: S3Operation<ObjectCall> = {
   method: 'DELETE',
+  takes: ['versionId'],
   audit: 'DELETE',
   async run(call) {
-    await remove(call, call)
+    const version = call.query.get('versionId')
+    if (version !== undefined) requireOnlyVersion(version)
+    await remove(call, call, version !== undefined)
     return call.reply.status(204).send()
   },
 }
@@ -29,10 +33,11 @@ export const deleteObject: S3Operation<ObjectCall> = {
 async function remove(
   { services, request, providerId, signal }: BucketCall,
   { path, isFolder }: ObjectPath,
+  permanent: boolean,
 ): Promise<void> {
   const only = isFolder ? ('directory' as const) : ('file' as const)
   try {
-    await services.files.delete(request.viewer, { providerId, path }, { recursive: false, only }, signal)
+    await services.files.delete(request.viewer, { providerId, path }, { recursive: false, only, permanent }, signal)
   } catch (error) {
     const explained = explainBucket(error, providerId)
     if (!(explained instanceof AppError) || explained !== error || !missing.has(explained.reason)) throw explained
@@ -55,8 +60,8 @@ export const deleteObjects: S3Operation<BucketCall> = {
         )
         if (call.signal.aborted) return
         if (failure instanceof S3Error && failure.s3Code === 'NoSuchBucket') throw failure
-        if (failure) results.push(failed(key, failure))
-        else if (!isQuiet) results.push(element('Deleted', [element('Key', key)]))
+        if (failure) results.push(failed(key.name, failure))
+        else if (!isQuiet) results.push(element('Deleted', [element('Key', key.name)]))
       }
     }
     await Promise.all(Array.from({ length: atOnce }, work))
@@ -64,8 +69,13 @@ export const deleteObjects: S3Operation<BucketCall> = {
   },
 }
 
-async function removeKey(call: BucketCall, key: string): Promise<void> {
-  await remove(call, parseKey(key))
+interface DeletedKey {
+  name: string
+  permanent: boolean
+}
+
+async function removeKey(call: BucketCall, { name, permanent }: DeletedKey): Promise<void> {
+  await remove(call, parseKey(name), permanent)
 }
 
 function failed(key: string, error: AppError): Xml {
@@ -78,7 +88,7 @@ function failed(key: string, error: AppError): Xml {
 }
 
 /** @throws S3Error */
-function parseDelete(root: XmlElement): { keys: string[]; isQuiet: boolean } {
+function parseDelete(root: XmlElement): { keys: DeletedKey[]; isQuiet: boolean } {
   const elements = elementsOf(root)
   const keys = elements.filter(({ name }) => name === 'Object').map(keyOf)
   if (keys.length === 0 || keys.length > maxKeys) {
@@ -88,13 +98,21 @@ function parseDelete(root: XmlElement): { keys: string[]; isQuiet: boolean } {
   return { keys, isQuiet: quiet !== undefined && textOf(quiet).trim() === 'true' }
 }
 
-function keyOf(object: XmlElement): string {
+function keyOf(object: XmlElement): DeletedKey {
   const children = elementsOf(object)
-  const version = children.find(({ name }) => name === 'VersionId')
-  if (version && !['', 'null'].includes(textOf(version))) {
-    throw new S3Error('NotImplemented', 'This server keeps no versions of objects.')
-  }
+  const version = versionOf(children)
+  if (version !== '') requireOnlyVersion(version)
   const key = children.find(({ name }) => name === 'Key')
   if (!key) throw new S3Error('MalformedXML', 'An <Object> has no <Key>.')
-  return textOf(key)
+  return { name: textOf(key), permanent: version !== '' }
+}
+
+function versionOf(children: readonly XmlElement[]): string {
+  const version = children.find(({ name }) => name === 'VersionId')
+  return version ? textOf(version) : ''
+}
+
+/** "null" is the version of an object in a bucket without versions. */
+function requireOnlyVersion(version: string): void {
+  if (version !== 'null') throw new S3Error('NotImplemented', 'This server keeps no versions of objects.')
 }

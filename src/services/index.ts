@@ -28,6 +28,7 @@ import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
 import { createSchedules } from './schedules/index.ts'
 import { startScheduler } from './schedules/runner.ts'
+import { createTrash, createTrashBin } from './trash/index.ts'
 import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
 import { createMultipartUploads } from './uploads/multipart/index.ts'
@@ -76,8 +77,9 @@ export function createServices(options: {
     waits.check()
     await recordEnd(job, state)
   }
+  const trashBin = createTrashBin({ db, storage, onError })
   const worker = startJobWorker(
-    { db, storage, credentials, onError, onEnd, observe: options.observeJob },
+    { db, storage, trash: trashBin, credentials, onError, onEnd, observe: options.observeJob },
     options.workers,
   )
   const { runNow } = worker
@@ -89,9 +91,10 @@ export function createServices(options: {
   const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
   const sender = { db, secrets, audit, credentials, fetch: options.fetch, onError }
   const stopSender = options.workers > 0 ? startWebhookSender(sender) : async () => {}
+  const trash = createTrash({ db, storage, audit, onError, collects: options.workers > 0 })
   async function stopJobs(): Promise<void> {
     waits.close()
-    await Promise.all([stopScheduler(), stopSender(), worker.close(), feed.close(), entryFeed.close()])
+    await Promise.all([stopScheduler(), stopSender(), trash.stop(), worker.close(), feed.close(), entryFeed.close()])
   }
 
   return {
@@ -114,6 +117,7 @@ export function createServices(options: {
       audit,
       reservations,
       folderJobs,
+      trash: trashBin,
       entryData,
       maxUploadBytes,
       directSeconds: options.directSeconds,
@@ -123,6 +127,7 @@ export function createServices(options: {
     jobs,
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),
+    trash,
     webdavLocks: createWebdavLocks({ db }),
     webdavProperties: createWebdavProperties({ db, storage, audit }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),

@@ -16,6 +16,7 @@ import { type ProviderContext, ReadLocation } from './read-location.ts'
 import { RedactedSecrets, type Redactor } from './redacted-secrets.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
+import { ProviderTrash, type TrashTraits, trashTraits } from './trash.ts'
 import { WriteLocation } from './write-location.ts'
 import { createWriteTracker } from './write-tracker.ts'
 
@@ -33,6 +34,10 @@ export interface Storage {
   writeAt(grant: Grant<'write'>): Promise<WriteLocation>
   /** Opens the provider for calls that concern no path, such as `quota`. @throws as `readAt` */
   provider(record: ProviderRecord): Promise<StorageProvider>
+  /** The trash of a provider, for the server itself. @throws as `readAt` */
+  trash(record: ProviderRecord): Promise<ProviderTrash>
+  /** @throws as `readAt` */
+  trashTraits(record: ProviderRecord): Promise<TrashTraits>
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
   ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>): Promise<T>
   /**
@@ -67,6 +72,8 @@ export interface StorageOptions {
   warn: (message: string, details?: Record<string, unknown>) => void
   /** Returns the provider with its calls measured. Default: nothing is measured. */
   observe?: ((provider: StorageProvider, labels: { id: string; type: string }) => StorageProvider) | undefined
+  /** Days that deleted entries stay in the trash of a provider that says nothing else. Default: none. */
+  trashDays?: number | undefined
   /** Milliseconds for a call that moves no file content, including `open` and `close`. Default: a minute. */
   metadataTimeout?: number | undefined
   /** Milliseconds without progress of a transfer at the back end. Default: five minutes. */
@@ -78,7 +85,7 @@ const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
   const { db, secrets, adapters, network, record, activeGrants, redaction, warn } = options
-  const { metadataTimeout = 60_000, transferTimeout = 300_000, observe = provider => provider } = options
+  const { metadataTimeout = 60_000, transferTimeout = 300_000, observe = provider => provider, trashDays = 0 } = options
   const timeouts = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const tokens = createTokenStore({ db, secrets, redaction })
   /** The secrets of each provider as last read, for services too. */
@@ -149,6 +156,9 @@ export function createStorage(options: StorageOptions): Storage {
       return new WriteLocation(await contextOf(grant), grant)
     },
     provider: async record => (await cache.get(record)).provider,
+    trash: async record => new ProviderTrash(await cache.get(record)),
+    trashTraits: async record =>
+      trashTraits((await cache.get(record)).provider, { own: record.trashDays, usual: trashDays }),
     ask: (signal, call) => opener.ask(signal, call),
     async tryOut(adapter, settings, use, record) {
       using _redaction = redaction.hold(...Object.values(adapter.rules.split(settings).secret))

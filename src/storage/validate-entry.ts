@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { ChecksumAlgorithm, Entry, ListPage, Quota } from '../../adapters/contract.ts'
-import { isName } from '../auth/path.ts'
+import { isName, isReservedName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 
 /** An entry that an adapter returned, after validation. */
@@ -55,7 +55,8 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
 }
 
 /**
- * Validates a page of a listing. Omits entries whose names cannot be part of a path, with a warning.
+ * Validates a page of a listing. Omits the folder of deleted entries and, with a warning, entries whose names cannot be part of
+ * a path.
  * @throws BACK_END_FAULT
  */
 export function checkPage(
@@ -64,8 +65,9 @@ export function checkPage(
   warn: (message: string) => void,
 ): { entries: CheckedEntry[]; cursor: string | null } {
   if (!Array.isArray(page.entries) || page.entries.length > request.limit) throw fault('a page that is too long')
-  const entries = page.entries.filter(({ name }) => isName(name)).map(entry => checkEntry(entry, entry.name))
-  const omitted = page.entries.length - entries.length
+  const shown = page.entries.filter(({ name }) => typeof name !== 'string' || !isReservedName(name))
+  const entries = shown.filter(({ name }) => isName(name)).map(entry => checkEntry(entry, entry.name))
+  const omitted = shown.length - entries.length
   if (omitted > 0) warn(`Omitted from a listing, because their names cannot be part of a path: ${omitted}.`)
   const cursor = page.cursor ?? null
   if (cursor !== null && (typeof cursor !== 'string' || cursor === '' || cursor.length > maxCursorLength)) {

@@ -1,12 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { Call } from '../../adapters/contract.ts'
-import { childOf, nameOf, type StoragePath } from '../auth/path.ts'
+import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
 import { callAdapter, callAdapterForChange } from './adapter-call.ts'
 import { isStorageError } from './errors.ts'
 import { known, toEntry } from './known-entry.ts'
 import { ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
+import { checkTrashId, nativeTrash } from './trash.ts'
 import { type CheckedEntry, checkCopies, checkEntry, fault, type Presigned } from './validate-entry.ts'
 
 /** A location that can be changed. Its grant has the scope `write`. */
@@ -164,6 +165,37 @@ export class WriteLocation extends ReadLocation {
             throw error
           }
         }),
+      ),
+    )
+  }
+
+  /** Returns the location of an entry in the folder for deleted entries. @param id of an item that belongs to the granted path */
+  inTrash(id: string): WriteLocation {
+    return new WriteLocation(this.context, this.grant, childOf(trashFolder, id))
+  }
+
+  /** Returns the id that the entry has in the trash of the back end. Call it only if `trash.isNative` is true. */
+  async identify(signal: AbortSignal): Promise<string> {
+    await this.context.activeGrants.confirm([this.grant])
+    return this.metadata(signal, async call => checkTrashId(await nativeTrash(this.context).identify(this.path, call)))
+  }
+
+  /** Moves the entry to the trash of the back end. @param id as `identify` returned it */
+  discard(id: string, signal: AbortSignal): Promise<void> {
+    return this.changeTrash(signal, call => nativeTrash(this.context).put(id, this.path, call))
+  }
+
+  /** Moves an entry from the trash of the back end to this path, where nothing may be. */
+  restore(id: string, signal: AbortSignal): Promise<CheckedEntry> {
+    return this.changeTrash(signal, async call =>
+      checkEntry(await nativeTrash(this.context).restore(id, this.path, call), nameOf(this.path)),
+    )
+  }
+
+  private changeTrash<T>(requestSignal: AbortSignal, change: (call: Call) => Promise<T>): Promise<T> {
+    return this.runGranted(requestSignal, granted =>
+      runWithTimeout(granted, this.context.timeouts.step, signal =>
+        callAdapterForChange(signal, () => change({ signal })),
       ),
     )
   }

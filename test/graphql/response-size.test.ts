@@ -143,6 +143,7 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
     conflict: 'FAIL',
     deleteExtra: false,
     dryRun: false,
+    permanent: false,
   }
   await sql`insert into schedules (id, workspace_id, user_id, credential_kind, credential_id, name, cron, time_zone, job)
     select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), ${long}, '* * * * *', 'UTC',
@@ -160,6 +161,9 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
   await sql`insert into job_entries (job_id, state, provider_id, path, depth, reason, message)
     select jobs.id, 'SOURCE', ${providerId}, ${folder}, 0, 'NOT_FOUND', ${long}
     from generate_series(1, 1000) n, (select id from jobs limit 1) jobs`.execute(app.db)
+  await sql`insert into trash_items (id, provider_id, path, kind, state, user_id, expires_at, due_at)
+    select gen_random_uuid(), ${providerId}, ${folder}, 'directory', 'TRASHED', m.user_id, '2099-01-01', '2099-01-01'
+    from generate_series(1, 200) n, members m where m.role = 'OWNER'`.execute(app.db)
   await app.app.services.audit.flush()
   return providerId
 }

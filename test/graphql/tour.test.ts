@@ -50,14 +50,14 @@ const event = `{
   providerId providerName path toProviderId toProviderName toPath subjectKind subjectId bytes count details
 }`
 const job = `{
-  id kind state sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun
+  id kind state sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun permanent
   createdBy { id } createdAt startedAt endedAt error { reason message }
   progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
   failures(first: 1, after: null) { nodes { providerId path reason message } edges { cursor node { path } } pageInfo { hasNextPage } }
 }`
 const schedule = `{
   id name cron timeZone enabled error { reason message } nextRunAt lastJob { id } lastSkippedAt createdAt
-  job { kind sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun }
+  job { kind sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun permanent }
 }`
 const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
 
@@ -237,6 +237,36 @@ t.test('every field of the schema works in typical use', async t => {
   t.same(await change('delete', 'DeleteInput', '{ deletedPath }', { path: '/team', recursive: true }), {
     delete: { deletedPath: '/team' },
   })
+
+  const days =
+    'mutation ($id: ID!) { updateProvider(input: { id: $id, trashDays: 7 }) { trashDays trash { days isOneStep isNative } } }'
+  t.same(await ask(days, { id: providerId }), {
+    updateProvider: { trashDays: 7, trash: { days: 7, isOneStep: false, isNative: false } },
+  })
+  t.equal((await app.upload(token ?? '', providerId, '/team/note.txt', 'deleted')).status, 201)
+  const trashed = `{ id kind name originalPath size deletedAt deletedBy ${user} expiresAt }`
+  const deleted = await change('delete', 'DeleteInput', `{ deletedPath trashItem ${trashed} }`, {
+    path: '/team/note.txt',
+  })
+  const item = deleted.delete.trashItem
+  t.match(item, {
+    kind: 'FILE',
+    name: 'note.txt',
+    originalPath: '/team/note.txt',
+    size: 7,
+    deletedBy: { id: owner.id },
+  })
+  isTime(item.deletedAt, 'deletedAt')
+  isTime(item.expiresAt, 'expiresAt')
+  const trash = `query ($id: ID!, $jobId: ID, $after: String) {
+    trash(providerId: $id, jobId: $jobId, first: 1, after: $after) { nodes ${trashed} edges { cursor node { id } } ${pageInfo} }
+  }`
+  t.match(await ask(trash, { id: providerId }), { trash: { nodes: [item], pageInfo: { hasNextPage: false } } })
+  t.match(
+    await ask(`mutation ($input: RestoreInput!) { restore(input: $input) ${entry} }`, { input: { id: item.id } }),
+    { restore: { path: '/team/note.txt', size: 7 } },
+  )
+  t.same(await ask('mutation ($id: ID!) { emptyTrash(providerId: $id) }', { id: providerId }), { emptyTrash: true })
 
   const restrictions = { restrictions: [{ providerId, basePath: '/backups' }] }
   const created = await ask(

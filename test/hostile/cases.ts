@@ -2,6 +2,7 @@
  * Sends hostile paths and names to every endpoint, with a key that is limited to a base path. Nothing outside that path is
  * created, changed, removed or revealed, and every stored file has exactly the given name.
  */
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -74,6 +75,8 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
     await graphql(on, change('rename'), { input: { ...at, name: `renamed-${n}` } })
     await graphql(on, change('delete', 'deletedPath'), { input: { ...at, recursive: true } })
   }
+  const inTrash = [randomUUID(), providerId, path]
+  await graphql(on, change('restore'), { input: { id: Buffer.from(JSON.stringify(inTrash)).toString('base64url') } })
   // Paths are parsed before any back end sees them, so most back ends try a part of them.
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 0) await tryTools(on, path, n)
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 1) await tryDav(on, path, n)

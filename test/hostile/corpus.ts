@@ -1,5 +1,6 @@
 /** Names and addresses that could be misread. Paths that lead outside a base path are in `test/matrix/areas.ts`. */
 import fc from 'fast-check'
+import { isReserved } from '../matrix/model.ts'
 
 const long = (bytes: number) => 'n'.repeat(bytes)
 
@@ -150,6 +151,11 @@ export const names: readonly string[] = [
   '.stowage-staging',
   '.STOWAGE-STAGING',
   '.Stowage-Staging.',
+  '.stowage-trash',
+  '.Stowage-Trash. ',
+  '.stowage-trash:x',
+  '.\u017ftowage-tra\u017fh',
+  '.stow\u00adage-trash',
   '_left-out.txt',
   '.dist',
   '.htaccess',
@@ -276,5 +282,9 @@ export const anyName: fc.Arbitrary<string> = fc
 
 /** Names that another client can create in every back end, including those that Stowage refuses to create. */
 export const namesOthersGive = names.filter(
-  name => !name.includes('\0') && Buffer.byteLength(name) <= 255 && !/^(?:\.\.?|\.stowage-staging)$/i.test(name),
+  name =>
+    !name.includes('\0') &&
+    Buffer.byteLength(name) <= 255 &&
+    !/^(?:\.\.?|\.stowage-staging)$/i.test(name) &&
+    !isReserved(name),
 )

@@ -114,12 +114,16 @@ export async function prepare(
     job: world.jobs[0]?.id ?? '',
     schedule: world.schedules[0]?.id ?? '',
     webhook: world.webhooks[0]?.id ?? '',
+    trashed: randomUUID(),
   }
   if (!verdict.may) return { holder, ids }
   for (const [index, { provider, path, sure }] of locations.entries()) {
     const root = world.roots.get(provider)
     if (isTaken(takes?.[index]) && sure && root) await putFile(root, path)
+    if (takes?.[index] === 'trashed' && sure && root) await world.putInTrash(provider, path, ids.trashed)
   }
+  // Cells that empty the trash run meanwhile.
+  if (spends === 'trash' && locations[0]?.sure) await world.fillTrash(locations[0].provider)
   if (spends === 'member')
     return { holder, ids: { ...ids, spare: await world.insertMember({ role: 'NONE', access: 'all' }) } }
   if (spends === 'paused job' || spends === 'ended job') {

@@ -121,7 +121,10 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.updateProvider': {
     needs: wholeProvider,
     takes: ['provider'],
-    args: target => ({ input: { id: at(target).providerId, name: 'main', slug: null, config: null, jobLimits: null } }),
+    args: target => {
+      const changes = { name: 'main', slug: null, config: null, jobLimits: null, trashDays: null }
+      return { input: { id: at(target).providerId, ...changes } }
+    },
   },
   'Mutation.disconnectProvider': {
     needs: wholeProvider,
@@ -176,7 +179,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.delete': {
     needs: writePaths,
     takes: ['doomed'],
-    args: target => ({ input: { ...at(target), recursive: false } }),
+    args: target => ({ input: { ...at(target), recursive: false, permanent: false } }),
     effect: 'gone',
   },
   'Mutation.createJob': {
@@ -185,7 +188,9 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => {
       const [from, to] = [at(target), ends(target)]
       const input = { kind: 'COPY', sources: [from], target: { providerId: to.toProviderId, path: to.toPath } }
-      return { input: { ...input, targetName: null, conflict: 'SKIP', deleteExtra: false, dryRun: true } }
+      return {
+        input: { ...input, targetName: null, conflict: 'SKIP', deleteExtra: false, dryRun: true, permanent: false },
+      }
     },
   },
   'Mutation.pauseJob': { needs: write, spends: 'paused job', bounces: true, args: ({ ids }) => ({ id: ids.job }) },
@@ -199,7 +204,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => {
       const [from, to] = [at(target), ends(target)]
       const job = { kind: 'COPY', sources: [from], target: { providerId: to.toProviderId, path: to.toPath } }
-      const options = { conflict: 'SKIP', deleteExtra: false, dryRun: true }
+      const options = { conflict: 'SKIP', deleteExtra: false, dryRun: true, permanent: false }
       return { input: { name: 'yearly', cron: '0 0 1 1 *', timeZone: 'UTC', job: { ...job, ...options } } }
     },
   },
@@ -222,6 +227,27 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     spends: 'schedule',
     bounces: true,
     args: ({ ids }) => ({ id: ids.schedule }),
+  },
+  'Query.trash': {
+    needs: { ...write, where: 'reach' },
+    takes: ['provider'],
+    spends: 'trash',
+    args: target => ({ providerId: at(target).providerId, jobId: null, first: 20, after: null }),
+  },
+  'Mutation.restore': {
+    needs: writePaths,
+    takes: ['trashed'],
+    // Another cell may empty the trash meanwhile.
+    bounces: true,
+    args: target => {
+      const id = Buffer.from(JSON.stringify([target.ids.trashed, at(target).providerId, at(target).path]))
+      return { input: { id: id.toString('base64url'), conflict: 'FAIL' } }
+    },
+  },
+  'Mutation.emptyTrash': {
+    needs: { ...write, where: 'reach' },
+    takes: ['provider'],
+    args: target => ({ providerId: at(target).providerId }),
   },
   'Query.webhooks': { needs: admin },
   'Query.webhook': { needs: admin, bounces: true, args: ({ ids }) => ({ id: ids.webhook }) },
@@ -286,7 +312,19 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   AuthorizeProviderPayload: { authorizationUrl: own },
   UploadTicket: { isDirect: own, method: own, url: own, headers: own, path: own, expiresAt: own },
   HttpHeader: { name: own, value: own },
-  DeletePayload: { deletedPath: own },
+  DeletePayload: { deletedPath: own, trashItem: own },
+  TrashItem: {
+    id: own,
+    kind: own,
+    name: own,
+    originalPath: own,
+    size: own,
+    deletedAt: own,
+    deletedBy: own,
+    expiresAt: own,
+  },
+  TrashConnection: { nodes: own, edges: own, pageInfo: own },
+  TrashEdge: { node: own, cursor: own },
   CreateJobPayload: { job: own },
   Job: {
     id: own,
@@ -298,6 +336,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     conflict: own,
     deleteExtra: own,
     dryRun: own,
+    permanent: own,
     progress: own,
     error: own,
     createdBy: own,
@@ -373,6 +412,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     conflict: own,
     deleteExtra: own,
     dryRun: own,
+    permanent: own,
   },
   Location: { providerId: own, path: own },
   User: { id: own, email: own, name: own, role: own, providerAccess: own, createdAt: own },
@@ -437,10 +477,13 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     capabilities: own,
     quota: own,
     jobLimits: own,
+    trashDays: own,
+    trash: own,
     root: 'accessible',
     createdAt: own,
   },
   JobLimits: { filesAtOnce: own, bytesPerSecond: own },
+  ProviderTrash: { days: own, isOneStep: own, isNative: own },
   ProviderCapabilities: {
     serverSideCopy: own,
     serverSideMove: own,

@@ -224,6 +224,8 @@ async function outside(world: World, holder: Holder | null): Promise<Map<string,
   for (const [provider, root] of world.roots) {
     const allowedBase = holder ? baseIn(holder, provider) : null
     for (const [path, value] of await readTree(root)) {
+      // Calls that restore take files from here, which the checks of their effects find.
+      if (holder && isBelow(path, '/.stowage-trash')) continue
       if (allowedBase === null || !isBelow(path, allowedBase)) all.set(`${provider}${path}`, value)
     }
   }

@@ -120,14 +120,27 @@ export function isBelow(path: string, base: string): boolean {
   return base === '/' || path === base || path.startsWith(`${base}/`)
 }
 
-/** A valid path is absolute and well-formed, has at most 4096 bytes and no empty, `.` or `..` segment and no NUL. Nothing is decoded. */
+/**
+ * A valid path is absolute and well-formed, has at most 4096 bytes and no empty, `.` or `..` segment, no NUL and no name of the
+ * folder for deleted files. Nothing is decoded.
+ */
 export function isSpelled({ path, makes }: Location): boolean {
   if (path === '/') return true
   const [first, ...segments] = path.split('/')
-  const isName = (name: string) => name !== '' && name !== '.' && name !== '..' && !name.includes('\0')
+  const isName = (name: string) =>
+    name !== '' && name !== '.' && name !== '..' && !name.includes('\0') && !isReserved(name)
   const isPath =
     first === '' && segments.length > 0 && path.isWellFormed() && new TextEncoder().encode(path).length <= 4096
   return isPath && segments.every(name => isName(name) && (!makes || !misleads(name)))
+}
+
+/** Whether a file system could take a name for the folder of deleted files. */
+export function isReserved(name: string): boolean {
+  const shown = name
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .normalize('NFKD')
+    .toLowerCase()
+  return /^\.stowage-trash[. ]*(?::|$)/.test(shown)
 }
 
 /** Whether another system could read a new name as a path, after any number of decodings. */

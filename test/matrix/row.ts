@@ -4,7 +4,7 @@ import type { Location, Need } from './model.ts'
 
 /**
  * The state of a location before the call. `new`: nothing. `doomed`: a file that the call removes. `replaced`: a file
- * that the call overwrites. `source`: a file that may be copied. `same folder`: a free name beside the first location.
+ * that the call overwrites. `trashed`: a file in the trash, which was there. `source`: a file that may be copied. `same folder`: a free name beside the first location.
  * `provider`: any path of the provider.
  */
 export type Purpose =
@@ -17,6 +17,7 @@ export type Purpose =
   | 'same folder'
   | 'doomed'
   | 'replaced'
+  | 'trashed'
 
 type Effect = 'names its path' | 'folder made' | 'moved' | 'copied' | 'gone' | 'stored' | 'sent' | 'archived'
 
@@ -41,6 +42,8 @@ export interface Target {
     schedule: string
     /** A webhook of the owner with an error and a delivery. */
     webhook: string
+    /** The item at the location of the call, if it is in the trash. */
+    trashed: string
   }
 }
 
@@ -62,6 +65,7 @@ export interface Row {
     | 'room for a schedule'
     | 'webhook'
     | 'room for a webhook'
+    | 'trash'
   /** The call fails with BAD_USER_INPUT after it is authorized, because a success would be too slow. */
   bounces?: true
   /** The check after a success. */
@@ -89,4 +93,5 @@ export const noIds: Target['ids'] = {
   job: '',
   schedule: '',
   webhook: '',
+  trashed: '',
 }

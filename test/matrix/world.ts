@@ -67,6 +67,10 @@ export interface World {
   insertWebhook(by: Holder, path: string, provider?: 'main' | 'hidden'): Promise<string>
   /** Deletes the webhooks that earlier cells have created, because their number is limited. */
   makeRoomForWebhook(): Promise<void>
+  /** Puts a file into the trash that was at a path. */
+  putInTrash(provider: string, path: string, id: string): Promise<void>
+  /** Puts a file of each kind of base path into the trash. */
+  fillTrash(provider: string): Promise<void>
   /** Jobs of the founder. */
   jobs: { id: string; provider: string; path: string }[]
   schedules: { id: string; provider: string; path: string }[]
@@ -224,6 +228,21 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     await sql`delete from webhooks where name in ('made', 'inserted', 'renamed')`.execute(app.db)
   }
 
+  async function putInTrash(provider: string, path: string, id: string) {
+    const folder = join(roots.get(provider) ?? '', '.stowage-trash')
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, id), contentOf(path))
+    await sql`insert into trash_items (id, provider_id, path, kind, size, state, user_id, expires_at, due_at)
+      values (${id}, ${provider}, ${path}, 'file', 1, 'TRASHED', ${founder.userId}, '2099-01-01', '2099-01-01')`.execute(
+      app.db,
+    )
+  }
+
+  async function fillTrash(provider: string) {
+    const paths = [base, folders.sibling, privateBase, '/public'].map(folder => `${folder}/trashed-${next()}`)
+    await Promise.all(paths.map(path => putInTrash(provider, path, randomUUID())))
+  }
+
   const providers: World['providers'] = {
     main: await connect('main'),
     hidden: await connect('canary-name-hidden'),
@@ -295,6 +314,8 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     makeRoomForSchedule,
     insertWebhook,
     makeRoomForWebhook,
+    putInTrash,
+    fillTrash,
     jobs,
     schedules,
     webhooks,

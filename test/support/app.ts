@@ -57,6 +57,8 @@ async function launch(t: Test, connectionString: string, folder: string, options
     processes: 1,
     rateLimit: 0,
     signInLimit: 0,
+    // Most tests are about deleting itself. Those of the trash switch it on.
+    trashDays: 0,
     ...options.settings,
   }
   const lines: string[] = []

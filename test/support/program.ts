@@ -81,8 +81,14 @@ const compileCache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACH
 function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
   // Remove tap's hooks from the environment, which every Node process would load.
   return spawn('env', ['-u', 'NODE_OPTIONS', ...command], {
-    // A kill ends the whole server only if it is one process.
-    env: { PATH: process.env.PATH, STOWAGE_PROCESSES: '1', ...compileCache, ...environment },
+    // A kill ends the whole server only if it is one process. Most tests are about deleting itself, without a trash.
+    env: {
+      PATH: process.env.PATH,
+      STOWAGE_PROCESSES: '1',
+      STOWAGE_TRASH_DAYS: '0',
+      ...compileCache,
+      ...environment,
+    },
     stdio: 'pipe',
     ...(cwd !== undefined && { cwd }),
     ...(uid !== undefined && { uid }),

@@ -61,7 +61,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MOVE' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'UPLOAD' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MOVE' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -292,6 +292,8 @@ export interface CreateJobInput {
   dryRun?: boolean | null
   /** The kind of the job. */
   kind: JobKind
+  /** Whether a DELETE or a SYNC deletes for good, although the provider has a trash. */
+  permanent?: boolean | null
   /** The files and folders that the job works on, 1 to 100. */
   sources: readonly (LocationInput)[]
   /** The folder that the sources go into. If a source is the root of a provider, its content goes directly into this folder. */
@@ -366,6 +368,8 @@ export type CredentialKind = 'API_KEY' | 'SESSION'
 export interface DeleteInput {
   /** The path of the file or folder. */
   path: string
+  /** Whether to delete it at once, although the provider has a trash. */
+  permanent?: boolean | null
   /** The ID of the provider. */
   providerId: string
   /** Whether to delete a folder that is not empty, with everything in it. */
@@ -377,6 +381,8 @@ export interface DeletePayload {
   __typename: 'DeletePayload'
   /** The path of the deleted file or folder. */
   deletedPath: string
+  /** The file or folder in the trash, for `restore`. Null if it was deleted at once. */
+  trashItem: TrashItem | null
 }
 
 /** A file or a folder. */
@@ -539,6 +545,8 @@ export interface Job {
   id: string
   /** The kind of the job. */
   kind: JobKind
+  /** Whether a DELETE or a SYNC deletes for good, without the trash. */
+  permanent: boolean
   /** The progress of the job. */
   progress: JobProgress
   /** The files and folders that the job works on. */
@@ -766,6 +774,17 @@ export interface ProviderRestrictionInput {
 /** Whether a provider can be used. */
 export type ProviderStatus = 'CONNECTED' | 'NEEDS_AUTHORIZATION' | 'NEEDS_RECONNECT' | 'UNAVAILABLE'
 
+/** The trash of a provider. */
+export interface ProviderTrash {
+  __typename: 'ProviderTrash'
+  /** The number of days that they stay in the trash. They are deleted at once if it is 0. */
+  days: number
+  /** Whether they go to the trash of the back end itself. Otherwise they go to a hidden folder. */
+  isNative: boolean
+  /** Whether they get to the trash in one step. Otherwise the back end copies every file, which takes time and can cost money. */
+  isOneStep: boolean
+}
+
 /** A type of back end. If its adapter is no longer installed, only `type` is known. */
 export interface ProviderType {
   __typename: 'ProviderType'
@@ -833,6 +852,14 @@ export interface ResetPasswordInput {
   newPassword: string
   /** The token, which works once. */
   token: string
+}
+
+/** An entry in the trash that is to be restored. */
+export interface RestoreInput {
+  /** The behavior if something else has the path now. */
+  conflict?: ConflictBehavior | null
+  /** The ID of the entry in the trash. */
+  id: string
 }
 
 /** The role of a member in the workspace. A credential never has more access than the role of its owner. */
@@ -909,6 +936,8 @@ export interface ScheduledJob {
   dryRun: boolean
   /** The kind of the jobs. */
   kind: JobKind
+  /** Whether the jobs delete for good, without the trash. */
+  permanent: boolean
   /** The files and folders that the jobs work on. */
   sources: readonly (Location)[]
   /** The folder that the sources go into, or null if the jobs delete. */
@@ -962,9 +991,57 @@ export interface StorageProvider {
   status: ProviderStatus
   /** Why the provider does not work. Null if you may not change the provider. */
   statusReason: string | null
+  /** The trash of the provider. Its days are 0 if the back end cannot be opened. Requires the scope `read`. */
+  trash: ProviderTrash
+  /** The days in the trash as set for this provider, or null for the setting of the server. */
+  trashDays: number | null
   /** The type of back end. Requires the scope `read`. */
   type: ProviderType
 }
+
+/** One page of deleted files and folders. */
+export interface TrashConnection {
+  __typename: 'TrashConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (TrashEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (TrashItem)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the deleted files and folders, with its cursor. */
+export interface TrashEdge {
+  __typename: 'TrashEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: TrashItem
+}
+
+/** A file or folder in the trash. */
+export interface TrashItem {
+  __typename: 'TrashItem'
+  /** The time of the deletion. */
+  deletedAt: string
+  /** The person who deleted it. Null if they are no longer a member, or if you may not see other members. */
+  deletedBy: User | null
+  /** The time after which the server deletes it for good. */
+  expiresAt: string
+  /** The ID for `restore`. It contains the path. */
+  id: string
+  /** The kind. */
+  kind: TrashItemKind
+  /** The name before the deletion. */
+  name: string
+  /** The path before the deletion, to which `restore` moves it. */
+  originalPath: string
+  /** Bytes; null for a folder, or if the back end does not report it. */
+  size: number | null
+}
+
+/** The kind of a deleted entry. */
+export type TrashItemKind = 'FILE' | 'FOLDER'
 
 /** Changes to a member. Omitted fields do not change. */
 export interface UpdateMemberInput {
@@ -994,6 +1071,8 @@ export interface UpdateProviderInput {
   name?: string | null
   /** The new name in the addresses of WebDAV and S3, with 3 to 63 characters: lowercase ASCII letters, digits, and hyphens between them. The old addresses stop working at once. */
   slug?: string | null
+  /** The number of days that deleted files stay in the trash, 0 to 3650; 0 deletes them at once, and null returns to the setting of the server. What is in the trash stays for the time that it got. */
+  trashDays?: number | null
 }
 
 /** Changes to a schedule. Omitted fields do not change. */
@@ -1177,7 +1256,7 @@ export interface WebhookDeliveryEdge {
 export type WebhookDeliveryState = 'DELIVERED' | 'FAILED' | 'PENDING'
 
 /** An event that webhooks can get, and the type of its messages. */
-export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'JOB_ENDED' | 'MEMBER_JOINED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED'
+export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'ENTRY_RESTORED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'JOB_ENDED' | 'MEMBER_JOINED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED'
 
 /** A webhook and its new secret. */
 export interface WebhookSecretPayload {

@@ -20,6 +20,7 @@ export type NewJob = Pick<
   | 'conflict'
   | 'deleteExtra'
   | 'dryRun'
+  | 'permanent'
   | 'isAtomic'
 >
 
@@ -41,6 +42,7 @@ export async function insertJob(db: Change, job: NewJob): Promise<JobRecord> {
       conflict: job.conflict,
       delete_extra: job.deleteExtra,
       dry_run: job.dryRun,
+      permanent: job.permanent,
       is_atomic: job.isAtomic,
     })
     .returningAll()

@@ -19,6 +19,8 @@ export interface JobRecord extends Creator {
   deleteExtra: boolean
   /** True if the job only counts and changes nothing. */
   dryRun: boolean
+  /** True if a DELETE or a SYNC deletes for good, without the trash. */
+  permanent: boolean
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
   isAtomic: boolean
   /** The decision of an atomic COPY or MOVE about its copies; null until everything is copied or something has failed. */
@@ -61,6 +63,7 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
     conflict: row.conflict,
     deleteExtra: row.delete_extra,
     dryRun: row.dry_run,
+    permanent: row.permanent,
     isAtomic: row.is_atomic,
     outcome: row.outcome,
     progress: {

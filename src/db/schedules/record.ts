@@ -29,7 +29,8 @@ export function toSchedule(row: Selectable<Schema['schedules']>): ScheduleRecord
     name: row.name,
     cron: row.cron,
     timeZone: row.time_zone,
-    job: row.job,
+    // Schedules of versions without a trash have no such property.
+    job: { ...row.job, permanent: row.job.permanent ?? false },
     nextRunAt: row.next_run_at,
     error: row.error_reason === null ? null : { reason: row.error_reason, message: row.error_message ?? '' },
     lastJobId: row.last_job_id,

@@ -37,7 +37,10 @@ const actions: Record<AuditAction, { description: string }> = {
   RENAME: { description: 'A file or folder was renamed. If a job did it, the job is the subject.' },
   MOVE: { description: 'A file or folder was moved. If a job did it, the job is the subject.' },
   COPY: { description: 'A file or folder was copied. If a job did it, the job is the subject.' },
-  DELETE: { description: 'A file or folder was deleted. If a job did it, the job is the subject.' },
+  DELETE: {
+    description:
+      'A file or folder was deleted. If a job did it, the job is the subject. `details.trashed` is true if it went to the trash.',
+  },
   DOWNLOAD: {
     description:
       'The content of a file was sent. A download through a link counts for the credential that created the link.',
@@ -47,6 +50,10 @@ const actions: Record<AuditAction, { description: string }> = {
   PROPERTIES_UPDATE: { description: 'A WebDAV client changed properties of an entry; `details` names them.' },
   READ: {
     description: 'Another read was refused; `details` says which. Successful reads are not recorded.',
+  },
+  RESTORE: { description: 'A file or folder was moved from the trash to the path of the event.' },
+  TRASH_EMPTY: {
+    description: 'The trash of a provider was emptied of the entries that were deleted at or below `details.path`.',
   },
   JOB_CREATE: {
     description:

@@ -1,8 +1,8 @@
 import { needs } from '../../auth/needs.ts'
-import type { ConflictBehavior } from '../../services/files/index.ts'
+import type { ConflictBehavior, Deleted } from '../../services/files/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
-import { EntryRef, FolderRef } from '../refs.ts'
+import { EntryRef, FolderRef, TrashItemRef } from '../refs.ts'
 import { at } from '../rules.ts'
 
 /** Mutations that create, rename, move, copy and delete files and folders. */
@@ -75,13 +75,22 @@ const DeleteInput = builder.inputType('DeleteInput', {
       defaultValue: false,
       description: 'Whether to delete a folder that is not empty, with everything in it.',
     }),
+    permanent: t.boolean({
+      defaultValue: false,
+      description: 'Whether to delete it at once, although the provider has a trash.',
+    }),
   }),
 })
 
-const DeletePayload = builder.objectRef<{ deletedPath: string }>('DeletePayload').implement({
+const DeletePayload = builder.objectRef<Deleted>('DeletePayload').implement({
   description: 'The result of a deletion.',
   fields: t => ({
-    deletedPath: t.exposeString('deletedPath', { description: 'The path of the deleted file or folder.' }),
+    deletedPath: t.exposeString('path', { description: 'The path of the deleted file or folder.' }),
+    trashItem: t.expose('item', {
+      type: TrashItemRef,
+      nullable: true,
+      description: 'The file or folder in the trash, for `restore`. Null if it was deleted at once.',
+    }),
   }),
 })
 
@@ -130,13 +139,15 @@ builder.mutationFields(t => ({
   delete: t.field({
     type: DeletePayload,
     description:
-      'Permanently deletes a file or folder. With `recursive`, a job deletes the folder and goes on if the client leaves.',
+      'Moves a file or folder to the trash, or deletes it if the provider has none: see `StorageProvider.trash`. With `recursive`, a job deletes a folder that cannot go to the trash in one step, and goes on if the client leaves. An empty folder that is deleted without `recursive` does not go to the trash.',
     audit: 'DELETE',
     authScopes: at(needs.delete),
     complexity: backEndCost,
     args: { input: t.arg({ type: DeleteInput, required: true, description: 'The file or folder to delete.' }) },
-    resolve: async (_root, { input }, { services, viewer, signal }) => ({
-      deletedPath: await services.files.delete(viewer, input, { recursive: input.recursive ?? false }, signal),
-    }),
+    resolve: (_root, { input }, { services, viewer, signal }) => {
+      const { recursive, permanent } = input
+      const options = { recursive: recursive ?? false, permanent: permanent ?? false }
+      return services.files.delete(viewer, input, options, signal)
+    },
   }),
 }))

@@ -2,6 +2,7 @@ import { needs } from '../../auth/needs.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
 import { defaultFilesAtOnce, maxFilesAtOnce, minBytesPerSecond } from '../../services/providers/job-limits.ts'
 import { slugRule } from '../../services/providers/slug.ts'
+import { maxTrashDays } from '../../services/providers/trash-days.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'
@@ -77,6 +78,9 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
         'The properties to replace. Null removes a property; omitted properties do not change. If you change a property that is not marked `keepsSecrets` in the `configSchema`, include all secrets again; an OAuth consent then ends.',
     }),
     jobLimits: t.field({ type: JobLimitsInput, description: 'The new limits, which replace both limits.' }),
+    trashDays: t.int({
+      description: `The number of days that deleted files stay in the trash, 0 to ${maxTrashDays}; 0 deletes them at once, and null returns to the setting of the server. What is in the trash stays for the time that it got.`,
+    }),
   }),
 })
 

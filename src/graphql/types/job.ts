@@ -16,7 +16,7 @@ import { definePage, toPage } from './page.ts'
 const kinds: Record<JobKind, { description: string }> = {
   COPY: { description: 'Copies the sources into the target folder.' },
   MOVE: { description: 'Moves the sources into the target folder. A file is deleted only after its copy is verified.' },
-  DELETE: { description: 'Deletes the sources permanently.' },
+  DELETE: { description: 'Moves the sources to the trash, or deletes them if their provider has none.' },
   SYNC: {
     description:
       'Updates the copies of the sources in the target folder, so that they equal the sources. Writes only what differs in size, or in checksum or time.',
@@ -121,6 +121,9 @@ JobRef.implement({
       description: 'Whether a SYNC deletes entries that exist only at the target.',
     }),
     dryRun: t.exposeBoolean('dryRun', { description: 'Whether the job only counts what it would do.' }),
+    permanent: t.exposeBoolean('permanent', {
+      description: 'Whether a DELETE or a SYNC deletes for good, without the trash.',
+    }),
     progress: t.expose('progress', { type: Progress, description: 'The progress of the job.' }),
     error: t.expose('error', { type: JobError, nullable: true, description: 'Why the whole job failed, or null.' }),
     createdBy: t.field({
@@ -194,12 +197,16 @@ export const CreateJobInput = builder.inputType('CreateJobInput', {
       description: 'Whether a SYNC deletes entries that exist only at the target.',
     }),
     dryRun: t.boolean({ defaultValue: false, description: 'Whether the job only counts what it would do.' }),
+    permanent: t.boolean({
+      defaultValue: false,
+      description: 'Whether a DELETE or a SYNC deletes for good, although the provider has a trash.',
+    }),
   }),
 })
 
 /** Adds the defaults. @throws INVALID_INPUT for a name without a target */
 export function toNewJob(input: typeof CreateJobInput.$inferInput): NewJobInput {
-  const { kind, sources, target, targetName, conflict, deleteExtra, dryRun } = input
+  const { kind, sources, target, targetName, conflict, deleteExtra, dryRun, permanent } = input
   if (targetName != null && !target) throw new AppError('INVALID_INPUT', '"targetName" needs a "target".')
   return {
     kind,
@@ -208,6 +215,7 @@ export function toNewJob(input: typeof CreateJobInput.$inferInput): NewJobInput 
     conflict: conflict ?? 'FAIL',
     deleteExtra: deleteExtra ?? false,
     dryRun: dryRun ?? false,
+    permanent: permanent ?? false,
   }
 }
 

@@ -27,6 +27,9 @@ const ScheduledJobType = builder.objectRef<ScheduledJob>('ScheduledJob').impleme
       description: 'Whether a SYNC deletes entries that exist only at the target.',
     }),
     dryRun: t.exposeBoolean('dryRun', { description: 'Whether the jobs only count what they would do.' }),
+    permanent: t.exposeBoolean('permanent', {
+      description: 'Whether the jobs delete for good, without the trash.',
+    }),
   }),
 })
 

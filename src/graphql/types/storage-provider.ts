@@ -1,7 +1,7 @@
 import type { Quota } from '../../../adapters/contract.ts'
 import type { JobLimits } from '../../db/providers.ts'
 import type { ProviderStatus } from '../../db/schema.ts'
-import type { Capabilities } from '../../services/providers/index.ts'
+import type { Capabilities, TrashTraits } from '../../services/providers/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost, providersCost } from '../cost.ts'
 import { FolderRef, ProviderTypeRef, StorageProviderRef } from '../refs.ts'
@@ -63,6 +63,22 @@ const JobLimitsType = builder.objectRef<JobLimits>('JobLimits').implement({
   }),
 })
 
+const ProviderTrashType = builder.objectRef<TrashTraits>('ProviderTrash').implement({
+  description: 'The trash of a provider.',
+  fields: t => ({
+    days: t.exposeInt('days', {
+      description: 'The number of days that they stay in the trash. They are deleted at once if it is 0.',
+    }),
+    isOneStep: t.exposeBoolean('isOneStep', {
+      description:
+        'Whether they get to the trash in one step. Otherwise the back end copies every file, which takes time and can cost money.',
+    }),
+    isNative: t.exposeBoolean('isNative', {
+      description: 'Whether they go to the trash of the back end itself. Otherwise they go to a hidden folder.',
+    }),
+  }),
+})
+
 StorageProviderRef.implement({
   description: 'A back end that is connected to the workspace.',
   fields: t => ({
@@ -108,6 +124,17 @@ StorageProviderRef.implement({
       resolve: (record, _args, { services, viewer, signal }) => services.providers.quota(viewer, record, signal),
     }),
     jobLimits: t.expose('jobLimits', { type: JobLimitsType, description: 'The limits of jobs at the provider.' }),
+    trashDays: t.exposeInt('trashDays', {
+      nullable: true,
+      description: 'The days in the trash as set for this provider, or null for the setting of the server.',
+    }),
+    trash: t.field({
+      type: ProviderTrashType,
+      description: 'The trash of the provider. Its days are 0 if the back end cannot be opened.',
+      authScopes: { scope: 'read' },
+      complexity: backEndCost,
+      resolve: (record, _args, { services }) => services.providers.trash(record),
+    }),
     root: t.field({
       type: FolderRef,
       description: 'The top folder that this credential can access: its base path.',

@@ -67,7 +67,7 @@ async function transfer(
   // A job puts its sources into a folder under their own names.
   if (entry.kind === 'directory' && nameOf(to) === entry.name && !isSame) {
     const target = { providerId: toProviderId, path: formatPath(parentOf(to)) }
-    const work = { kind, sources: [source], target, conflict, deleteExtra: false, dryRun: false }
+    const work = { kind, sources: [source], target, conflict, deleteExtra: false, dryRun: false, permanent: false }
     return { path: null, job: toStartedJob(await services.jobs.create(viewer, work)) }
   }
   const work = kind === 'COPY' ? services.files.copy : services.files.move

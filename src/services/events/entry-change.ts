@@ -25,6 +25,7 @@ const kinds: Partial<Record<AuditAction, [EntryChangeKind | null, EntryChangeKin
   MOVE: ['REMOVED', 'WRITTEN'],
   COPY: [null, 'WRITTEN'],
   DELETE: ['REMOVED', null],
+  RESTORE: ['WRITTEN', null],
 }
 
 /** @param job the job whose end the event records; null for other events, and if the job is deleted */

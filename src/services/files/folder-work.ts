@@ -9,6 +9,8 @@ import { children } from './tree.ts'
 
 export interface FolderWork {
   kind: 'COPY' | 'MOVE' | 'DELETE'
+  /** Whether a DELETE moves nothing to the trash. */
+  permanent?: boolean
   source: ReadLocation
   /** The empty folder that the content goes into, and whether it was created for that; null for DELETE. */
   target: { folder: WriteLocation; isNew: boolean } | null
@@ -21,8 +23,8 @@ export interface FolderJobs {
   finish(id: string, signal: AbortSignal): Promise<void>
 }
 
-/** Runs work to its end. */
-export type RunOnFolder = (work: FolderWork, signal: AbortSignal) => Promise<void>
+/** Runs work to its end. Returns the id of its job. */
+export type RunOnFolder = (work: FolderWork, signal: AbortSignal) => Promise<string>
 
 /**
  * Copies or moves a folder. REPLACE never deletes the content of a folder, so the existing folder has to be empty.
@@ -38,6 +40,17 @@ export async function transferFolder(
   else if ((await unlessTaken(() => folder.mkdir(signal, { exclusive: true }))) === taken) return taken
   await run({ kind, source, target: { folder, isNew: !existing } }, signal)
   return folder.stat(signal)
+}
+
+/** Requires that an entry of a kind may replace the one at a location. @throws NOT_A_FILE, NOT_A_FOLDER, NOT_EMPTY */
+export async function requireReplaceable(
+  kind: CheckedEntry['kind'],
+  location: WriteLocation,
+  existing: CheckedEntry,
+  signal: AbortSignal,
+): Promise<void> {
+  if (kind === 'directory') return requireEmptyFolder(location, existing, signal)
+  if (existing.kind === 'directory') throw new AppError('NOT_A_FILE', 'A file does not replace a folder.')
 }
 
 async function requireEmptyFolder(folder: WriteLocation, existing: CheckedEntry, signal: AbortSignal): Promise<void> {

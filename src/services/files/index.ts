@@ -3,6 +3,7 @@ import { formatPath, nameOf, parsePath, root, type StoragePath } from '../../aut
 import { type Grant, grantBasePath, requireScope, wayDown } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
+import type { TrashItem } from '../../db/trash.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
@@ -19,9 +20,11 @@ import type { FolderJobs, RunOnFolder } from './folder-work.ts'
 import { type KeyPage, type KeyQuery, listKeys } from './keys/index.ts'
 import { cursorCodec, type EntryPage, entryPages, listPage } from './list.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './opened.ts'
+import { removeEntry } from './remove.ts'
 import { type FoundEntries, type SearchInput, search } from './search.ts'
 import { authorizeSelection, type SelectionInput, withSelection } from './selection.ts'
 import * as transfer from './transfer.ts'
+import type { TrashBin } from './trash-bin.ts'
 import { type UploadInput, upload } from './upload.ts'
 import { type FolderUsage, usageOf } from './usage.ts'
 
@@ -55,6 +58,18 @@ export interface Download {
   ended(bytes: number, error?: unknown): void
 }
 
+export interface DeleteOptions {
+  recursive: boolean
+  only?: FileEntry['kind'] | undefined
+  permanent?: boolean | undefined
+}
+
+export interface Deleted {
+  path: string
+  /** Null for an entry that was not moved to the trash. */
+  item: TrashItem | null
+}
+
 /** Consumes a download. The signal aborts with an AppError when the download is no longer allowed. */
 export type UseDownload<T, D extends Download = Download> = (download: D, signal: AbortSignal) => Promise<T>
 
@@ -70,13 +85,14 @@ export function createFiles(options: {
   audit: Audit
   reservations: Reservations
   folderJobs: FolderJobs
+  trash: TrashBin
   entryData: EntryData
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
 }) {
-  const { storage, secrets, credentials, audit, reservations, folderJobs, entryData } = options
+  const { storage, secrets, credentials, audit, reservations, folderJobs, trash, entryData } = options
   const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
 
   const archives = new Archives()
@@ -140,6 +156,7 @@ export function createFiles(options: {
       const id = await folderJobs.start(viewer, work)
       recording.add({ subject: { kind: 'JOB', id } })
       await folderJobs.finish(id, signal)
+      return id
     }
   }
 
@@ -158,7 +175,7 @@ export function createFiles(options: {
       details: { conflict },
     }
     return audit.recorded(viewer, action, facts, async recording => {
-      const entry = await work({ storage, run: runFor(viewer, recording), entryData })
+      const entry = await work({ storage, trash, run: runFor(viewer, recording), entryData })
       recording.add({ to: { providerId: toProviderId, path: formatPath(entry.path) }, bytes: entry.size })
       return entry
     })
@@ -244,16 +261,19 @@ export function createFiles(options: {
     },
 
     /**
+     * Moves an entry to the trash, or deletes it if the provider has none. A folder that is not deleted recursively is empty, so
+     * it is just deleted.
      * @param options.only the kind of entry to delete. Default: both
+     * @param options.permanent deletes the entry even if the provider has a trash
      * @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder that is not empty unless `recursive`, NOT_A_FILE or NOT_A_FOLDER
      * for another kind
      */
     delete(
       viewer: Viewer | null,
       input: LocationInput,
-      { recursive, only }: { recursive: boolean; only?: FileEntry['kind'] },
+      { recursive, only, permanent = false }: DeleteOptions,
       signal: AbortSignal,
-    ): Promise<string> {
+    ): Promise<Deleted> {
       return audit.recorded(viewer, 'DELETE', { location: input, details: { recursive } }, async recording => {
         const [granted] = authorize(viewer, needs.delete, input)
         const location = await storage.writeAt(granted)
@@ -261,15 +281,16 @@ export function createFiles(options: {
         const entry = await location.stat(signal)
         recording.add({ bytes: entry.size, details: { kind: entry.kind } })
         transfer.requireKind(entry, only)
-        if (entry.kind === 'directory' && recursive) {
-          const work = { kind: 'DELETE' as const, source: location, target: null }
-          const run = runFor(viewer, recording)
-          await storage.activeGrants.run([location.grant], signal, running => run(work, running))
-        } else {
-          await location.delete(signal, entry).catch(error => explainNotEmpty(error))
-          await entryData.deleted(granted)
-        }
-        return formatPath(granted.path)
+        const isEmptyFolder = entry.kind === 'directory' && !recursive
+        const remover = { trash, run: runFor(viewer, recording) }
+        const item = isEmptyFolder
+          ? await location.delete(signal, entry).then(() => null, explainNotEmpty)
+          : await storage.activeGrants.run([granted], signal, running =>
+              removeEntry(remover, location, entry, { permanent, signal: running }),
+            )
+        if (item) recording.add({ details: { trashed: true } })
+        await entryData.deleted(granted)
+        return { path: formatPath(granted.path), item }
       })
     },
 

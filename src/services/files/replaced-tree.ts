@@ -6,17 +6,17 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from './conflict.ts'
 import { requireOutside } from './copying.ts'
-import type { RunOnFolder } from './folder-work.ts'
 import { isSameObject } from './moving.ts'
+import { type Remover, removeEntry } from './remove.ts'
 
 /**
- * Deletes the entry at the destination, unless both are files, which replace each other in one step. The source must not be in
+ * Moves the entry at the destination to the trash, or deletes it, unless both are files, which replace each other in one step. The source must not be in
  * it, not even through another provider.
  * @throws INTO_ITSELF, the reason why the job failed
  */
 export async function clearForTree(
   { source, entry, destination }: { source: ReadLocation; entry: CheckedEntry; destination: WriteLocation },
-  run: RunOnFolder,
+  remover: Remover,
   signal: AbortSignal,
 ): Promise<void> {
   const existing = await statOrNull(destination, signal)
@@ -28,6 +28,5 @@ export async function clearForTree(
     )
   }
   if (existing.kind === 'directory') requireOutside(existing, destination, await source.enclosingIds(signal, null))
-  if (existing.kind === 'file') await destination.delete(signal, existing)
-  else await run({ kind: 'DELETE', source: destination, target: null }, signal)
+  await removeEntry(remover, destination, existing, { permanent: false, signal })
 }

@@ -14,6 +14,7 @@ import { copyFile, requireOutside } from './copying.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { type RunOnFolder, transferFolder } from './folder-work.ts'
 import { copyAndDelete, isSameObject } from './moving.ts'
+import type { Remover } from './remove.ts'
 import { clearForTree } from './replaced-tree.ts'
 
 export interface RenameInput extends LocationInput {
@@ -39,9 +40,8 @@ export interface CopyInput extends TransferInput {
 }
 
 /** The services that a transfer uses. */
-export interface TransferContext {
+export interface TransferContext extends Remover {
   storage: Storage
-  run: RunOnFolder
   entryData: EntryData
 }
 
@@ -68,7 +68,7 @@ export async function move(
 }
 
 export async function copy(
-  { storage, run, entryData }: TransferContext,
+  { storage, trash, run, entryData }: TransferContext,
   viewer: Viewer | null,
   input: CopyInput,
   requestSignal: AbortSignal,
@@ -81,7 +81,9 @@ export async function copy(
     const entry = await source.stat(signal)
     requireKind(entry, input.only)
     await refuseInto(source, entry, await at(to.path), signal)
-    if (input.replacesTree) await clearForTree({ source, entry, destination: await at(to.path) }, run, signal)
+    if (input.replacesTree) {
+      await clearForTree({ source, entry, destination: await at(to.path) }, { trash, run }, signal)
+    }
     return resolveConflict(to.path, entry.kind, input.conflict, async (path, overwrite) => {
       const destination = await at(path)
       const existing = await statOrNull(destination, signal)
@@ -101,7 +103,7 @@ export async function copy(
 }
 
 async function moveEntry(
-  { storage, run, entryData }: TransferContext,
+  { storage, trash, run, entryData }: TransferContext,
   viewer: Viewer | null,
   granted: GrantsOf<typeof needs.move>,
   { conflict, replacesTree = false }: Pick<TransferInput, 'conflict' | 'replacesTree'>,
@@ -114,7 +116,7 @@ async function moveEntry(
     const first = await at(to.path)
     if (isSame(source, first)) return entryAt(source, entry)
     await refuseInto(source, entry, first, signal)
-    if (replacesTree) await clearForTree({ source, entry, destination: first }, run, signal)
+    if (replacesTree) await clearForTree({ source, entry, destination: first }, { trash, run }, signal)
     return resolveConflict(to.path, entry.kind, conflict, async (path, overwrite) => {
       const destination = await at(path)
       const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite, seen: entry }))
@@ -155,7 +157,7 @@ async function moveInSteps(
 }
 
 /** Opens the granted path and, for RENAME, authorizes and opens further candidates one by one. */
-async function openDestinations(storage: Storage, viewer: Viewer | null, granted: Grant<'write'>) {
+export async function openDestinations(storage: Storage, viewer: Viewer | null, granted: Grant<'write'>) {
   const first = await storage.writeAt(granted)
   return async (path: StoragePath): Promise<WriteLocation> =>
     path === granted.path

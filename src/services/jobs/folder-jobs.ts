@@ -54,7 +54,7 @@ export function createFolderJobs(options: {
   }
 }
 
-function jobOf({ kind, source, target }: FolderWork): ScheduledJob {
+function jobOf({ kind, permanent = false, source, target }: FolderWork): ScheduledJob {
   return {
     kind,
     sources: [stored(source)],
@@ -63,6 +63,7 @@ function jobOf({ kind, source, target }: FolderWork): ScheduledJob {
     conflict: 'FAIL',
     deleteExtra: false,
     dryRun: false,
+    permanent,
   }
 }
 

@@ -41,6 +41,8 @@ export interface NewJobInput {
   deleteExtra: boolean
   /** True if the job only counts and changes nothing. */
   dryRun: boolean
+  /** True if a DELETE or a SYNC deletes for good, without the trash. */
+  permanent: boolean
 }
 
 /** The schedule that creates a job. */
@@ -110,11 +112,11 @@ export function createJobs(options: {
     const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
     if (isRootFixed && grants.sources.some(({ path }) => path === root)) throw new AppError('ROOT_IS_FIXED')
     requireSeparate(grants.sources, input.target)
-    const { kind, conflict, deleteExtra, dryRun } = input
+    const { kind, conflict, deleteExtra, dryRun, permanent } = input
     const stored = ({ providerId, path }: Grant) => ({ providerId, path: formatPath(path) })
     const name = input.target?.name
     const target = grants.target && { ...stored(grants.target), ...(name != null && { name }) }
-    return { kind, sources: grants.sources.map(stored), target, conflict, deleteExtra, dryRun }
+    return { kind, sources: grants.sources.map(stored), target, conflict, deleteExtra, dryRun, permanent }
   }
 
   /** Creates a job in an action that is recorded already. @throws as `create` */

@@ -14,6 +14,7 @@ import type { JobRecord } from '../../db/jobs/record.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
 import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
+import type { TrashBin } from '../files/trash-bin.ts'
 import { CursorCheck } from '../files/tree.ts'
 import type { Earlier } from './policy.ts'
 import type { RunProgress } from './progress.ts'
@@ -35,6 +36,7 @@ export interface JobRun extends RunId {
   /** Bounds the files that are worked on at once, and the bytes that pass through this server. */
   limits: ProviderLimits
   progress: RunProgress
+  trash: TrashBin
   /** For errors that are faults of the server. */
   onError(error: unknown): void
 }

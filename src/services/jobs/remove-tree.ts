@@ -28,18 +28,22 @@ import { allDone } from './limiter.ts'
 /** The number of folders that are deleted in one step of a job. */
 const foldersPerStep = 500
 
-/** Deletes an entry and everything below it. */
+/** Moves an entry with everything below it to the trash, or deletes it if the provider has none. */
 export async function removeTree(
   run: JobRun,
   tally: Tally,
   location: WriteLocation,
   entry: CheckedEntry,
 ): Promise<void> {
-  if (!run.job.dryRun) {
+  if (!run.job.dryRun && !(await isTrashed(run, location, entry))) {
     if (entry.kind === 'directory') await deleteTree(location, run.signal)
     else await location.delete(run.signal, entry)
   }
   tally.deleted += 1
+}
+
+async function isTrashed({ job, trash, signal }: JobRun, location: WriteLocation, entry: CheckedEntry) {
+  return !job.permanent && (await trash.put(location, entry, { jobId: job.id, signal })) !== 'OFF'
 }
 
 /**
@@ -56,7 +60,11 @@ export async function removeOne(run: JobRun, entry: JobEntry): Promise<void> {
         if (entry.isStarted && isMissing(error)) return null
         throw error
       })
-      const isWhole = !source || source.kind === 'file' || location.canDeleteTree
+      const isWhole =
+        !source ||
+        source.kind === 'file' ||
+        location.canDeleteTree ||
+        (!run.job.permanent && (await run.trash.isOn(location)))
       if (!isWhole) found.push({ ...entry, state: 'FOLDER' })
       else if (source) await removeTree(run, tally, location, source)
       else tally.deleted += 1

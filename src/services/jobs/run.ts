@@ -10,6 +10,7 @@ import { AppError, type Reason, toAppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { creatorOf } from '../creator.ts'
+import type { TrashBin } from '../files/trash-bin.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { countTree } from './count.ts'
 import { delaysOf, type JobRun, keepsAllOrNone, withRetries } from './job-run.ts'
@@ -30,6 +31,7 @@ const startDelays = [500, 2000, 8000, 30_000, 60_000]
 export interface RunContext {
   db: Database
   storage: Storage
+  trash: TrashBin
   credentials: Pick<Credentials, 'recall' | 'recallMember'>
   onError: (error: unknown) => void
 }
@@ -125,7 +127,7 @@ function outcomeOf(error: unknown): Outcome | null {
 
 /** Resolves with whether something failed. */
 async function work(
-  { db, storage, credentials, onError }: RunContext,
+  { db, storage, trash, credentials, onError }: RunContext,
   job: JobRecord,
   lease: string,
   { progress, limits }: Pick<JobRun, 'progress' | 'limits'>,
@@ -149,6 +151,7 @@ async function work(
       ...locations,
       limits,
       progress,
+      trash,
       onError,
     }
     const counting = new AbortController()

@@ -1,6 +1,6 @@
 import { isId } from '../../auth/id.ts'
 import { requireMayAssign, requireScope } from '../../auth/policy.ts'
-import type { Role } from '../../auth/scopes.ts'
+import { includesScope, type Role } from '../../auth/scopes.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import {
@@ -56,7 +56,11 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
   }
 
   return {
-    find,
+    /** Returns null for somebody who is no longer a member, or whom the viewer may not see. */
+    async findVisible(viewer: Viewer, userId: string): Promise<Member | null> {
+      const isVisible = userId === viewer.member.userId || includesScope(viewer.scope, 'admin')
+      return isVisible ? find(viewer, userId) : null
+    },
 
     /** Lists members in the order of joining. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
     async list(viewer: Viewer | null, page: { first: number; after?: string | null | undefined }) {

@@ -26,6 +26,7 @@ import { fromAdapter } from '../../storage/errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Adapter } from '../../storage/registry.ts'
 import { needsAuthorization } from '../../storage/tokens.ts'
+import type { TrashTraits } from '../../storage/trash.ts'
 import { checkPage, checkQuota } from '../../storage/validate-entry.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
@@ -34,6 +35,9 @@ import type { ResumableUploads } from '../uploads/index.ts'
 import { mergeConfig, parseChanges, propertiesOf, requireSecretsAgain } from './config-changes.ts'
 import { parseJobLimits } from './job-limits.ts'
 import { insertWithSlug, isSlug, parseSlug, slugTaken } from './slug.ts'
+import { parseTrashDays } from './trash-days.ts'
+
+export type { TrashTraits } from '../../storage/trash.ts'
 
 export interface Capabilities {
   serverSideCopy: boolean
@@ -150,6 +154,13 @@ export function createProviders(options: {
       }
     },
 
+    /** Returns how deleting works at the provider; without days if it cannot be opened now. */
+    async trash(record: ProviderRecord): Promise<TrashTraits> {
+      return storage
+        .trashTraits(record)
+        .catch(() => ({ days: record.trashDays ?? 0, isNative: false, isOneStep: false }))
+    },
+
     /** Returns null if the back end reports no quota, or if the viewer may access only a part of it. @throws UNAVAILABLE, ... */
     async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
       if (grantBasePath(viewer, record.id).path !== root) return null
@@ -209,6 +220,8 @@ export function createProviders(options: {
         slug?: string | null | undefined
         config?: unknown
         jobLimits?: JobLimits | null | undefined
+        /** Null returns to the setting of the server. */
+        trashDays?: number | null | undefined
       },
     ): Promise<ProviderRecord> {
       const location = { providerId: input.id }
@@ -225,10 +238,13 @@ export function createProviders(options: {
           })
         const jobLimits = input.jobLimits == null ? undefined : parseJobLimits(input.jobLimits)
         if (jobLimits) recording.add({ details: { jobLimits } })
+        const trashDays = input.trashDays === undefined ? undefined : parseTrashDays(input.trashDays)
+        if (trashDays !== undefined) recording.add({ details: { trashDays } })
         const details = {
           ...(name !== undefined && { name }),
           ...(slug !== undefined && { slug }),
           ...(jobLimits && { jobLimits }),
+          ...(trashDays !== undefined && { trashDays }),
         }
         if (input.config == null) {
           if (Object.keys(details).length === 0) return record

@@ -16,6 +16,11 @@ export const webhookEvents = {
   ENTRY_MOVED: { type: 'entry.moved', action: 'MOVE', description: 'A file or folder was moved.' },
   ENTRY_COPIED: { type: 'entry.copied', action: 'COPY', description: 'A file or folder was copied.' },
   ENTRY_DELETED: { type: 'entry.deleted', action: 'DELETE', description: 'A file or folder was deleted.' },
+  ENTRY_RESTORED: {
+    type: 'entry.restored',
+    action: 'RESTORE',
+    description: 'A file or folder was moved from the trash to where it was.',
+  },
   JOB_ENDED: {
     type: 'job.ended',
     action: 'JOB_END',

@@ -64,6 +64,8 @@ export const texts = {
     MOVE: 'Moved',
     COPY: 'Copied',
     DELETE: 'Deleted',
+    RESTORE: 'Restored from the trash',
+    TRASH_EMPTY: 'Emptied the trash',
     DOWNLOAD: 'Downloaded',
     DIRECT_DOWNLOAD: 'Created a direct download link',
     DIRECT_UPLOAD: 'Created a direct upload link',

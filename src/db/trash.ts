@@ -1,0 +1,257 @@
+/** The entries in the trash of the providers. A row is written before anything happens at a back end, and deleted after it. */
+import { type Selectable, type SqlBool, sql } from 'kysely'
+import { formatPath, root, type StoragePath } from '../auth/path.ts'
+import type { Change, Database } from './client.ts'
+import type { Schema, TrashState } from './schema.ts'
+
+export interface TrashItem {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  providerId: string
+  /** The path before the deletion, which starts with "/". */
+  path: string
+  kind: 'file' | 'directory'
+  /** Bytes; null for a folder, and where the back end does not know it. */
+  size: number | null
+  /** The id in the trash of the back end; null in the reserved folder. */
+  nativeId: string | null
+  state: TrashState
+  /** Who deleted it. */
+  userId: string
+  jobId: string | null
+  /** The path that an interrupted restore has begun to copy a folder to. */
+  restoredTo: string | null
+  deletedAt: Date
+  expiresAt: Date
+}
+
+export type NewTrashItem = Pick<
+  TrashItem,
+  'id' | 'providerId' | 'path' | 'kind' | 'size' | 'nativeId' | 'userId' | 'jobId'
+>
+
+/** A change that has not been renewed for this time counts as interrupted. */
+const leaseEnd = sql<Date>`now() + make_interval(mins => 2)`
+/** The time until a server looks again at what could not be finished. */
+const retryTime = sql<Date>`now() + make_interval(hours => 1)`
+
+/** Stores an item that goes to the trash for this number of days. */
+export async function insertTrashItem(db: Database, item: NewTrashItem, days: number): Promise<TrashItem> {
+  const row = await db
+    .insertInto('trash_items')
+    .values({
+      id: item.id,
+      provider_id: item.providerId,
+      path: item.path,
+      kind: item.kind,
+      size: item.size,
+      native_id: item.nativeId,
+      state: 'TRASHING',
+      user_id: item.userId,
+      job_id: item.jobId,
+      expires_at: sql`now() + make_interval(days => ${days})`,
+      due_at: leaseEnd,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toItem(row)
+}
+
+/** Shows an item, which is in the trash now. Stores it again if another server has taken it for one that never got there. */
+export async function markTrashed(db: Database, item: TrashItem): Promise<TrashItem> {
+  const row = await db
+    .insertInto('trash_items')
+    .values({
+      id: item.id,
+      provider_id: item.providerId,
+      path: item.path,
+      kind: item.kind,
+      size: item.size,
+      native_id: item.nativeId,
+      state: 'TRASHED',
+      user_id: item.userId,
+      job_id: item.jobId,
+      deleted_at: item.deletedAt,
+      expires_at: item.expiresAt,
+      due_at: item.expiresAt,
+    })
+    .onConflict(conflict =>
+      conflict.column('id').doUpdateSet({ state: 'TRASHED', due_at: sql<Date>`excluded.expires_at` }),
+    )
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toItem(row)
+}
+
+/** Renews the lease of an item whose state changes. */
+export async function renewTrashItem(db: Database, id: string): Promise<void> {
+  await db
+    .updateTable('trash_items')
+    .set({ due_at: leaseEnd })
+    .where('id', '=', id)
+    .where('state', '!=', 'TRASHED')
+    .execute()
+}
+
+/** Looks again later, unless the item has another state by now. */
+export async function postponeTrashItem(db: Database, { id, state }: TrashItem): Promise<void> {
+  await db
+    .updateTable('trash_items')
+    .set({ due_at: retryTime })
+    .where('id', '=', id)
+    .where('state', '=', state)
+    .execute()
+}
+
+export async function deleteTrashItem(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('trash_items').where('id', '=', id).execute()
+}
+
+/** Deletes an item unless it has another state by now: the server that changes it may only have been paused. */
+export async function forgetTrashItem(db: Database, { id, state }: TrashItem): Promise<void> {
+  await db.deleteFrom('trash_items').where('id', '=', id).where('state', '=', state).execute()
+}
+
+/** Returns what a job was moving to the trash from this path when it was interrupted. */
+export async function findUnfinished(
+  db: Database,
+  { jobId, providerId, path }: Pick<TrashItem, 'providerId' | 'path'> & { jobId: string },
+): Promise<TrashItem | null> {
+  const row = await db
+    .selectFrom('trash_items')
+    .selectAll()
+    .where('job_id', '=', jobId)
+    .where('provider_id', '=', providerId)
+    .where('path', '=', path)
+    .where('state', '=', 'TRASHING')
+    .executeTakeFirst()
+  return row ? toItem(row) : null
+}
+
+/** Returns what a job with one source has moved to the trash. */
+export async function findItemOfJob(db: Database, jobId: string): Promise<TrashItem | null> {
+  const row = await db
+    .selectFrom('trash_items')
+    .selectAll()
+    .where('job_id', '=', jobId)
+    .where('state', '=', 'TRASHED')
+    .executeTakeFirst()
+  return row ? toItem(row) : null
+}
+
+/** Takes an item out of the list, to restore it. Returns null if it is not in the trash, or is being restored already. */
+export async function takeForRestore(
+  db: Database,
+  { id, providerId, path }: Pick<TrashItem, 'id' | 'providerId' | 'path'>,
+): Promise<TrashItem | null> {
+  const row = await db
+    .updateTable('trash_items')
+    .set({ state: 'RESTORING', due_at: leaseEnd })
+    .where('id', '=', id)
+    .where('provider_id', '=', providerId)
+    .where('path', '=', path)
+    .where('state', '=', 'TRASHED')
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toItem(row) : null
+}
+
+export async function setRestoredTo(db: Database, id: string, path: string): Promise<void> {
+  await db.updateTable('trash_items').set({ restored_to: path }).where('id', '=', id).execute()
+}
+
+interface Within {
+  providerId: string
+  /** Only entries that were deleted here or below. */
+  path: StoragePath
+}
+
+/** Returns the newest items first. @param within.jobId only those that this job has deleted; null for all */
+export async function listTrash(
+  db: Database,
+  { jobId, ...within }: Within & { jobId: string | null },
+  { limit, before }: { limit: number; before: string | null },
+): Promise<TrashItem[]> {
+  const rows = await db
+    .selectFrom('trash_items')
+    .selectAll()
+    .where('provider_id', '=', within.providerId)
+    .where('state', '=', 'TRASHED')
+    .where(isWithin(within))
+    .$if(jobId !== null, query => query.where('job_id', '=', jobId))
+    .$if(before !== null, query => query.where('id', '<', before as string))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(toItem)
+}
+
+/** Takes all items out of the list, for a server to delete them for good. Returns their number. */
+export async function removeTrash(db: Change, within: Within): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('trash_items')
+    .set({ state: 'REMOVING', due_at: sql<Date>`now()` })
+    .where('provider_id', '=', within.providerId)
+    .where('state', '=', 'TRASHED')
+    .where(isWithin(within))
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
+/** Returns whether there is work for `takeDueItem`. Reads only, because every server asks every minute. */
+export async function isAnyDue(db: Database): Promise<boolean> {
+  const row = await db
+    .selectFrom('trash_items')
+    .select('id')
+    .where('due_at', '<=', sql<Date>`now()`)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * Takes the lease of an item that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING.
+ * Concurrent calls get different items.
+ */
+export async function takeDueItem(db: Database): Promise<TrashItem | null> {
+  const row = await db
+    .updateTable('trash_items')
+    .set({
+      state: sql<TrashState>`case when state = 'TRASHED' and expires_at <= now() then 'REMOVING' else state end`,
+      due_at: leaseEnd,
+    })
+    .where('id', '=', ({ selectFrom }) =>
+      selectFrom('trash_items as due')
+        .select('due.id')
+        .where('due.due_at', '<=', sql<Date>`now()`)
+        .orderBy('due.due_at')
+        .limit(1)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toItem(row) : null
+}
+
+function isWithin({ path }: Within) {
+  const base = formatPath(path)
+  return path === root ? sql<SqlBool>`true` : sql<SqlBool>`(path = ${base} or starts_with(path, ${`${base}/`}))`
+}
+
+function toItem(row: Selectable<Schema['trash_items']>): TrashItem {
+  return {
+    id: row.id,
+    providerId: row.provider_id,
+    path: row.path,
+    kind: row.kind,
+    size: row.size === null ? null : Number(row.size),
+    nativeId: row.native_id,
+    state: row.state,
+    userId: row.user_id,
+    jobId: row.job_id,
+    restoredTo: row.restored_to,
+    deletedAt: row.deleted_at,
+    expiresAt: row.expires_at,
+  }
+}
