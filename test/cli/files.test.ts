@@ -87,6 +87,41 @@ t.test('folders and files are made, listed, read, copied and deleted', async t =
   t.equal(await output('ls', 'Disk:/'), '')
 })
 
+t.test('what is deleted can be listed, restored and deleted for good', async t => {
+  const { run, output, json, diskFolder } = await signedIn(t, { settings: { trashDays: 30 } })
+  await mkdir(join(diskFolder, 'sub'))
+  for (const name of ['a.txt', 'sub/b.txt', 'c.txt']) await writeFile(join(diskFolder, name), name)
+  await output('rm', '-y', 'Disk:/a.txt')
+  await output('rm', '-y', '-r', 'Disk:/sub')
+  await output('rm', '-y', '--permanent', 'Disk:/c.txt')
+  t.match(await json('trash', 'ls', 'Disk:/'), {
+    status: 0,
+    lines: [
+      { kind: 'folder', originalPath: '/sub', size: null },
+      { kind: 'file', originalPath: '/a.txt', size: 5 },
+    ],
+    errors: [],
+  })
+  t.match(await output('trash', 'ls', 'Disk:/sub'), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {14,}- {2}\/sub\/\n$/)
+  await writeFile(join(diskFolder, 'a.txt'), 'new')
+  t.match(await json('trash', 'restore', 'Disk:/a.txt', 'Disk:/c.txt'), {
+    status: 1,
+    lines: [],
+    errors: [
+      { reason: 'ALREADY_EXISTS', subject: 'Disk:/a.txt' },
+      { reason: 'NOT_FOUND', subject: 'Disk:/c.txt' },
+    ],
+  })
+  t.match(await json('trash', 'restore', '--conflict', 'rename', 'Disk:/a.txt'), {
+    status: 0,
+    lines: [{ result: 'restored', target: 'Disk:/a (1).txt', size: 5 }],
+  })
+  t.match(await run(['trash', 'empty', 'Disk:']), { status: 2, stderr: /give --yes/ })
+  await output('trash', 'empty', '--yes', 'Disk:')
+  t.equal(await output('trash', 'ls', 'Disk:/'), '')
+  t.equal(await output('ls', 'Disk:/'), 'a (1).txt\na.txt\n')
+})
+
 t.test('the standard input and output are files', async t => {
   const { run, diskFolder } = await signedIn(t)
   const large = 'x'.repeat(9 * 1024 * 1024)

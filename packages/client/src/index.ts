@@ -6,6 +6,7 @@ import { list, type WalkedEntry } from './list.ts'
 import type { Location } from './location.ts'
 import { discardUpload } from './resumable.ts'
 import { type StowageOptions, Transport } from './transport.ts'
+import { listTrash, type TrashedEntry, type TrashOptions } from './trash.ts'
 import { type UploadOptions, upload } from './upload.ts'
 import { type WalkOptions, walk } from './walk.ts'
 
@@ -19,6 +20,7 @@ export type { Location } from './location.ts'
 export type { ShouldRetry } from './retry.ts'
 export type * as schema from './schema.ts'
 export type { StowageOptions } from './transport.ts'
+export type { TrashedEntry, TrashOptions } from './trash.ts'
 export type { Conflict, UploadOptions, UploadResume } from './upload.ts'
 export type { WalkOptions } from './walk.ts'
 
@@ -46,6 +48,11 @@ export class Stowage {
   readonly jobs = {
     /** Waits until a job has ended, and reports its progress meanwhile. */
     wait: (id: string, options?: WaitOptions): Promise<Job> => waitForJob(this.#graphql, id, options),
+  }
+
+  readonly trash = {
+    /** Yields what is in the trash of a provider, newest first. The mutation `restore` takes its IDs. */
+    list: (options: TrashOptions): AsyncGenerator<TrashedEntry, void, undefined> => listTrash(this.#graphql, options),
   }
 
   constructor(options: StowageOptions) {

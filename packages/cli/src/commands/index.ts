@@ -17,6 +17,9 @@ import { mv } from './mv.ts'
 import { rm } from './rm.ts'
 import { stat } from './stat.ts'
 import { sync } from './sync.ts'
+import { trashEmpty } from './trash-empty.ts'
+import { trashLs } from './trash-ls.ts'
+import { trashRestore } from './trash-restore.ts'
 import { whoami } from './whoami.ts'
 
 const ownCommands: readonly Command[] = [
@@ -31,6 +34,9 @@ const ownCommands: readonly Command[] = [
   mv,
   rm,
   sync,
+  trashLs,
+  trashRestore,
+  trashEmpty,
   keysList,
   keysCreate,
   keysRevoke,

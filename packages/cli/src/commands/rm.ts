@@ -17,10 +17,15 @@ const maxSources = 100
 export const rm = command({
   name: 'rm',
   operands: '<path>...',
-  help: 'Delete files, and with -r folders with everything in them, permanently. Asks before, and without a terminal needs --yes.',
-  options: { ...recursiveOption, ...yesOption, ...detachOption },
+  help: 'Move files, and with -r folders with everything in them, to the trash, or delete them for good if the storage has none. Asks before, and without a terminal needs --yes.',
+  options: {
+    ...recursiveOption,
+    permanent: { short: 'p', help: 'Delete for good, although the storage has a trash.' },
+    ...yesOption,
+    ...detachOption,
+  },
   json: { file: stepFields, job: jobFields },
-  async run(context, { operands, options: { recursive, yes, detach } }) {
+  async run(context, { operands, options: { recursive, permanent, yes, detach } }) {
     if (detach && !recursive) throw usageError('--detach needs -r, because only that deletes in a job.')
     const remotes = operands.map(parseRemote)
     const server = await context.connect()
@@ -28,10 +33,10 @@ export const rm = command({
     const [first] = paths
     if (!first) return
     const what = paths.length === 1 ? display(first) : `${display(first)} and ${paths.length - 1} more`
-    const isConfirmed = yes || (await confirm(`Delete ${what} permanently?`, context.signal))
+    const isConfirmed = yes || (await confirm(`Delete ${what}${permanent ? ' permanently' : ''}?`, context.signal))
     if (!isConfirmed) throw new CommandError('Nothing was deleted.', 'NOT_CONFIRMED', exitCodes.usage.code)
-    if (recursive) await deleteTrees(context, server, paths, detach)
-    else await deleteFiles(context, server, paths)
+    if (recursive) await deleteTrees(context, server, paths, { isDetached: detach, permanent })
+    else await deleteFiles(context, server, paths, permanent)
   },
 })
 
@@ -40,22 +45,27 @@ async function deleteTrees(
   context: Context,
   server: Server,
   paths: readonly RemotePath[],
-  isDetached: boolean,
+  { isDetached, permanent }: { isDetached: boolean; permanent: boolean },
 ): Promise<void> {
   for (let start = 0; start < paths.length; start += maxSources) {
     const sources = paths.slice(start, start + maxSources).map(({ providerId, path }) => ({ providerId, path }))
-    await runJob({ ...context, server }, { kind: 'DELETE', sources }, isDetached)
+    await runJob({ ...context, server }, { kind: 'DELETE', sources, permanent }, isDetached)
   }
 }
 
-async function deleteFiles({ output, signal }: Context, server: Server, paths: readonly RemotePath[]): Promise<void> {
+async function deleteFiles(
+  { output, signal }: Context,
+  server: Server,
+  paths: readonly RemotePath[],
+  permanent: boolean,
+): Promise<void> {
   async function* all() {
     yield* paths
   }
   await forEachAtOnce(all(), defaultConcurrency, async path => {
     const target = display(path)
     try {
-      await server.delete(path, false)
+      await server.delete(path, { permanent })
       await output.step({ result: 'deleted', source: null, target, size: null }, `${target} deleted`)
     } catch (error) {
       signal.throwIfAborted()

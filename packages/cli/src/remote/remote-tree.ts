@@ -42,6 +42,6 @@ export class RemoteTree implements Tree {
   }
 
   async remove(steps: Steps, { kind }: Item): Promise<void> {
-    await this.#server.delete(this.pathOf(steps), kind === 'folder')
+    await this.#server.delete(this.pathOf(steps), { recursive: kind === 'folder' })
   }
 }

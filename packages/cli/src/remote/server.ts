@@ -106,9 +106,12 @@ export class Server {
   }
 
   /** @throws StowageError */
-  async delete({ providerId, path }: Pick<RemotePath, 'providerId' | 'path'>, recursive: boolean): Promise<void> {
+  async delete(
+    { providerId, path }: Pick<RemotePath, 'providerId' | 'path'>,
+    options: { recursive?: boolean; permanent?: boolean },
+  ): Promise<void> {
     const document = 'mutation Delete($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
-    await this.graphql(document, { input: { providerId, path, recursive } })
+    await this.graphql(document, { input: { providerId, path, ...options } })
   }
 }
 

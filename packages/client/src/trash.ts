@@ -1,0 +1,60 @@
+import type { Graphql, RequestOptions } from './graphql.ts'
+
+export interface TrashedEntry {
+  /** The ID for `restore`. */
+  id: string
+  kind: 'file' | 'folder'
+  /** The path before the deletion. */
+  originalPath: string
+  /** Bytes; null for folders, and for files whose size the back end does not report. */
+  size: number | null
+  deletedAt: Date
+  /** The time after which the server deletes it for good. */
+  expiresAt: Date
+}
+
+export interface TrashOptions extends RequestOptions {
+  providerId: string
+}
+
+const pageQuery = `query Trash($providerId: ID!, $after: String) {
+  trash(providerId: $providerId, first: 100, after: $after) {
+    nodes { id kind originalPath size deletedAt expiresAt }
+    pageInfo { hasNextPage endCursor }
+  }
+}`
+
+interface TrashPage {
+  trash: {
+    nodes: {
+      id: string
+      kind: 'FILE' | 'FOLDER'
+      originalPath: string
+      size: number | null
+      deletedAt: string
+      expiresAt: string
+    }[]
+    pageInfo: { hasNextPage: boolean; endCursor: string | null }
+  }
+}
+
+/** Yields what is in the trash of a provider, newest first. @throws StowageError */
+export async function* listTrash(
+  graphql: Graphql,
+  { providerId, signal }: TrashOptions,
+): AsyncGenerator<TrashedEntry, void, undefined> {
+  for (let after: string | null = null; ; ) {
+    const variables: { providerId: string; after: string | null } = { providerId, after }
+    const { trash } = await graphql.run<TrashPage, typeof variables>(pageQuery, variables, signal && { signal })
+    for (const { kind, deletedAt, expiresAt, ...node } of trash.nodes) {
+      yield {
+        ...node,
+        kind: kind === 'FILE' ? 'file' : 'folder',
+        deletedAt: new Date(deletedAt),
+        expiresAt: new Date(expiresAt),
+      }
+    }
+    if (!trash.pageInfo.hasNextPage) return
+    after = trash.pageInfo.endCursor
+  }
+}
