@@ -18,6 +18,7 @@ const pages = [
   '/connect',
   '/files',
   '/files/*',
+  '/trash/*',
   '/settings',
   '/settings/*',
 ]

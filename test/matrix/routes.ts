@@ -308,6 +308,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /files': head('/files'),
   'GET /files/*': page('/files/x'),
   'HEAD /files/*': head('/files/x'),
+  'GET /trash/*': page('/trash/x'),
+  'HEAD /trash/*': head('/trash/x'),
   'GET /settings': page('/settings'),
   'HEAD /settings': head('/settings'),
   'GET /settings/*': page('/settings/x'),

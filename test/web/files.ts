@@ -28,7 +28,7 @@ export interface TestStore {
   page: string
   /** Returns the path of an entry on the disk. */
   at(path: string): string
-  /** Returns the sorted names in a folder, without the staging folder of uploads. */
+  /** Returns the sorted names in a folder, without the folders of unfinished uploads and of deleted entries. */
   names(path?: string): Promise<string[]>
 }
 
@@ -70,7 +70,7 @@ export async function startFiles(t: Test): Promise<FilesApp | null> {
         page: `/files/${id}`,
         at: path => join(root, path),
         names: async (path = '.') =>
-          (await readdir(join(root, path))).filter(name => name !== '.stowage-staging').sort(),
+          (await readdir(join(root, path))).filter(name => !/^\.stowage-(?:staging|trash)$/.test(name)).sort(),
       }
     },
   }

@@ -13,6 +13,8 @@ export const queryKeys = {
   jobs: ['jobs'],
   /** The pages of the history of jobs, all or those in one state. */
   jobHistory: ['job-history'],
+  /** The pages of the trash of each storage. */
+  trash: ['trash'],
   schedules: ['schedules'],
   /** The pages of the audit log, by filter. */
   auditEvents: ['audit-events'],

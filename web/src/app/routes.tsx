@@ -34,6 +34,10 @@ export const routes: RouteObject[] = [
             lazy: async () => ({ Component: (await loadPart(import('../files/folder-page.tsx'))).FolderPage }),
           },
           {
+            path: '/trash/:providerId',
+            lazy: async () => ({ Component: (await loadPart(import('../files/trash/page.tsx'))).TrashPage }),
+          },
+          {
             path: '/settings',
             lazy: async () => ({ Component: (await loadPart(import('../settings/layout.tsx'))).SettingsLayout }),
             children: [

@@ -27,6 +27,11 @@ export function folderHref(providerId: string, path: string): string {
   return `/files/${encodeURIComponent(providerId)}${rest}`
 }
 
+/** Returns the address of the page of a storage's trash. */
+export function trashHref(providerId: string): string {
+  return `/trash/${encodeURIComponent(providerId)}`
+}
+
 /** Returns null if the address contains no path or a malformed one. */
 export function pathOfHref(pathname: string): string | null {
   const segments = pathname.split('/').slice(3).filter(Boolean)

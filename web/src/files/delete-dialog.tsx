@@ -1,8 +1,10 @@
-import { useState } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
 import { childPath, type StorageLocation } from '../api/paths.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes } from '../texts/format.ts'
+import { texts as trashTexts } from '../texts/trash.tsx'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
@@ -11,10 +13,16 @@ import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
 import { type Entry, remove } from './operations.ts'
 import { useStartJobs } from './start-jobs.ts'
+import { restore } from './trash/operations.ts'
+import { trashTraits, useStorageTrash } from './trash/use-trash.ts'
+import { offerUndo } from './undo.ts'
 
 const maxShown = 8
 
-/** Asks before deleting, and lists what will be deleted. A job deletes folders and several entries. */
+/**
+ * Asks before deleting, and lists what will be deleted. A job deletes folders and several entries, unless each of them goes to
+ * the trash in one step.
+ */
 export function DeleteDialog({
   folder,
   entries,
@@ -30,12 +38,21 @@ export function DeleteDialog({
 }) {
   const [remaining, setRemaining] = useState(entries)
   const [failures, setFailures] = useState<readonly Failure[]>([])
-  const batch = useBatch(({ name }, signal) => remove({ ...folder, path: childPath(folder.path, name) }, false, signal))
+  const client = useQueryClient()
+  const { data: trash, isPending } = useStorageTrash(folder.providerId)
+  /** Each restores one entry. */
+  const steps = useRef<(() => Promise<unknown>)[]>([])
+  const batch = useBatch(async ({ __typename, name }, signal) => {
+    const path = childPath(folder.path, name)
+    const id = await remove({ ...folder, path }, __typename === 'Folder', signal)
+    if (id !== null) steps.current.push(() => restore(id))
+  })
   const start = useStartJobs(folder)
-  const isJob = entries.length > 1 || entries[0]?.__typename === 'Folder'
   const isRunning = batch.isRunning || start.isPending
   const deleteAll = async () => {
-    if (isJob) {
+    const known = await client.ensureQueryData(trashTraits(folder.providerId)).catch(() => null)
+    const isOneStep = known !== null && known.days > 0 && known.isOneStep
+    if (!isOneStep && (entries.length > 1 || entries[0]?.__typename === 'Folder')) {
       // The rows come back if the job fails, because the panel reloads the folder when it ends.
       const onSuccess = () => {
         onDeleted(entries)
@@ -44,9 +61,15 @@ export function DeleteDialog({
       return start.mutate({ kind: 'DELETE', entries }, { onSuccess })
     }
     setFailures([])
+    steps.current = []
     const { done, failures } = await batch.run(remaining)
     onDeleted(done)
-    if (done[0]) notify(texts.deleted(done[0].name))
+    const [first] = done
+    if (first) {
+      const text = done.length === 1 ? texts.deleted(first.name) : trashTexts.deletedItems(done.length)
+      if (steps.current.length === 0) notify(text)
+      else offerUndo(client, text, [folder], steps.current)
+    }
     if (failures.length === 0) return onClose()
     onFailed()
     setFailures(failures)
@@ -75,7 +98,7 @@ export function DeleteDialog({
       <p>
         {folders > 0 && `${texts.foldersToo(folders)} `}
         {bytes > 0 && `${texts.filesTake(formatBytes(bytes))} `}
-        {common.undoNot}
+        {!isPending && keptFor(trash?.days ?? 0, remaining.length)}
       </p>
       {batch.isRunning && <BatchProgress label={texts.deletedCount} done={batch.doneCount} total={batch.total} />}
       {failures.length > 0 && <BatchFailures failures={failures} />}
@@ -90,4 +113,9 @@ export function DeleteDialog({
       </div>
     </Dialog>
   )
+}
+
+function keptFor(days: number, count: number): string {
+  if (days === 0) return common.undoNot
+  return count === 1 ? trashTexts.staysInTrash(days) : trashTexts.stayInTrash(days)
 }

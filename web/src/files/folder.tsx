@@ -9,6 +9,7 @@ import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions, useSession } from '../api/use-session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
+import { texts as trashTexts } from '../texts/trash.tsx'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -16,7 +17,7 @@ import { Loading } from '../ui/loading.tsx'
 import { NameDialog } from '../ui/name-dialog.tsx'
 import { notifyError } from '../ui/toasts.tsx'
 import { actionsFor } from './actions.ts'
-import { folderHref } from './addresses.ts'
+import { folderHref, trashHref } from './addresses.ts'
 import { Breadcrumb } from './breadcrumb.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { downloadEntries } from './download/download.ts'
@@ -29,6 +30,7 @@ import { useSelection } from './selection.ts'
 import { noteOpened } from './sidebar/recent-files.ts'
 import { type SortColumn, useSorted, useSortOrder } from './sort.ts'
 import { chooseFiles, Toolbar } from './toolbar.tsx'
+import { offerUndo } from './undo.ts'
 import { DropArea } from './upload/drop-area.tsx'
 import type { FileSelection } from './upload/dropped-files.ts'
 import { uploadFiles } from './upload/waiting-uploads.ts'
@@ -252,6 +254,12 @@ export function Folder({
           {filter !== '' && ` · ${texts.matches(shown.length)}`}
           {selectedEntries.length > 0 && ` · ${texts.selected(selectedEntries.length)}`}
         </p>
+        {canWrite && (
+          <Link className="trash-link" to={trashHref(providerId)}>
+            <Icon name="trash" />
+            {trashTexts.trash}
+          </Link>
+        )}
       </main>
       {menu && (
         <Suspense>
@@ -285,6 +293,8 @@ export function Folder({
             const renamed = { ...first, name: newName }
             updateListing(client, folder, [first], [renamed])
             selectOnly(renamed)
+            const undo = () => rename({ ...folder, path: childPath(path, newName) }, first.name)
+            offerUndo(client, trashTexts.renamed(newName), [folder], [undo])
           }}
           onClose={closeDialog}
         />

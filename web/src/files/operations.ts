@@ -76,7 +76,7 @@ const CopyMutation = graphql(`
 
 const DeleteMutation = graphql(`
   mutation Delete($input: DeleteInput!) {
-    delete(input: $input) { deletedPath }
+    delete(input: $input) { trashItem { id } }
   }
 `)
 
@@ -151,22 +151,22 @@ export async function rename(entry: StorageLocation, name: string): Promise<stri
   return (await ask(RenameMutation, { input: { ...entry, name } })).rename.name
 }
 
-/** @throws StowageError */
+/** Returns the new path. @throws StowageError */
 export async function transfer(
   kind: 'move' | 'copy',
   from: StorageLocation,
   to: StorageLocation,
   conflict: Conflict,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string> {
   const input = { ...from, toProviderId: to.providerId, toPath: to.path, conflict }
-  if (kind === 'move') await ask(MoveMutation, { input }, { signal })
-  else await ask(CopyMutation, { input }, { signal })
+  if (kind === 'move') return (await ask(MoveMutation, { input }, { signal })).move.path
+  return (await ask(CopyMutation, { input }, { signal })).copy.path
 }
 
-/** @throws StowageError */
-export async function remove(entry: StorageLocation, recursive: boolean, signal: AbortSignal): Promise<void> {
-  await ask(DeleteMutation, { input: { ...entry, recursive } }, { signal })
+/** Returns the id in the trash; null if the entry was deleted for good. @throws StowageError */
+export async function remove(entry: StorageLocation, recursive: boolean, signal: AbortSignal): Promise<string | null> {
+  return (await ask(DeleteMutation, { input: { ...entry, recursive } }, { signal })).delete.trashItem?.id ?? null
 }
 
 /** Starts a job and returns its id. @throws StowageError */

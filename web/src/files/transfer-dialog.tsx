@@ -16,9 +16,12 @@ import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
 import { type Conflict, createFolder, type Entry, type JobConflict, type Provider, transfer } from './operations.ts'
 import { useStartJobs } from './start-jobs.ts'
+import { offerUndo } from './undo.ts'
 
 /** The maximum number of files that are moved or copied without a job. */
 const maxDirect = 20
+/** Milliseconds. */
+const undoTimeout = 60_000
 
 const isTaken = ({ error }: Failure) => error instanceof StowageError && error.reason === 'ALREADY_EXISTS'
 
@@ -58,19 +61,29 @@ export function TransferDialog({
   const [isNaming, setNaming] = useState(false)
   const [policy, setPolicy] = useState<JobConflict>('RENAME')
   const conflict = useRef<Conflict>('FAIL')
+  /** Each moves one entry back. */
+  const steps = useRef<(() => Promise<unknown>)[]>([])
   const start = useStartJobs(folder)
   const batch = useBatch(async ({ name }, signal) => {
     if (!destination) return
     const from = { ...folder, path: childPath(folder.path, name) }
-    await transfer(kind, from, { ...destination, path: childPath(destination.path, name) }, conflict.current, signal)
+    const to = { ...destination, path: childPath(destination.path, name) }
+    const path = await transfer(kind, from, to, conflict.current, signal)
+    steps.current.push(() => transfer('move', { ...to, path }, from, 'FAIL', AbortSignal.timeout(undoTimeout)))
   })
   const transferAll = async (resolution: Conflict) => {
     if (!destination) return
     conflict.current = resolution
     setFailures([])
+    steps.current = []
     const { done, failures } = await batch.run(remaining)
     onDone(destination)
-    if (done.length > 0) notify(kind === 'move' ? texts.movedItems(done.length) : texts.copiedItems(done.length))
+    // A file that was replaced would not come back.
+    if (kind === 'move' && done.length > 0 && resolution !== 'REPLACE') {
+      offerUndo(client, texts.movedItems(done.length), [folder, destination], steps.current)
+    } else if (done.length > 0) {
+      notify(kind === 'move' ? texts.movedItems(done.length) : texts.copiedItems(done.length))
+    }
     if (failures.length === 0) return onClose()
     setFailures(failures)
     setRemaining(failures.map(({ entry }) => entry))

@@ -11,6 +11,7 @@ import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.
 import { JobLimitFields, useJobLimits } from './job-limits.tsx'
 import { type ManagedProvider, UpdateMutation } from './operations.ts'
 import { SlugField } from './slug-field.tsx'
+import { parseDays, TrashField } from './trash-field.tsx'
 import { problemsOf, suggestionsOf, useConfigForm } from './use-config-form.ts'
 
 /** Edits a storage. Only changed fields are sent, and the server tests them before it stores them. */
@@ -28,6 +29,7 @@ export function EditDialog({
   const [name, setName] = useState(provider.name)
   const [slug, setSlug] = useState(provider.slug)
   const limits = useJobLimits(provider.jobLimits)
+  const [days, setDays] = useState(provider.trashDays === null ? '' : String(provider.trashDays))
   const [cleared, setCleared] = useState<readonly string[]>([])
   const save = useMutation({
     mutationFn: async () => {
@@ -41,6 +43,7 @@ export function EditDialog({
         ...(slug !== provider.slug && { slug }),
         ...(Object.keys(config).length > 0 && { config }),
         ...(limits.changes && { jobLimits: limits.changes }),
+        ...(parseDays(days) !== provider.trashDays && { trashDays: parseDays(days) }),
       }
       await ask(UpdateMutation, { input })
       await onSaved()
@@ -89,6 +92,7 @@ export function EditDialog({
           {texts.deleteSecret(title)}
         </Checkbox>
       ))}
+      <TrashField providerId={provider.id} value={days} onChange={setDays} />
       <JobLimitFields limits={limits} />
     </FormDialog>
   )

@@ -42,6 +42,7 @@ export const ManagedProvidersQuery = graphql(`
       id name slug status statusReason config createdAt
       type { type title needsAuthorization configSchema }
       jobLimits { filesAtOnce bytesPerSecond }
+      trashDays
     }
   }
 `)
@@ -52,6 +53,12 @@ export type ManagedProvider = ResultOf<typeof ManagedProvidersQuery>['providers'
 export const QuotaQuery = graphql(`
   query ProviderQuota($id: ID!) {
     provider(id: $id) { quota { used total } }
+  }
+`)
+
+export const TrashCostQuery = graphql(`
+  query TrashCost($id: ID!) {
+    provider(id: $id) { trashDays trash { days isOneStep } }
   }
 `)
 

@@ -180,6 +180,7 @@ export const texts = {
     ENTRY_MOVED: 'Item moved',
     ENTRY_COPIED: 'Item copied',
     ENTRY_DELETED: 'Item deleted',
+    ENTRY_RESTORED: 'Item restored',
     JOB_ENDED: 'Job ended',
     PROVIDER_CONNECTED: 'Storage connected',
     PROVIDER_UPDATED: 'Storage changed',

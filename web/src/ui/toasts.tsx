@@ -13,18 +13,24 @@ interface Message {
   text: string
   /** The details that an administrator needs to find an error in the log. */
   details: string | null
+  action: ToastAction | null
+}
+
+export interface ToastAction {
+  label: string
+  run: () => void
 }
 
 const queue = new ToastQueue<Message>({ maxVisibleToasts: 3 })
 
 /** Confirms that something was done. Errors belong beside the control that caused them. */
-export function notify(text: string): void {
-  queue.add({ text, details: null }, { timeout: 5000 })
+export function notify(text: string, action: ToastAction | null = null): void {
+  queue.add({ text, details: null, action }, { timeout: action ? 10_000 : 5000 })
 }
 
 /** Shows an error that belongs to no control on the page. It stays until it is dismissed. */
 export function notifyError(error: unknown): void {
-  queue.add({ text: errorMessage(error), details: errorDetails(error) })
+  queue.add({ text: errorMessage(error), details: errorDetails(error), action: null })
 }
 
 export function Toasts() {
@@ -40,6 +46,18 @@ export function Toasts() {
               </Text>
             )}
           </ToastContent>
+          {toast.content.action && (
+            <Button
+              slot={null}
+              className="button"
+              onPress={() => {
+                queue.close(toast.key)
+                toast.content.action?.run()
+              }}
+            >
+              {toast.content.action.label}
+            </Button>
+          )}
           <Button slot="close" aria-label={texts.dismiss} className="button quiet">
             ×
           </Button>

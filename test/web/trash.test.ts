@@ -1,0 +1,131 @@
+/** Undoing deletions, moves and renames, and the page of the trash, on a desktop and on a phone. */
+import { readFile } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { until } from '../support/until.ts'
+import { button, dialog, isGood, pick, row, startFiles, type TestStore } from './files.ts'
+
+const phone = { viewport: { width: 390, height: 780 }, hasTouch: true }
+const widths = { desktop: {}, phone }
+
+const files = await startFiles(t)
+if (files) {
+  const { app, owner, open, store } = files
+  const days = 'mutation ($id: ID!, $days: Int) { updateProvider(input: { id: $id, trashDays: $days }) { id } }'
+  const withTrash = async (name: string, content: Record<string, string>): Promise<TestStore> => {
+    const made = await store(name, content)
+    await app.ask(days, { id: made.id, days: 30 }, owner.token)
+    return made
+  }
+  const undo = (page: Page) => page.locator('.toast').getByRole('button', { name: 'Undo' })
+
+  for (const [width, options] of Object.entries(widths)) {
+    t.test(`what is deleted comes back with Undo, on a ${width}`, async t => {
+      const {
+        page: address,
+        names,
+        at,
+      } = await withTrash(`undo-${width}`, { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' })
+      const page = await open(t, options)
+      await page.goto(address)
+      await pick(page, 'a.txt')
+      await button(page, 'Delete').click()
+      await dialog(page).getByText('You can restore it from the trash for 30 days.').waitFor()
+      await isGood(t, page)
+      await dialog(page).getByRole('button', { name: 'Delete' }).click()
+      await page.getByText('“a.txt” was deleted').waitFor()
+      await row(page, 'a.txt').waitFor({ state: 'detached' })
+      t.same(await names(), ['b.txt', 'sub'])
+      await isGood(t, page)
+      await undo(page).click()
+      await row(page, 'a.txt').waitFor()
+      t.equal(await readFile(at('a.txt'), 'utf8'), 'a')
+
+      t.ok(await row(page, 'a.txt').getByRole('checkbox').isChecked(), 'it is selected again')
+      for (const name of ['b.txt', 'sub']) await pick(page, name)
+      await button(page, 'Delete').click()
+      await dialog(page).getByText('You can restore them').waitFor()
+      await dialog(page).getByRole('button', { name: 'Delete' }).click()
+      await page.getByText('3 items deleted').waitFor()
+      t.same(await names(), [])
+      await undo(page).last().click()
+      await row(page, 'sub').waitFor()
+      await until(async () => (await names()).length === 3)
+      t.equal(await readFile(at('sub/c.txt'), 'utf8'), 'c')
+    })
+
+    t.test(`the trash lists, restores and empties, on a ${width}`, async t => {
+      const { page: address, names, id } = await withTrash(`page-${width}`, { 'a.txt': 'a', 'sub/b.txt': 'b' })
+      const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
+      for (const path of ['/a.txt', '/sub']) {
+        await app.ask(remove, { input: { providerId: id, path, recursive: true } }, owner.token)
+      }
+      const page = await open(t, options)
+      await page.goto(address)
+      await page.getByRole('link', { name: 'Trash', exact: true }).click()
+      const item = (name: string) => page.locator('.trash-item').filter({ hasText: `/${name}` })
+      await item('sub').waitFor()
+      await isGood(t, page)
+      await item('sub').getByRole('button', { name: 'Restore' }).click()
+      await page.getByText('Restored to /sub').waitFor()
+      await item('sub').waitFor({ state: 'detached' })
+      t.same(await names(), ['sub'])
+      await button(page, 'Empty trash').click()
+      await isGood(t, page)
+      await dialog(page).getByRole('button', { name: 'Empty trash' }).click()
+      await page.getByText('Deleted files stay here for 30 days.').waitFor()
+      await isGood(t, page)
+      await page.getByRole('link', { name: `page-${width}` }).click()
+      await row(page, 'sub').waitFor()
+    })
+  }
+
+  t.test('a rename and a move are undone', async t => {
+    const { page: address, names } = await withTrash('moves', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' })
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'a.txt').click()
+    await page.keyboard.press('F2')
+    await page.getByLabel('New name').fill('renamed.txt')
+    await page.keyboard.press('Enter')
+    await page.getByText('Renamed to “renamed.txt”').waitFor()
+    await undo(page).click()
+    await row(page, 'a.txt').waitFor()
+    t.same(await names(), ['a.txt', 'b.txt', 'sub'])
+
+    await row(page, 'b.txt').dragTo(row(page, 'sub'))
+    await page.getByText('1 item moved').waitFor()
+    t.same(await names('sub'), ['b.txt', 'c.txt'])
+    await undo(page).last().click()
+    await row(page, 'b.txt').waitFor()
+    t.same([await names(), await names('sub')], [['a.txt', 'b.txt', 'sub'], ['c.txt']])
+    await isGood(t, page)
+  })
+
+  t.test('an administrator sets the days of a storage, and sees what they cost', async t => {
+    const disk = await store('days')
+    const memory = await app.connectProvider(owner.token, 'memory', {}, 'In memory')
+    const page = await open(t)
+    await page.goto('/settings/storages')
+    const edit = (name: string) => page.getByRole('region', { name }).getByRole('button', { name: 'Edit' })
+    const field = () => dialog(page).getByLabel('Days in the trash (optional)')
+    await edit('In memory').click()
+    await field().fill('7')
+    await dialog(page).getByText('This storage copies every file that is deleted.').waitFor()
+    await isGood(t, page)
+    await dialog(page).getByRole('button', { name: 'Save' }).click()
+    await dialog(page).waitFor({ state: 'detached' })
+    await edit('days').click()
+    await field().fill('12')
+    t.equal(await dialog(page).getByText('This storage copies every file').count(), 0, 'a disk moves them in one step')
+    await dialog(page).getByRole('button', { name: 'Save' }).click()
+    await dialog(page).waitFor({ state: 'detached' })
+    const trash = 'query ($id: ID!) { provider(id: $id) { trashDays } }'
+    for (const [id, expected] of [
+      [memory, 7],
+      [disk.id, 12],
+    ] as const) {
+      t.equal((await app.ask(trash, { id }, owner.token)).provider.trashDays, expected)
+    }
+  })
+}

@@ -1,0 +1,137 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link, useParams } from 'react-router'
+import { queryKeys } from '../../api/query-keys.ts'
+import { ask } from '../../api/request.ts'
+import { usePermissions } from '../../api/use-session.ts'
+import { common } from '../../texts/common.ts'
+import { texts as fileTexts } from '../../texts/files.tsx'
+import { formatBytes } from '../../texts/format.ts'
+import { texts } from '../../texts/trash.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Icon } from '../../ui/icons.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import { PageTitle } from '../../ui/page-title.tsx'
+import { Time } from '../../ui/time.tsx'
+import { notify } from '../../ui/toasts.tsx'
+import { folderHref } from '../addresses.ts'
+import '../files.css'
+import type { Provider } from '../operations.ts'
+import { useProviders } from '../use-providers.ts'
+import { emptyTrash, restore, type TrashedItem, TrashQuery } from './operations.ts'
+import './trash.css'
+import { useStorageTrash } from './use-trash.ts'
+
+/** Lists the deleted files of the storage that the address names, restores them and empties the trash. */
+export function TrashPage() {
+  const { providerId = '' } = useParams()
+  const { canWrite } = usePermissions()
+  const { data: providers, error, refetch } = useProviders()
+  const provider = providers?.find(({ id }) => id === providerId)
+  if (provider && canWrite) return <Trash provider={provider} />
+  return (
+    <main className="page">
+      <h1>{providers ? fileTexts.storageNotFound : texts.trash}</h1>
+      {error && !providers && <ErrorBox error={error} retry={refetch} />}
+      {!error && !providers && <Loading label={texts.loading} />}
+    </main>
+  )
+}
+
+function Trash({ provider: { id, name, root } }: { provider: Provider }) {
+  const client = useQueryClient()
+  const [isEmptying, setEmptying] = useState(false)
+  const { data: trash } = useStorageTrash(id)
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+    queryKey: [...queryKeys.trash, id],
+    queryFn: ({ signal, pageParam }) => ask(TrashQuery, { providerId: id, after: pageParam }, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ trash }) => (trash.pageInfo.hasNextPage ? trash.pageInfo.endCursor : null),
+  })
+  const items = data?.pages.flatMap(({ trash }) => trash.nodes)
+  const reload = () => client.invalidateQueries({ queryKey: [...queryKeys.trash, id] })
+  return (
+    <main className="page">
+      <PageTitle>{texts.trashOf(name)}</PageTitle>
+      <div className="page-head">
+        <h1>{texts.trashOf(name)}</h1>
+        {items && items.length > 0 && (
+          <Button variant="danger" onPress={() => setEmptying(true)}>
+            {texts.emptyTrash}
+          </Button>
+        )}
+      </div>
+      <p>{texts.backTo(<Link to={folderHref(id, root.path)}>{name}</Link>)}</p>
+      {error && <ErrorBox error={error} retry={refetch} />}
+      {!error && !items && <Loading label={texts.loading} />}
+      {items?.length === 0 && (
+        <div className="empty">
+          <Icon name="trash" />
+          <p className="empty-title">{texts.empty}</p>
+          {trash && <p>{texts.emptyHelp(trash.days)}</p>}
+        </div>
+      )}
+      {items && items.length > 0 && (
+        <ul className="trash-list" aria-label={texts.trashOf(name)}>
+          {items.map(item => (
+            <Row key={item.id} item={item} onRestored={reload} />
+          ))}
+        </ul>
+      )}
+      {hasNextPage && (
+        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
+          {common.showMore}
+        </Button>
+      )}
+      {isEmptying && (
+        <Confirm
+          title={texts.emptyTitle}
+          action={texts.emptyTrash}
+          onConfirm={async () => {
+            await emptyTrash(id)
+            notify(texts.emptied)
+            await reload()
+          }}
+          onClose={() => setEmptying(false)}
+        >
+          <p>
+            {texts.emptyWarning} {common.undoNot}
+          </p>
+        </Confirm>
+      )}
+    </main>
+  )
+}
+
+function Row({ item, onRestored }: { item: TrashedItem; onRestored: () => Promise<unknown> }) {
+  const client = useQueryClient()
+  const { id, kind, name, originalPath, size, deletedAt, deletedBy, expiresAt } = item
+  const again = useMutation({
+    mutationFn: () => restore(id),
+    async onSuccess(path) {
+      notify(texts.restored(path))
+      await Promise.all([onRestored(), client.invalidateQueries({ queryKey: ['listing'] })])
+    },
+  })
+  const nameId = `trashed-${id}`
+  const time = <Time at={deletedAt} as="distance" />
+  return (
+    <li className="trash-item">
+      <Icon name={kind === 'FOLDER' ? 'folder' : 'file'} />
+      <div className="trash-facts">
+        <span id={nameId}>{name}</span>
+        <span className="help mono">{originalPath}</span>
+        <span className="help">
+          {texts.deletedBy(time, deletedBy && (deletedBy.name ?? deletedBy.email))}
+          {size !== null && ` · ${formatBytes(size)}`} · {texts.keptUntil(<Time at={expiresAt} />)}
+        </span>
+        {again.error && <ErrorBox error={again.error} />}
+      </div>
+      <Button onPress={() => again.mutate()} isPending={again.isPending} aria-describedby={nameId}>
+        {texts.restore}
+      </Button>
+    </li>
+  )
+}

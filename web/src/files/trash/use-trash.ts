@@ -1,0 +1,15 @@
+import { useQuery } from '@tanstack/react-query'
+import { queryKeys } from '../../api/query-keys.ts'
+import { trashOf } from './operations.ts'
+
+/** Returns what happens to files that are deleted in a storage. */
+export function useStorageTrash(providerId: string) {
+  return useQuery(trashTraits(providerId))
+}
+
+export function trashTraits(providerId: string) {
+  return {
+    queryKey: [...queryKeys.providers, 'trash', providerId] as const,
+    queryFn: ({ signal }: { signal: AbortSignal }) => trashOf(providerId, signal),
+  }
+}

@@ -1,0 +1,42 @@
+import type { QueryClient } from '@tanstack/react-query'
+import type { StorageLocation } from '../api/paths.ts'
+import { queryKeys } from '../api/query-keys.ts'
+import { texts } from '../texts/trash.tsx'
+import { notify, notifyError } from '../ui/toasts.tsx'
+
+/** The number of entries that are worked on at the same time. */
+const concurrency = 3
+
+/** Says what was done, and offers for some seconds to undo it. `folders` are those that the undoing changes. */
+export function offerUndo(
+  client: QueryClient,
+  text: string,
+  folders: readonly StorageLocation[],
+  steps: readonly (() => Promise<unknown>)[],
+): void {
+  const undo = async () => {
+    try {
+      await runAll(steps)
+      notify(texts.undone)
+    } catch (error) {
+      notifyError(error)
+    }
+    await Promise.all([
+      ...folders.map(folder => client.invalidateQueries({ queryKey: queryKeys.listing(folder) })),
+      ...folders.map(folder => client.invalidateQueries({ queryKey: queryKeys.subfolders(folder) })),
+      client.invalidateQueries({ queryKey: queryKeys.trash }),
+    ])
+  }
+  notify(text, { label: texts.undo, run: () => void undo() })
+}
+
+/** A failure does not stop the other steps. @throws the first error */
+async function runAll(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const remaining = steps.values()
+  const errors: unknown[] = []
+  const work = async () => {
+    for (const step of remaining) await step().catch(error => errors.push(error))
+  }
+  await Promise.all(Array.from({ length: concurrency }, work))
+  if (errors.length > 0) throw errors[0]
+}

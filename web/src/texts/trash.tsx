@@ -1,0 +1,42 @@
+import type { ReactNode } from 'react'
+import { formatCount } from './format.ts'
+
+/** Undoing a change, and the trash of a storage. */
+export const texts = {
+  undo: 'Undo',
+  undone: 'Undone',
+  renamed: (name: string) => `Renamed to “${name}”`,
+  deletedItems: (count: number) => `${formatCount(count, 'item')} deleted`,
+  staysInTrash: (days: number) => `You can restore it from the trash for ${formatCount(days, 'day')}.`,
+  stayInTrash: (days: number) => `You can restore them from the trash for ${formatCount(days, 'day')}.`,
+
+  // The page
+  trash: 'Trash',
+  trashOf: (storage: string) => `Trash of ${storage}`,
+  loading: 'Loading the trash',
+  empty: 'The trash is empty',
+  emptyHelp: (days: number) =>
+    days === 0 ? 'This storage deletes files at once.' : `Deleted files stay here for ${formatCount(days, 'day')}.`,
+  backTo: (storage: ReactNode) => <>Back to {storage}</>,
+  deletedBy: (time: ReactNode, person: string | null) => (
+    <>
+      Deleted {time}
+      {person !== null && ` by ${person}`}
+    </>
+  ),
+  keptUntil: (day: ReactNode) => <>kept until {day}</>,
+  restore: 'Restore',
+  restored: (path: string) => `Restored to ${path}`,
+  emptyTrash: 'Empty trash',
+  emptyTitle: 'Empty the trash?',
+  emptyWarning: 'Everything in it is deleted for good.',
+  emptied: 'The trash is empty',
+
+  // The form of a storage
+  days: 'Days in the trash (optional)',
+  daysHelp: (usual: number | null) =>
+    `How long deleted files can be restored. They use space until then. With 0, they are deleted at once. Without a number, ${usual === null ? 'the server decides' : `it is ${formatCount(usual, 'day')}`}.`,
+  costs:
+    'This storage copies every file that is deleted. Deleting takes as long as copying, and the storage may charge for the copies.',
+  wrongDays: (max: number) => `Enter a number from 0 to ${max}, or nothing.`,
+}
