@@ -10,7 +10,7 @@ export interface VisiblePage<Row> {
   rows: Row[]
   /** True also if the bound on the queries ended the page, perhaps without a row. */
   hasNext: boolean
-  /** The cursor after which the next page starts; null if the list is empty. */
+  /** The cursor after which the next page starts; null if this page is empty and the last one. */
   endCursor: string | null
 }
 
@@ -34,7 +34,8 @@ export async function visiblePage<Row extends { id: string }>(
     isComplete = found.length < rowsPerRound
   }
   const rows = visible.slice(0, limit)
-  const isFull = visible.length > limit
-  const last = isFull ? rows.at(-1)?.id : before
-  return { rows, hasNext: isFull || !isComplete, endCursor: last == null ? null : encodeIdCursor(last) }
+  const hasNext = visible.length > limit || !isComplete
+  // An invisible row is named only if the next page has to start there.
+  const last = hasNext && visible.length <= limit ? before : rows.at(-1)?.id
+  return { rows, hasNext, endCursor: last == null ? null : encodeIdCursor(last) }
 }

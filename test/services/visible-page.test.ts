@@ -1,6 +1,7 @@
 /** Pages of lists of which a viewer sees only some rows. */
 import t from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
+import { encodeIdCursor } from '../../src/services/cursor.ts'
 import { visiblePage } from '../../src/services/visible-page.ts'
 
 const nextId = timeOrderedIds()
@@ -61,6 +62,13 @@ t.test('a page that ends early says that there is more', async t => {
   const { pages } = await pagesOf(2500, 10, ({ n }) => n === 0)
   t.same(pages, [[], [], [0]], 'the oldest of very many rows is found')
   t.same((await pagesOf(2500, 10, () => false)).pages.flat(), [])
+})
+
+t.test('the last page names no row that is invisible', async t => {
+  const { read } = table(3)
+  const { rows, endCursor } = await visiblePage(read, ({ n }) => n === 1, { limit: 2, after: null })
+  t.equal(endCursor, encodeIdCursor(rows[0]?.id ?? ''))
+  t.equal((await visiblePage(read, () => false, { limit: 2, after: null })).endCursor, null)
 })
 
 t.test('a cursor of another list is refused', async t => {
