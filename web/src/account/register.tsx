@@ -10,6 +10,7 @@ import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Loading } from '../ui/loading.tsx'
+import { NewPasswordField } from '../ui/new-password-field.tsx'
 import { Welcome } from './welcome.tsx'
 
 /** The first person to register becomes the owner. An invite arrives as `?invite=`. */
@@ -62,16 +63,7 @@ export function Register() {
         >
           <TextField label={texts.email} name="email" type="email" autoComplete="username" isRequired autoFocus />
           <TextField label={texts.nameOptional} name="name" autoComplete="name" description={texts.nameHelp} />
-          <TextField
-            label={texts.password}
-            name="password"
-            type="password"
-            autoComplete="new-password"
-            minLength={12}
-            maxLength={256}
-            isRequired
-            description={texts.passwordHelp}
-          />
+          <NewPasswordField label={texts.password} name="password" description={texts.passwordHelp} />
           {data.needsSetupCode && (
             <TextField
               label={texts.setupCode}

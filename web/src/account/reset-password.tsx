@@ -6,7 +6,7 @@ import { texts } from '../texts/account.tsx'
 import { common } from '../texts/common.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { TextField } from '../ui/field.tsx'
+import { NewPasswordField } from '../ui/new-password-field.tsx'
 import { Welcome } from './welcome.tsx'
 
 /** Sets a new password with the token of a link, which comes after "#". */
@@ -35,17 +35,7 @@ export function ResetPassword() {
             submit.mutate(new FormData(event.currentTarget))
           }}
         >
-          <TextField
-            label={texts.newPassword}
-            name="password"
-            type="password"
-            autoComplete="new-password"
-            minLength={12}
-            maxLength={256}
-            isRequired
-            autoFocus
-            description={texts.passwordHelp}
-          />
+          <NewPasswordField label={texts.newPassword} name="password" autoFocus description={texts.passwordHelp} />
           {submit.error && <ErrorBox error={submit.error} />}
           <Button type="submit" variant="primary" isPending={submit.isPending}>
             {texts.setPassword}

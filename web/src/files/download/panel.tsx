@@ -4,6 +4,7 @@ import { texts } from '../../texts/downloads.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { PanelHead } from '../../ui/panel-head.tsx'
+import { ProgressBar } from '../../ui/progress-bar.tsx'
 import { type ArchiveDownload, removeDownload, useDownloads } from './archive-download.ts'
 import './download.css'
 
@@ -53,20 +54,7 @@ function Row({ download }: { download: ArchiveDownload }) {
       <span className="download-title" title={name}>
         {name}
       </span>
-      {state === 'failed' ? (
-        <ErrorBox error={error} />
-      ) : (
-        <div
-          className="progress-track"
-          role="progressbar"
-          aria-label={name}
-          aria-valuemin={0}
-          aria-valuemax={100}
-          aria-valuenow={percent}
-        >
-          <div className="progress-fill" style={{ width: `${percent}%` }} />
-        </div>
-      )}
+      {state === 'failed' ? <ErrorBox error={error} /> : <ProgressBar label={name} percent={percent} />}
       <div className="download-state">
         <span>{state === 'done' ? texts.saved(count, received) : texts.bytesOf(count, received, size)}</span>
         {state === 'running' && (

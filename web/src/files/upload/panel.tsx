@@ -4,6 +4,7 @@ import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from '
 import { texts } from '../../texts/uploads.ts'
 import { Button } from '../../ui/button.tsx'
 import { PanelHead } from '../../ui/panel-head.tsx'
+import { ProgressBar } from '../../ui/progress-bar.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { useIsPhone } from '../../ui/use-is-phone.ts'
 import { addToListings, type UploadedFile } from '../listing.ts'
@@ -94,16 +95,7 @@ function Progress({ totals: { sent, size, speed, states } }: { totals: Totals })
   if (size === 0) return null
   return (
     <div className="upload-progress">
-      <div
-        className="progress-track"
-        role="progressbar"
-        aria-label={texts.allUploads}
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={percent}
-      >
-        <div className="progress-fill" style={{ width: `${percent}%` }} />
-      </div>
+      <ProgressBar label={texts.allUploads} percent={percent} />
       <p>{parts.join(' · ')}</p>
     </div>
   )

@@ -5,6 +5,7 @@ import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/uploads.ts'
 import { errorDetails, errorMessage } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
+import { ProgressBar } from '../../ui/progress-bar.tsx'
 import type { QueuedUpload, Resolution, UploadQueue } from './queue.ts'
 
 /** One upload with its progress and the actions for it. */
@@ -31,16 +32,7 @@ export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue:
           </button>
         )}
       </div>
-      <div
-        className="progress-track"
-        role="progressbar"
-        aria-label={name}
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={percent}
-      >
-        <div className="progress-fill" style={{ width: `${percent}%` }} />
-      </div>
+      <ProgressBar label={name} percent={percent} />
       <div className="upload-state">
         <UploadStatus upload={upload} percent={percent} />
         <UploadActions upload={upload} queue={queue} />

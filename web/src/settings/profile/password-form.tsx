@@ -8,6 +8,7 @@ import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { NewPasswordField } from '../../ui/new-password-field.tsx'
 import { notify } from '../../ui/toasts.tsx'
 
 /** The session of this browser continues, so its cookie stays valid. */
@@ -48,15 +49,10 @@ export function PasswordForm({ email }: { email: string }) {
         onChange={setCurrentPassword}
         isRequired
       />
-      <TextField
+      <NewPasswordField
         label={texts.newPassword}
-        type="password"
-        autoComplete="new-password"
         value={newPassword}
         onChange={setNewPassword}
-        minLength={12}
-        maxLength={256}
-        isRequired
         description={texts.newPasswordHelp}
       />
       {change.error && <ErrorBox error={change.error} />}
