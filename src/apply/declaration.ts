@@ -4,6 +4,7 @@ import { Ajv } from 'ajv'
 import { parse } from 'yaml'
 import { type Role, roles, type Scope, scopes } from '../auth/scopes.ts'
 import { type Registration, registrations } from '../db/schema.ts'
+import { maxTrashDays } from '../services/providers/trash-days.ts'
 import { type WebhookEvent, webhookEvents } from '../services/webhooks/events.ts'
 import { StartError } from '../start-error.ts'
 
@@ -24,6 +25,8 @@ export interface DeclaredProvider {
   /** The name in addresses. By default, it is made from the name and does not change. */
   slug?: string
   type: string
+  /** The days that deleted files stay in the trash. By default, they do not change. */
+  trashDays?: number
   config?: Record<string, unknown>
   /** The files that contain secret properties of the configuration, by the names of the properties. */
   secretFiles?: Record<string, string>
@@ -113,6 +116,7 @@ function requireUnique(file: string, { providers = [], members = [], keys = [], 
 }
 
 const text = { type: 'string', minLength: 1 } as const
+const days = { type: 'integer', minimum: 0, maximum: maxTrashDays } as const
 const texts = { type: 'object', additionalProperties: text } as const
 
 function object(required: Record<string, object>, optional: Record<string, object> = {}) {
@@ -135,7 +139,12 @@ const schema = object(
   {
     owner: object({ email: text, passwordFile: text }),
     workspace: object({}, { name: text, registration: oneOf(registrations) }),
-    providers: list(object({ name: text, type: text }, { slug: text, config: { type: 'object' }, secretFiles: texts })),
+    providers: list(
+      object(
+        { name: text, type: text },
+        { slug: text, trashDays: days, config: { type: 'object' }, secretFiles: texts },
+      ),
+    ),
     access: { type: 'object', additionalProperties: { ...texts, minProperties: 1 } },
     members: list(object({ email: text, role: oneOf(roles) }, { access: text })),
     keys: list(

@@ -16,8 +16,9 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
     if (!record) {
       steps.push(
         create(subject, `of the type ${provider.type}`, async () => {
-          const { name, slug, type } = provider
+          const { name, slug, type, trashDays } = provider
           const { id } = await services.providers.connect(viewer, { type, name, slug, config })
+          if (trashDays !== undefined) await services.providers.update(viewer, { id, trashDays })
           context.providerIds.set(provider.name, id)
         }),
       )
@@ -27,11 +28,13 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
     else {
       const changes = services.providers.differences(viewer, record, config)
       const isRenamed = provider.slug !== undefined && provider.slug !== record.slug
-      const names = [...(isRenamed ? ['slug'] : []), ...Object.keys(changes)]
+      const isKeptOtherwise = provider.trashDays !== undefined && provider.trashDays !== record.trashDays
+      const names = [...(isRenamed ? ['slug'] : []), ...(isKeptOtherwise ? ['trashDays'] : []), ...Object.keys(changes)]
       if (names.length > 0) {
         const update = {
           id: record.id,
           ...(isRenamed && { slug: provider.slug }),
+          ...(isKeptOtherwise && { trashDays: provider.trashDays }),
           ...(Object.keys(changes).length > 0 && { config: { ...config, ...changes } }),
         }
         steps.push(change(subject, names.join(', '), () => services.providers.update(viewer, update)))
