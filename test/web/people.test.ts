@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { password } from '../support/client.ts'
+import { until } from '../support/until.ts'
 import { signIn } from './browser.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
 
@@ -151,7 +152,7 @@ if (files) {
       await page.getByLabel('File or folder').fill('/team')
       await page.getByLabel('File or folder').press('Enter')
       await table.getByText('audited /team/new.txt').waitFor()
-      t.equal(await table.getByRole('row').count(), 2)
+      await until(async () => (await table.getByRole('row').count()) === 2)
       t.equal(new URL(page.url()).searchParams.get('path'), '/team', 'the filter is in the address')
       await page.reload()
       await table.getByText('audited /team/new.txt').waitFor()
