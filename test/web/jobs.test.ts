@@ -1,5 +1,5 @@
 /** Jobs in the console: the panel, the history, drag and drop, and deleting several entries. */
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -87,12 +87,23 @@ if (files) {
     await row(page, 'b.txt').waitFor({ state: 'detached' })
     t.same(await one.names('sub'), ['a.txt', 'b (1).txt', 'b.txt', 'c.txt'])
 
+    await page.keyboard.down('Control')
     await row(page, 'tree').dragTo(row(page, 'sub'))
+    await page.keyboard.up('Control')
+    await isGood(t, page)
+    await dialog(page).getByRole('button', { name: 'Copy', exact: true }).click()
+    await panel(page).getByText(/^Done/).waitFor()
+    t.equal(await readFile(one.at('sub/tree/x.txt'), 'utf8'), 'x')
+
+    await mkdir(one.at('tree/more'))
+    await row(page, 'tree').dragTo(row(page, 'sub'))
+    await dialog(page).getByText('Already exists in the folder').waitFor()
+    await dialog(page).getByText('there is no Undo').waitFor()
     await isGood(t, page)
     await dialog(page).getByRole('button', { name: 'Move', exact: true }).click()
-    await panel(page).getByText(/^Done/).waitFor()
     await row(page, 'tree').waitFor({ state: 'detached' })
-    t.equal(await readFile(one.at('sub/tree/x.txt'), 'utf8'), 'x')
+    await until(async () => !(await one.names()).includes('tree'))
+    t.same(await one.names('sub/tree (1)'), ['more', 'x.txt'])
 
     await row(page, 'sub').dblclick()
     await row(page, 'a.txt').dragTo(page.getByRole('navigation', { name: 'Path' }).getByRole('link', { name: 'drag' }))

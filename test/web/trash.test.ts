@@ -1,5 +1,5 @@
 /** Undoing deletions, moves and renames, and the page of the trash, on a desktop and on a phone. */
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { until } from '../support/until.ts'
@@ -81,7 +81,8 @@ if (files) {
   }
 
   t.test('a rename and a move are undone', async t => {
-    const { page: address, names } = await withTrash('moves', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' })
+    const { page: address, names, at } = await withTrash('moves', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' })
+    await mkdir(at('to'))
     const page = await open(t)
     await page.goto(address)
     await row(page, 'a.txt').click()
@@ -91,14 +92,37 @@ if (files) {
     await page.getByText('Renamed to “renamed.txt”').waitFor()
     await undo(page).click()
     await row(page, 'a.txt').waitFor()
-    t.same(await names(), ['a.txt', 'b.txt', 'sub'])
+    t.same(await names(), ['a.txt', 'b.txt', 'sub', 'to'])
 
     await row(page, 'b.txt').dragTo(row(page, 'sub'))
     await page.getByText('1 item moved').waitFor()
     t.same(await names('sub'), ['b.txt', 'c.txt'])
     await undo(page).last().click()
     await row(page, 'b.txt').waitFor()
-    t.same([await names(), await names('sub')], [['a.txt', 'b.txt', 'sub'], ['c.txt']])
+    t.same([await names(), await names('sub')], [['a.txt', 'b.txt', 'sub', 'to'], ['c.txt']])
+
+    await row(page, 'sub').dragTo(row(page, 'to'))
+    await row(page, 'sub').waitFor({ state: 'detached' })
+    t.same(await names('to/sub'), ['c.txt'])
+    await undo(page).last().click()
+    await row(page, 'sub').waitFor()
+    t.same([await names('sub'), await names('to')], [['c.txt'], []])
+    await isGood(t, page)
+  })
+
+  t.test('what a job has deleted comes back with Undo', async t => {
+    const id = await app.connectProvider(owner.token, 'memory', {}, 'Copies')
+    await app.ask(days, { id, days: 30 }, owner.token)
+    for (const path of ['/a.txt', '/sub/b.txt']) await app.upload(owner.token, id, path, path)
+    const page = await open(t)
+    await page.goto(`/files/${id}`)
+    for (const name of ['a.txt', 'sub']) await pick(page, name)
+    await button(page, 'Delete').click()
+    await dialog(page).getByRole('button', { name: 'Delete' }).click()
+    await row(page, 'sub').waitFor({ state: 'detached' })
+    await undo(page).click()
+    for (const name of ['a.txt', 'sub']) await row(page, name).waitFor()
+    t.equal(await (await app.download(owner.token, id, '/sub/b.txt')).text(), '/sub/b.txt')
     await isGood(t, page)
   })
 

@@ -293,6 +293,7 @@ export function Folder({
             const renamed = { ...first, name: newName }
             updateListing(client, folder, [first], [renamed])
             selectOnly(renamed)
+            void client.invalidateQueries({ queryKey: queryKeys.subfolders(folder) })
             const undo = () => rename({ ...folder, path: childPath(path, newName) }, first.name)
             offerUndo(client, trashTexts.renamed(newName), [folder], [undo])
           }}
@@ -329,7 +330,10 @@ export function Folder({
         <DeleteDialog
           folder={folder}
           entries={selectedEntries}
-          onDeleted={deleted => updateListing(client, folder, deleted, [])}
+          onDeleted={deleted => {
+            updateListing(client, folder, deleted, [])
+            void client.invalidateQueries({ queryKey: queryKeys.subfolders(folder) })
+          }}
           // The folder may have changed meanwhile.
           onFailed={() => void refresh(folder)}
           onClose={closeDialog}

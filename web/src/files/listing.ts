@@ -54,7 +54,8 @@ export function useListing(folder: StorageLocation) {
 export function useRefreshFolder() {
   const client = useQueryClient()
   return async (...folders: StorageLocation[]) => {
-    await Promise.all(folders.map(folder => client.invalidateQueries({ queryKey: queryKeys.listing(folder) })))
+    const keys = folders.flatMap(folder => [queryKeys.listing(folder), queryKeys.subfolders(folder)])
+    await Promise.all(keys.map(queryKey => client.invalidateQueries({ queryKey })))
   }
 }
 

@@ -5,6 +5,7 @@ import { childPath, isWithin, nameOfPath, type StorageLocation, validateName } f
 import { queryKeys } from '../api/query-keys.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
+import { texts as trashTexts } from '../texts/trash.tsx'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
@@ -16,9 +17,10 @@ import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
 import { type Conflict, createFolder, type Entry, type JobConflict, type Provider, transfer } from './operations.ts'
 import { useStartJobs } from './start-jobs.ts'
+import { useStorageTrash } from './trash/use-trash.ts'
 import { offerUndo } from './undo.ts'
 
-/** The maximum number of files that are moved or copied without a job. */
+/** The maximum number of entries that are moved or copied without a job. */
 const maxDirect = 20
 /** Milliseconds. */
 const undoTimeout = 60_000
@@ -33,8 +35,8 @@ const policies: { value: JobConflict; title: string }[] = [
 ]
 
 /**
- * Moves or copies entries into a chosen folder, which may be in another storage. A job does so for folders, many files and
- * other storages, and asks only once what happens to names that are taken.
+ * Moves or copies entries into a chosen folder, which may be in another storage. A job does so for other storages, for many
+ * files, and for folders unless the storage moves them in one step. It asks only once what happens to names that are taken.
  * @param target the folder that the entries were dropped on; null if the person chooses one
  */
 export function TransferDialog({
@@ -55,6 +57,7 @@ export function TransferDialog({
   onClose: () => void
 }) {
   const client = useQueryClient()
+  const { data: trash, isPending } = useStorageTrash(folder.providerId)
   const [destination, setDestination] = useState<StorageLocation | null>(target ?? folder)
   const [remaining, setRemaining] = useState(entries)
   const [failures, setFailures] = useState<readonly Failure[]>([])
@@ -90,21 +93,31 @@ export function TransferDialog({
   }
 
   const isHere = destination?.providerId === folder.providerId && destination.path === folder.path
+  const allTaken = failures.length > 0 && failures.every(isTaken)
+  const hasFolder = remaining.some(({ __typename }) => __typename === 'Folder')
+  /** Only a job puts files into a folder that exists already. */
+  const isMerge = allTaken && hasFolder
   const isJob =
+    isMerge ||
     entries.length > maxDirect ||
-    entries.some(({ __typename }) => __typename === 'Folder') ||
+    (hasFolder && !(kind === 'move' && trash?.movesInOneStep)) ||
     destination?.providerId !== folder.providerId
   const startJob = () => {
     if (!destination) return
-    const work = { kind: kind === 'move' ? 'MOVE' : 'COPY', entries, target: destination } as const
+    const work = { kind: kind === 'move' ? 'MOVE' : 'COPY', entries: remaining, target: destination } as const
     start.mutate({ ...work, conflict: isHere ? 'RENAME' : policy }, { onSuccess: onClose })
   }
   const isRunning = batch.isRunning || start.isPending
-  const isImmediate = target !== null && !isJob
+  /** Whether entries that were dropped are transferred without a question; null until that is known. */
+  const [isImmediate, setImmediate] = useState<boolean | null>(target === null ? false : null)
   const startAtOnce = useEffectEvent(() => {
-    if (isImmediate) void transferAll('FAIL')
+    if (isImmediate !== null) return
+    setImmediate(!isJob)
+    if (!isJob) void transferAll('FAIL')
   })
-  useEffect(() => startAtOnce(), [])
+  useEffect(() => {
+    if (!isPending) startAtOnce()
+  }, [isPending])
 
   const intoItself = remaining.find(
     ({ __typename, name }) =>
@@ -123,9 +136,8 @@ export function TransferDialog({
   const targetName = target && (target.path === '/' ? texts.topFolder : common.quoted(nameOfPath(target.path)))
   const [verb, here] = kind === 'move' ? [texts.moveVerb, texts.moveHere] : [texts.copyVerb, texts.copyHere]
   const label = target ? verb : here
-  const allTaken = failures.length > 0 && failures.every(isTaken)
-  // Files that were dropped need a dialog only if something fails.
-  if (isImmediate && failures.length === 0) return null
+  // Entries that were dropped need a dialog only if something fails.
+  if (isImmediate !== false && failures.length === 0) return null
   if (isNaming && destination) {
     return (
       <NameDialog
@@ -158,7 +170,10 @@ export function TransferDialog({
       {failures.length > 0 && <BatchFailures failures={failures} />}
       {start.error && <ErrorBox error={start.error} />}
       {isJob && !obstacle && !isHere && (
-        <Select label={texts.ifExists} options={policies} value={policy} onChange={setPolicy} />
+        <>
+          <Select label={texts.ifExists} options={policies} value={policy} onChange={setPolicy} />
+          {kind === 'move' && <p className="aside-text">{trashTexts.noUndo}</p>}
+        </>
       )}
       {obstacle && failures.length === 0 && <p className="aside-text">{obstacle}</p>}
       <div className="dialog-actions">
@@ -170,7 +185,7 @@ export function TransferDialog({
         <Button onPress={batch.isRunning ? batch.stop : onClose}>
           {batch.isRunning ? common.stop : common.cancel}
         </Button>
-        {allTaken ? (
+        {allTaken && !isMerge ? (
           <>
             <Button onPress={() => void transferAll('RENAME')}>{texts.keepBoth}</Button>
             <Button variant="danger" onPress={() => void transferAll('REPLACE')}>
@@ -184,7 +199,7 @@ export function TransferDialog({
             isPending={isRunning}
             isDisabled={obstacle !== null}
           >
-            {failures.length > 0 ? common.tryAgain : label}
+            {failures.length > 0 && !isMerge ? common.tryAgain : label}
           </Button>
         )}
       </div>

@@ -3,11 +3,11 @@ import { useEffect, useRef, useState } from 'react'
 import { Link } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { useStartedJobs } from '../api/started-jobs.ts'
+import { announceEnd } from '../files/undo.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'
 import { PanelHead } from '../ui/panel-head.tsx'
-import { notify } from '../ui/toasts.tsx'
 import { JobActions } from './actions.tsx'
 import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
 import './jobs.css'
@@ -95,7 +95,7 @@ function useEnds(jobs: readonly Job[], storages: ReadonlyMap<string, string>): v
       const before = known.current.get(job.id)
       known.current.set(job.id, job.state)
       if (isUnfinished(job) || before === job.state) continue
-      notify(texts.ended(stateTitles[job.state], titleOf(job, storages)))
+      void announceEnd(client, job, texts.ended(stateTitles[job.state], titleOf(job, storages)))
       for (const { providerId } of [...job.sources, ...(job.target ? [job.target] : [])]) {
         void client.invalidateQueries({ queryKey: ['listing', providerId] })
         void client.invalidateQueries({ queryKey: ['subfolders', providerId] })

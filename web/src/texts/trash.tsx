@@ -6,6 +6,7 @@ export const texts = {
   undo: 'Undo',
   undone: 'Undone',
   renamed: (name: string) => `Renamed to “${name}”`,
+  noUndo: 'A job moves these items, so there is no Undo.',
   deletedItems: (count: number) => `${formatCount(count, 'item')} deleted`,
   staysInTrash: (days: number) => `You can restore it from the trash for ${formatCount(days, 'day')}.`,
   stayInTrash: (days: number) => `You can restore them from the trash for ${formatCount(days, 'day')}.`,

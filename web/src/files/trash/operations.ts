@@ -4,7 +4,7 @@ import { ask } from '../../api/request.ts'
 
 const TrashTraitsQuery = graphql(`
   query TrashTraits($id: ID!) {
-    provider(id: $id) { trash { days isOneStep } }
+    provider(id: $id) { trash { days isOneStep } capabilities { serverSideMove } }
   }
 `)
 
@@ -13,6 +13,15 @@ export const TrashQuery = graphql(`
     trash(providerId: $providerId, first: 100, after: $after) {
       nodes { id kind name originalPath size deletedAt deletedBy { name email } expiresAt }
       pageInfo { hasNextPage endCursor }
+    }
+  }
+`)
+
+const TrashOfJobQuery = graphql(`
+  query TrashOfJob($providerId: ID!, $jobId: ID!) {
+    trash(providerId: $providerId, jobId: $jobId, first: 100) {
+      nodes { id originalPath }
+      pageInfo { hasNextPage }
     }
   }
 `)
@@ -29,12 +38,25 @@ const EmptyTrashMutation = graphql(`
   }
 `)
 
+type TrashedByJob = ResultOf<typeof TrashOfJobQuery>['trash']['nodes'][number]
 export type TrashedItem = ResultOf<typeof TrashQuery>['trash']['nodes'][number]
-export type StorageTrash = ResultOf<typeof TrashTraitsQuery>['provider']['trash']
+/** What happens to files that are deleted in a storage, and to folders that are moved within it. */
+export interface StorageTrash {
+  days: number
+  isOneStep: boolean
+  movesInOneStep: boolean
+}
 
-/** Returns what happens to files that are deleted in a storage. @throws StowageError */
+/** @throws StowageError */
 export async function trashOf(providerId: string, signal: AbortSignal): Promise<StorageTrash> {
-  return (await ask(TrashTraitsQuery, { id: providerId }, { signal })).provider.trash
+  const { trash, capabilities } = (await ask(TrashTraitsQuery, { id: providerId }, { signal })).provider
+  return { ...trash, movesInOneStep: capabilities.serverSideMove }
+}
+
+/** Returns what a job has moved to the trash; nothing if it is more than a job of the console can delete. @throws StowageError */
+export async function trashedBy(jobId: string, providerId: string): Promise<TrashedByJob[]> {
+  const { nodes, pageInfo } = (await ask(TrashOfJobQuery, { jobId, providerId })).trash
+  return pageInfo.hasNextPage ? [] : nodes
 }
 
 /** Moves an item to where it was, under another name if something else is there. Returns its path. @throws StowageError */
