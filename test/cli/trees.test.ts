@@ -183,7 +183,7 @@ t.test('a terminal shows the progress in one line, and asks before a deletion', 
     t.equal('extra.txt' in (await contents(join(diskFolder, 'tree'))), remaining)
   }
   const remove = startOnTerminal(['rm', 'Disk:/tree/b.txt'])
-  await remove.hasPrinted('Delete Disk:/tree/b.txt permanently? [y/N]')
+  await remove.hasPrinted('Delete Disk:/tree/b.txt? [y/N]')
   remove.process.stdin?.write('\r')
   t.equal(await remove.exited, 2)
   t.ok(await stat(join(diskFolder, 'tree/b.txt')))
