@@ -18,7 +18,13 @@ export interface ReadOptions {
 
 const changedMeanwhile = () => new StorageError('UNAVAILABLE', 'The file changed while it was being read: try again.')
 
-export async function readFile(files: DriveFiles, file: DriveFile, options: ReadOptions): Promise<ReadResult> {
+/** @param attempts how often the read begins again if the file changes before its first byte */
+export async function readFile(
+  files: DriveFiles,
+  file: DriveFile,
+  options: ReadOptions,
+  attempts = 3,
+): Promise<ReadResult> {
   if (isDoc(file)) return await readDoc(files, file, options)
   const { name, range, ifMatch, signal } = options
   if (ifMatch !== undefined && ifMatch !== etagOf(file)) throw changed()
@@ -31,7 +37,11 @@ export async function readFile(files: DriveFiles, file: DriveFile, options: Read
   const { body, length } = await open(files, fileUrl(file.id), { alt: 'media' }, headers, signal)
   if (length !== null && Number(length) !== expected) {
     body.destroy()
-    throw ifMatch === undefined ? changedMeanwhile() : changed()
+    if (ifMatch !== undefined) throw changed()
+    const now = await files.find(file.id, signal)
+    if (!now) throw notFound()
+    if (attempts === 1) throw changedMeanwhile()
+    return await readFile(files, now, options, attempts - 1)
   }
   if (ifMatch === undefined) return { body, entry }
   // The download began after the first lookup. Its bytes have this etag only if the file has not changed since.

@@ -11,8 +11,16 @@ interface ReadOptions {
   signal: AbortSignal
 }
 
-/** Reads a file from the address in its item, which is itself the permission. */
-export async function readFile(items: DriveItems, path: StoragePath, options: ReadOptions): Promise<ReadResult> {
+/**
+ * Reads a file from the address in its item, which is itself the permission.
+ * @param attempts how often the read begins again if the file changes before its first byte
+ */
+export async function readFile(
+  items: DriveItems,
+  path: StoragePath,
+  options: ReadOptions,
+  attempts = 3,
+): Promise<ReadResult> {
   const { range, ifMatch, signal } = options
   const item = await items.look(path, signal, '')
   if (!item || !isShown(item)) throw notFound()
@@ -25,8 +33,13 @@ export async function readFile(items: DriveItems, path: StoragePath, options: Re
   const expected = end - (range?.offset ?? 0)
   if (expected === 0) return { body: Readable.from([], { objectMode: false }), entry }
   const { body, length } = await open(items, item, range && `bytes=${range.offset}-${end - 1}`, signal)
+  if (length !== null && Number(length) !== expected) {
+    body.destroy()
+    if (ifMatch !== undefined) throw changed()
+    if (attempts === 1) throw changedMeanwhile()
+    return await readFile(items, path, options, attempts - 1)
+  }
   try {
-    if (length !== null && Number(length) !== expected) throw ifMatch === undefined ? changedMeanwhile() : changed()
     // The download began after the first look. Its bytes have this etag only if the file has not changed since.
     if (ifMatch !== undefined) await requireSame(items, item, signal)
     return { body, entry }

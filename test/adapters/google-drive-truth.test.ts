@@ -14,6 +14,7 @@ import {
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
 import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { contentOf } from '../servers/google-drive/store.ts'
 import { openWorld } from './google-drive-world.ts'
 
 const keep = { overwrite: false }
@@ -261,4 +262,22 @@ t.test('an overwrite keeps the id and the sharing of the file', async t => {
   await put(provider, 'source', 'source')
   const copy = provider.copy?.(at('source'), at('file'), { ...call(), overwrite: true })
   await rejectsWith('NOT_IN_ONE_STEP', Promise.resolve(copy))
+})
+
+t.test('a file that changes while it is opened is opened again', async t => {
+  const { provider, fake, rootId } = await openWorld(t)
+  const file = fake.addFile(rootId, 'file', 'before')
+  const download = { method: 'GET', path: /alt=media/ }
+  fake.faults.before({
+    ...download,
+    run: () => fake.store.setContent(file, contentOf([Buffer.from('after the change')])),
+  })
+  await has(provider, 'file', 'after the change')
+  const grow = () => {
+    fake.store.setContent(file, contentOf([...(file.content?.chunks ?? []), Buffer.from('.')]))
+    fake.faults.before({ ...download, run: grow })
+  }
+  fake.faults.before({ ...download, run: grow })
+  await rejectsWith('UNAVAILABLE', get(provider, 'file'))
+  t.equal(fake.faults.count(download), 5, 'at most three times')
 })
